@@ -1,0 +1,1 @@
+"""A small tea shop on the web, built on the standard library."""

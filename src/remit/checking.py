@@ -1,0 +1,243 @@
+"""`check(document) -> Verdict`: run every rule over every result and say what follows.
+
+Four things are never mixed: whether a run executed, whether the document is valid, whether its claims
+hold, and whether it is accepted. This module answers the last one from the two before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from remit.contract.kinds import KINDS, kind_of, slug
+from remit.contract.model import Score
+from remit.contract.parse import Document, parse
+from remit.contract.profiles import PROFILES, Level
+from remit.errors import UsageError, did_you_mean
+from remit.rules.base import Case, Rule, Violation
+from remit.rules.catalog import BY_NAME, CATALOG, ENTRY, expand, find
+
+Decision = Literal["accept", "revise", "reject"]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How strictly to look, and at what."""
+
+    profile: str = "v2"
+    kind: str | None = None
+    #: Kinds of agents that the contract does not know, by slug.
+    kinds: Mapping[str, str] = {}
+    attempt: int = 1
+    overrides: tuple[tuple[str, str], ...] = ()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    def validated(self) -> Options:
+        """The same options, or a UsageError that names what does not exist."""
+        if self.profile not in PROFILES:
+            near = did_you_mean(self.profile, PROFILES)
+            raise UsageError(f"there is no profile {self.profile!r}{near}; choose from {', '.join(PROFILES)}")
+        for kind in filter(None, (self.kind, *self.kinds.values())):
+            if kind not in KINDS:
+                near = did_you_mean(kind, KINDS)
+                raise UsageError(f"there is no kind {kind!r}{near}; choose from {', '.join(KINDS)}")
+        if self.attempt < 1:
+            raise UsageError(f"attempts are counted from 1, not {self.attempt}")
+        for rule, reason in self.overrides:
+            if not reason.strip():
+                raise UsageError(f"an override of {rule} needs a reason: {rule}=REASON")
+            find(rule)
+        expand(self.select + self.ignore)
+        return self
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """An override in force: whose rule, and why."""
+
+    rule: str
+    reason: str
+
+
+class NotRun(msgspec.Struct, frozen=True):
+    """A rule that could not be checked, and why."""
+
+    rule: str
+    why: str
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """What the result claims, and what its evidence supports."""
+
+    claimed: float | None = None
+    verified: float | None = None
+    inferred: float | None = None
+    supported: float | None = None
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What a check says of one result."""
+
+    path: str
+    agent: str
+    kind: str
+    profile: str
+    status: str | None
+    verdict: Decision
+    confidence: Scores
+    violations: tuple[Violation, ...]
+    overrides: tuple[Recorded, ...]
+    not_run: tuple[NotRun, ...]
+    document: Document
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the contract is kept."""
+        return self.verdict == "accept"
+
+
+def check(
+    text_or_path: str | bytes | Path,
+    *,
+    profile: str = "v2",
+    kind: str | None = None,
+    attempt: int = 1,
+    overrides: Iterable[tuple[str, str]] = (),
+) -> Verdict:
+    """The verdict on the one result in a text or file; a UsageError if there are several."""
+    verdicts = check_all(text_or_path, profile=profile, kind=kind, attempt=attempt, overrides=overrides)
+    if len(verdicts) > 1:
+        raise UsageError(f"there are {len(verdicts)} results in it; `remit.check_all` gives a verdict for each")
+    return verdicts[0]
+
+
+def check_all(
+    text_or_path: str | bytes | Path,
+    *,
+    profile: str = "v2",
+    kind: str | None = None,
+    attempt: int = 1,
+    overrides: Iterable[tuple[str, str]] = (),
+) -> list[Verdict]:
+    """A verdict for each result in a text or file. A string of one line that ends in a suffix is a path."""
+    options = Options(profile=profile, kind=kind, attempt=attempt, overrides=tuple(overrides))
+    if isinstance(text_or_path, str) and "\n" not in text_or_path and Path(text_or_path).suffix:
+        text_or_path = Path(text_or_path)
+    if isinstance(text_or_path, Path):
+        return check_text(read_source(text_or_path), str(text_or_path), options)
+    return check_text(text_or_path, options=options)
+
+
+def check_text(source: str | bytes, path: str = "-", options: Options | None = None) -> list[Verdict]:
+    """A verdict for each result in a text."""
+    options = (options or Options()).validated()
+    return [check_document(document, path, options) for document in parse(source)]
+
+
+def check_document(document: Document, path: str, options: Options) -> Verdict:
+    """A verdict for one parsed result. `options` must have been validated."""
+    result = document.result
+    kind = KINDS["error"] if result.status == "FAILED" else kind_of(result.agent, _named_kind(result.agent, options))
+    case = Case(document=document, kind=kind, profile=options.profile)
+    violations = _selected(_run(case), options)
+    overrides = _overrides(document, options)
+    confidence = result.confidence
+    return Verdict(
+        path=path,
+        agent=slug(result.agent),
+        kind=kind.name,
+        profile=options.profile,
+        status=result.status or None,
+        verdict=_decide(document, violations, overrides, options.attempt),
+        confidence=Scores(
+            claimed=_as_number(confidence.score if confidence else None),
+            verified=_as_number(confidence.verified if confidence else None),
+            inferred=_as_number(confidence.inferred if confidence else None),
+        ),
+        violations=violations,
+        overrides=overrides,
+        not_run=(),
+        document=document,
+    )
+
+
+def read_source(path: Path) -> bytes:
+    """A file's bytes, one more than the limit at most; a UsageError where there are none."""
+    from remit.contract.parse import MAX_BYTES
+
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+
+
+def _named_kind(agent: str, options: Options) -> str | None:
+    return options.kind or options.kinds.get(slug(agent))
+
+
+def _run(case: Case) -> list[Violation]:
+    rules = CATALOG if case.document.has_content else ENTRY
+    found: dict[str, list[Violation]] = {}
+    for rule in rules:
+        level = rule.level_in(case.profile)
+        if level is None or any(found.get(name) for name in rule.requires):
+            continue
+        found[rule.name] = _violations(rule, level, case)
+    filled_in = {violation.line for violation in found.get("placeholder-left", ())}
+    return [
+        violation
+        for name, violations in found.items()
+        for violation in violations
+        if name == "placeholder-left" or violation.line not in filled_in
+    ]
+
+
+def _violations(rule: type[Rule], level: Level, case: Case) -> list[Violation]:
+    # A fault may be softer than its rule, never harder: a profile that lowers a rule lowers all of it.
+    return [
+        Violation(
+            rule=rule.name,
+            code=rule.code,
+            level=max(level, fault.level) if fault.level else level,
+            line=case.document.locate(fault.line, fault.mark) if fault.mark else fault.line,
+            message=fault.message,
+            help=fault.help or rule.help,
+            mark=fault.mark,
+        )
+        for fault in rule().check(case)
+    ]
+
+
+def _selected(violations: list[Violation], options: Options) -> tuple[Violation, ...]:
+    select, ignore = expand(options.select), expand(options.ignore)
+    kept = (v for v in violations if (not select or v.rule in select) and v.rule not in ignore)
+    return tuple(sorted(kept, key=lambda violation: violation.line))
+
+
+def _overrides(document: Document, options: Options) -> tuple[Recorded, ...]:
+    """Overrides of rules that exist, the caller's first; a reason is part of the override."""
+    own = [(override.rule, override.reason) for override in document.result.overrides]
+    recorded: dict[str, str] = {}
+    for rule, reason in (*options.overrides, *own):
+        if rule in BY_NAME and reason.strip():
+            recorded.setdefault(rule, reason.strip())
+    return tuple(Recorded(rule, reason) for rule, reason in recorded.items())
+
+
+def _decide(
+    document: Document, violations: Iterable[Violation], overrides: tuple[Recorded, ...], attempt: int
+) -> Decision:
+    if not document.has_text:
+        return "reject"  # there is nothing in it that could be corrected
+    excused = {override.rule for override in overrides}
+    levels = {v.level for v in violations if v.level == "L1" or v.rule not in excused}
+    if "L1" in levels:
+        return "revise" if attempt == 1 else "reject"
+    return "revise" if "L2" in levels and attempt == 1 else "accept"
+
+
+def _as_number(score: Score | None) -> float | None:
+    return score if isinstance(score, float) else None

@@ -1,0 +1,125 @@
+"""Settings: what may be set, what is in force, and where each value came from.
+
+A value comes from a flag, else the environment (`REMIT_…`), else `remit.toml` or `[tool.remit]` in
+`pyproject.toml` (the nearest one, upwards to the root of the checkout), else the default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from remit.errors import ConfigurationError, did_you_mean
+
+Shape = Literal["text", "list", "table"]
+
+
+class Setting(NamedTuple):
+    """Something a user may set. Lists in the environment are separated by commas."""
+
+    key: str
+    shape: Shape
+    default: Any
+    meaning: str
+
+    @property
+    def variable(self) -> str:
+        """Its name in the environment."""
+        return "REMIT_" + self.key.upper().replace(".", "_")
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("profile", "text", "v2", "the profile results are held to: v2, v1 or lenient"),
+    Setting("check.select", "list", [], "check only these rules, codes or families"),
+    Setting("check.ignore", "list", [], "leave these rules, codes or families out"),
+    Setting("check.overrides", "table", {}, "default rules you depart from: rule = reason"),
+    Setting("agents.kinds", "table", {}, "the kind of agents the contract does not know: agent = kind"),
+)
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+
+class Value(NamedTuple):
+    """A value in force."""
+
+    value: Any
+    source: str
+
+
+class Configuration:
+    """Every setting's value, by key."""
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self.values = values
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key].value
+
+
+def load(start: Path | None = None, environment: Mapping[str, str] | None = None) -> Configuration:
+    """The configuration in force in a folder."""
+    environment = os.environ if environment is None else environment
+    values = {setting.key: Value(setting.default, "default") for setting in SETTINGS}
+    file = find_file(start or Path.cwd())
+    if file is not None:
+        for key, value in _flatten(_read(file), "", file.name):
+            values[key] = Value(_checked(_BY_KEY[key], value, file.name), str(file))
+    for setting in SETTINGS:
+        text = environment.get(setting.variable)
+        if text is not None and setting.shape != "table":
+            words = [word.strip() for word in text.split(",") if word.strip()]
+            values[setting.key] = Value(text if setting.shape == "text" else words, setting.variable)
+    return Configuration(values)
+
+
+def find_file(start: Path) -> Path | None:
+    """The nearest configuration file, not beyond the root of the checkout."""
+    for folder in (start.absolute(), *start.absolute().parents):
+        own = folder / "remit.toml"
+        if own.is_file():
+            return own
+        project = folder / "pyproject.toml"
+        if project.is_file() and b"[tool.remit" in project.read_bytes():
+            return project
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    import tomllib  # late: most runs have no configuration file
+
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file.name}: {error}") from error
+    except OSError as error:
+        raise ConfigurationError(f"{file.name}: {error.strerror}") from error
+    if file.name == "pyproject.toml":
+        table = table.get("tool", {}).get("remit", {})
+    return table
+
+
+def _flatten(table: Mapping[str, Any], prefix: str, name: str) -> Iterator[tuple[str, Any]]:
+    for word, value in table.items():
+        key = prefix + word
+        if key in _BY_KEY:
+            yield key, value
+        elif isinstance(value, dict) and any(known.startswith(key + ".") for known in _BY_KEY):
+            yield from _flatten(value, key + ".", name)
+        else:
+            known = sorted(_BY_KEY)
+            near = did_you_mean(key, known) or f"; known keys are {', '.join(known)}"
+            raise ConfigurationError(f"{name}: there is no setting {key!r}{near}")
+
+
+def _checked(setting: Setting, value: Any, name: str) -> Any:
+    if setting.shape == "text" and isinstance(value, str):
+        return value
+    if setting.shape == "list" and isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return value
+    if setting.shape == "table" and isinstance(value, dict) and all(isinstance(word, str) for word in value.values()):
+        return value
+    wanted = {"text": "a string", "list": "a list of strings", "table": "a table of strings"}[setting.shape]
+    raise ConfigurationError(f"{name}: {setting.key} must be {wanted} ({setting.meaning}), not {value!r}")

@@ -1,0 +1,1 @@
+"""What a result is: its model, how it is read and written."""

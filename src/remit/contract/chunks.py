@@ -1,0 +1,134 @@
+"""Where in a text the results are.
+
+Agents wrap a result in a fence, indent it, put words before and after it, or send several at once.
+A chunk is one result's own lines with all of that taken off.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from remit.contract.headings import TITLE_WORDS, block_key, section_key
+
+_HEADING = re.compile(r"^([ \t]*)(#{1,6})[ \t]+(\S.*)$")
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^`\n]*)$")
+_TITLE = re.compile(rf"^(.*?)[\s:：—–-]*(?:{'|'.join(TITLE_WORDS)})[\s:：#*]*$", re.IGNORECASE)
+_WRAP_INFO = frozenset({"", "md", "markdown", "text", "txt"})
+_MAX_HEADING = 300
+
+
+class Chunk(NamedTuple):
+    """One result's lines, and the line of the file on which they begin."""
+
+    text: str
+    first_line: int
+
+
+def title_agent(heading: str) -> str | None:
+    """The agent that a title names ("" if it names none), or None if the heading is no title."""
+    heading = heading.strip().strip("*_ ")
+    if len(heading) > _MAX_HEADING or section_key(heading) or block_key(heading):
+        return None
+    found = _TITLE.match(heading)
+    return found.group(1).strip().strip("*_`").strip() if found else None
+
+
+def split(text: str) -> list[Chunk]:
+    """Every result in a text; the whole text if no title is found."""
+    lines = text.split("\n")
+    chunks: list[Chunk] = []
+    begun: int | None = None
+    level = 0
+    fence: str | None = None
+    wrap_from: int | None = None  # the line after an opening fence, while only blank lines followed it
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        heading = _heading(line)
+        mark = _FENCE.match(line)
+        if fence is not None:
+            if wrap_from is not None and begun is None and heading and _is_title(heading):
+                end = _wrap_end(lines, index, fence)
+                chunks.append(_chunk(lines, index, end))
+                index, fence = end, None
+            elif mark and _closes(mark, fence):
+                fence = None
+            elif line.strip():
+                wrap_from = None
+        elif mark:
+            fence = mark.group(1)
+            info = mark.group(2).strip().lower()
+            wrap_from = index + 1 if info in _WRAP_INFO else None
+        elif heading and (_is_title(heading) or (begun is not None and _ends(heading, level))):
+            if begun is not None:
+                chunks.append(_chunk(lines, begun, index))
+            begun, level = (index, heading[0]) if _is_title(heading) else (None, 0)
+        index += 1
+    if begun is not None:
+        chunks.append(_chunk(lines, begun, len(lines)))
+    return chunks or [_chunk(lines, 0, len(lines))]
+
+
+def _heading(line: str) -> tuple[int, str] | None:
+    if "#" not in line[:80]:
+        return None
+    found = _HEADING.match(line[: _MAX_HEADING + 80])
+    return (len(found.group(2)), found.group(3)) if found else None
+
+
+def _is_title(heading: tuple[int, str]) -> bool:
+    return heading[0] <= 2 and title_agent(heading[1]) is not None
+
+
+def _ends(heading: tuple[int, str], level: int) -> bool:
+    """Whether a heading that is no title ends the result above it."""
+    name = re.split("[:：]", heading[1], maxsplit=1)[0]
+    return heading[0] <= level and section_key(name) is None and block_key(name) is None
+
+
+def _closes(mark: re.Match[str], fence: str) -> bool:
+    return mark.group(1)[0] == fence[0] and len(mark.group(1)) >= len(fence) and not mark.group(2).strip()
+
+
+def _wrap_end(lines: list[str], start: int, fence: str) -> int:
+    """The line that closes a fence around a whole result.
+
+    Inside such a fence agents write fences of the same length, so CommonMark's answer is too early. A
+    bare fence closes the wrap only after the last heading the contract knows; before it, it opens an
+    example.
+    """
+    stop = next((i for i in range(start + 1, len(lines)) if (h := _heading(lines[i])) and _is_title(h)), len(lines))
+    known = [i for i in range(start, stop) if (h := _heading(lines[i])) and (section_key(h[1]) or block_key(h[1]))]
+    last_known = known[-1] if known else start
+    bare = [i for i in range(last_known, stop) if (m := _FENCE.match(lines[i])) and _closes(m, fence)]
+    inner: str | None = None
+    for index in range(start, stop):
+        mark = _FENCE.match(lines[index])
+        if not mark:
+            continue
+        if inner is not None:
+            inner = None if _closes(mark, inner) else inner
+        elif not _closes(mark, fence) or index < last_known or _opens_example(lines, index, bare):
+            inner = mark.group(1)
+        else:
+            return index
+    return stop
+
+
+def _opens_example(lines: list[str], index: int, bare: list[int]) -> bool:
+    """Whether a bare fence after the last heading opens one more example: text follows at once, and it is closed."""
+    following = lines[index + 1] if index + 1 < len(lines) else ""
+    return bool(following.strip()) and not _heading(following) and len(bare) >= 2 and bare[-2] > index
+
+
+def _chunk(lines: list[str], start: int, end: int) -> Chunk:
+    """Take off the indentation that a client's hand-back frame put before every line."""
+    indent = len(lines[start]) - len(lines[start].lstrip(" ")) if start < len(lines) else 0
+    own = lines[start:end]
+    if indent:
+        frame = " " * indent
+        outside = next((i for i, line in enumerate(own) if line.strip() and not line.startswith(frame)), len(own))
+        if outside > 1 and any(line.strip() for line in own[1:outside]):
+            own = [line[indent:] for line in own[:outside]]
+    return Chunk("\n".join(own), start + 1)

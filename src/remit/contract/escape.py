@@ -1,0 +1,56 @@
+"""Backslashes that keep text from being read as structure, and the way back.
+
+Both directions add or take exactly one backslash, so any text survives: a backslash that was already
+there gets one more, as dots do in mail.
+"""
+
+from __future__ import annotations
+
+import re
+
+_RISKY = r"(?:[^\w\s\\]|_|\d{1,9}[.)])"
+_RISKY_LINE = re.compile(rf"^(?=\\*{_RISKY})", re.MULTILINE)
+_GUARDED_LINE = re.compile(rf"^\\(?=\\*{_RISKY})", re.MULTILINE)
+_COLON = re.compile(r"(\\*)([:：])(?=\s|$)")
+_GUARDED_COLON = re.compile(r"\\(\\*)([:：])(?=\s|$)")
+
+
+def guard_lines(text: str) -> str:
+    """Protect every line that could start a list, heading, table, fence or label."""
+    return _RISKY_LINE.sub(r"\\", text)
+
+
+def unguard_lines(text: str) -> str:
+    """The inverse of `guard_lines`."""
+    return _GUARDED_LINE.sub("", text) if "\\" in text else text
+
+
+def guard_colons(text: str) -> str:
+    """Protect colons that would be taken for the end of a name."""
+    return _COLON.sub(r"\\\1\2", text)
+
+
+def unguard_colons(text: str) -> str:
+    """The inverse of `guard_colons`."""
+    return _GUARDED_COLON.sub(r"\1\2", text) if "\\" in text else text
+
+
+def guard_pipes(text: str) -> str:
+    """Protect pipes inside a cell or a `|`-separated line."""
+    return text.replace("|", "\\|")
+
+
+def unguard_pipes(text: str) -> str:
+    """The inverse of `guard_pipes`."""
+    return text.replace("\\|", "|")
+
+
+_UNGUARDED_COLON = re.compile(r"(?<!\\)[:：](?=\s|$)")
+
+
+def split_colon(text: str) -> tuple[str, str]:
+    """Split at the first colon that ends a name; without one, all of it is the name."""
+    found = _UNGUARDED_COLON.search(text)
+    if not found:
+        return unguard_colons(text), ""
+    return unguard_colons(text[: found.start()].rstrip()), text[found.end() :].strip()

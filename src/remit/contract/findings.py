@@ -1,0 +1,214 @@
+"""The findings of a result: what it says about the code, row by row.
+
+Findings are the rows of Issues Detected and the bullets of Issues. Merging, conflicts and several rules
+look at a result through this list.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from remit.contract.fields import plain, read_score, says_none
+from remit.contract.headings import block_key, column_index
+from remit.contract.kinds import slug
+from remit.contract.model import Block, Code, Content, Heading, Result, Table, Text
+
+Severity = Literal["critical", "important", "minor"]
+
+#: Raw word (lower case) -> severity. Never derived from confidence.
+SEVERITIES: dict[str, Severity] = {
+    "critical": "critical",
+    "important": "important",
+    "high": "important",
+    "medium": "important",
+    "minor": "minor",
+    "low": "minor",
+    "info": "minor",
+}
+
+CATEGORY_BY_PREFIX = {
+    "SEC": "security",
+    "QA": "quality",
+    "PERF": "performance",
+    "ARCH": "architecture",
+    "TEST": "testing",
+    "DOC": "documentation",
+    "OPS": "operations",
+    "UX": "ux",
+    "DATA": "data",
+}
+CATEGORY_BY_AGENT = {
+    "security-auditor": "security",
+    "qa-engineer": "quality",
+    "code-architect": "architecture",
+    "system-architect": "architecture",
+    "devops": "operations",
+}
+
+#: Words in a finding that say how sure its author is.
+FLAG_WORDS = {
+    "uncertain": re.compile(r"\b(?:uncertain|unsure|not certain)\b|不確実|不确定", re.IGNORECASE),
+    "assumed": re.compile(r"\b(?:assumed|assuming|assumption)\b|仮定|推測|假设", re.IGNORECASE),
+    "needs-corroboration": re.compile(r"\bneeds[ -]corroboration\b|要確認|需要佐证", re.IGNORECASE),
+}
+
+_ID = re.compile(r"^([A-Za-z][A-Za-z0-9]{0,15}-?\d{1,6})\b")
+_PREFIX = re.compile(r"^([A-Za-z]+)")
+_DETAIL = re.compile(r"^[*_\s]*([A-Za-z][A-Za-z0-9]{0,15}-\d{1,6})\b[*_\s]*[:：.–—-]?\s*(.*)$")
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing a result says of the code."""
+
+    id: str
+    title: str
+    location: str
+    severity: Severity | None
+    severity_text: str
+    confidence: float | None
+    category: str
+    flags: tuple[str, ...]
+    line: int
+    source: Literal["row", "bullet"]
+
+
+class Detail(msgspec.Struct, frozen=True):
+    """What Issue Details say of one ID."""
+
+    id: str
+    title: str
+    line: int
+    content: tuple[Content, ...]
+
+    @property
+    def has_quote(self) -> bool:
+        """Whether code is quoted."""
+        return any(isinstance(part, Code) for part in self.content) or any(
+            "code match:" in part.text.lower() for part in self.content if isinstance(part, Text)
+        )
+
+
+def severity_of(word: str) -> Severity | None:
+    """The severity a raw word stands for, or None."""
+    return SEVERITIES.get(re.sub(r"[^a-z]", "", plain(word).lower()))
+
+
+def blocks(result: Result, key: str) -> list[Block]:
+    """The blocks of Findings with that key."""
+    return [block for block in result.findings if block_key(block.heading) == key]
+
+
+def tables(result: Result, key: str) -> list[Table]:
+    """The tables of the blocks with that key."""
+    return [part for block in blocks(result, key) for part in block.content if isinstance(part, Table)]
+
+
+def is_prose(block: Block) -> bool:
+    """Whether a block holds only words, such as "No issues were found"."""
+    return all(isinstance(part, Text) for part in block.content)
+
+
+def has_column(result: Result, key: str) -> bool:
+    """Whether the table of Issues Detected has that column."""
+    return any(column_index(table.columns, key) is not None for table in tables(result, "issues_detected"))
+
+
+def findings_of(result: Result) -> list[Finding]:
+    """Every finding, in the order of the document."""
+    found = [finding for table in tables(result, "issues_detected") for finding in _rows(result, table)]
+    for issue in result.issues:
+        if says_none(issue.title) and not issue.description:
+            continue
+        title = plain(issue.title)
+        match = _ID.match(title)
+        name = match.group(1) if match and "-" in match.group(1) else ""
+        words = f"{issue.title} {issue.description}"
+        found.append(
+            Finding(
+                id=name,
+                title=title,
+                location=issue.description,
+                severity=severity_of(issue.severity),
+                severity_text=issue.severity,
+                confidence=None,
+                category=category_of("", name, result.agent),
+                flags=flags_in(words),
+                line=issue.line,
+                source="bullet",
+            )
+        )
+    return found
+
+
+def _rows(result: Result, table: Table) -> list[Finding]:
+    where = {
+        key: column_index(table.columns, key)
+        for key in ("id", "issue", "location", "severity", "confidence", "category")
+    }
+    found = []
+    for row in table.rows:
+        cells = {key: row.cells[at] if at is not None else "" for key, at in where.items()}
+        if all(says_none(cell) for cell in row.cells):
+            continue
+        score = read_score(cells["confidence"])[0] if cells["confidence"] else None
+        name = plain(cells["id"])
+        found.append(
+            Finding(
+                id=name,
+                title=plain(cells["issue"]),
+                location=cells["location"],
+                severity=severity_of(cells["severity"]),
+                severity_text=cells["severity"],
+                confidence=score if isinstance(score, float) else None,
+                category=category_of(plain(cells["category"]), name, result.agent),
+                flags=flags_in(" ".join(row.cells)),
+                line=row.line,
+                source="row",
+            )
+        )
+    return found
+
+
+def category_of(stated: str, name: str, agent: str) -> str:
+    """A finding's category: its column, else its ID's prefix, else its agent's domain."""
+    if stated:
+        return stated.lower()
+    prefix = _PREFIX.match(name)
+    if prefix and "-" in name:
+        return CATEGORY_BY_PREFIX.get(prefix.group(1).upper(), prefix.group(1).lower())
+    return CATEGORY_BY_AGENT.get(slug(agent).rpartition(":")[2], "general")
+
+
+def flags_in(words: str) -> tuple[str, ...]:
+    """The flags that a finding's words carry."""
+    return tuple(flag for flag, pattern in FLAG_WORDS.items() if pattern.search(words))
+
+
+def details_of(result: Result) -> list[Detail]:
+    """The entries of Issue Details: a bold or headed ID, and what follows it."""
+    found: list[Detail] = []
+    for block in blocks(result, "issue_details"):
+        open_at: tuple[str, str, int] | None = None
+        own: list[Content] = []
+        for part in block.content:
+            match = _detail_head(part)
+            if match:
+                if open_at:
+                    found.append(Detail(*open_at, tuple(own)))
+                open_at, own = (match.group(1), plain(match.group(2)), part.line), [part]
+            elif open_at:
+                own.append(part)
+        if open_at:
+            found.append(Detail(*open_at, tuple(own)))
+    return found
+
+
+def _detail_head(part: Content) -> re.Match[str] | None:
+    if isinstance(part, Heading):
+        return _DETAIL.match(part.text)
+    if isinstance(part, Text) and part.text.startswith(("**", "__")):
+        return _DETAIL.match(part.text.split("\n", 1)[0])
+    return None

@@ -1,0 +1,214 @@
+"""The kinds of result: which agents send them, and which blocks their Findings must hold.
+
+This table is the one source for the parser's rules, the JSON Schema, the docs and the text that tells
+an agent how to answer.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from remit.contract.headings import BLOCKS
+
+Form = Literal["table", "steps", "text", "fence", "details"]
+
+
+class Column(NamedTuple):
+    """A column: its key in the table of headings, the name to write, and what to put there."""
+
+    key: str
+    name: str
+    hint: str
+    required: bool = True
+
+
+class BlockSpec(NamedTuple):
+    """A block of Findings."""
+
+    key: str
+    form: Form
+    columns: tuple[Column, ...] = ()
+    required: bool = False
+    hint: str = ""
+
+    @property
+    def name(self) -> str:
+        """The heading to write."""
+        return BLOCKS[self.key][0]
+
+
+class Kind(NamedTuple):
+    """A kind of result. Of each group in `either`, one block is enough."""
+
+    name: str
+    agents: tuple[str, ...]
+    blocks: tuple[BlockSpec, ...] = ()
+    either: tuple[tuple[str, ...], ...] = ()
+
+    def block(self, key: str) -> BlockSpec | None:
+        """The block of that key, or None if this kind does not know it."""
+        return next((block for block in self.blocks if block.key == key), None)
+
+    def required_groups(self) -> list[tuple[BlockSpec, ...]]:
+        """Groups of blocks of which at least one must be there, in the order of the document."""
+        grouped = {key for keys in self.either for key in keys}
+        groups: list[tuple[BlockSpec, ...]] = [
+            tuple(block for block in self.blocks if block.key in keys) for keys in self.either
+        ]
+        return groups + [(block,) for block in self.blocks if block.required and block.key not in grouped]
+
+
+def _place(name: str = "File:Line") -> Column:
+    return Column("location", name, "`path/to/file.py:12`")
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "exploration",
+            ("code-explorer", "explore"),
+            (
+                BlockSpec(
+                    "entry_points",
+                    "table",
+                    (Column("entry", "Entry", "what starts here"), _place(), Column("type", "Type", "what it is")),
+                    required=True,
+                ),
+                BlockSpec("execution_flow", "steps", required=True, hint="a step → `path/to/file.py:12` (symbol)"),
+                BlockSpec("architecture_patterns", "text", hint="a pattern and where it can be seen"),
+                BlockSpec("dependencies", "text", hint="internal and external"),
+            ),
+        ),
+        Kind(
+            "design",
+            ("code-architect", "system-architect"),
+            (
+                BlockSpec(
+                    "pattern_analysis",
+                    "table",
+                    (
+                        Column("pattern", "Pattern", "a pattern in use"),
+                        Column("example", "Example", "`path/to/file.py:12`"),
+                        Column("recommendation", "Recommendation", "how to follow it"),
+                    ),
+                ),
+                BlockSpec("recommended_architecture", "text", required=True, hint="**Approach** and **Rationale**"),
+                BlockSpec(
+                    "implementation_map",
+                    "table",
+                    (
+                        Column("component", "Component", "its name"),
+                        Column("location", "File", "`path/to/file.py`"),
+                        Column("action", "Action", "Create or Modify"),
+                    ),
+                    required=True,
+                ),
+                BlockSpec("build_sequence", "steps", required=True, hint="what to build next"),
+                BlockSpec("tradeoffs", "text", hint="what was weighed"),
+            ),
+        ),
+        Kind(
+            "review",
+            ("qa-engineer", "security-auditor"),
+            (
+                BlockSpec(
+                    "issues_detected",
+                    "table",
+                    (
+                        Column("id", "ID", "`SEC-001`"),
+                        Column("issue", "Issue", "what is wrong"),
+                        _place(),
+                        Column("severity", "Severity", "critical, important or minor"),
+                        Column("confidence", "Confidence", "0-100"),
+                        Column("category", "Category", "security, quality, ...", required=False),
+                    ),
+                    required=True,
+                ),
+                BlockSpec("issue_details", "details", hint="for each ID: the quoted code, **Risk** and **Fix**"),
+                BlockSpec(
+                    "compliance_check",
+                    "table",
+                    (
+                        Column("standard", "Standard", "its name"),
+                        Column("status", "Status", "PASS or FAIL"),
+                        Column("notes", "Notes", "why"),
+                    ),
+                ),
+            ),
+        ),
+        Kind(
+            "implementation",
+            ("frontend-specialist", "backend-specialist"),
+            (
+                BlockSpec(
+                    "files_created",
+                    "table",
+                    (
+                        Column("location", "File", "`path/to/file.py`"),
+                        Column("purpose", "Purpose", "what it is for"),
+                        Column("lines", "Lines", "its number of lines"),
+                    ),
+                ),
+                BlockSpec(
+                    "files_modified",
+                    "table",
+                    (
+                        Column("location", "File", "`path/to/file.py:12`"),
+                        Column("change", "Change", "what changed"),
+                        Column("lines", "Lines Changed", "+5 or -2"),
+                    ),
+                ),
+                BlockSpec("test_results", "fence", required=True, hint="the command and its output, in a fence"),
+                BlockSpec("implementation_notes", "text", hint="decisions worth knowing"),
+            ),
+            either=(("files_created", "files_modified"),),
+        ),
+        Kind(
+            "verification",
+            ("verification-specialist",),
+            (
+                BlockSpec(
+                    "claims",
+                    "table",
+                    (
+                        Column("claim", "Claim", "what was claimed"),
+                        _place("Location"),
+                        Column("outcome", "Outcome", "VERIFIED, PARTIAL or UNVERIFIED"),
+                    ),
+                    required=True,
+                ),
+            ),
+        ),
+        Kind(
+            "document",
+            ("product-manager", "technical-writer"),
+            (
+                BlockSpec(
+                    "files",
+                    "table",
+                    (Column("location", "File", "`docs/page.md`"), Column("change", "Change", "what changed")),
+                    required=True,
+                ),
+            ),
+        ),
+        Kind("generic", ()),
+        Kind("error", ()),
+    )
+}
+
+_BY_AGENT = {agent: kind for kind in KINDS.values() for agent in kind.agents}
+_NOT_SLUG = re.compile(r"[^\w:]+|_")
+
+
+def slug(name: str) -> str:
+    """The form in which agents' names are compared: `Code Explorer` and `code-explorer` are one."""
+    return _NOT_SLUG.sub("-", name.lower()).strip("-:")
+
+
+def kind_of(agent: str, named: str | None = None) -> Kind:
+    """The kind a result must have: the one that is named, else the agent's, else `generic`."""
+    if named is not None:
+        return KINDS[named]
+    return _BY_AGENT.get(slug(agent).rpartition(":")[2], KINDS["generic"])

@@ -1,0 +1,209 @@
+"""The blocks of a Markdown text, each with the line it stands on.
+
+pyromark decides what is a heading, a list, a table or a fence. It is given a *skeleton*: the same text
+with every character that only matters inside a line replaced by a letter, and everything beyond ASCII
+by a question mark. Offsets into the skeleton are then offsets into the text, and a text full of
+emphasis marks or brackets costs no more events than plain prose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import pyromark
+
+from remit.contract.model import Code, Item, Items, Row, Table, Text
+
+#: Tables larger than this are not something a person reads; such a document is refused (see `refusal`).
+MAX_CELLS = 100_000
+#: Deeper nesting of quotes and lists than this is read as plain text.
+MAX_NESTING = 12
+
+_TABLES = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES)
+
+_CONTAINERS = re.compile(rf"(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{{1,9}}[.)](?=[ \t]))){{0,{MAX_NESTING}}}[ \t]*")
+_FENCE_OR_COMMENT = re.compile(r"`{3}|~{3}|<!--")
+_RULE = re.compile(r"(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$")
+_LATER_MARKER = re.compile(r"[-+*>]|\d{1,9}[.)]")
+_INLINE = str.maketrans(dict.fromkeys("*_[]<&!`~", "x"))
+_INLINE_AND_MARKERS = str.maketrans(dict.fromkeys("*_[]<&!`~-+>.)", "x"))
+_LONE_BACKSLASH = re.compile(r"\\(?![\\|])")
+_DELIMITER_ROW = re.compile(r"^[ \t>]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?[ \t]*)?$", re.MULTILINE)
+_BLANK_LINE = re.compile(r"\n[ \t]*(?:\n|$)")
+_QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?")
+
+
+class Head(NamedTuple):
+    """A heading, with the level that decides what it belongs to."""
+
+    level: int
+    text: str
+    line: int
+
+
+Node = Head | Text | Table | Items | Code
+
+
+def refusal(text: str) -> str | None:
+    """Why a text is too costly to read, or None.
+
+    Short rows of a table are filled up to the width of its head, so a wide head over many short lines
+    would cost far more than its size.
+    """
+    cells = 0
+    for found in _DELIMITER_ROW.finditer(text):
+        end = _BLANK_LINE.search(text, found.end())
+        rows = text.count("\n", found.end(), end.start() if end else len(text)) + 2
+        cells += rows * (found.group().count("|") + 1)
+        if cells > MAX_CELLS:
+            return f"its tables have more than {MAX_CELLS:,} cells"
+    return None
+
+
+def read(text: str, first_line: int = 1) -> list[Node]:
+    """The top-level blocks of a text, in order. Rules (`---`) are left out: they say nothing."""
+    return list(_nodes(text, first_line))
+
+
+def _nodes(text: str, first_line: int) -> Iterator[Node]:
+    events: Iterator[tuple[Any, Any]] = iter(_TABLES.events_with_range(_skeleton(text)))
+    line, counted = first_line, 0
+    for event, span in events:
+        if not isinstance(event, dict) or "Start" not in event:
+            continue
+        start, end, tag = span["start"], span["end"], event["Start"]
+        line += text.count("\n", counted, start)
+        counted = start
+        raw = text[start:end]
+        name = tag if isinstance(tag, str) else next(iter(tag))
+        if name == "Table":
+            yield _table(text, line, start, events)
+            continue
+        if name == "List":
+            yield _list(text, line, start, events, ordered=tag["List"] is not None)
+            continue
+        _skip(events)
+        if name == "Heading":
+            level = int(tag["Heading"]["level"][1])
+            yield Head(level, _heading_text(raw), line)
+        elif name == "CodeBlock":
+            indent = start - (text.rfind("\n", 0, start) + 1)
+            yield _code(raw, tag["CodeBlock"], line, indent)
+        elif name == "BlockQuote":
+            yield _paragraph((_QUOTE_MARK.sub("", row) for row in raw.split("\n")), line)
+        elif name != "Rule":
+            yield _paragraph(raw.split("\n"), line)
+
+
+def _skeleton(text: str) -> str:
+    lines = [_skeleton_line(line) for line in text.split("\n")]
+    return "\n".join(lines).encode("ascii", "replace").decode("ascii")
+
+
+def _skeleton_line(line: str) -> str:
+    lead = _CONTAINERS.match(line)
+    end = lead.end() if lead else 0
+    rest = line[end:]
+    if _FENCE_OR_COMMENT.match(rest) or _RULE.match(rest):
+        return line
+    table = _INLINE_AND_MARKERS if _LATER_MARKER.match(rest) and _is_deep(line[:end]) else _INLINE
+    rest = rest.translate(table)
+    return line[:end] + (_LONE_BACKSLASH.sub("x", rest) if "\\" in rest else rest)
+
+
+def _is_deep(lead: str) -> bool:
+    return len(lead.split()) >= MAX_NESTING
+
+
+def _skip(events: Iterator[tuple[Any, Any]]) -> None:
+    """Consume events up to the end of the block whose start was just read."""
+    depth = 1
+    for event, _ in events:
+        if isinstance(event, dict):
+            depth += ("Start" in event) - ("End" in event)
+            if depth == 0:
+                return
+
+
+def _heading_text(raw: str) -> str:
+    raw = raw.strip()
+    if not raw.startswith("#"):
+        return " ".join(raw.split("\n")[:-1]).strip()  # underlined: the last line is the underline
+    raw = raw.lstrip("#").strip()
+    bare = raw.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else raw
+
+
+def _paragraph(rows: Iterable[str], line: int) -> Text:
+    return Text(text="\n".join(row for row in map(str.strip, rows) if row), line=line)
+
+
+def _code(raw: str, kind: Any, line: int, indent: int) -> Code:
+    lines = raw.rstrip().split("\n")
+    if kind == "Indented":
+        return Code(text="\n".join(_outdent(row, 4) for row in lines).strip("\n"), line=line)
+    opening = lines[0].lstrip()
+    fence = opening[: len(opening) - len(opening.lstrip(opening[0]))]
+    body = lines[1:]
+    if body and body[-1].strip().startswith(fence) and not body[-1].strip().strip(fence[0]):
+        body.pop()
+    body = [_outdent(row, indent) for row in body] if indent else body
+    return Code(text="\n".join(body).strip("\n"), info=opening[len(fence) :].strip(), line=line)
+
+
+def _outdent(row: str, width: int) -> str:
+    """Take off up to `width` leading spaces."""
+    return row[min(width, len(row) - len(row.lstrip(" "))) :]
+
+
+def _table(text: str, line: int, start: int, events: Iterator[tuple[Any, Any]]) -> Table:
+    rows: list[Row] = []
+    cells: list[str] = []
+    counted, row_line = start, line
+    for event, span in events:
+        if not isinstance(event, dict):
+            continue
+        if event.get("Start") == "TableCell":
+            cells.append(text[span["start"] : span["end"]].strip())
+        elif event.get("Start") in ("TableRow", "TableHead"):
+            row_line += text.count("\n", counted, span["start"])
+            counted, cells = span["start"], []
+        elif event.get("End") in ("TableRow", "TableHead"):
+            rows.append(Row(cells=tuple(cells), line=row_line))
+        elif event.get("End") == "Table":
+            break
+    return Table(columns=rows[0].cells, rows=tuple(rows[1:]), line=line)
+
+
+def _list(text: str, line: int, start: int, events: Iterator[tuple[Any, Any]], *, ordered: bool) -> Items:
+    items: list[Item] = []
+    counted, item_line, depth = start, line, 1
+    for event, span in events:
+        if not isinstance(event, dict):
+            continue
+        if "Start" in event:
+            depth += 1
+            if depth == 2:
+                item_line += text.count("\n", counted, span["start"])
+                counted = span["start"]
+                items.append(Item(text=_item_text(text, span["start"], span["end"]), line=item_line))
+        elif "End" in event:
+            depth -= 1
+            if depth == 0:
+                break
+    return Items(items=tuple(items), ordered=ordered, line=line)
+
+
+_MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?:[ \t]{1,4}(?=\S)|[ \t]|$|(?=\n))")
+
+
+def _item_text(text: str, start: int, end: int) -> str:
+    """An item's own lines: the marker and the indentation under it taken off."""
+    begun = text.rfind("\n", 0, start) + 1
+    raw = text[start:end].rstrip()
+    marker = _MARKER.match(raw)
+    width = (start - begun) + (marker.end() if marker else 0)
+    lines = raw[marker.end() if marker else 0 :].split("\n")
+    return "\n".join([lines[0].strip(), *(_outdent(line, width).rstrip() for line in lines[1:])]).strip()

@@ -1,0 +1,222 @@
+"""From text to results. Never raises: what cannot be read is said in `Document.refusal`.
+
+Limits: 1 MiB of text, 100,000 table cells, JSON nested as deep as the schema goes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from remit.contract import fields, outline
+from remit.contract.chunks import Chunk, split
+from remit.contract.escape import unguard_lines, unguard_pipes
+from remit.contract.model import SCHEMA, Block, Code, Content, Extra, Heading, Item, Items, Result, Row, Table, Text
+from remit.contract.render import render, text_of
+from remit.contract.sections import Outline, Section, arrange
+
+MAX_BYTES = 1 << 20
+_LOOK_AHEAD = 12
+
+_JSON_FENCE = re.compile(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
+
+
+class Document(msgspec.Struct, frozen=True):
+    """One result as it stands in a file: what it says, and where."""
+
+    result: Result
+    outline: Outline
+    text: str
+    lines: list[str]
+    first_line: int
+    #: Why nothing could be read ("it is not UTF-8 text"), or None.
+    refusal: str | None = None
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is anything at all to judge."""
+        return self.refusal is None and bool(self.text.strip())
+
+    @property
+    def has_content(self) -> bool:
+        """Whether anything of a result was recognised."""
+        return self.outline.agent is not None or any(section.key for section in self.outline.sections)
+
+    @property
+    def title_line(self) -> int:
+        """The line to point at when a part is missing."""
+        return self.outline.title_line
+
+    def locate(self, line: int, words: str) -> int:
+        """The line, at or soon after `line`, on which the words stand; `line` itself if they do not."""
+        start = max(0, line - self.first_line)
+        for offset, text in enumerate(self.lines[start : start + _LOOK_AHEAD], start):
+            if words in text:
+                return self.first_line + offset
+        return line
+
+    def section(self, key: str) -> Section | None:
+        """The section as written, or None."""
+        return self.outline.get(key)
+
+    def line_of(self, key: str) -> int:
+        """The line of a section, or of the title if the section is missing."""
+        section = self.section(key)
+        return section.line if section else self.title_line
+
+
+def parse(source: str | bytes) -> list[Document]:
+    """Every result in a text, at least one."""
+    text, refused = decode(source)
+    if refused:
+        return [_refused(refused)]
+    if text.lstrip()[:1] in ("{", "["):
+        documents = _parse_json(text)
+        if documents:
+            return documents
+    fenced = _JSON_FENCE.match(text)
+    if fenced and (documents := _parse_json(fenced.group(1))):
+        return documents
+    if refusal := outline.refusal(text):
+        return [_refused(refusal)]
+    return [_parse_chunk(chunk) for chunk in split(text)]
+
+
+def decode(source: str | bytes) -> tuple[str, str | None]:
+    """Text with `\\n` line ends, or why there is none."""
+    size = len(source)
+    if size > MAX_BYTES:
+        return "", f"it is larger than {MAX_BYTES // 1024:,} KiB"
+    if isinstance(source, bytes):
+        try:
+            source = source.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            return "", f"it is not UTF-8 text (byte {error.start})"
+    elif not source.isascii():
+        source = source.encode("utf-8", "replace").decode("utf-8").removeprefix("\ufeff")
+    return source.replace("\r\n", "\n").replace("\r", " ").replace("\0", "\ufffd"), None
+
+
+def _refused(why: str) -> Document:
+    return Document(result=Result(), outline=Outline(None, 1, []), text="", lines=[], first_line=1, refusal=why)
+
+
+class _Tagged(Result, frozen=True, eq=False, kw_only=True):
+    schema: str = SCHEMA
+
+
+def _parse_json(text: str) -> list[Document]:
+    """Results written as JSON, read through their Markdown form so that both are judged alike."""
+    try:
+        loaded = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return [] if text.lstrip()[0] == "[" else [_refused("it begins like JSON and is not: check quotes and commas")]
+    members = loaded if isinstance(loaded, list) else [loaded]
+    if not members or not all(isinstance(member, dict) for member in members):
+        return []
+    return [_from_json(member) for member in members]
+
+
+def _from_json(member: dict[str, Any]) -> Document:
+    try:
+        result = msgspec.convert(member, _Tagged, strict=False)
+        markdown = render(_untag(result))
+    except (msgspec.ValidationError, RecursionError) as error:
+        return _refused(f"it is JSON but not a result: {error}")
+    return _parse_chunk(Chunk(markdown, 1))
+
+
+def _untag(result: _Tagged) -> Result:
+    return Result(**{name: getattr(result, name) for name in Result.__struct_fields__})
+
+
+def _parse_chunk(chunk: Chunk) -> Document:
+    arranged = arrange(outline.read(chunk.text, chunk.first_line), chunk.first_line)
+    return Document(
+        result=_build(arranged),
+        outline=arranged,
+        text=chunk.text,
+        lines=chunk.text.split("\n"),
+        first_line=chunk.first_line,
+    )
+
+
+def _build(arranged: Outline) -> Result:
+    values: dict[str, Any] = {}
+    extra: list[Extra] = []
+    for section in arranged.sections:
+        if section.key is None:
+            extra.append(Extra(heading=_heading(section.heading), content=clean(section.content), line=section.line))
+        elif section.key == "findings":
+            values["findings"] = tuple(
+                Block(heading=_heading(block.heading), content=clean(block.content), line=block.line)
+                for block in section.blocks
+            )
+        elif section.content:
+            values[section.key] = _READERS[section.key](section)
+    return Result(agent=arranged.agent or "", extra=tuple(extra), line=arranged.title_line, **values)
+
+
+def _heading(text: str) -> str:
+    return unguard_lines(text.replace("\\#", "#") if text.endswith("\\#") else text)
+
+
+def clean(content: list[Content] | tuple[Content, ...]) -> tuple[Content, ...]:
+    """Content as meant, not as written: protective backslashes taken off."""
+    return tuple(_clean(part) for part in content)
+
+
+def _clean(part: Content) -> Content:
+    if isinstance(part, Code):
+        return part
+    if isinstance(part, Text):
+        return Text(text=unguard_lines(part.text), line=part.line)
+    if isinstance(part, Heading):
+        return Heading(text=_heading(part.text), line=part.line)
+    if isinstance(part, Items):
+        items = tuple(Item(text=unguard_lines(item.text), line=item.line) for item in part.items)
+        return Items(items=items, ordered=part.ordered, line=part.line)
+    rows = tuple(Row(cells=tuple(map(unguard_pipes, row.cells)), line=row.line) for row in part.rows)
+    return Table(columns=tuple(map(unguard_pipes, part.columns)), rows=rows, line=part.line)
+
+
+def _status(section: Section) -> str:
+    lines = [line.text for line in fields.lines_of(section.content)]
+    if not lines:
+        return ""
+    status, _ = fields.read_status(lines[0])
+    others = {found for line in lines[1:] if (found := fields.read_status(line)[0]) in ("SUCCESS", "PARTIAL", "FAILED")}
+    return " / ".join([status, *sorted(others - {status})])
+
+
+def _text(section: Section) -> str:
+    return text_of(clean(section.content))
+
+
+def _list(section: Section) -> tuple[str, ...]:
+    return tuple(entry.text for entry in fields.entries(section.content))
+
+
+_READERS: dict[str, Callable[[Section], Any]] = {
+    "status": _status,
+    "summary": _text,
+    "references": lambda section: tuple(fields.read_references(section.content)),
+    "confidence": lambda section: fields.read_confidence(section.content, section.line),
+    "justification": lambda section: fields.read_justification(section.content, section.line),
+    "uncertainty": _text,
+    "checklist": lambda section: tuple(fields.read_checklist(section.content)),
+    "issues": lambda section: tuple(fields.read_issues(section.content)),
+    "blockers": lambda section: tuple(fields.read_blockers(section.content)),
+    "error": lambda section: fields.read_error(section.content, section.line),
+    "attempted_actions": _list,
+    "root_cause": _text,
+    "recovery_options": _list,
+    "next_steps": _list,
+    "tradeoffs": _list,
+    "severity_summary": lambda section: tuple(fields.read_counts(section.content)),
+    "insights": _list,
+    "overrides": lambda section: tuple(fields.read_overrides(section.content)),
+}

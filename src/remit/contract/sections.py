@@ -1,0 +1,225 @@
+"""From blocks to named sections: what belongs to which heading.
+
+Headings decide by their names first and their levels second, because agents choose levels freely.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+from remit.contract.chunks import title_agent
+from remit.contract.headings import block_key, section_key
+from remit.contract.model import Block, Content, Heading, Table, Text
+from remit.contract.outline import Head, Node
+
+_BOLD = re.compile(r"^[ ]{0,3}\*\*([^*\n]{1,80})\*\*[ \t]*[:：]?[ \t]*(.*)$")
+_NAMED_VALUE = re.compile(r"^([^:：]{1,80})[:：][ \t]*(.*)$")
+
+
+class Section(NamedTuple):
+    """A section as written. `key` is None where the contract does not know the heading.
+
+    `heading` is empty for what stands before the first heading, and for Findings that exist only because
+    one of their blocks does.
+    """
+
+    key: str | None
+    heading: str
+    line: int
+    content: list[Content]
+    blocks: list[Block]
+
+    def tables(self) -> list[Table]:
+        """The tables that stand in the section."""
+        return [part for part in self.content if isinstance(part, Table)]
+
+
+class Outline(NamedTuple):
+    """A result's title and sections."""
+
+    agent: str | None
+    title_line: int
+    sections: list[Section]
+
+    def get(self, key: str) -> Section | None:
+        """The section of that name, or None."""
+        return next((section for section in self.sections if section.key == key), None)
+
+
+def arrange(nodes: list[Node], first_line: int) -> Outline:
+    """Sort blocks under the headings they belong to. Repeated sections are joined."""
+    agent, title_line, rest = _take_title(nodes, first_line)
+    rest = _bold_to_heads(rest)
+    return Outline(agent, title_line, _Arranger(rest).arrange())
+
+
+def split_name(heading: str) -> tuple[str, str]:
+    """`Status: SUCCESS` as a name and a value; a heading without a known name before a colon stays whole."""
+    found = _NAMED_VALUE.match(heading)
+    if found and section_key(found.group(1)):
+        return found.group(1).strip(), found.group(2).strip().strip("*").strip()
+    return heading, ""
+
+
+def _take_title(nodes: list[Node], first_line: int) -> tuple[str | None, int, list[Node]]:
+    for index, node in enumerate(nodes):
+        if isinstance(node, Head):
+            agent = title_agent(node.text) if node.level <= 2 else None
+            if agent is not None:
+                return agent, node.line, nodes[index + 1 :]
+        elif isinstance(node, Text):
+            line, _, after = node.text.partition("\n")
+            bold = _BOLD.match(line)
+            agent = title_agent(bold.group(1)) if bold and not bold.group(2) else None
+            if agent is not None:
+                rest: list[Node] = [Text(text=after, line=node.line + 1)] if after else []
+                return agent, node.line, rest + nodes[index + 1 :]
+    return None, first_line, nodes
+
+
+def _bold_to_heads(nodes: list[Node]) -> list[Node]:
+    """Turn `**Summary:** text` into a heading where no heading of that name exists and it stands once."""
+    taken = {key for node in nodes if isinstance(node, Head) and (key := _any_key(split_name(node.text)[0]))}
+    found = Counter(key for node in nodes if isinstance(node, Text) for _, key, _ in _bold_lines(node))
+    wanted = {key for key, times in found.items() if times == 1 and key not in taken}
+    if not wanted:
+        return nodes
+    result: list[Node] = []
+    inside_findings = False
+    for node in nodes:
+        if isinstance(node, Head):
+            key = _any_key(split_name(node.text)[0])
+            if key is not None:
+                inside_findings = key.startswith("block:") or key == "section:findings"
+        if isinstance(node, Text):
+            keys = {key for key in wanted if key.startswith("block:") or not inside_findings}
+            result.extend(_split_text(node, keys))
+        else:
+            result.append(node)
+    return result
+
+
+def _any_key(heading: str) -> str | None:
+    if key := section_key(heading):
+        return f"section:{key}"
+    if key := block_key(heading):
+        return f"block:{key}"
+    return None
+
+
+def _bold_lines(node: Text) -> list[tuple[int, str, re.Match[str]]]:
+    if "**" not in node.text:
+        return []
+    lines = []
+    for offset, line in enumerate(node.text.split("\n")):
+        found = _BOLD.match(line)
+        key = _any_key(found.group(1)) if found else None
+        if found and key and (key.startswith("section:") or not found.group(2)):
+            lines.append((offset, key, found))
+    return lines
+
+
+def _split_text(node: Text, keys: set[str]) -> list[Node]:
+    marks = [(offset, key, found) for offset, key, found in _bold_lines(node) if key in keys]
+    if not marks:
+        return [node]
+    lines = node.text.split("\n")
+    pieces: list[Node] = []
+    if marks[0][0] > 0:
+        pieces.append(Text(text="\n".join(lines[: marks[0][0]]), line=node.line))
+    for (offset, key, found), following in zip(marks, [*(m[0] for m in marks[1:]), len(lines)], strict=True):
+        level = 3 if key.startswith("section:") else 4
+        pieces.append(Head(level, found.group(1).strip().rstrip(":："), node.line + offset))
+        own = [found.group(2), *lines[offset + 1 : following]]
+        skipped = 0 if found.group(2) else 1
+        if any(line.strip() for line in own):
+            pieces.append(Text(text="\n".join(own[skipped:]).strip(), line=node.line + offset + skipped))
+    return pieces
+
+
+class _Arranger:
+    """One pass over the nodes of a result, below its title."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self._nodes = nodes
+        self._section_level = self._shallowest_levels()
+        self._sections: dict[object, Section] = {}
+        self._current: Section | None = None
+        self._level = 0
+        self._block_level = 0
+        self._blocks: list[tuple[str, int, list[Content]]] = []
+
+    def arrange(self) -> list[Section]:
+        for node in self._nodes:
+            if isinstance(node, Head):
+                self._take_head(node)
+            else:
+                self._add(node)
+        if "findings" in self._sections:
+            blocks = (Block(heading=name, line=line, content=tuple(own)) for name, line, own in self._blocks)
+            self._sections["findings"].blocks.extend(blocks)
+        return list(self._sections.values())
+
+    def _shallowest_levels(self) -> dict[str, int]:
+        levels: dict[str, int] = {}
+        for node in self._nodes:
+            if isinstance(node, Head) and (key := section_key(split_name(node.text)[0])):
+                levels[key] = min(levels.get(key, 9), node.level)
+        return levels
+
+    def _take_head(self, head: Head) -> None:
+        name, value = split_name(head.text)
+        key = section_key(name)
+        if key is not None and head.level == self._section_level[key]:
+            self._open(key, name, head)
+            if value:
+                self._add(Text(text=value, line=head.line))
+        elif block_key(head.text) and (
+            self._in_findings() or head.level <= self._level or "findings" not in self._section_level
+        ):
+            if not self._in_findings():
+                self._open("findings", "", head)
+                self._level = head.level - 1
+            self._open_block(head)
+        elif self._current is not None and self._is_named() and head.level > self._level:
+            if self._in_findings() and (not self._block_level or head.level <= self._block_level):
+                self._open_block(head)
+            else:
+                self._add(Heading(text=head.text, line=head.line))
+        else:
+            self._open(None, head.text, head)
+
+    def _is_named(self) -> bool:
+        return self._current is not None and bool(self._current.key or self._current.heading)
+
+    def _in_findings(self) -> bool:
+        return self._current is not None and self._current.key == "findings"
+
+    def _open(self, key: str | None, heading: str, head: Head) -> None:
+        identity: object = key or (heading, head.line)
+        known = self._sections.get(identity)
+        if known is None:
+            known = self._sections[identity] = Section(key, heading, head.line, [], [])
+        elif heading and not known.heading:
+            known = self._sections[identity] = known._replace(heading=heading, line=head.line)
+        self._current, self._level, self._block_level = known, head.level, 0
+
+    def _open_block(self, head: Head) -> None:
+        self._blocks.append((head.text, head.line, []))
+        self._block_level = head.level
+
+    def _add(self, content: Content) -> None:
+        if self._current is None:
+            self._current = self._sections[None] = Section(None, "", content.line, [], [])
+        self._current.content.append(content)
+        if self._current.key == "findings":
+            if not self._block_level and not (self._blocks and not self._blocks[-1][0]):
+                self._blocks.append(("", content.line, []))
+            self._blocks[-1][2].append(content)
+
+
+def has_bold_name(text: str) -> bool:
+    """Whether a line of the text would be read as the name of a section or block."""
+    return bool(_bold_lines(Text(text=text)))

@@ -1,0 +1,128 @@
+"""The form an agent fills in, and how to recognise a part of it that was not filled in.
+
+The form is made from the kinds and headings, so what an agent is told and what is checked cannot differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from remit.contract.fields import Line, lines_of
+from remit.contract.headings import BOXES, SECTIONS
+from remit.contract.kinds import KINDS, BlockSpec, Kind
+from remit.contract.parse import Document
+
+#: Placeholders of templates that agents have been given elsewhere, among them the contract's first version.
+_FOREIGN = (
+    "Agent Name", "SUCCESS | PARTIAL | FAILED", "2-3 sentence summary of what was accomplished or found",
+    "Structured content specific to agent type - see below", "Name", "Why important", "0-100", "Brief justification",
+    "Issue 1", "Description", "critical/important/minor", "Recommended action 1", "Blocker description",
+    "What's needed", "error category", "ErrorType", "Error message", "file:line or step", "true/false",
+    "What was tried first", "What was tried second", "Final attempt before failure",
+    "Analysis of why the error occurred", "Option 1", "Description of what's blocking progress",
+    "What's needed to unblock", "X", "N", "N findings with direct code evidence", "How findings were verified",
+    "What might have been missed", "Agent", "Summary", "Title", "Location", "file:line", "path", "Reason",
+)  # fmt: skip
+
+_BRACKETED = re.compile(r"(?<![\w\]/\\!])\[([^\[\]\n]{1,120})\](?![(\[/\w])")
+_GENERIC = re.compile(r"^(?:\.{3}|…|todo\b.*|tbd|tba|your .*|insert .*|fill .*|placeholder.*)$", re.IGNORECASE)
+_CODE_SPAN = re.compile(r"`[^`\n]*`")
+_BOX = re.compile(r"^\s*(?:[-*+]\s+)?\[[ xX✓✔]?\]")
+
+STATUS = "[SUCCESS | PARTIAL | FAILED]"
+SUMMARY = "[two or three sentences: what was done, what came of it]"
+SCORE = "[0-100]"
+
+
+def template(kind: Kind, *, scored: bool = True) -> str:
+    """A form for one kind of result; `scored` adds what the second version of the contract asks."""
+    parts = ["## [Agent Name] Result", f"### Status\n{STATUS}", f"### Summary\n{SUMMARY}"]
+    if kind.name == "error":
+        return "\n\n".join([*parts, *_error_parts()]).replace(STATUS, "FAILED") + "\n"
+    body = (
+        "\n\n".join(_block(block) for block in kind.blocks) or "[what you found, with `file:line` for each statement]"
+    )
+    parts.append(f"### Findings\n\n{body}")
+    rows = "| Item | Location | Relevance |\n| --- | --- | --- |"
+    parts.append(f"### Key References\n{rows}\n| [name] | `[path/to/file:line]` | [why it matters] |")
+    breakdown = "\nverified_confidence: [0-100]\ninferred_confidence: [0-100]\ncombined_confidence: [their mean]"
+    parts.append(f"### Confidence\n{SCORE} - [why]" + (breakdown if scored else ""))
+    if scored:
+        parts += _scored_parts()
+    if kind.name == "review":
+        parts.append("### Severity Summary\n- Critical: [number]\n- Important: [number]\n- Minor: [number]")
+    if kind.name == "design":
+        parts.append("### Trade-offs Considered\n- [what was weighed]: [what was decided and why]")
+    parts.append("### Next Steps\n1. [the next action]")
+    return "\n\n".join(parts) + "\n"
+
+
+def _scored_parts() -> list[str]:
+    labels = ("Score", "Evidence Count", "Verification Method", "Potential Blind Spots")
+    hints = ("[the same number]", "[number of places cited]", "[how you verified]", "[what you may have missed]")
+    justification = "\n".join(f"**{label}**: {hint}" for label, hint in zip(labels, hints, strict=True))
+    boxes = "\n".join(f"- [ ] **{names[0]}**: [what you did]" for names in BOXES.values())
+    return [f"### {SECTIONS['justification'][0]}\n{justification}", f"### {SECTIONS['checklist'][0]}\n{boxes}"]
+
+
+def _error_parts() -> list[str]:
+    rows = [("Type", "[kind of error]"), ("Message", "[its message]"), ("Occurred At", "[file:line or step]")]
+    table = "\n".join(f"| {name} | {hint} |" for name, hint in [*rows, ("Recoverable", "[true or false]")])
+    return [
+        f"### Error Details\n| Aspect | Value |\n| --- | --- |\n{table}",
+        "### Attempted Actions\n1. [what you tried]",
+        "### Root Cause Analysis\n[why it happened]",
+        "### Recovery Options\n1. [option]: [what it would take]",
+        "### Blockers\n- [what stops you] | Resolution: [what would help]",
+    ]
+
+
+def _block(spec: BlockSpec) -> str:
+    head = f"#### {spec.name}\n"
+    if spec.form == "table":
+        names = " | ".join(column.name for column in spec.columns if column.required)
+        marks = " | ".join("---" for column in spec.columns if column.required)
+        cells = " | ".join(f"[{column.hint.replace('`', '')}]" for column in spec.columns if column.required)
+        return f"{head}| {names} |\n| {marks} |\n| {cells} |"
+    if spec.form == "steps":
+        return f"{head}1. [{spec.hint.replace('`', '')}]"
+    if spec.form == "fence":
+        return f"{head}```\n[{spec.hint}]\n```"
+    if spec.form == "details":
+        quote = "```\n# path/to/file.py:12\n[the quoted lines, copied exactly]\n```"
+        return f"{head}**[ID]: [issue]**\n{quote}\n**Risk**: [what can happen]\n**Fix**: [what to do]"
+    return f"{head}- [{spec.hint.replace('*', '')}]"
+
+
+def written_lines(document: Document) -> Iterator[Line]:
+    """Every line an author wrote outside fences: title, headings and the content of sections."""
+    yield Line(document.result.agent, document.title_line)
+    for section in document.outline.sections:
+        yield Line(section.heading, section.line)
+        yield from (Line(block.heading, block.line) for block in section.blocks)
+        yield from lines_of(section.content)
+
+
+def find_placeholders(text: str) -> Iterator[str]:
+    """The placeholders of a template in a line, with their brackets."""
+    if "[" not in text:
+        return
+    known = _known()
+    for found in _BRACKETED.finditer(_CODE_SPAN.sub(lambda span: "x" * len(span[0]), text)):
+        inner = found.group(1).strip()
+        known_here = _normal(inner) in known or bool(_GENERIC.match(inner))
+        if known_here or (inner.lower() == "x" and not _BOX.match(text)):
+            yield found.group()
+
+
+def _normal(text: str) -> str:
+    return re.sub(r"\d+", "1", " ".join(text.replace("`", "").lower().split()))
+
+
+@cache
+def _known() -> frozenset[str]:
+    forms = [template(kind) for kind in KINDS.values()]
+    own = [found for form in forms for found in re.findall(r"\[([^\[\]\n]{2,120})\]", form)]
+    return frozenset(_normal(text) for text in (*own, *_FOREIGN)) - {"x"}

@@ -1,0 +1,2 @@
+def estimate_tokens(text: str) -> int:
+    return len(text) // 4

@@ -1,0 +1,86 @@
+"""The rules for people and programs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from remit.contract.profiles import PROFILES
+from remit.reports.text import LEVEL_STYLES, Line, Piece
+from remit.rules.base import Example, Rule
+
+
+def rule_list_lines(rules: Sequence[type[Rule]], columns: int) -> Iterator[Line]:
+    """One line for each rule, by family."""
+    family = ""
+    for rule in sorted(rules, key=lambda rule: rule.code):
+        if rule.family() != family:
+            family = rule.family()
+            yield [Piece(family, "bold underline")]
+        room = max(columns - 44, 36)
+        yield [
+            Piece(f"  {rule.code} ", "dim"),
+            Piece(f"{rule.level} ", LEVEL_STYLES[rule.level]),
+            Piece(f"{rule.name:<27} "),
+            Piece(textwrap.shorten(rule.summary(), room, placeholder=" …"), "dim"),
+        ]
+    yield [Piece(f"{len(rules)} rules; `remit rules NAME` explains one", "dim")]
+
+
+def rule_lines(rule: type[Rule], columns: int) -> Iterator[Line]:
+    """Everything about one rule."""
+    yield [Piece(rule.name, "bold"), Piece(f"  {rule.code}  since {rule.since}", "dim")]
+    levels = [f"{name} {rule.level_in(name) or 'off'}" for name in PROFILES]
+    yield [Piece("level  "), Piece(rule.level, LEVEL_STYLES[rule.level]), Piece(f"  ({', '.join(levels)})", "dim")]
+    yield []
+    for paragraph in (rule.summary(), rule.why(), f"What to do: {rule.help}"):
+        for row in textwrap.wrap(paragraph.replace("\n", " "), max(columns, 40)):
+            yield [Piece(row)]
+        yield []
+    if rule.requires:
+        yield [Piece(f"Not checked when one of these is broken: {', '.join(rule.requires)}", "dim")]
+        yield []
+    for title, examples, style in (("good", rule.good, "green"), ("bad", rule.bad, "red")):
+        for example in examples[:1]:
+            yield from _example(title, example, style)
+
+
+def _example(title: str, example: Example, style: str) -> Iterator[Line]:
+    yield [Piece(f"{title} example", f"bold {style}"), Piece(f" (in a result of kind {example.kind})", "dim")]
+    for old, new in example.edits:
+        for mark, text in (("-", old), ("+", new)):
+            for row in text.strip("\n").split("\n") if text else ():
+                yield [
+                    Piece(
+                        f"  {mark} {textwrap.shorten(row, 100, placeholder=' …') if len(row) > 100 else row}",
+                        style if mark == "+" else "dim",
+                    )
+                ]
+    if not example.edits:
+        yield [Piece("  the faultless sample as it is")]
+    if example.expect:
+        yield [Piece(f"  → {', '.join(example.expect)}", "dim")]
+    yield []
+
+
+def rules_shape(rules: Sequence[type[Rule]]) -> dict[str, Any]:
+    """The rules as data."""
+    return {
+        "schema": "remit.rules/1",
+        "rules": [
+            {
+                "rule": rule.name,
+                "code": rule.code,
+                "family": rule.family(),
+                "since": rule.since,
+                "needs": rule.needs,
+                "levels": {profile: rule.level_in(profile) for profile in PROFILES},
+                "summary": rule.summary(),
+                "why": rule.why(),
+                "help": rule.help,
+                "requires": list(rule.requires),
+            }
+            for rule in rules
+        ],
+    }

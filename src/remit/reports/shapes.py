@@ -1,0 +1,111 @@
+"""The fixed JSON shapes, as types: what is encoded and what `remit schema` prints are one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from remit.checking import Decision, NotRun, Recorded, Scores, Verdict
+from remit.contract.model import SCHEMA, STATUSES, Result
+from remit.contract.profiles import Level
+
+
+class ViolationShape(msgspec.Struct):
+    """A broken rule."""
+
+    rule: str
+    code: str
+    level: Level
+    line: int
+    message: str
+    help: str
+
+
+class ResultShape(msgspec.Struct):
+    """A verdict on one result."""
+
+    path: str
+    agent: str
+    kind: str
+    profile: str
+    status: str | None
+    verdict: Decision
+    confidence: Scores
+    violations: list[ViolationShape]
+    overrides: Sequence[Recorded]
+    not_run: Sequence[NotRun]
+
+
+class SummaryShape(msgspec.Struct):
+    """Counts over all results."""
+
+    results: int
+    accept: int
+    revise: int
+    reject: int
+    violations: dict[Level, int]
+
+
+class CheckShape(msgspec.Struct):
+    """What `remit check --format json` prints."""
+
+    results: list[ResultShape]
+    summary: SummaryShape
+    schema: Literal["remit.check/1"] = "remit.check/1"
+
+
+def check_shape(verdicts: Sequence[Verdict]) -> CheckShape:
+    """Verdicts in the fixed shape."""
+    return CheckShape(results=[_result(verdict) for verdict in verdicts], summary=summary(verdicts))
+
+
+def _result(verdict: Verdict) -> ResultShape:
+    return ResultShape(
+        path=verdict.path,
+        agent=verdict.agent,
+        kind=verdict.kind,
+        profile=verdict.profile,
+        status=verdict.status,
+        verdict=verdict.verdict,
+        confidence=verdict.confidence,
+        violations=[ViolationShape(v.rule, v.code, v.level, v.line, v.message, v.help) for v in verdict.violations],
+        overrides=verdict.overrides,
+        not_run=verdict.not_run,
+    )
+
+
+def summary(verdicts: Sequence[Verdict]) -> SummaryShape:
+    """Counts over all verdicts."""
+    decisions = Counter(verdict.verdict for verdict in verdicts)
+    levels = Counter(violation.level for verdict in verdicts for violation in verdict.violations)
+    return SummaryShape(
+        results=len(verdicts),
+        accept=decisions["accept"],
+        revise=decisions["revise"],
+        reject=decisions["reject"],
+        violations={"L1": levels["L1"], "L2": levels["L2"], "L3": levels["L3"]},
+    )
+
+
+def check_schema() -> dict[str, Any]:
+    """JSON Schema of what `remit check --format json` prints."""
+    return _dialect(msgspec.json.schema(CheckShape))
+
+
+def result_schema() -> dict[str, Any]:
+    """JSON Schema of a result written as JSON."""
+    schema = _dialect(msgspec.json.schema(Result))
+    for definition in schema["$defs"].values():
+        definition.get("properties", {}).pop("line", None)
+    properties = schema["$defs"]["Result"]["properties"]
+    properties["schema"] = {"const": SCHEMA}
+    properties["status"] = {"enum": list(STATUSES)}
+    schema["$defs"]["Result"]["required"] = ["schema", "agent", "status", "summary"]
+    return schema
+
+
+def _dialect(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

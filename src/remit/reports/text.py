@@ -1,0 +1,109 @@
+"""Verdicts for people: the document's own line with a mark under the fault, and what to do.
+
+The lines are pieces of text with a style each, so that one layout serves a terminal (coloured by rich)
+and a pipe (plain).
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from remit.checking import Verdict
+from remit.reports.shapes import summary
+from remit.reports.visible import visible, width
+from remit.rules.base import Violation
+
+STYLES = {"accept": "bold green", "revise": "bold yellow", "reject": "bold red"}
+LEVEL_STYLES = {"L1": "bold red", "L2": "yellow", "L3": "cyan"}
+
+
+class Piece(NamedTuple):
+    """Some text in one style (a rich style; empty: none)."""
+
+    text: str
+    style: str = ""
+
+
+Line = list[Piece]
+
+
+def check_text_lines(verdicts: Sequence[Verdict], columns: int = 80) -> Iterator[Line]:
+    """The whole report."""
+    for verdict in verdicts:
+        yield from _verdict(verdict, columns)
+    yield from _totals(verdicts)
+
+
+def plain(lines: Iterator[Line]) -> str:
+    """The report for a pipe or a file."""
+    return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
+
+
+def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
+    head = [
+        Piece(f"{verdict.verdict.upper():<7}", STYLES[verdict.verdict]),
+        Piece(f" {visible(verdict.path)}", "bold"),
+        Piece(f"  {visible(verdict.agent) or 'no agent'} · {verdict.kind} · {verdict.profile}", "dim"),
+    ]
+    score = verdict.confidence.claimed
+    if score is not None:
+        head.append(Piece(f" · confidence {score:g}", "dim"))
+    yield head
+    reasons = {override.rule: override.reason for override in verdict.overrides}
+    told: set[str] = set()
+    for violation in verdict.violations:
+        yield from _violation(verdict, violation, columns)
+        advice = f"overridden: {reasons[violation.rule]}" if violation.rule in reasons else f"→ {violation.help}"
+        if advice not in told:
+            yield from ([Piece(row, "green")] for row in _wrapped(visible(advice), columns, 5))
+        told.add(advice)
+    if verdict.violations:
+        yield []
+
+
+def _violation(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Line]:
+    yield [
+        Piece(f"  {violation.level} ", LEVEL_STYLES[violation.level]),
+        Piece(violation.rule, "bold"),
+        Piece(f"  line {violation.line}", "dim"),
+    ]
+    for row in _wrapped(visible(violation.message), columns, 5):
+        yield [Piece(row)]
+    yield from _source(verdict, violation, columns)
+
+
+def _wrapped(text: str, columns: int, indent: int) -> list[str]:
+    margin = " " * indent
+    return textwrap.wrap(text, max(columns, 40), initial_indent=margin, subsequent_indent=margin) or [margin]
+
+
+def _source(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Line]:
+    """The line of the document, and a mark under the words at fault."""
+    document = verdict.document
+    lines = document.lines
+    at = violation.line - document.first_line
+    if not 0 <= at < len(lines) or not lines[at].strip():
+        return
+    room = max(columns, 40) - 14
+    text = lines[at]
+    start = text.find(violation.mark) if violation.mark else -1
+    marked = text[start : start + len(violation.mark)] if start >= 0 else ""
+    cut = max(0, start - room // 2) if start + len(marked) > room else 0
+    shown = visible(text[cut:])[:room]
+    yield [Piece(f"     {violation.line:>5} │ ", "dim"), Piece(shown)]
+    if marked:
+        before = width(visible(text[cut:start]))
+        length = min(max(1, width(visible(marked))), max(1, room - before))
+        yield [Piece("           │ ", "dim"), Piece(" " * before + "^" * length, LEVEL_STYLES[violation.level])]
+
+
+def _totals(verdicts: Sequence[Verdict]) -> Iterator[Line]:
+    counts = summary(verdicts)
+    line = [Piece(f"{counts.results} result{'s' if counts.results != 1 else ''}: ", "bold")]
+    for decision, number in (("accept", counts.accept), ("revise", counts.revise), ("reject", counts.reject)):
+        line.append(Piece(f"{number} {decision}", STYLES[decision] if number else "dim"))
+        line.append(Piece(", " if decision != "reject" else ""))
+    found = ", ".join(f"{number} {level}" for level, number in counts.violations.items() if number)
+    yield [*line, Piece(f" · violations: {found or 'none'}", "dim")]

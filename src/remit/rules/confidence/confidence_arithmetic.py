@@ -1,0 +1,101 @@
+"""Rule `confidence-arithmetic`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.fields import is_not_applicable
+from remit.contract.model import Confidence
+from remit.contract.render import number
+from remit.rules.base import Case, Example, Fault, Rule
+
+#: "± 1", with room for how a decimal is stored.
+TOLERANCE = 1 + 1e-9
+
+
+def mean_of(confidence: Confidence) -> float | None:
+    """What verified and inferred give together, or None if they do not say."""
+    if not isinstance(confidence.verified, float):
+        return None
+    if isinstance(confidence.inferred, float):
+        return (confidence.verified + confidence.inferred) / 2
+    return confidence.verified if is_not_applicable(confidence.inferred) else None
+
+
+class ConfidenceArithmetic(Rule):
+    """The parts of the confidence do not add up.
+
+    Combined is the mean of verified and inferred, and the score is combined, each within 1. If nothing was
+    inferred (`n/a`), combined is verified.
+    """
+
+    name = "confidence-arithmetic"
+    code = "CNF005"
+    level = "L1"
+    levels = {"lenient": "L3"}
+    requires = ("confidence-range", "confidence-breakdown")
+    help = "Make combined_confidence the mean of verified and inferred, and the score equal to it."
+    good = (
+        Example("generic", edits=(("combined_confidence: 90", "combined_confidence: 91"),)),
+        Example("generic", edits=(("combined_confidence: 90\n", ""),)),
+        Example(
+            "generic", edits=(("verified_confidence: 95", "verified_confidence: 97"), ("combined_confidence: 90\n", ""))
+        ),
+        Example(
+            "generic",
+            edits=(
+                ("inferred_confidence: 85", "inferred_confidence: n/a"),
+                ("verified_confidence: 95", "verified_confidence: 91"),
+            ),
+        ),
+    )
+    bad = (
+        Example(
+            "generic",
+            edits=(("combined_confidence: 90", "combined_confidence: 92"),),
+            expect=("confidence-arithmetic",),
+        ),
+        Example(
+            "generic",
+            edits=(("verified_confidence: 95", "verified_confidence: 98"), ("combined_confidence: 90\n", "")),
+            expect=("confidence-arithmetic",),
+        ),
+        Example(
+            "generic",
+            edits=(
+                ("verified_confidence: 95", "verified_confidence: 98"),
+                ("combined_confidence: 90", "combined_confidence: 91.5"),
+            ),
+            expect=("confidence-arithmetic",),
+        ),
+        Example(
+            "generic",
+            edits=(
+                ("inferred_confidence: 85", "inferred_confidence: n/a"),
+                ("verified_confidence: 95", "verified_confidence: 92"),
+                ("combined_confidence: 90\n", ""),
+            ),
+            expect=("confidence-arithmetic",),
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        confidence = case.result.confidence
+        if confidence is None or isinstance(confidence.score, str):
+            return
+        expected = mean_of(confidence)
+        stated = confidence.combined if isinstance(confidence.combined, float) else None
+        if expected is not None and stated is not None and abs(stated - expected) > TOLERANCE:
+            yield Fault(
+                line=confidence.line,
+                message=f"combined_confidence is {number(stated)}, but its parts give {number(expected)}",
+                mark=f"combined_confidence: {number(stated)}",
+            )
+            return
+        combined = expected if stated is None else stated
+        if combined is not None and abs(confidence.score - combined) > TOLERANCE:
+            yield Fault(
+                line=confidence.line,
+                message=f"the score is {number(confidence.score)}, but combined_confidence is {number(combined)}",
+                mark=number(confidence.score),
+            )

@@ -1,0 +1,78 @@
+"""Rule `confidence-breakdown`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.render import number
+from remit.rules.base import Case, Example, Fault, Rule
+
+THRESHOLD = 75
+
+
+class ConfidenceBreakdown(Rule):
+    """A confidence of 75 or more does not say how much of it is verified.
+
+    Verified is what was read or run, inferred is what follows from it. A high score without that split hides
+    guesses.
+    """
+
+    name = "confidence-breakdown"
+    code = "CNF004"
+    level = "L1"
+    levels = {"v1": None, "lenient": "L3"}
+    requires = ("confidence-range",)
+    help = "Add the lines `verified_confidence: NN` and `inferred_confidence: NN` under the score."
+    prompt = "At 75 or more add the lines `verified_confidence: NN` (what you read or ran) and `inferred_confidence: NN`; the score is their mean."
+    good = (
+        Example(
+            "generic",
+            edits=(
+                ("90 - every", "74 - every"),
+                ("verified_confidence: 95\ninferred_confidence: 85\ncombined_confidence: 90\n", ""),
+            ),
+        ),
+        Example(
+            "generic",
+            edits=(
+                ("inferred_confidence: 85", "inferred_confidence: n/a"),
+                ("verified_confidence: 95", "verified_confidence: 90"),
+            ),
+        ),
+    )
+    bad = (
+        Example(
+            "generic",
+            edits=(("verified_confidence: 95\ninferred_confidence: 85\ncombined_confidence: 90\n", ""),),
+            expect=("confidence-breakdown",),
+        ),
+        Example(
+            "generic",
+            edits=(
+                ("90 - every", "75 - every"),
+                ("verified_confidence: 95\ninferred_confidence: 85\ncombined_confidence: 90\n", ""),
+            ),
+            expect=("confidence-breakdown",),
+        ),
+        Example(
+            "generic",
+            edits=(("verified_confidence: 95", "verified_confidence: n/a"),),
+            expect=("confidence-breakdown",),
+        ),
+        Example("generic", edits=(("inferred_confidence: 85\n", ""),), expect=("confidence-breakdown",)),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        confidence = case.result.confidence
+        if confidence is None or isinstance(confidence.score, str) or confidence.score < THRESHOLD:
+            return
+        missing = []
+        if confidence.verified is None or isinstance(confidence.verified, str):
+            missing.append("verified_confidence")
+        if confidence.inferred is None:
+            missing.append("inferred_confidence")
+        if missing:
+            yield Fault(
+                line=confidence.line,
+                message=f"a confidence of {number(confidence.score)} needs {' and '.join(missing)}",
+            )

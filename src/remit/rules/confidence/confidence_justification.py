@@ -1,0 +1,100 @@
+"""Rule `confidence-justification`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.render import number
+from remit.rules.base import Case, Example, Fault, Rule
+
+THRESHOLD = 85
+
+
+class ConfidenceJustification(Rule):
+    """A confidence of 85 or more is not justified.
+
+    High scores are acted on without a second look, so they must say what they rest on and what may have been
+    missed.
+    """
+
+    name = "confidence-justification"
+    code = "CNF006"
+    level = "L2"
+    levels = {"v1": None, "lenient": "L3"}
+    requires = ("confidence-range",)
+    help = "Add `### Confidence Justification` with Score (the same number), Evidence Count (a number), Verification Method and Potential Blind Spots."
+    prompt = "At 85 or more add Confidence Justification: Score, Evidence Count (a number), Verification Method, Potential Blind Spots."
+    good = (
+        Example(
+            "generic",
+            edits=(
+                (
+                    "### Confidence Justification\n**Score**: 90\n**Evidence Count**: 2\n**Verification Method**: read the files and compared each quoted line\n**Potential Blind Spots**: code that is loaded by configuration\n\n",
+                    "",
+                ),
+                ("90 - every", "84 - every"),
+                ("verified_confidence: 95", "verified_confidence: 84"),
+                ("inferred_confidence: 85", "inferred_confidence: 84"),
+                ("combined_confidence: 90", "combined_confidence: 84"),
+            ),
+        ),
+    )
+    bad = (
+        Example(
+            "generic",
+            edits=(
+                (
+                    "### Confidence Justification\n**Score**: 90\n**Evidence Count**: 2\n**Verification Method**: read the files and compared each quoted line\n**Potential Blind Spots**: code that is loaded by configuration\n\n",
+                    "",
+                ),
+                ("90 - every", "85 - every"),
+                ("verified_confidence: 95", "verified_confidence: 85"),
+                ("combined_confidence: 90", "combined_confidence: 85"),
+            ),
+            expect=("confidence-justification",),
+        ),
+        Example("generic", edits=(("**Score**: 90", "**Score**: 91"),), expect=("confidence-justification",)),
+        Example(
+            "generic",
+            edits=(("**Evidence Count**: 2", "**Evidence Count**: many"),),
+            expect=("confidence-justification",),
+        ),
+        Example(
+            "generic",
+            edits=(("**Potential Blind Spots**: code that is loaded by configuration\n", ""),),
+            expect=("confidence-justification",),
+        ),
+        Example(
+            "generic",
+            edits=(("**Verification Method**: read the files and compared each quoted line\n", ""),),
+            expect=("confidence-justification",),
+        ),
+        Example("generic", edits=(("**Score**: 90\n", ""),), expect=("confidence-justification",)),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        confidence = case.result.confidence
+        if confidence is None or isinstance(confidence.score, str) or confidence.score < THRESHOLD:
+            return
+        given = case.result.justification
+        if given is None:
+            message = f"a confidence of {number(confidence.score)} needs a Confidence Justification"
+            yield Fault(line=confidence.line, message=message)
+            return
+        lacks = [
+            name
+            for name, value in (
+                ("Score", given.score),
+                ("Evidence Count", given.evidence_count if isinstance(given.evidence_count, float) else None),
+                ("Verification Method", given.method or None),
+                ("Potential Blind Spots", given.blind_spots or None),
+            )
+            if value is None
+        ]
+        if lacks:
+            yield Fault(line=given.line, message=f"the Confidence Justification lacks {', '.join(lacks)}")
+        elif given.score != confidence.score:
+            yield Fault(
+                line=given.line,
+                message=f"the justified Score is {number(given.score)}, the confidence is {number(confidence.score)}",
+            )

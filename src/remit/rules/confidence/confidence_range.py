@@ -1,0 +1,74 @@
+"""Rule `confidence-range`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.fields import is_not_applicable
+from remit.contract.render import number
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class ConfidenceRange(Rule):
+    """A confidence is not a number from 0 to 100.
+
+    Words such as "high" cannot be compared, merged or held against a threshold.
+    """
+
+    name = "confidence-range"
+    code = "CNF002"
+    level = "L1"
+    levels = {"lenient": "L3"}
+    help = "Write every confidence as one number from 0 to 100."
+    prompt = "Confidence is `NN - why`, a number from 0 to 100 and the reason."
+    good = (
+        Example("generic", edits=(("90 - every", "**90%** - every"),)),
+        Example(
+            "generic",
+            edits=(
+                ("90 - every", "0 - every"),
+                ("verified_confidence: 95\ninferred_confidence: 85\ncombined_confidence: 90\n", ""),
+                ("### Next Steps", "### Uncertainty\nAll of it.\n\n### Next Steps"),
+            ),
+        ),
+        Example(
+            "generic",
+            edits=(
+                ("90 - every", "100 - every"),
+                (
+                    "verified_confidence: 95\ninferred_confidence: 85\ncombined_confidence: 90",
+                    "verified_confidence: 100\ninferred_confidence: 100",
+                ),
+                ("**Score**: 90", "**Score**: 100"),
+            ),
+        ),
+    )
+    bad = (
+        Example("generic", edits=(("90 - every", "high - every"),), expect=("confidence-range",)),
+        Example("generic", edits=(("90 - every", "101 - every"),), expect=("confidence-range",)),
+        Example("generic", edits=(("90 - every", "-1 - every"),), expect=("confidence-range",)),
+        Example(
+            "generic", edits=(("inferred_confidence: 85", "inferred_confidence: quite"),), expect=("confidence-range",)
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        confidence = case.result.confidence
+        if confidence is None:
+            return
+        scores = {
+            "score": confidence.score,
+            "verified_confidence": confidence.verified,
+            "inferred_confidence": confidence.inferred,
+            "combined_confidence": confidence.combined,
+        }
+        for name, score in scores.items():
+            if score is None or (name != "score" and is_not_applicable(score)):
+                continue
+            if isinstance(score, str) or not 0 <= score <= 100:
+                what = "confidence" if name == "score" else name
+                yield Fault(
+                    line=confidence.line,
+                    message=f"the {what} {number(score)!r} is not a number from 0 to 100",
+                    mark=number(score),
+                )

@@ -1,0 +1,39 @@
+"""The text that tells an agent how to answer, made from the kinds and rules that judge the answer."""
+
+from __future__ import annotations
+
+from remit.contract.kinds import KINDS
+from remit.contract.profiles import LEVELS, Level
+from remit.contract.template import template
+from remit.rules.base import Rule
+from remit.rules.catalog import CATALOG
+
+_INTRODUCTION = """\
+# How to answer
+
+Your last message is your result, and nothing else: one Markdown document in the form below. It is parsed and
+checked by a program. Replace every [placeholder]; leave out a section only where a rule below allows it.
+"""
+
+
+def instructions(kind: str, profile: str) -> str:
+    """Everything an agent of this kind must know to be accepted under this profile."""
+    form = template(KINDS[kind], scored=profile != "v1")
+    rules = "\n\n".join(filter(None, (_level(level, profile) for level in LEVELS)))
+    other = (
+        "" if kind == "error" else f"\nIf you fail, answer in this form instead:\n\n{_fenced(template(KINDS['error']))}"
+    )
+    return f"{_INTRODUCTION}\n{_fenced(form)}\n## Rules\n\n{rules}\n{other}"
+
+
+def _fenced(form: str) -> str:
+    return f"````markdown\n{form}````\n"
+
+
+def _level(level: Level, profile: str) -> str:
+    lines = [_line(rule) for rule in CATALOG if rule.prompt and rule.level_in(profile) == level]
+    return "\n".join([f"{level} ({LEVELS[level]}):", *lines]) if lines else ""
+
+
+def _line(rule: type[Rule]) -> str:
+    return f"- {rule.name}: {rule.prompt}"

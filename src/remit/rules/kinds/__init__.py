@@ -1,0 +1,1 @@
+"""Rules about what each kind of result must hold."""

@@ -1,0 +1,41 @@
+"""Rule `detail-without-row`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.findings import details_of, findings_of
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class DetailWithoutRow(Rule):
+    """Issue Details speak of an ID that the table does not have.
+
+    What is not in the table is not counted, not merged and not fixed.
+    """
+
+    name = "detail-without-row"
+    code = "KND006"
+    level = "L2"
+    requires = ("block-missing", "wrong-column")
+    help = "Add a row with that ID to Issues Detected, or correct the ID."
+    bad = (
+        Example(
+            "review",
+            edits=(
+                (
+                    "**SEC-002: Passwords compared in variable time**",
+                    "**SEC-003: Passwords compared in variable time**",
+                ),
+            ),
+            expect=("detail-without-row", "security-without-quote"),
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        known = {finding.id.upper() for finding in findings_of(case.result)}
+        for detail in details_of(case.result):
+            if detail.id.upper() not in known:
+                yield Fault(
+                    line=detail.line, message=f"{detail.id} has details but no row in Issues Detected", mark=detail.id
+                )

@@ -1,0 +1,88 @@
+"""Rule `empty-table`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from remit.contract.findings import blocks, is_prose
+from remit.contract.model import Block, Table
+from remit.rules.base import Case, Example, Fault, Rule
+
+_NOTHING_FOUND = re.compile(
+    r"\b(?:no|zero|0|without(?: any)?)\s+(?:\w+\s+){0,3}?"
+    r"(?:issues?|findings?|problems?|vulnerabilit(?:y|ies)|bugs?|defects?|weakness(?:es)?|faults?|entry points?|claims?|changes?)\b"
+    r"|\b(?:nothing|none)\b(?:\s+\w+){0,3}\s+(?:found|detected|changed|reported)\b|\bfound nothing\b|\bnothing to (?:report|change)\b"
+    r"|問題(?:は|が)?(?:なし|ありません|見つかりません)|見つかりません|検出されません|未发现|没有发现|无问题|未检测到",
+    re.IGNORECASE,
+)
+
+
+def says_nothing_found(summary: str) -> bool:
+    """Whether a summary says that the search came back empty."""
+    return bool(_NOTHING_FOUND.search(summary))
+
+
+def _has_table(block: Block) -> bool:
+    return any(isinstance(part, Table) for part in block.content)
+
+
+class EmptyTable(Rule):
+    """A required table is empty, and the Summary does not say that nothing was found.
+
+    An empty table can mean "there is nothing" or "I did not look". The Summary must say which.
+    """
+
+    name = "empty-table"
+    code = "KND003"
+    level = "L2"
+    requires = ("block-missing", "wrong-column", "summary-missing")
+    help = "Fill the table, or say in the Summary that nothing was found."
+    good = (
+        Example(
+            "verification",
+            edits=(
+                (
+                    "| Unknown users get nothing | `app/login.py:10` | VERIFIED |\n| Tokens are unpredictable | `app/session.py:10` | UNVERIFIED |\n",
+                    "",
+                ),
+                ("One holds and one does not.", "There were no claims left."),
+            ),
+        ),
+    )
+    bad = (
+        Example(
+            "verification",
+            edits=(
+                (
+                    "| Unknown users get nothing | `app/login.py:10` | VERIFIED |\n| Tokens are unpredictable | `app/session.py:10` | UNVERIFIED |\n",
+                    "",
+                ),
+            ),
+            expect=("empty-table",),
+        ),
+        Example(
+            "exploration",
+            edits=(
+                (
+                    "| Entry | File:Line | Type |\n| --- | --- | --- |\n| login | `app/login.py:7` | function |\n",
+                    "There are none.\n",
+                ),
+            ),
+            expect=("empty-table",),
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        if says_nothing_found(case.result.summary):
+            return
+        for group in case.kind.required_groups():
+            if group[0].form != "table":
+                continue
+            found = [(spec, block) for spec in group for block in blocks(case.result, spec.key)]
+            filled = [
+                block for _, block in found if any(table.rows for table in block.content if isinstance(table, Table))
+            ]
+            if found and not filled and all(is_prose(block) or _has_table(block) for _, block in found):
+                spec, block = found[0]
+                yield Fault(line=block.line, message=f"the table of {spec.name} is empty", mark=block.heading)

@@ -1,0 +1,55 @@
+"""Rule `security-without-quote`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.findings import details_of, findings_of
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class SecurityWithoutQuote(Rule):
+    """A security finding has no place or quotes no code.
+
+    Security findings start expensive work. They need a reference and the code itself as evidence.
+    """
+
+    name = "security-without-quote"
+    code = "KND007"
+    level = "L2"
+    levels = {"v1": None}
+    requires = ("block-missing", "wrong-column")
+    help = "Give the row a `path/to/file.py:12`, and add the quoted code under Issue Details below the finding's ID."
+    prompt = "A security finding has a reference and quotes the code it speaks of."
+    good = (
+        Example(
+            "review",
+            edits=(
+                (
+                    "| ID | Issue | File:Line | Severity | Confidence |\n| --- | --- | --- | --- | --- |",
+                    "| ID | Issue | File:Line | Severity | Confidence | Category |\n| --- | --- | --- | --- | --- | --- |",
+                ),
+                ("| Minor | 85 |", "| Minor | 85 | quality |"),
+                ("```python\n# app/login.py:19\n    return user.password == password\n```\n", ""),
+            ),
+        ),
+    )
+    bad = (
+        Example(
+            "review",
+            edits=(("```python\n# app/login.py:19\n    return user.password == password\n```\n", ""),),
+            expect=("security-without-quote",),
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        if case.kind.name != "review":
+            return
+        quoted = {detail.id.upper() for detail in details_of(case.result) if detail.has_quote}
+        for finding in findings_of(case.result):
+            if finding.source != "row" or finding.category != "security":
+                continue
+            if finding.id.upper() not in quoted:
+                yield Fault(
+                    line=finding.line, message=f"the security finding {finding.id or finding.title[:60]} quotes no code"
+                )

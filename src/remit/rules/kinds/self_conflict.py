@@ -1,0 +1,113 @@
+"""Rule `self-conflict`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from remit.contract.fields import plain
+from remit.contract.findings import findings_of, tables
+from remit.contract.headings import column_index
+from remit.contract.model import Result
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+def normal_place(location: str) -> str:
+    """A place without marks, so that two spellings of it are one."""
+    return re.sub(r"^\./|[\s`]", "", plain(location))
+
+
+def rows(result: Result, block: str, subject: str, saying: str) -> Iterator[tuple[str, str | None, int]]:
+    """What the table of a block says of each subject."""
+    for table in tables(result, block):
+        about, says = column_index(table.columns, subject), column_index(table.columns, saying)
+        if about is not None and says is not None:
+            for row in table.rows:
+                name = " ".join(plain(row.cells[about]).lower().split())
+                yield name, plain(row.cells[says]).upper() or None, row.line
+
+
+def _contradictions(said: Iterable[tuple[str, str | None, int]], verb: str) -> Iterator[Fault]:
+    first: dict[str, tuple[str, int]] = {}
+    for subject, what, line in said:
+        if not what or not subject.strip("() "):
+            continue
+        earlier, at = first.setdefault(subject, (what, line))
+        if earlier != what:
+            yield Fault(line=line, message=f"line {at} {verb} {subject} {earlier}, this line {what}", mark=what)
+
+
+class SelfConflict(Rule):
+    """The result says two different things of the same place.
+
+    Two severities for one place and category, PASS and FAIL for one standard, or two outcomes for one claim: an
+    orchestrator cannot act on both.
+    """
+
+    name = "self-conflict"
+    code = "KND004"
+    level = "L2"
+    help = "Decide which statement is right and remove the other; if both hold, merge them into one row."
+    good = (
+        Example(
+            "review",
+            edits=(
+                (
+                    "| SEC-002 | Passwords compared in variable time | `app/login.py:19` |",
+                    "| SEC-002 | Passwords compared in variable time | `app/session.py:11` |",
+                ),
+                (
+                    "# app/login.py:19\n    return user.password == password",
+                    "# app/session.py:11\n    SESSIONS[token] = user",
+                ),
+            ),
+        ),
+    )
+    bad = (
+        Example(
+            "review",
+            edits=(
+                (
+                    "| SEC-002 | Passwords compared in variable time | `app/login.py:19` |",
+                    "| SEC-002 | Passwords compared in variable time | `./app/session.py:10` |",
+                ),
+                (
+                    "# app/login.py:19\n    return user.password == password",
+                    "# app/session.py:10\n    token = str(random.randint(0, 10**9))",
+                ),
+            ),
+            expect=("self-conflict",),
+        ),
+        Example(
+            "review",
+            edits=(
+                (
+                    "| Unpredictable tokens | FAIL | SEC-001 |",
+                    "| Unpredictable tokens | FAIL | SEC-001 |\n| unpredictable  tokens | PASS | SEC-002 |",
+                ),
+            ),
+            expect=("self-conflict",),
+        ),
+        Example(
+            "verification",
+            edits=(
+                (
+                    "| Tokens are unpredictable | `app/session.py:10` | UNVERIFIED |",
+                    "| Unknown users get nothing | `app/session.py:10` | UNVERIFIED |",
+                ),
+            ),
+            expect=("self-conflict",),
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        yield from _contradictions(
+            (
+                (f"{normal_place(f.location)} ({f.category})", f.severity, f.line)
+                for f in findings_of(case.result)
+                if f.source == "row"
+            ),
+            "calls",
+        )
+        yield from _contradictions(rows(case.result, "compliance_check", "standard", "status"), "gives")
+        yield from _contradictions(rows(case.result, "claims", "claim", "outcome"), "gives")

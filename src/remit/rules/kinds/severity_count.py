@@ -1,0 +1,52 @@
+"""Rule `severity-count`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from remit.contract.findings import Severity, findings_of, severity_of
+from remit.rules.base import Case, Example, Fault, Rule
+
+SCALE: tuple[Severity, ...] = ("critical", "important", "minor")
+
+
+class SeverityCount(Rule):
+    """The Severity Summary does not equal the table.
+
+    People read the summary and programs read the table; they must see the same.
+    """
+
+    name = "severity-count"
+    code = "KND005"
+    level = "L2"
+    requires = ("severity-missing", "severity-unknown")
+    help = "Count the rows of Issues Detected again and correct the Severity Summary."
+    prompt = "The Severity Summary counts exactly the rows of Issues Detected."
+    good = (Example("review", edits=(("- Important: 0\n- Minor: 1", "- Low: 1"),)),)
+    bad = (
+        Example("review", edits=(("- Critical: 1", "- Critical: 2"),), expect=("severity-count",)),
+        Example("review", edits=(("- Minor: 1", ""),), expect=("severity-count",)),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        stated = case.result.severity_summary
+        if not stated:
+            return
+        counted = Counter(
+            finding.severity for finding in findings_of(case.result) if finding.source == "row" and finding.severity
+        )
+        claimed: Counter[str] = Counter()
+        for count in stated:
+            severity = severity_of(count.severity)
+            if severity:
+                claimed[severity] += count.count
+        wrong = [
+            f"{severity}: {claimed[severity]} instead of {counted[severity]}"
+            for severity in SCALE
+            if claimed[severity] != counted[severity]
+        ]
+        if wrong:
+            yield Fault(
+                line=case.document.line_of("severity_summary"), message=f"the Severity Summary says {', '.join(wrong)}"
+            )

@@ -1,0 +1,1 @@
+"""Rules about the document as a whole."""

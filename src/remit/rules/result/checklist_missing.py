@@ -1,0 +1,60 @@
+"""Rule `checklist-missing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.fields import plain
+from remit.contract.headings import BOXES, box_key
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class ChecklistMissing(Rule):
+    """The Verification Completed section or one of its four boxes is missing.
+
+    The boxes make an agent look once more before it sends. The system does not believe them: it recomputes what
+    it can.
+    """
+
+    name = "checklist-missing"
+    code = "RES010"
+    level = "L1"
+    levels = {"v1": None, "lenient": "L3"}
+    help = "Add `### Verification Completed` with the four boxes, and tick each one after you have done what it says."
+    prompt = "Under Verification Completed tick each of the four boxes after you have done what it says."
+    good = (
+        Example(
+            "generic",
+            edits=(("- [x] **No Hallucinated Paths**: no path was guessed", "- [x] every path was looked up"),),
+        ),
+    )
+    bad = (
+        Example(
+            "generic",
+            edits=(
+                (
+                    "### Verification Completed\n- [x] **File References Valid**: every `file:line` was opened\n- [x] **Code Snippets Accurate**: quotes were copied from the files\n- [x] **No Hallucinated Paths**: no path was guessed\n- [x] **Evidence Documented**: each statement names its place\n\n",
+                    "",
+                ),
+            ),
+            expect=("checklist-missing",),
+        ),
+        Example(
+            "generic",
+            edits=(("- [x] **No Hallucinated Paths**: no path was guessed\n", ""),),
+            expect=("checklist-missing",),
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        if case.failed:
+            return
+        section = case.document.section("checklist")
+        if section is None:
+            yield Fault(line=case.document.title_line, message="there is no Verification Completed section")
+            return
+        ticks = case.result.checklist
+        there = {box_key(plain(tick.text)) for tick in ticks}
+        missing = [names[0] for key, names in BOXES.items() if key not in there]
+        if missing and len(ticks) < len(BOXES):
+            yield Fault(line=section.line, message=f"the checklist lacks {', '.join(missing)}", mark=section.heading)

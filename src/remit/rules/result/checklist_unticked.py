@@ -1,0 +1,33 @@
+"""Rule `checklist-unticked`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.fields import plain
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class ChecklistUnticked(Rule):
+    """A box of the checklist is not ticked.
+
+    An open box says that the agent knows of a check it has not made.
+    """
+
+    name = "checklist-unticked"
+    code = "RES011"
+    level = "L1"
+    levels = {"v1": None, "lenient": "L3"}
+    requires = ("checklist-missing",)
+    help = "Do what the open box says and tick it, or report the result as PARTIAL with a blocker."
+    good = (Example("generic", edits=(("- [x] **File", "- ✅ **File"),)),)
+    bad = (
+        Example("generic", edits=(("- [x] **Code Snippets", "- [ ] **Code Snippets"),), expect=("checklist-unticked",)),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        if case.failed:
+            return
+        for tick in case.result.checklist:
+            if not tick.ticked:
+                yield Fault(line=tick.line, message=f"the box {plain(tick.text)[:60]!r} is not ticked", mark="[ ]")

@@ -1,0 +1,51 @@
+"""Rule `findings-missing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class FindingsMissing(Rule):
+    """The result has no Findings.
+
+    Findings are what the agent was sent for. Only a FAILED result may have none.
+    """
+
+    name = "findings-missing"
+    code = "RES008"
+    level = "L1"
+    help = "Add `### Findings` with the blocks of your kind of result under it."
+    bad = (
+        Example(
+            "generic",
+            edits=(
+                (
+                    "### Findings\n\nThe login has one entry, `app/login.py:7`, and one place that makes tokens, `app/session.py:8`.\n\n",
+                    "",
+                ),
+            ),
+            expect=("findings-missing",),
+        ),
+        Example("exploration", edits=(("### Findings\n\n", ""),), expect=("findings-missing",)),
+        Example(
+            "generic",
+            edits=(
+                (
+                    "The login has one entry, `app/login.py:7`, and one place that makes tokens, `app/session.py:8`.\n\n",
+                    "",
+                ),
+            ),
+            expect=("findings-missing",),
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        section = case.document.section("findings")
+        if case.failed:
+            return
+        if section is None or not section.heading:
+            yield Fault(line=case.document.title_line, message="there is no Findings section")
+        elif not case.result.findings:
+            yield Fault(line=section.line, message="the Findings section is empty", mark=section.heading)

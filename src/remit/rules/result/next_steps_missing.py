@@ -1,0 +1,25 @@
+"""Rule `next-steps-missing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class NextStepsMissing(Rule):
+    """The result names no Next Steps.
+
+    The agent knows best what should come after its own work. A FAILED result says so in its Recovery Options.
+    """
+
+    name = "next-steps-missing"
+    code = "RES016"
+    level = "L3"
+    help = "Add `### Next Steps` with one to three concrete actions."
+    prompt = "Close with one to three Next Steps."
+    bad = (Example("generic", edits=(("\n### Next Steps\n1. Tag the release\n", ""),), expect=("next-steps-missing",)),)
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        if not case.failed and not case.result.next_steps:
+            yield Fault(line=case.document.line_of("next_steps"), message="there are no Next Steps")

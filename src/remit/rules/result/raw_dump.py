@@ -1,0 +1,53 @@
+"""Rule `raw-dump`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.model import Code
+from remit.contract.parse import Document
+from remit.contract.tokens import estimate_tokens
+from remit.rules.base import Case, Example, Fault, Rule
+
+MAX_TOKENS = 1000
+MAX_SHARE = 0.6
+
+
+def fences(document: Document) -> Iterator[Code]:
+    """Every fenced block of a document."""
+    for section in document.outline.sections:
+        yield from (part for part in section.content if isinstance(part, Code))
+
+
+class RawDump(Rule):
+    """Most of the result is raw output.
+
+    More than 60 % of a result of over 1,000 tokens stands in fences. A result is a summary of what was seen, not
+    a copy of it.
+    """
+
+    name = "raw-dump"
+    code = "RES017"
+    level = "L2"
+    help = "Summarise what the output shows and quote only the lines that prove it."
+    prompt = "Summarise; never paste raw output. Keep the whole result under 1,000 tokens."
+    bad = (
+        Example(
+            "implementation",
+            edits=(
+                ("2 passed in 0.01s\n", "2 passed in 0.01s\n" + "tests/test_login.py::test_one PASSED\n" * 120 + ""),
+            ),
+            expect=("raw-dump", "result-too-long"),
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        total = estimate_tokens(case.document.text)
+        if total <= MAX_TOKENS:
+            return
+        fenced = sum(estimate_tokens(code.text) for code in fences(case.document))
+        if fenced > MAX_SHARE * total:
+            yield Fault(
+                line=case.document.title_line,
+                message=f"{fenced * 100 // total} % of about {total} tokens are fenced output",
+            )

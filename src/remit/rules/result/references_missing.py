@@ -1,0 +1,62 @@
+"""Rule `references-missing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class ReferencesMissing(Rule):
+    """The result has no Key References.
+
+    References are how a reader gets from a statement to the code, and how every statement can be checked. Only a
+    FAILED result may have none.
+    """
+
+    name = "references-missing"
+    code = "RES009"
+    level = "L1"
+    help = "Add `### Key References` with a table Item | Location | Relevance; a location is `path/to/file.py:12`."
+    prompt = "Key References is a table Item | Location | Relevance; every Location is a real `path/to/file.py:12`."
+    bad = (
+        Example(
+            "generic",
+            edits=(
+                (
+                    "### Key References\n| Item | Location | Relevance |\n| --- | --- | --- |\n| login | `app/login.py:7` | where a user comes in |\n| open_session | `app/session.py:8` | where the token is made |\n\n",
+                    "",
+                ),
+            ),
+            expect=("references-missing",),
+        ),
+        Example(
+            "generic",
+            edits=(
+                (
+                    "| login | `app/login.py:7` | where a user comes in |\n| open_session | `app/session.py:8` | where the token is made |\n",
+                    "",
+                ),
+            ),
+            expect=("references-missing",),
+        ),
+        Example(
+            "generic",
+            edits=(
+                (
+                    "| Item | Location | Relevance |\n| --- | --- | --- |\n| login | `app/login.py:7` | where a user comes in |\n| open_session | `app/session.py:8` | where the token is made |\n",
+                    "",
+                ),
+            ),
+            expect=("references-missing",),
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        if case.failed:
+            return
+        section = case.document.section("references")
+        if section is None:
+            yield Fault(line=case.document.title_line, message="there is no Key References section")
+        elif not section.content or (section.tables() and not case.result.references):
+            yield Fault(line=section.line, message="the Key References section is empty", mark=section.heading)

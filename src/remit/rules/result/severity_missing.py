@@ -1,0 +1,42 @@
+"""Rule `severity-missing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.findings import findings_of, has_column
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class SeverityMissing(Rule):
+    """An issue has no severity.
+
+    Without it nobody can tell what to look at first, and a merge cannot compare opinions.
+    """
+
+    name = "severity-missing"
+    code = "RES012"
+    level = "L2"
+    help = "Add `| Severity: critical`, `important` or `minor` to the issue, or fill the Severity column."
+    prompt = "Every issue has a severity: critical, important or minor."
+    good = (
+        Example(
+            "generic",
+            edits=(("### Next Steps", "### Issues\n- Slow start: loads twice | Severity: minor\n\n### Next Steps"),),
+        ),
+        Example("generic", edits=(("### Next Steps", "### Issues (if any)\n- None\n\n### Next Steps"),)),
+    )
+    bad = (
+        Example(
+            "generic",
+            edits=(("### Next Steps", "### Issues\n- Slow start: loads twice\n\n### Next Steps"),),
+            expect=("severity-missing",),
+        ),
+        Example("review", edits=(("| Minor | 85 |", "|  | 85 |"),), expect=("severity-missing",)),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        for finding in findings_of(case.result):
+            if finding.severity_text or (finding.source == "row" and not has_column(case.result, "severity")):
+                continue
+            yield Fault(line=finding.line, message=f"the issue {finding.title[:60]!r} has no severity")

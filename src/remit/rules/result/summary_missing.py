@@ -1,0 +1,42 @@
+"""Rule `summary-missing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class SummaryMissing(Rule):
+    """The result has no Summary.
+
+    The summary is what the orchestrator reads first, and often all that it reads.
+    """
+
+    name = "summary-missing"
+    code = "RES005"
+    level = "L1"
+    help = "Add `### Summary` with two or three sentences on what was done or found."
+    bad = (
+        Example(
+            "generic",
+            edits=(
+                (
+                    "### Summary\nThe login module is ready to be released. Its tests pass and nothing waits for review.\n\n",
+                    "",
+                ),
+            ),
+            expect=("summary-missing",),
+        ),
+        Example(
+            "generic",
+            edits=(("The login module is ready to be released. Its tests pass and nothing waits for review.\n", ""),),
+            expect=("summary-missing",),
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        if not case.result.summary:
+            section = case.document.section("summary")
+            what = "the Summary section is empty" if section else "there is no Summary section"
+            yield Fault(line=case.document.line_of("summary"), message=what)

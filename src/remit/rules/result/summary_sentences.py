@@ -1,0 +1,50 @@
+"""Rule `summary-sentences`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from remit.rules.base import Case, Example, Fault, Rule
+
+_CODE = re.compile(r"`[^`\n]*`")
+_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|No|Mr|Ms|Dr)\.", re.IGNORECASE)
+_END = re.compile(r"[.!?]+(?=[\s\"')\]]|$)|[。！？]+|\n+")
+
+
+def sentences(text: str) -> int:
+    """How many sentences a text has; code and common abbreviations hold no full stops."""
+    bare = _ABBREVIATION.sub("x", _CODE.sub("x", text))
+    return sum(1 for piece in _END.split(bare) if re.search(r"\w", piece))
+
+
+class SummarySentences(Rule):
+    """The Summary is not two or three sentences long.
+
+    One sentence rarely says both what was done and what came of it; four are more than a reader wants.
+    """
+
+    name = "summary-sentences"
+    code = "RES007"
+    level = "L3"
+    requires = ("summary-missing", "summary-too-long")
+    help = "Write the Summary in two or three sentences."
+    good = (
+        Example(
+            "generic", edits=(("nothing waits for review.", "nothing waits for review. See `a.b. c`, e.g. there."),)
+        ),
+    )
+    bad = (
+        Example(
+            "generic", edits=((" Its tests pass and nothing waits for review.", ""),), expect=("summary-sentences",)
+        ),
+        Example("generic", edits=(("for review.", "for review. One. Two."),), expect=("summary-sentences",)),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        count = sentences(case.result.summary)
+        if count not in (2, 3):
+            yield Fault(
+                line=case.document.line_of("summary"),
+                message=f"the Summary has {count} sentence{'s' if count != 1 else ''}, not two or three",
+            )

@@ -1,0 +1,25 @@
+"""Rule `unreadable`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class Unreadable(Rule):
+    """The file holds no text that can be read as a result.
+
+    It is not UTF-8, larger than the limit, or JSON that does not follow the schema. There is nothing in it that
+    the author could correct, so it is rejected at once.
+    """
+
+    name = "unreadable"
+    code = "RES000"
+    level = "L1"
+    help = "Send the result as UTF-8 Markdown, or as JSON that follows `remit schema result`."
+    bad = (Example("review", edits=(("## Security Auditor Result\n", "{\n"),), expect=("unreadable",)),)
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        if case.document.refusal:
+            yield Fault(line=1, message=f"the document cannot be read: {case.document.refusal}")

@@ -1,0 +1,1 @@
+"""Where Remit meets the world. No decisions here."""

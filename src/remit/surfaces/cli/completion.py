@@ -1,0 +1,27 @@
+"""`remit completion`."""
+
+from __future__ import annotations
+
+import click
+
+from remit.surfaces.cli.printing import print_text
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> int:
+    """Print the completion script for SHELL.
+
+    \b
+    Examples:
+      eval "$(remit completion bash)"
+      remit completion fish > ~/.config/fish/completions/remit.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from remit.surfaces.cli.group import remit
+
+    completer = get_completion_class(shell)
+    if completer is not None:
+        print_text(completer(remit, {}, "remit", "_REMIT_COMPLETE").source())
+    return 0
