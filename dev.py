@@ -74,8 +74,8 @@ class Environment(NamedTuple):
         return self.path / "installed.txt"
 
 
-RUN = Environment(ROOT / ".venv-run", ROOT / "requirements/base.lock", 15)
-DEV = Environment(ROOT / ".venv", ROOT / "requirements/dev.lock", 60)
+RUN = Environment(ROOT / ".venv-run", ROOT / "requirements/base.lock", 20)
+DEV = Environment(ROOT / ".venv", ROOT / "requirements/dev.lock", 90)
 
 
 def say(line: str) -> None:
@@ -203,7 +203,7 @@ def check(_: list[str]) -> None:
     """Look at the code without running it: format, lint, types, import contracts."""
     prepare(DEV)
     for program, *arguments in CHECKS:
-        name = " ".join([program, *arguments[:1]])
+        name = f"{program} {arguments[0]}" if program == "ruff" else program
         say(f"{name} ...")
         call_quietly(DEV, name, [str(DEV.program(program)), *arguments])
 

@@ -6,7 +6,7 @@ hold, and whether it is accepted. This module answers the last one from the two 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -17,10 +17,16 @@ from remit.contract.model import Score
 from remit.contract.parse import Document, parse
 from remit.contract.profiles import PROFILES, Level
 from remit.errors import UsageError, did_you_mean
+from remit.evidence.gather import gather
+from remit.evidence.model import Evidence
+from remit.evidence.receipts import Receipt
+from remit.evidence.sources import Sources, open_sources
 from remit.rules.base import Case, Rule, Violation
 from remit.rules.catalog import BY_NAME, CATALOG, ENTRY, expand, find
 
 Decision = Literal["accept", "revise", "reject"]
+#: A transcript (`.jsonl`), a file of receipts (`.json`), or receipts as objects or plain dictionaries.
+Receipts = str | Path | Iterable[Receipt | Mapping[str, object]] | None
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +40,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     overrides: tuple[tuple[str, str], ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    #: The files the agent was sent to look at; one file excuses a single source.
+    scope: tuple[str, ...] = ()
 
     def validated(self) -> Options:
         """The same options, or a UsageError that names what does not exist."""
@@ -90,6 +98,7 @@ class Verdict(msgspec.Struct, frozen=True):
     violations: tuple[Violation, ...]
     overrides: tuple[Recorded, ...]
     not_run: tuple[NotRun, ...]
+    evidence: Evidence
     document: Document
 
     @property
@@ -101,13 +110,29 @@ class Verdict(msgspec.Struct, frozen=True):
 def check(
     text_or_path: str | bytes | Path,
     *,
+    repo: str | Path | None = None,
+    rev: str | None = None,
     profile: str = "v2",
     kind: str | None = None,
     attempt: int = 1,
     overrides: Iterable[tuple[str, str]] = (),
+    receipts: Receipts = None,
 ) -> Verdict:
-    """The verdict on the one result in a text or file; a UsageError if there are several."""
-    verdicts = check_all(text_or_path, profile=profile, kind=kind, attempt=attempt, overrides=overrides)
+    """The verdict on the one result in a text or file; a UsageError if there are several.
+
+    `repo` is the checkout its claims are held against (`rev`: a commit of it), `receipts` what the agent
+    did: a transcript (`.jsonl`), a file of receipts, or the receipts themselves.
+    """
+    verdicts = check_all(
+        text_or_path,
+        repo=repo,
+        rev=rev,
+        profile=profile,
+        kind=kind,
+        attempt=attempt,
+        overrides=overrides,
+        receipts=receipts,
+    )
     if len(verdicts) > 1:
         raise UsageError(f"there are {len(verdicts)} results in it; `remit.check_all` gives a verdict for each")
     return verdicts[0]
@@ -116,31 +141,53 @@ def check(
 def check_all(
     text_or_path: str | bytes | Path,
     *,
+    repo: str | Path | None = None,
+    rev: str | None = None,
     profile: str = "v2",
     kind: str | None = None,
     attempt: int = 1,
     overrides: Iterable[tuple[str, str]] = (),
+    receipts: Receipts = None,
 ) -> list[Verdict]:
     """A verdict for each result in a text or file. A string of one line that ends in a suffix is a path."""
     options = Options(profile=profile, kind=kind, attempt=attempt, overrides=tuple(overrides))
-    if isinstance(text_or_path, str) and "\n" not in text_or_path and Path(text_or_path).suffix:
-        text_or_path = Path(text_or_path)
-    if isinstance(text_or_path, Path):
-        return check_text(read_source(text_or_path), str(text_or_path), options)
-    return check_text(text_or_path, options=options)
+    sources = _sources(Path(repo) if repo is not None else None, rev, receipts)
+    try:
+        if isinstance(text_or_path, str) and "\n" not in text_or_path and Path(text_or_path).suffix:
+            text_or_path = Path(text_or_path)
+        if isinstance(text_or_path, Path):
+            return check_text(read_source(text_or_path), str(text_or_path), options, sources)
+        return check_text(text_or_path, options=options, sources=sources)
+    finally:
+        if sources.workspace is not None:
+            sources.workspace.close()
 
 
-def check_text(source: str | bytes, path: str = "-", options: Options | None = None) -> list[Verdict]:
+def _sources(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
+    if isinstance(receipts, str | Path):
+        path = Path(receipts)
+        if path.suffix == ".jsonl":
+            return open_sources(repo, rev=rev, transcripts=[path])
+        return open_sources(repo, rev=rev, receipts=[path])
+    if receipts is None:
+        return open_sources(repo, rev=rev)
+    return open_sources(repo, rev=rev, records=[msgspec.convert(receipt, Receipt) for receipt in receipts])
+
+
+def check_text(
+    source: str | bytes, path: str = "-", options: Options | None = None, sources: Sources | None = None
+) -> list[Verdict]:
     """A verdict for each result in a text."""
     options = (options or Options()).validated()
-    return [check_document(document, path, options) for document in parse(source)]
+    return [check_document(document, path, options, sources or Sources()) for document in parse(source)]
 
 
-def check_document(document: Document, path: str, options: Options) -> Verdict:
+def check_document(document: Document, path: str, options: Options, sources: Sources) -> Verdict:
     """A verdict for one parsed result. `options` must have been validated."""
     result = document.result
     kind = KINDS["error"] if result.status == "FAILED" else kind_of(result.agent, _named_kind(result.agent, options))
-    case = Case(document=document, kind=kind, profile=options.profile)
+    evidence = gather(document, kind, sources) if document.has_content else Evidence()
+    case = Case(document=document, kind=kind, profile=options.profile, evidence=evidence, scope=options.scope)
     violations = _selected(_run(case), options)
     overrides = _overrides(document, options)
     confidence = result.confidence
@@ -155,10 +202,12 @@ def check_document(document: Document, path: str, options: Options) -> Verdict:
             claimed=_as_number(confidence.score if confidence else None),
             verified=_as_number(confidence.verified if confidence else None),
             inferred=_as_number(confidence.inferred if confidence else None),
+            supported=evidence.supported,
         ),
         violations=violations,
         overrides=overrides,
-        not_run=(),
+        not_run=_not_run(case, options) if document.has_content else (),
+        evidence=evidence,
         document=document,
     )
 
@@ -183,7 +232,7 @@ def _run(case: Case) -> list[Violation]:
     found: dict[str, list[Violation]] = {}
     for rule in rules:
         level = rule.level_in(case.profile)
-        if level is None or any(found.get(name) for name in rule.requires):
+        if level is None or any(found.get(name) for name in rule.requires) or not _can_run(rule, case.evidence):
             continue
         found[rule.name] = _violations(rule, level, case)
     filled_in = {violation.line for violation in found.get("placeholder-left", ())}
@@ -193,6 +242,38 @@ def _run(case: Case) -> list[Violation]:
         for violation in violations
         if name == "placeholder-left" or violation.line not in filled_in
     ]
+
+
+def _can_run(rule: type[Rule], evidence: Evidence) -> bool:
+    match rule.needs:
+        case "repository":
+            return evidence.has_repository
+        case "receipts":
+            return evidence.has_receipts
+        case "runs":
+            return evidence.has_receipts or evidence.has_rerun
+        case "changes":
+            return evidence.has_receipts or evidence.has_snapshot
+        case "document":
+            return True
+
+
+def _not_run(case: Case, options: Options) -> tuple[NotRun, ...]:
+    """Rules that could not be checked, each with what was missing."""
+    wanted = _selection(options)
+    return tuple(
+        NotRun(rule.name, _missing(rule, case.evidence))
+        for rule in CATALOG
+        if rule.level_in(case.profile) is not None and wanted(rule.name) and not _can_run(rule, case.evidence)
+    )
+
+
+def _missing(rule: type[Rule], evidence: Evidence) -> str:
+    if rule.needs == "repository":
+        return "no repository was given"
+    claims = [str(claim.at) for claim in evidence.run_claims] if rule.needs == "runs" else []
+    unchecked = f"; the test run claimed at line {', '.join(claims)} was not checked" if claims else ""
+    return f"no receipts were given{unchecked}"
 
 
 def _violations(rule: type[Rule], level: Level, case: Case) -> list[Violation]:
@@ -212,9 +293,14 @@ def _violations(rule: type[Rule], level: Level, case: Case) -> list[Violation]:
 
 
 def _selected(violations: list[Violation], options: Options) -> tuple[Violation, ...]:
-    select, ignore = expand(options.select), expand(options.ignore)
-    kept = (v for v in violations if (not select or v.rule in select) and v.rule not in ignore)
+    wanted = _selection(options)
+    kept = (violation for violation in violations if wanted(violation.rule))
     return tuple(sorted(kept, key=lambda violation: violation.line))
+
+
+def _selection(options: Options) -> Callable[[str], bool]:
+    select, ignore = expand(options.select), expand(options.ignore)
+    return lambda name: (not select or name in select) and name not in ignore
 
 
 def _overrides(document: Document, options: Options) -> tuple[Recorded, ...]:

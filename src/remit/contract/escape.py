@@ -9,20 +9,37 @@ from __future__ import annotations
 import re
 
 _RISKY = r"(?:[^\w\s\\]|_|\d{1,9}[.)])"
-_RISKY_LINE = re.compile(rf"^(?=\\*{_RISKY})", re.MULTILINE)
-_GUARDED_LINE = re.compile(rf"^\\(?=\\*{_RISKY})", re.MULTILINE)
-_COLON = re.compile(r"(\\*)([:：])(?=\s|$)")
-_GUARDED_COLON = re.compile(r"\\(\\*)([:：])(?=\s|$)")
+_RISKY_LINE = re.compile(rf"^([ \t]*+)(?=\\*+{_RISKY})", re.MULTILINE)
+_GUARDED_LINE = re.compile(rf"^([ \t]*+)\\(?=\\*+{_RISKY})", re.MULTILINE)
+_COLON = re.compile(r"(?<!\\)(\\*+)([:：])(?=\s|$)")
+_GUARDED_COLON = re.compile(r"(?<!\\)\\(\\*+)([:：])(?=\s|$)")
+_UNGUARDED_COLON = re.compile(r"(?<!\\)[:：](?=\s|$)")
+_PIPE = re.compile(r"[|｜]")
+_GUARDED_PIPE = re.compile(r"\\([|｜])")
+#: A pipe that separates, in a line such as `words | Severity: minor`.
+UNGUARDED_PIPE = re.compile(r"(?<!\\)[|｜]")
 
 
 def guard_lines(text: str) -> str:
     """Protect every line that could start a list, heading, table, fence or label."""
-    return _RISKY_LINE.sub(r"\\", text)
+    return _RISKY_LINE.sub(r"\1\\", text)
 
 
 def unguard_lines(text: str) -> str:
     """The inverse of `guard_lines`."""
-    return _GUARDED_LINE.sub("", text) if "\\" in text else text
+    return _GUARDED_LINE.sub(r"\1", text) if "\\" in text else text
+
+
+def guard_heading(text: str, *, taken: bool) -> str:
+    """Protect a heading whose name is `taken` by the contract, and a final `#`."""
+    text = "\\" + text if taken or text.startswith("\\") else text
+    return text[:-1] + "\\#" if text.endswith("#") else text
+
+
+def unguard_heading(text: str) -> str:
+    """The inverse of `guard_heading`."""
+    text = text[:-2] + "#" if text.endswith("\\#") else text
+    return text.removeprefix("\\")
 
 
 def guard_colons(text: str) -> str:
@@ -37,15 +54,20 @@ def unguard_colons(text: str) -> str:
 
 def guard_pipes(text: str) -> str:
     """Protect pipes inside a cell or a `|`-separated line."""
-    return text.replace("|", "\\|")
+    return _PIPE.sub(r"\\\g<0>", text)
 
 
 def unguard_pipes(text: str) -> str:
     """The inverse of `guard_pipes`."""
-    return text.replace("\\|", "|")
+    return _GUARDED_PIPE.sub(r"\1", text) if "\\" in text else text
 
 
-_UNGUARDED_COLON = re.compile(r"(?<!\\)[:：](?=\s|$)")
+def join_colon(name: str, words: str) -> str:
+    """`name: words`, so that `split_colon` gives both back."""
+    name = guard_colons(name)
+    if not words:
+        return name
+    return f"{name} : {words}" if name.endswith("\\") else f"{name}: {words}"
 
 
 def split_colon(text: str) -> tuple[str, str]:

@@ -11,9 +11,9 @@ from remit.checking import Verdict
 from remit.reports.shapes import check_shape
 
 
-def check_json(verdicts: Sequence[Verdict]) -> str:
+def check_json(verdicts: Sequence[Verdict], repository: str | None = None) -> str:
     """The report in the shape `remit.check/1`."""
-    return pretty(check_shape(verdicts))
+    return pretty(check_shape(verdicts, repository))
 
 
 def pretty(value: Any) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from remit.contract.profiles import PROFILES
-from remit.reports.text import LEVEL_STYLES, Line, Piece
+from remit.reports.layout import Line, Piece
+from remit.reports.text import LEVEL_STYLES
 from remit.rules.base import Example, Rule
 
 

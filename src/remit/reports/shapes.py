@@ -11,6 +11,7 @@ import msgspec
 from remit.checking import Decision, NotRun, Recorded, Scores, Verdict
 from remit.contract.model import SCHEMA, STATUSES, Result
 from remit.contract.profiles import Level
+from remit.evidence.model import Outcome, Place, Seen
 
 
 class ViolationShape(msgspec.Struct):
@@ -22,6 +23,38 @@ class ViolationShape(msgspec.Struct):
     line: int
     message: str
     help: str
+
+
+class ReferenceShape(msgspec.Struct):
+    """A place that the result names, and what is there."""
+
+    text: str
+    path: str
+    line: int | None
+    end_line: int | None
+    outcome: Outcome
+    found: Place | None
+    seen: Seen | None
+    at: int
+
+
+class QuoteShape(msgspec.Struct):
+    """Code that the result quotes, and where it stands."""
+
+    path: str
+    line: int | None
+    outcome: Outcome
+    found: Place | None
+    similarity: float | None
+    at: int
+
+
+class ChangeShape(msgspec.Struct):
+    """A file that the result says it created or modified."""
+
+    path: str
+    claim: str
+    outcome: Outcome
 
 
 class ResultShape(msgspec.Struct):
@@ -37,6 +70,9 @@ class ResultShape(msgspec.Struct):
     violations: list[ViolationShape]
     overrides: Sequence[Recorded]
     not_run: Sequence[NotRun]
+    references: list[ReferenceShape]
+    quotes: list[QuoteShape]
+    changes: list[ChangeShape]
 
 
 class SummaryShape(msgspec.Struct):
@@ -47,6 +83,8 @@ class SummaryShape(msgspec.Struct):
     revise: int
     reject: int
     violations: dict[Level, int]
+    #: The checkout that claims were held against; null: none.
+    repository: str | None = None
 
 
 class CheckShape(msgspec.Struct):
@@ -57,9 +95,11 @@ class CheckShape(msgspec.Struct):
     schema: Literal["remit.check/1"] = "remit.check/1"
 
 
-def check_shape(verdicts: Sequence[Verdict]) -> CheckShape:
+def check_shape(verdicts: Sequence[Verdict], repository: str | None = None) -> CheckShape:
     """Verdicts in the fixed shape."""
-    return CheckShape(results=[_result(verdict) for verdict in verdicts], summary=summary(verdicts))
+    counts = summary(verdicts)
+    counts.repository = repository
+    return CheckShape(results=[_result(verdict) for verdict in verdicts], summary=counts)
 
 
 def _result(verdict: Verdict) -> ResultShape:
@@ -74,6 +114,12 @@ def _result(verdict: Verdict) -> ResultShape:
         violations=[ViolationShape(v.rule, v.code, v.level, v.line, v.message, v.help) for v in verdict.violations],
         overrides=verdict.overrides,
         not_run=verdict.not_run,
+        references=[
+            ReferenceShape(r.text, r.path, r.line, r.end_line, r.outcome, r.found, r.seen, r.at)
+            for r in verdict.evidence.references
+        ],
+        quotes=[QuoteShape(q.path, q.line, q.outcome, q.found, q.similarity, q.at) for q in verdict.evidence.quotes],
+        changes=[ChangeShape(c.path, c.claim, c.outcome) for c in verdict.evidence.changes],
     )
 
 

@@ -8,37 +8,30 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from remit.checking import Verdict
+from remit.reports.claims import claim_lines
+from remit.reports.layout import Line, Piece
 from remit.reports.shapes import summary
 from remit.reports.visible import visible, width
 from remit.rules.base import Violation
+from remit.workspace.files import Workspace
 
 STYLES = {"accept": "bold green", "revise": "bold yellow", "reject": "bold red"}
 LEVEL_STYLES = {"L1": "bold red", "L2": "yellow", "L3": "cyan"}
 
 
-class Piece(NamedTuple):
-    """Some text in one style (a rich style; empty: none)."""
-
-    text: str
-    style: str = ""
-
-
-Line = list[Piece]
-
-
-def check_text_lines(verdicts: Sequence[Verdict], columns: int = 80) -> Iterator[Line]:
+def check_text_lines(
+    verdicts: Sequence[Verdict], columns: int = 80, workspace: Workspace | None = None, *, every_claim: bool = False
+) -> Iterator[Line]:
     """The whole report."""
     for verdict in verdicts:
         yield from _verdict(verdict, columns)
+        yield from claim_lines(verdict, workspace, columns, every=every_claim)
+        if verdict.violations:
+            yield []
     yield from _totals(verdicts)
-
-
-def plain(lines: Iterator[Line]) -> str:
-    """The report for a pipe or a file."""
-    return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
+    yield from _not_run(verdicts, columns)
 
 
 def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
@@ -49,18 +42,19 @@ def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
     ]
     score = verdict.confidence.claimed
     if score is not None:
-        head.append(Piece(f" · confidence {score:g}", "dim"))
+        supported = verdict.confidence.supported
+        support = f" (supported {supported:g})" if supported is not None else ""
+        head.append(Piece(f" · confidence {score:g}{support}", "dim"))
     yield head
     reasons = {override.rule: override.reason for override in verdict.overrides}
     told: set[str] = set()
     for violation in verdict.violations:
         yield from _violation(verdict, violation, columns)
-        advice = f"overridden: {reasons[violation.rule]}" if violation.rule in reasons else f"→ {violation.help}"
+        excused = violation.rule in reasons and violation.level != "L1"
+        advice = f"overridden: {reasons[violation.rule]}" if excused else f"→ {violation.help}"
         if advice not in told:
             yield from ([Piece(row, "green")] for row in _wrapped(visible(advice), columns, 5))
         told.add(advice)
-    if verdict.violations:
-        yield []
 
 
 def _violation(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Line]:
@@ -107,3 +101,16 @@ def _totals(verdicts: Sequence[Verdict]) -> Iterator[Line]:
         line.append(Piece(", " if decision != "reject" else ""))
     found = ", ".join(f"{number} {level}" for level, number in counts.violations.items() if number)
     yield [*line, Piece(f" · violations: {found or 'none'}", "dim")]
+
+
+def _not_run(verdicts: Sequence[Verdict], columns: int) -> Iterator[Line]:
+    """What could not be checked, once for all results, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        for skipped in verdict.not_run:
+            rules = reasons.setdefault(skipped.why.split(";", 1)[0], [])
+            if skipped.rule not in rules:
+                rules.append(skipped.rule)
+    for why, rules in reasons.items():
+        for row in textwrap.wrap(f"not checked, because {why}: {', '.join(rules)}", max(columns, 40)):
+            yield [Piece(row, "dim")]

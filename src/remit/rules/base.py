@@ -8,7 +8,7 @@ docs page, `remit rules NAME`, the prompt and the tests all read this one object
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -16,9 +16,10 @@ from remit.contract.kinds import Kind
 from remit.contract.model import Result
 from remit.contract.parse import Document
 from remit.contract.profiles import Level
+from remit.evidence.model import Evidence
 
 #: What a rule must be given beside the document.
-Need = Literal["document", "repository", "receipts"]
+Need = Literal["document", "repository", "receipts", "runs", "changes"]
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -50,7 +51,7 @@ class Case(msgspec.Struct, frozen=True):
     document: Document
     kind: Kind
     profile: str
-    evidence: Any = None
+    evidence: Evidence
     scope: tuple[str, ...] = ()
 
     @property
@@ -71,6 +72,8 @@ class Example(msgspec.Struct, frozen=True):
     edits: tuple[tuple[str, str], ...] = ()
     expect: tuple[str, ...] = ()
     profile: str = "v2"
+    #: What the agent did, by a name in `remit.rules.examples`; empty: it is not known.
+    receipts: str = ""
 
 
 class Rule:

@@ -14,6 +14,23 @@ from remit.rules.confidence.confidence_missing import ConfidenceMissing
 from remit.rules.confidence.confidence_range import ConfidenceRange
 from remit.rules.confidence.confidence_reason import ConfidenceReason
 from remit.rules.confidence.confidence_uncertainty import ConfidenceUncertainty
+from remit.rules.confidence.confidence_unsupported import ConfidenceUnsupported
+from remit.rules.evidence.change_count import ChangeCount
+from remit.rules.evidence.change_unseen import ChangeUnseen
+from remit.rules.evidence.execution_unseen import ExecutionUnseen
+from remit.rules.evidence.finding_without_reference import FindingWithoutReference
+from remit.rules.evidence.no_tool_calls import NoToolCalls
+from remit.rules.evidence.planned_exists import PlannedExists
+from remit.rules.evidence.quote_mismatch import QuoteMismatch
+from remit.rules.evidence.quote_relocated import QuoteRelocated
+from remit.rules.evidence.reference_missing_file import ReferenceMissingFile
+from remit.rules.evidence.reference_out_of_range import ReferenceOutOfRange
+from remit.rules.evidence.reference_outside import ReferenceOutside
+from remit.rules.evidence.reference_relocated import ReferenceRelocated
+from remit.rules.evidence.reference_unseen import ReferenceUnseen
+from remit.rules.evidence.single_source import SingleSource
+from remit.rules.evidence.symbol_missing import SymbolMissing
+from remit.rules.evidence.test_run_unseen import TestRunUnseen
 from remit.rules.kinds.block_missing import BlockMissing
 from remit.rules.kinds.detail_without_row import DetailWithoutRow
 from remit.rules.kinds.empty_table import EmptyTable
@@ -85,6 +102,23 @@ CATALOG: tuple[type[Rule], ...] = (
     NextStepsMissing,
     RawDump,
     ResultTooLong,
+    ReferenceMissingFile,
+    ReferenceOutOfRange,
+    ReferenceOutside,
+    QuoteMismatch,
+    QuoteRelocated,
+    SymbolMissing,
+    ReferenceRelocated,
+    FindingWithoutReference,
+    SingleSource,
+    PlannedExists,
+    ChangeCount,
+    NoToolCalls,
+    TestRunUnseen,
+    ChangeUnseen,
+    ReferenceUnseen,
+    ExecutionUnseen,
+    ConfidenceUnsupported,
 )
 
 BY_NAME: dict[str, type[Rule]] = {rule.name: rule for rule in CATALOG}

@@ -4,10 +4,36 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
+from remit.evidence.receipts import Ledger, Receipt
+from remit.evidence.sources import Sources
 from remit.rules.base import Example
+from remit.workspace.files import WorkTree
 
 _SAMPLES = files("remit.rules") / "samples"
+#: The project that the samples speak of.
+TREE = Path(str(_SAMPLES)) / "tree"
+
+_FILES = ("app/login.py", "app/session.py", "app/store.py", "tests/test_login.py", "docs/login.md")
+_READS = {path: Receipt(tool="Read", path=path) for path in _FILES}
+_EDITS = tuple(Receipt(tool="Edit", path=path) for path in ("tests/test_login.py", "app/session.py", "docs/login.md"))
+
+
+def _ran(status: int) -> Receipt:
+    return Receipt(tool="Bash", arguments={"command": "python -m pytest tests"}, exit=status, failed=status != 0)
+
+
+#: What an agent may have done.
+RECEIPTS: dict[str, tuple[Receipt, ...]] = {
+    "everything": (*_READS.values(), *_EDITS, _ran(0)),
+    "nothing": (),
+    "no-run": (*_READS.values(), *_EDITS),
+    "failed-run": (*_READS.values(), *_EDITS, _ran(1)),
+    "only-read": tuple(_READS.values()),
+    "no-session": (*(_READS[path] for path in _FILES if path != "app/session.py"), _ran(0)),
+    "no-store": (*(_READS[path] for path in _FILES if path != "app/store.py"), _ran(0)),
+}
 
 
 @cache
@@ -24,3 +50,11 @@ def written(example: Example) -> str:
             raise ValueError(f"{old!r} stands {text.count(old)} times in the {example.kind} sample, not once")
         text = text.replace(old, new)
     return text
+
+
+def sources(example: Example) -> Sources:
+    """What an example's claims are held against: the samples' own tree, and what the agent did there."""
+    tree = WorkTree(TREE)
+    if not example.receipts:
+        return Sources(workspace=tree)
+    return Sources(workspace=tree, ledger=Ledger(RECEIPTS[example.receipts], str(tree.root)))

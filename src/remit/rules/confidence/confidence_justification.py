@@ -41,6 +41,9 @@ class ConfidenceJustification(Rule):
     )
     bad = (
         Example(
+            "generic", edits=(("**Evidence Count**: 2", "**Evidence Count**: 3"),), expect=("confidence-justification",)
+        ),
+        Example(
             "generic",
             edits=(
                 (
@@ -98,3 +101,11 @@ class ConfidenceJustification(Rule):
                 line=given.line,
                 message=f"the justified Score is {number(given.score)}, the confidence is {number(confidence.score)}",
             )
+        elif case.evidence.has_repository and isinstance(given.evidence_count, float):
+            places = {(r.path, r.line) for r in case.evidence.references if r.outcome == "verified"}
+            if given.evidence_count > len(places):
+                yield Fault(
+                    line=given.line,
+                    message=f"Evidence Count is {number(given.evidence_count)}, but {len(places)} places are verified",
+                    mark=number(given.evidence_count),
+                )

@@ -22,7 +22,7 @@ class SummaryMissing(Rule):
             "generic",
             edits=(
                 (
-                    "### Summary\nThe login module is ready to be released. Its tests pass and nothing waits for review.\n\n",
+                    "### Summary\nThe login module is ready to be released. Its files were read and nothing waits for review.\n\n",
                     "",
                 ),
             ),
@@ -30,7 +30,9 @@ class SummaryMissing(Rule):
         ),
         Example(
             "generic",
-            edits=(("The login module is ready to be released. Its tests pass and nothing waits for review.\n", ""),),
+            edits=(
+                ("The login module is ready to be released. Its files were read and nothing waits for review.\n", ""),
+            ),
             expect=("summary-missing",),
         ),
     )

@@ -36,7 +36,9 @@ class SummarySentences(Rule):
     )
     bad = (
         Example(
-            "generic", edits=((" Its tests pass and nothing waits for review.", ""),), expect=("summary-sentences",)
+            "generic",
+            edits=((" Its files were read and nothing waits for review.", ""),),
+            expect=("summary-sentences",),
         ),
         Example("generic", edits=(("for review.", "for review. One. Two."),), expect=("summary-sentences",)),
     )

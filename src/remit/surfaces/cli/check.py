@@ -3,66 +3,86 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 from remit.checking import Options, Verdict, check_text, read_source
 from remit.configuration import Configuration, load
 from remit.errors import UsageError
+from remit.evidence.sources import Sources, open_sources
 from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.workspace.git import root_above
 
 #: A progress bar is worth its lines from this many files on.
 _MANY = 50
+_PATH = click.Path(path_type=Path)
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.option("--repo", type=_PATH, help="The checkout that claims are held against.")
+@click.option("--rev", help="Hold claims against this commit instead of the files on disk.")
+@click.option("--transcript", multiple=True, type=_PATH, help="What the agent did: a Claude Code transcript.")
+@click.option("--receipts", multiple=True, type=_PATH, help="What the agent did: a file of receipts.")
+@click.option("--rerun", metavar="CMD", help="Run CMD in the checkout and compare its outcome with what is claimed.")
 @click.option("--profile", help="v2 (default), v1 or lenient.")
 @click.option("--kind", help="The kind of result; default: by the agent's name.")
 @click.option("--attempt", type=int, default=1, show_default=True, help="Which submission this is; 2 is final.")
-@click.option("--override", "overrides", multiple=True, metavar="RULE=REASON", help="Depart from a default rule.")
+@click.option("--scope", multiple=True, metavar="PATH", help="What the agent was sent to look at.")
+@click.option("--override", multiple=True, metavar="RULE=REASON", help="Depart from a default rule.")
 @click.option("--select", multiple=True, metavar="RULE", help="Check only this rule, code or family.")
 @click.option("--ignore", multiple=True, metavar="RULE", help="Leave this rule, code or family out.")
+@click.option("--claims", is_flag=True, help="Show every claim, not only those that do not hold.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "github", "junit"]), default="text", show_default=True
 )
-def command(
-    paths: tuple[str, ...],
-    profile: str | None,
-    kind: str | None,
-    attempt: int,
-    overrides: tuple[str, ...],
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    form: str,
-) -> int:
-    """Say for each result in FILE... whether it keeps the contract.
+def command(paths: tuple[str, ...], **given: Any) -> int:
+    """Say for each result in FILE... whether it keeps the contract, and whether its claims hold.
 
-    FILE is a file, a folder (every Markdown file in it) or - for standard input. The exit code is 0 if
+    FILE is a file, a folder (every Markdown file in it) or - for standard input. Without --repo, claims are
+    held against the checkout that the first file lies in, else the current folder. The exit code is 0 if
     every result is accepted and 1 if not.
 
     \b
     Examples:
       remit check answer.md
+      remit check answer.md --repo ../shop --transcript agent.jsonl
       remit check results/ --profile v1 --format github
       cat answer.md | remit check - --format json
       remit check answer.md --attempt 2 --override confidence-reason="scored by a tool"
     """
-    settings = load()
-    options = Options(
-        profile=profile or settings["profile"],
-        kind=kind,
-        kinds=settings["agents.kinds"],
-        attempt=attempt,
-        overrides=_overrides(overrides, settings),
-        select=select or tuple(settings["check.select"]),
-        ignore=ignore or tuple(settings["check.ignore"]),
-    ).validated()
-    verdicts = list(_check_all(_sources(paths), options))
-    _print(verdicts, form)
+    options = _options(given, load())
+    files = _files(paths)
+    root, whence = _repository(given["repo"], files)
+    sources = open_sources(
+        root,
+        rev=given["rev"],
+        transcripts=given["transcript"],
+        receipts=given["receipts"],
+        rerun=given["rerun"],
+    )
+    verdicts = list(_check_all(files, options, sources))
+    if given["form"] == "text":
+        _print_text(verdicts, sources, f"{root} ({whence})", every_claim=given["claims"])
+    else:
+        _print_for_programs(verdicts, given["form"], str(root))
     return 0 if all(verdict.accepted for verdict in verdicts) else 1
+
+
+def _options(given: dict[str, Any], settings: Configuration) -> Options:
+    return Options(
+        profile=given["profile"] or settings["profile"],
+        kind=given["kind"],
+        kinds=settings["agents.kinds"],
+        attempt=given["attempt"],
+        overrides=_overrides(given["override"], settings),
+        select=given["select"] or tuple(settings["check.select"]),
+        ignore=given["ignore"] or tuple(settings["check.ignore"]),
+        scope=given["scope"],
+    ).validated()
 
 
 def _overrides(flags: tuple[str, ...], settings: Configuration) -> tuple[tuple[str, str], ...]:
@@ -75,7 +95,7 @@ def _overrides(flags: tuple[str, ...], settings: Configuration) -> tuple[tuple[s
     return (*own, *settings["check.overrides"].items())
 
 
-def _sources(paths: tuple[str, ...]) -> list[Path | None]:
+def _files(paths: tuple[str, ...]) -> list[Path | None]:
     """Files in the order given, folders expanded; None stands for standard input."""
     found: list[Path | None] = []
     for name in paths:
@@ -103,28 +123,41 @@ def _may_be_result(file: Path, folder: Path) -> bool:
     return file.suffix in (".md", ".markdown")
 
 
-def _check_all(sources: list[Path | None], options: Options) -> Iterator[Verdict]:
-    if len(sources) >= _MANY and sys.stderr.isatty():
+def _repository(repo: Path | None, files: list[Path | None]) -> tuple[Path, str]:
+    """The checkout to hold claims against, and how it was chosen."""
+    if repo is not None:
+        return repo, "as given"
+    first = next((file for file in files if file is not None), Path.cwd())
+    above = root_above(first)
+    return (above, "the checkout above the document") if above is not None else (Path.cwd(), "the current folder")
+
+
+def _check_all(files: list[Path | None], options: Options, sources: Sources) -> Iterator[Verdict]:
+    shown: Iterable[Path | None] = files
+    if len(files) >= _MANY and sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import track
 
-        sources = track(sources, "checking", console=Console(stderr=True), transient=True)  # type: ignore[assignment]
-    for source in sources:
-        if source is None:
-            yield from check_text(sys.stdin.buffer.read(), "-", options)
-        else:
-            yield from check_text(read_source(source), str(source), options)
+        shown = track(files, "checking", console=Console(stderr=True), transient=True)
+    for file in shown:
+        source = sys.stdin.buffer.read() if file is None else read_source(file)
+        yield from check_text(source, "-" if file is None else str(file), options, sources)
 
 
-def _print(verdicts: list[Verdict], form: str) -> None:
-    if form == "text":
-        from remit.reports.text import check_text_lines
+def _print_text(verdicts: list[Verdict], sources: Sources, root: str, *, every_claim: bool) -> None:
+    from remit.reports.layout import Piece
+    from remit.reports.text import check_text_lines
+    from remit.reports.visible import visible
 
-        print_lines(check_text_lines(verdicts, columns()))
-    elif form == "json":
+    print_lines(check_text_lines(verdicts, columns(), sources.workspace, every_claim=every_claim))
+    print_lines([[Piece(f"claims held against {visible(root)}", "dim")]])
+
+
+def _print_for_programs(verdicts: list[Verdict], form: str, root: str) -> None:
+    if form == "json":
         from remit.reports.json import check_json
 
-        print_text(check_json(verdicts))
+        print_text(check_json(verdicts, root))
     elif form == "github":
         from remit.reports.github import check_github
 

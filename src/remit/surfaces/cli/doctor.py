@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from remit.configuration import SETTINGS, find_file, load
-from remit.reports.text import Line, Piece
+from remit.reports.layout import Line, Piece
 from remit.reports.visible import visible
 from remit.surfaces.cli.printing import print_lines, print_text
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterable
 
-from remit.reports.text import Line
+from remit.reports.layout import Line
 
 
 def columns() -> int:

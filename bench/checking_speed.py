@@ -1,0 +1,73 @@
+"""How fast results are read and checked."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from measure import Bench, ratio, seconds
+
+from remit.checking import check_text
+from remit.contract.parse import parse
+from remit.rules.examples import sample
+
+_ROW = "| QA-{0:03} | The name of customer {0} is kept whole | `shop/account.py:{0}` | Minor | 80 |\n"
+_LAST_ROW = "| SEC-002 | Passwords compared in variable time | `app/login.py:19` | Minor | 85 |\n"
+
+
+@cache
+def review(size: int) -> str:
+    """A faultless review of about `size` bytes: the sample with further findings."""
+    text = sample("review")
+    number = max(0, size - len(text)) // len(_ROW.format(100))
+    rows = "".join(_ROW.format(index) for index in range(1, number + 1))
+    return text.replace(_LAST_ROW, _LAST_ROW + rows).replace("- Minor: 1", f"- Minor: {number + 1}")
+
+
+@cache
+def real_review() -> str:
+    """The review among the examples."""
+    path = Path(__file__).resolve().parent.parent / "examples/results/review-security.md"
+    return path.read_text(encoding="utf-8")
+
+
+def per_byte(size: int) -> float:
+    """Seconds for each byte of a review of a size."""
+    text = review(size)
+    return seconds(lambda: check_text(text), repeats=5) / len(text)
+
+
+def benches() -> list[Bench]:
+    """Reading and checking."""
+    five, real = review(5 << 10), real_review()
+    return [
+        Bench(
+            f"full check of a {len(five) / 1024:.1f} KB review",
+            "parsing it alone",
+            "x",
+            2.0,
+            lambda: ratio(lambda: check_text(five), lambda: parse(five)),
+        ),
+        Bench(
+            f"full check of examples/results/review-security.md ({len(real) / 1024:.1f} KB)",
+            "parsing it alone",
+            "x",
+            2.0,
+            lambda: ratio(lambda: check_text(real), lambda: parse(real)),
+        ),
+        Bench("checks of that 5 KB review", "a second", "/s", None, lambda: 1 / seconds(lambda: check_text(five))),
+        Bench(
+            "cost of a byte in 1 MB",
+            "cost of a byte in 10 KB",
+            "x",
+            1.5,
+            lambda: per_byte(1_000_000) / per_byte(10_000),
+        ),
+        Bench(
+            "cost of a byte in 1 MB",
+            "cost of a byte in the smallest review",
+            "x",
+            1.5,
+            lambda: per_byte(1_000_000) / per_byte(1_000),
+        ),
+    ]

@@ -1,0 +1,70 @@
+"""How speed is measured: as a ratio to a named baseline, both timed in turns in the same run.
+
+A number of seconds says more about the machine than about the code; a ratio does not.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Bench(NamedTuple):
+    """Something to measure. A `goal` is the most it may be; negative: the least; None: only told."""
+
+    name: str
+    baseline: str
+    unit: str
+    goal: float | None
+    measure: Callable[[], float]
+    #: Printed under the table: where the time goes.
+    explain: Callable[[], list[str]] | None = None
+
+
+def seconds(work: Callable[[], object], repeats: int = 15, clock: Callable[[], float] = time.process_time) -> float:
+    """The median time that one call takes; quick work is repeated within each measurement."""
+    return statistics.median(_timed([work], repeats, clock)[0])
+
+
+def ratio(
+    work: Callable[[], object],
+    baseline: Callable[[], object],
+    repeats: int = 15,
+    clock: Callable[[], float] = time.process_time,
+) -> float:
+    """How many times as long `work` takes as `baseline`: the medians of measurements taken in turns."""
+    own, base = _timed([work, baseline], repeats, clock)
+    return statistics.median(own) / statistics.median(base)
+
+
+def _timed(works: list[Callable[[], object]], repeats: int, clock: Callable[[], float]) -> list[list[float]]:
+    calls = [_calls(work, clock) for work in works]
+    taken: list[list[float]] = [[] for _ in works]
+    gc.disable()
+    try:
+        for _ in range(repeats):
+            for times, work, number in zip(taken, works, calls, strict=True):
+                started = clock()
+                for _ in range(number):
+                    work()
+                times.append((clock() - started) / number)
+            gc.collect()
+    finally:
+        gc.enable()
+    return taken
+
+
+def _calls(work: Callable[[], object], clock: Callable[[], float], enough: float = 0.02) -> int:
+    """How often to call within one measurement, so that the clock's grain does not matter; it also warms up."""
+    number = 1
+    while True:
+        started = clock()
+        for _ in range(number):
+            work()
+        taken = clock() - started
+        if taken >= enough:
+            return number
+        number = max(number * 2, int(number * enough / max(taken, 1e-6)))

@@ -1,0 +1,91 @@
+"""How fast the command starts."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from measure import Bench, ratio
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULT = ROOT / "examples/results/review-security.md"
+#: The libraries that a check cannot do without.
+PARTS = "import click, msgspec, pathlib, pyromark"
+COMMAND = "import sys; sys.argv[0] = 'remit'; from remit.surfaces.cli import main; main()"
+RUNS = 15
+#: How many of the slowest imports are named.
+NAMED = 15
+
+_IMPORT = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \| ( *)(\S+)")
+
+
+def python(*arguments: str) -> Callable[[], object]:
+    """Something that starts Python and waits for its end."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": ""}
+
+    def start() -> object:
+        return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, check=True, text=True)
+
+    return start
+
+
+def spent() -> float:
+    """The processor time of all children so far: unlike the clock on the wall, other programs do not change it."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def start_up(*arguments: str, baseline: str = "pass") -> float:
+    """How many times as long as a bare Python, or one that only runs `baseline`, it takes."""
+    return ratio(python(*arguments), python("-c", baseline), RUNS, spent)
+
+
+def imports() -> list[str]:
+    """What the imports of a check cost, the slowest first."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", COMMAND, "check", str(RESULT)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    rows = [(int(own), int(whole), len(indent), name) for own, whole, indent, name in _IMPORT.findall(done.stderr)]
+    outer = sum(whole for _, whole, indent, _ in rows if indent == 0)
+    slow = sorted(rows, key=lambda row: -row[1])[:NAMED]
+    lines = [f"imports of `remit check FILE`, {outer / 1000:.0f} ms in all (with what they bring; own time)"]
+    return lines + [f"  {whole / 1000:6.1f} ms  {own / 1000:5.1f} ms  {name}" for own, whole, _, name in slow]
+
+
+def benches() -> list[Bench]:
+    """Starting."""
+    return [
+        Bench(
+            "remit check FILE, from start to end",
+            "python -c pass",
+            "x",
+            3.0,
+            lambda: start_up("-c", COMMAND, "check", str(RESULT)),
+            imports,
+        ),
+        Bench(
+            "remit check FILE, from start to end",
+            "its libraries alone",
+            "x",
+            1.5,
+            lambda: start_up("-c", COMMAND, "check", str(RESULT), baseline=PARTS),
+        ),
+        Bench("remit --help", "python -c pass", "x", None, lambda: start_up("-c", COMMAND, "--help")),
+        Bench("import remit", "python -c pass", "x", 1.2, lambda: start_up("-c", "import remit")),
+        Bench(
+            "import remit; remit.check",
+            "python -c pass",
+            "x",
+            None,
+            lambda: start_up("-c", "import remit; remit.check"),
+        ),
+    ]

@@ -1,0 +1,195 @@
+"""Claims of changed files and of test runs, against git, a snapshot and the receipts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+from remit.contract.fields import plain
+from remit.contract.findings import blocks, tables
+from remit.contract.headings import column_index
+from remit.contract.model import Code, Items, Result, Row, Table, Text
+from remit.evidence.grammar import references_in
+from remit.evidence.model import ChangeClaim, Outcome, RunClaim
+from remit.evidence.receipts import Ledger, Receipt, is_only_looking
+from remit.evidence.references import shown_path
+from remit.workspace import git
+from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
+from remit.workspace.snapshot import Snapshot, difference
+
+_ADDED = re.compile(r"\+\s?(\d{1,7})")
+_REMOVED = re.compile(r"[-−–]\s?(\d{1,7})")
+_PLAIN = re.compile(r"(\d{1,7})")
+_RUNNER = re.compile(
+    r"\b(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|ava|karma|cypress|playwright|rspec|minitest|phpunit|ctest|"
+    r"nextest|busted|bats|prove|nosetests|hypothesis)\b"
+    r"|\b(?:npm|pnpm|yarn|bun|deno|go|cargo|mvn|mvnw|gradle|gradlew|dotnet|make|just|swift|mix|rake|sbt|lein|zig|bazel|rails)\b"
+    r"[^|;&\n]{0,80}?\b(?:tests?|check|verify|spec)\b|\btests?\.(?:py|sh|js)\b|\b(?:run[-_]?)?tests?\b",
+    re.IGNORECASE,
+)
+_SAYS_RUN = re.compile(
+    r"\b(?:all|\d+)?\s?(?:unit |integration |existing |the )?(?:tests?|suite|specs?)\b[^.\n]{0,40}?"
+    r"\b(?:pass(?:ed|es|ing)?|green|succeed(?:ed|s)?|fail(?:ed|s|ing)?)\b|\b\d+ passed\b"
+    r"|テスト[^。\n]{0,20}(?:成功|通過|合格|パス)|测试[^。\n]{0,20}通过",
+    re.IGNORECASE,
+)
+_NOT_RUN = re.compile(
+    r"\b(?:not (?:been )?run|were not run|did not run|no tests?|cannot run|could not run|skipped the tests)\b",
+    re.IGNORECASE,
+)
+_FAILURES = re.compile(
+    r"\b[1-9]\d* (?:tests? )?fail(?:ed|ures?|ing)\b|^FAIL(?:ED)?\b|\btests? (?:fail|are failing)", re.I | re.M
+)
+_PROMPT = re.compile(r"^\s*[$>%]\s+(.+)$")
+
+
+class Changes:
+    """Looks change claims up; git is asked only if there are any."""
+
+    def __init__(self, workspace: Workspace, ledger: Ledger | None, snapshot: Snapshot | None) -> None:
+        self._workspace = workspace
+        self._ledger = ledger
+        self._snapshot = snapshot
+
+    @cached_property
+    def _git(self) -> dict[str, git.Change]:
+        if not isinstance(self._workspace, WorkTree):
+            return {}
+        return git.changes(self._workspace.root) or {}
+
+    def claims(self, result: Result) -> list[ChangeClaim]:
+        """Every claim of a changed file, looked up."""
+        rows = (
+            *self._rows(result, "files_created", "created", self._count_created),
+            *self._rows(result, "files_modified", "modified", self._count_modified),
+            *self._rows(result, "files", "modified", self._count_nothing),
+        )
+        return list(rows)
+
+    def _rows(
+        self, result: Result, block: str, verb: str, count: Callable[[ChangeClaim, SourceFile, str], None]
+    ) -> Iterator[ChangeClaim]:
+        for table in tables(result, block):
+            where, lines = column_index(table.columns, "location"), column_index(table.columns, "lines")
+            if where is None:
+                continue
+            for row in table.rows:
+                found = references_in(row.cells[where], self._workspace.exists, bare=True)
+                if found:
+                    stated = plain(row.cells[lines]) if lines is not None else ""
+                    yield self._claim(shown_path(found[0].path, self._workspace), verb, stated, row, count)
+
+    def _claim(
+        self, path: str, verb: str, stated: str, row: Row, count: Callable[[ChangeClaim, SourceFile, str], None]
+    ) -> ChangeClaim:
+        words = f"{verb}, {stated}" if stated else verb
+        claim = ChangeClaim(path=path, claim=words, outcome="unchecked", at=row.line)
+        file = self._workspace.read(path)
+        if isinstance(file, Absent):
+            missing = file.why in ("missing", "folder")
+            claim.outcome = "missing-file" if missing else "outside" if file.why == "outside" else "unchecked"
+            claim.why = f"the file is {file.why}"
+            return claim
+        count(claim, file, stated)
+        claim.outcome, claim.why, claim.denied = self._judge(path, verb)
+        return claim
+
+    def _judge(self, path: str, verb: str) -> tuple[Outcome, str, bool | None]:
+        """Whether the change happened: a snapshot knows, else the receipts, else git may."""
+        if self._snapshot is not None:
+            state = difference(self._snapshot, self._workspace, path)
+            happened = state == "created" or (state == "modified" and verb == "modified")
+            return ("verified", "", False) if happened else ("mismatch", _SNAPSHOT_WHY[state], True)
+        changed = path in self._git
+        if self._ledger is not None:
+            wrote = any(not is_only_looking(run.command) for run in self._ledger.runs)
+            if path in self._ledger.edited or (wrote and changed):
+                return "verified", "", False
+            return "mismatch", "no receipt shows that it was written", True
+        if changed:
+            return "verified", "", None
+        return "unchecked", "git shows no change against HEAD; it may have been committed", None
+
+    def _count_created(self, claim: ChangeClaim, file: SourceFile, stated: str) -> None:
+        number = _PLAIN.search(stated)
+        if number:
+            claim.stated, claim.counted = int(number[1]), len(file.lines)
+
+    def _count_modified(self, claim: ChangeClaim, file: SourceFile, stated: str) -> None:
+        change = self._git.get(claim.path)
+        if change is None or change.added is None or change.removed is None or not stated:
+            return
+        added, removed = _ADDED.search(stated), _REMOVED.search(stated)
+        if added:
+            claim.stated, claim.counted = int(added[1]), change.added
+        if removed and claim.stated == claim.counted:
+            claim.stated, claim.counted = int(removed[1]), change.removed
+        number = _PLAIN.search(stated)
+        if number and not added and not removed:
+            claim.stated, total = int(number[1]), change.added + change.removed
+            claim.counted = claim.stated if claim.stated in (change.added, change.removed) else total
+
+    def _count_nothing(self, claim: ChangeClaim, file: SourceFile, stated: str) -> None:
+        """A document's row gives no number."""
+
+
+_SNAPSHOT_WHY = {
+    "created": "it was not there before",
+    "modified": "it was there before the run",
+    "unchanged": "it is as it was before the run",
+    "deleted": "it is gone",
+    "absent": "it is not there",
+}
+
+
+def run_claims(result: Result) -> list[RunClaim]:
+    """Whether and where a result says that tests ran; one claim is enough."""
+    for block in blocks(result, "test_results"):
+        texts = [_words(part) for part in block.content]
+        whole = "\n".join(texts)
+        if whole.strip() and not _NOT_RUN.search(whole):
+            line = next((part.line for part in block.content), block.line)
+            return [RunClaim(at=line, passed=not _FAILURES.search(whole), command=_command(whole), text=whole[:200])]
+    said = _SAYS_RUN.search(result.summary)
+    if said and not _NOT_RUN.search(result.summary):
+        return [RunClaim(at=0, passed=not _FAILURES.search(said.group()), text=said.group())]
+    return []
+
+
+def _words(part: object) -> str:
+    if isinstance(part, Code | Text):
+        return part.text
+    if isinstance(part, Items):
+        return "\n".join(item.text for item in part.items)
+    if isinstance(part, Table):
+        return "\n".join(" ".join(row.cells) for row in part.rows)
+    return ""
+
+
+def _command(text: str) -> str:
+    for line in text.split("\n"):
+        prompt = _PROMPT.match(line)
+        if prompt:
+            return " ".join(prompt.group(1).split())
+    return ""
+
+
+def settle_runs(claims: list[RunClaim], runs: list[Receipt]) -> None:
+    """Hold claims of test runs against the commands that really ran."""
+    for claim in claims:
+        matching = [run for run in runs if _is_that_run(run.command, claim.command)]
+        if not matching:
+            claim.denied = "no test command is among the receipts"
+            continue
+        last = matching[-1]
+        shown = last.command[:80]
+        if claim.passed and (last.exit not in (0, None) or (last.failed and last.exit is None)):
+            claim.denied = f"`{shown}` ended with exit status {last.exit if last.exit is not None else 'unknown'}"
+        elif not claim.passed and last.exit == 0:
+            claim.denied = f"`{shown}` ended with exit status 0, though failures are reported"
+
+
+def _is_that_run(command: str, stated: str) -> bool:
+    bare = " ".join(command.split())
+    return bool(stated and stated in bare) or bool(_RUNNER.search(bare) and not is_only_looking(bare))

@@ -1,0 +1,114 @@
+"""What claims are held against: a checkout, what the agent did, and a command to run again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from remit.errors import UsageError
+from remit.evidence.receipts import Ledger, Receipt, read_receipts
+from remit.evidence.transcripts import read_transcript
+from remit.workspace import git
+from remit.workspace.files import Workspace, WorkTree
+from remit.workspace.snapshot import Snapshot
+
+#: A command that is run again is stopped after this many seconds.
+RERUN_SECONDS = 600
+_MAX_RECEIPTS = 64 * 1024 * 1024
+
+
+class Sources(msgspec.Struct, frozen=True):
+    """Where to look. What is None is not known, and what depends on it is said to be unchecked."""
+
+    workspace: Workspace | None = None
+    ledger: Ledger | None = None
+    snapshot: Snapshot | None = None
+    rerun: Receipt | None = None
+
+
+def open_sources(
+    repo: Path | None,
+    *,
+    rev: str | None = None,
+    transcripts: Sequence[Path] = (),
+    receipts: Sequence[Path] = (),
+    records: Iterable[Receipt] | None = None,
+    rerun: str | None = None,
+) -> Sources:
+    """Open everything that was named; a UsageError for what is not there."""
+    workspace = open_workspace(repo, rev) if repo is not None else None
+    root = str(workspace.root) if workspace is not None else "/"
+    found: list[Receipt] = list(records or ())
+    others: list[str] = []
+    snapshot: Snapshot | None = None
+    for path in transcripts:
+        transcript = read_transcript(path)
+        found.extend(transcript.receipts)
+        others.extend(transcript.roots)
+    for path in receipts:
+        file = read_receipts(_bytes(path), str(path))
+        found.extend(file.receipts)
+        snapshot = file.snapshot or snapshot
+        others.extend([file.root] if file.root else [])
+    known = bool(transcripts or receipts) or records is not None
+    return Sources(
+        workspace=workspace,
+        ledger=Ledger(found, root, other_roots=_below(others, workspace)) if known else None,
+        snapshot=snapshot,
+        rerun=run_again(rerun, workspace.root) if rerun and workspace is not None else None,
+    )
+
+
+def open_workspace(repo: Path, rev: str | None) -> Workspace:
+    """The checkout, or one of its commits."""
+    if not repo.is_dir():
+        raise UsageError(f"{repo}: not a folder; --repo takes the root of a checkout")
+    return git.Commit(repo, rev) if rev is not None else WorkTree(repo)
+
+
+def _below(roots: Iterable[str], workspace: Workspace | None) -> list[str]:
+    """Folders that stand for the repository: where the agent worked, and the same part of it."""
+    prefix = ""
+    if workspace is not None and (top := git.root_above(workspace.root)) is not None:
+        prefix = workspace.root.relative_to(top).as_posix() if workspace.root.is_relative_to(top) else ""
+    own = list(dict.fromkeys(root.replace("\\", "/").rstrip("/") for root in roots))
+    inner = [f"{root}/{prefix}" for root in own] if prefix not in ("", ".") else []
+    return [*inner, *own]
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_RECEIPTS + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    if len(data) > _MAX_RECEIPTS:
+        raise UsageError(f"{path}: receipts of more than {_MAX_RECEIPTS >> 20} MB are not read")
+    return data
+
+
+def run_again(command: str, root: Path) -> Receipt:
+    """Run a command of the caller's in the checkout and keep a receipt. Never done unless asked for."""
+    process = subprocess.Popen(  # noqa: S602 (the command line is the caller's own, given for this)
+        command,
+        shell=True,
+        cwd=root,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        status = process.wait(RERUN_SECONDS)
+    except BaseException as stopped:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if not isinstance(stopped, subprocess.TimeoutExpired):
+            raise
+        status = -signal.SIGKILL
+    return Receipt(tool="Bash", arguments={"command": command}, exit=status, failed=status != 0)

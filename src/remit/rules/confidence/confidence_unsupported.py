@@ -1,0 +1,38 @@
+"""Rule `confidence-unsupported`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.render import number
+from remit.evidence.support import band, is_above
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class ConfidenceUnsupported(Rule):
+    """The confidence lies in a higher band than the evidence supports.
+
+    Supported is 60 points for references that hold, 25 for quotes that hold and 15 for something that was
+    executed; what was cited without being read counts half.
+    """
+
+    name = "confidence-unsupported"
+    code = "CNF008"
+    needs = "receipts"
+    level = "L2"
+    levels = {"lenient": "L3"}
+    requires = ("no-tool-calls", "confidence-range", "execution-unseen")
+    help = "Lower the confidence, or bring the evidence it needs: correct places, exact quotes, something you ran."
+    good = (Example("generic", receipts="only-read"),)
+    bad = (Example("generic", expect=("reference-unseen", "confidence-unsupported"), receipts="no-session"),)
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        confidence, supported = case.result.confidence, case.evidence.supported
+        if confidence is None or isinstance(confidence.score, str) or supported is None:
+            return
+        if is_above(confidence.score, supported):
+            yield Fault(
+                line=confidence.line,
+                message=f"{number(confidence.score)} ({band(confidence.score)}) is claimed, {number(supported)} ({band(supported)}) is supported",
+                mark=number(confidence.score),
+            )

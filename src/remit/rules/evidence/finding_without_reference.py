@@ -1,0 +1,55 @@
+"""Rule `finding-without-reference`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.contract.fields import says_none
+from remit.evidence.tables import placed_tables
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class FindingWithoutReference(Rule):
+    """A row of a table with places has no place.
+
+    A statement without a place cannot be checked by anybody.
+    """
+
+    name = "finding-without-reference"
+    code = "EVD008"
+    level = "L2"
+    levels = {"v1": "L1"}
+    requires = ("wrong-column",)
+    help = "Give the row a `path/to/file.py:12`, or leave the row out."
+    bad = (
+        Example(
+            "verification",
+            edits=(
+                (
+                    "| Unknown users get nothing | `app/login.py:10` | VERIFIED |",
+                    "| Unknown users get nothing | the login module | VERIFIED |",
+                ),
+            ),
+            expect=("finding-without-reference",),
+        ),
+        Example(
+            "exploration",
+            edits=(("| login | `app/login.py:7` | function |", "| login |  | function |"),),
+            expect=("finding-without-reference",),
+        ),
+        Example(
+            "generic",
+            edits=(
+                ("| login | `app/login.py:7` | where a user comes in |", "| login | N/A | where a user comes in |"),
+            ),
+            expect=("finding-without-reference",),
+            profile="v1",
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        for table, section in placed_tables(case.document):
+            cited = {reference.at for reference in case.evidence.references}
+            for row in table.rows:
+                if row.line not in cited and not all(says_none(cell) for cell in row.cells):
+                    yield Fault(line=row.line, message=f"a row of {section} names no file")

@@ -1,0 +1,28 @@
+"""Rule `no-tool-calls`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class NoToolCalls(Rule):
+    """The result cites code, but the agent made no tool call at all.
+
+    What was never opened was made up.
+    """
+
+    name = "no-tool-calls"
+    code = "EVD012"
+    needs = "receipts"
+    level = "L1"
+    help = "Open the files you speak of and write the result from what you read."
+    bad = (Example("generic", expect=("no-tool-calls",), receipts="nothing"),)
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        if case.evidence.tool_calls == 0 and case.evidence.references:
+            yield Fault(
+                line=case.document.title_line,
+                message=f"{len(case.evidence.references)} places are cited, and no tool was used",
+            )

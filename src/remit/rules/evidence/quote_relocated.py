@@ -1,0 +1,36 @@
+"""Rule `quote-relocated`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class QuoteRelocated(Rule):
+    """A quote stands somewhere else than where it is said to stand.
+
+    It is real, but a reader who follows its place finds other code.
+    """
+
+    name = "quote-relocated"
+    code = "EVD005"
+    needs = "repository"
+    level = "L2"
+    help = "Correct the place of the quote to the one that was found."
+    good = (Example("review", edits=(("# app/login.py:19\n", "# app/login.py:14\n"),)),)
+    bad = (
+        Example("review", edits=(("# app/login.py:19\n", "# app/login.py:2\n"),), expect=("quote-relocated",)),
+        Example("review", edits=(("# app/login.py:19\n", "# app/session.py:1\n"),), expect=("quote-relocated",)),
+        Example("review", edits=(("# app/login.py:19\n", "# app/login.py:13\n"),), expect=("quote-relocated",)),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        for quote in case.evidence.quotes:
+            if quote.outcome == "relocated" and quote.found is not None:
+                where = f"{quote.found.path}:{quote.found.line}"
+                yield Fault(
+                    line=quote.at,
+                    message=f"the quote from {quote.path}:{quote.line} stands at {where}",
+                    help=f"Cite {where} for this quote.",
+                )

@@ -1,0 +1,41 @@
+"""Rule `reference-missing-file`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.evidence.wording import suggestion
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class ReferenceMissingFile(Rule):
+    """A reference names a file that does not exist.
+
+    An invented path is the clearest sign that a statement was not looked up. One is enough to send the result
+    back.
+    """
+
+    name = "reference-missing-file"
+    code = "EVD001"
+    needs = "repository"
+    level = "L1"
+    help = "Look the file up with a search before you cite it; write the path as it is in the repository."
+    prompt = "Cite only files and lines you have opened: every path and line is looked up, every quote compared."
+    bad = (
+        Example(
+            "generic", edits=(("where a user comes in", "see `app/logon.py:7`"),), expect=("reference-missing-file",)
+        ),
+        Example(
+            "generic", edits=(("where a user comes in", "see `App/login.py:7`"),), expect=("reference-missing-file",)
+        ),
+        Example("generic", edits=(("`app/login.py:7` | where", "`app/` | where"),), expect=("reference-missing-file",)),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        for reference in case.evidence.references:
+            if reference.outcome == "missing-file":
+                yield Fault(
+                    line=reference.at,
+                    message=f"{reference.text}: {reference.why}{suggestion(reference)}",
+                    mark=reference.text,
+                )

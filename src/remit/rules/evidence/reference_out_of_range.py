@@ -1,0 +1,56 @@
+"""Rule `reference-out-of-range`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.evidence.wording import suggestion
+from remit.rules.base import Case, Example, Fault, Rule
+
+
+class ReferenceOutOfRange(Rule):
+    """A reference names a line that the file does not have.
+
+    Lines are counted from 1; a range may not run backwards or past the end.
+    """
+
+    name = "reference-out-of-range"
+    code = "EVD002"
+    needs = "repository"
+    level = "L1"
+    help = "Open the file and cite a line that exists."
+    good = (
+        Example("generic", edits=(("`app/login.py:7` | where", "`app/login.py:19` | where"),)),
+        Example("generic", edits=(("`app/login.py:7` | where", "`app/login.py:1-19` | where"),)),
+    )
+    bad = (
+        Example(
+            "generic",
+            edits=(("`app/login.py:7` | where", "`app/login.py:20` | where"),),
+            expect=("reference-out-of-range",),
+        ),
+        Example(
+            "generic",
+            edits=(("`app/login.py:7` | where", "`app/login.py:0` | where"),),
+            expect=("reference-out-of-range",),
+        ),
+        Example(
+            "generic",
+            edits=(("`app/login.py:7` | where", "`app/login.py:9-7` | where"),),
+            expect=("reference-out-of-range",),
+        ),
+        Example(
+            "generic",
+            edits=(("`app/login.py:7` | where", "`app/login.py:7-20` | where"),),
+            expect=("reference-out-of-range",),
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        for reference in case.evidence.references:
+            if reference.outcome == "out-of-range":
+                yield Fault(
+                    line=reference.at,
+                    message=f"{reference.text}: {reference.why}{suggestion(reference)}",
+                    mark=reference.text,
+                )

@@ -1,0 +1,46 @@
+"""Rule `reference-unseen`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.rules.base import Case, Example, Fault, Rule
+
+_THERE = ("verified", "relocated", "out-of-range", "mismatch")
+
+
+class ReferenceUnseen(Rule):
+    """A cited file was never read, searched or edited.
+
+    The place may be right by luck or from memory. It was not looked at.
+    """
+
+    name = "reference-unseen"
+    code = "EVD015"
+    needs = "receipts"
+    level = "L2"
+    requires = ("no-tool-calls",)
+    help = "Open the file before you cite it."
+    good = (Example("exploration", receipts="everything"),)
+    bad = (
+        Example(
+            "exploration",
+            edits=(
+                ("90 - every", "84 - every"),
+                ("verified_confidence: 95", "verified_confidence: 84"),
+                ("inferred_confidence: 85", "inferred_confidence: 84"),
+                ("combined_confidence: 90", "combined_confidence: 84"),
+            ),
+            expect=("reference-unseen",),
+            receipts="no-store",
+        ),
+    )
+
+    def check(self, case: Case) -> Iterator[Fault]:
+        told: set[str] = set()
+        for reference in case.evidence.references:
+            if reference.seen == "no" and reference.outcome in _THERE and reference.path not in told:
+                told.add(reference.path)
+                yield Fault(
+                    line=reference.at, message=f"{reference.path} is cited but was never opened", mark=reference.text
+                )

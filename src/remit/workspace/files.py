@@ -1,0 +1,248 @@
+"""Files of a checkout: read once, indexed by line, bounded in size and memory.
+
+Lines end with `\\n` or `\\r\\n` only; a last line without an end counts; an empty file has none.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from remit.workspace.paths import ending, normal
+
+#: Larger files are not read: a claim about them is `unchecked`.
+MAX_FILE = 10 * 1024 * 1024
+#: Text kept in memory between claims.
+MAX_CACHE = 64 * 1024 * 1024
+#: More files than this are not listed; suggestions then come from those that were.
+MAX_LISTED = 200_000
+_BINARY_PROBE = 8192
+
+
+class SourceFile:
+    """A text file and its lines."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path = path
+        self.text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines without their ends."""
+        lines = self.text.split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        return lines
+
+    @cached_property
+    def collapsed(self) -> Collapsed:
+        """The text with every run of white space made one space."""
+        return Collapsed(self.lines)
+
+
+class Collapsed:
+    """Text with white space collapsed, and the way back from a place in it to a line."""
+
+    def __init__(self, lines: list[str]) -> None:
+        words: list[str] = []
+        self._starts: list[int] = []
+        self._numbers: list[int] = []
+        length = 0
+        for number, line in enumerate(lines, 1):
+            bare = " ".join(line.split())
+            if bare:
+                self._starts.append(length)
+                self._numbers.append(number)
+                words.append(bare)
+                length += len(bare) + 1
+        self.text = " ".join(words)
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Where the text of some lines begins, and where what may begin in them ends."""
+        from bisect import bisect_left, bisect_right
+
+        low, high = bisect_left(self._numbers, first), bisect_right(self._numbers, last)
+        start = self._starts[low] if low < len(self._starts) else len(self.text)
+        return start, self._starts[high] if high < len(self._starts) else len(self.text)
+
+    def line_at(self, offset: int) -> int:
+        """The line on which the character at an offset stands."""
+        from bisect import bisect_right
+
+        return self._numbers[bisect_right(self._starts, offset) - 1]
+
+
+Why = Literal["missing", "folder", "outside", "large", "binary", "special", "forbidden", "submodule"]
+
+
+class Absent(NamedTuple):
+    """A file that cannot be read, and why."""
+
+    path: str
+    why: Why
+
+
+class Workspace(ABC):
+    """A tree of files: a work tree or a commit."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._cache: OrderedDict[str, SourceFile | Absent] = OrderedDict()
+        self._cached = 0
+
+    @abstractmethod
+    def _load(self, path: str) -> SourceFile | Absent:
+        """Read a file by its normal path."""
+
+    @abstractmethod
+    def _list(self) -> list[str]:
+        """The normal paths of all files, at most `MAX_LISTED`."""
+
+    def exists(self, written: str) -> bool:
+        """Whether a written path names a file that is there, readable or not."""
+        found = self.read(written)
+        return isinstance(found, SourceFile) or found.why in ("large", "binary", "special", "forbidden")
+
+    def read(self, written: str) -> SourceFile | Absent:
+        """A file by the path somebody wrote."""
+        path = normal(written, str(self.root))
+        if path is None:
+            return Absent(written, "outside")
+        if not path or "\0" in path:
+            return Absent(path, "folder" if not path else "missing")
+        found = self._cache.get(path)
+        if found is None:
+            found = self._load(path)
+            self._keep(path, found)
+        else:
+            self._cache.move_to_end(path)
+        return found
+
+    def _keep(self, path: str, found: SourceFile | Absent) -> None:
+        self._cache[path] = found
+        self._cached += _weight(found)
+        while self._cached > MAX_CACHE and len(self._cache) > 1:
+            _, dropped = self._cache.popitem(last=False)
+            self._cached -= _weight(dropped)
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """Every file, listed once, in order."""
+        return sorted(self._list())
+
+    @cached_property
+    def by_name(self) -> dict[str, list[str]]:
+        """Paths by their last part in lower case."""
+        names: dict[str, list[str]] = {}
+        for path in self.paths:
+            names.setdefault(ending(path), []).append(path)
+        return names
+
+    def close(self) -> None:  # noqa: B027 (most trees hold nothing open)
+        """Let go of whatever is held open."""
+
+
+def _weight(found: SourceFile | Absent) -> int:
+    return len(found.text) + 200 if isinstance(found, SourceFile) else 200
+
+
+class WorkTree(Workspace):
+    """The files as they lie on disk; ignored and untracked ones count."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root.resolve())
+        self._folders: dict[str, dict[str, str]] = {}
+
+    def _load(self, path: str) -> SourceFile | Absent:
+        exact = self._exact(path)
+        if exact is None:
+            return Absent(path, "missing")
+        full = os.path.realpath(self.root / exact)
+        inside = os.path.join(str(self.root), "")
+        if not full.startswith(inside) or full.startswith(os.path.join(inside, ".git", "")):
+            return Absent(path, "outside")
+        return _read(path, full)
+
+    def _exact(self, path: str) -> str | None:
+        """The path as the disk spells it: the case must be right even where the disk does not care."""
+        folder = ""
+        for part in path.split("/"):
+            names = self._names(folder)
+            spelled = names.get(part) or names.get(unicodedata.normalize("NFC", part))
+            if spelled is None:
+                return None
+            folder = f"{folder}/{spelled}" if folder else spelled
+        return folder
+
+    def _names(self, folder: str) -> dict[str, str]:
+        names = self._folders.get(folder)
+        if names is None:
+            try:
+                entries = os.listdir(self.root / folder)
+            except OSError:
+                entries = []
+            names = self._folders[folder] = {unicodedata.normalize("NFC", name): name for name in entries}
+            names.update((name, name) for name in entries)
+        return names
+
+    def _list(self) -> list[str]:
+        found: list[str] = []
+        folders = [""]
+        while folders and len(found) < MAX_LISTED:
+            folder = folders.pop()
+            try:
+                entries = sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
+            except OSError:
+                continue  # forbidden, or gone meanwhile
+            for entry in entries:
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name != ".git":
+                        folders.append(path)
+                elif entry.is_file(follow_symlinks=False):
+                    found.append(path)
+        return found[:MAX_LISTED]
+
+
+def _read(path: str, full: str) -> SourceFile | Absent:
+    """Open without blocking on pipes, look at what was opened, then read."""
+    try:
+        opened = os.open(full, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    except IsADirectoryError:
+        return Absent(path, "folder")
+    except PermissionError:
+        return Absent(path, "folder" if os.path.isdir(full) else "forbidden")
+    except OSError as error:
+        import errno
+
+        return Absent(path, "special" if error.errno == errno.ENXIO else "missing")
+    try:
+        about = os.fstat(opened)
+        if stat.S_ISDIR(about.st_mode):
+            return Absent(path, "folder")
+        if not stat.S_ISREG(about.st_mode):
+            return Absent(path, "special")
+        if about.st_size > MAX_FILE:
+            return Absent(path, "large")
+        with os.fdopen(opened, "rb", closefd=False) as file:
+            data = file.read(MAX_FILE + 1)
+    except OSError:
+        return Absent(path, "forbidden")
+    finally:
+        os.close(opened)
+    return from_bytes(path, data)
+
+
+def from_bytes(path: str, data: bytes) -> SourceFile | Absent:
+    """A text file, or why it is none."""
+    if len(data) > MAX_FILE:
+        return Absent(path, "large")
+    if b"\0" in data[:_BINARY_PROBE]:
+        return Absent(path, "binary")
+    return SourceFile(path, data)

@@ -1,0 +1,44 @@
+"""What a tree looked like before a run: a digest of each file, so that changes can be told afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from remit.workspace.files import SourceFile, Workspace, WorkTree
+
+Difference = Literal["created", "modified", "deleted", "unchanged", "absent"]
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """Path -> digest of the content; files that cannot be read as text are left out."""
+
+    files: dict[str, str]
+    schema: Literal["remit.snapshot/1"] = "remit.snapshot/1"
+
+
+def take(root: Path) -> Snapshot:
+    """A snapshot of every readable text file below a root."""
+    tree = WorkTree(root)
+    return Snapshot({path: found for path in tree.paths if (found := digest(tree, path)) is not None})
+
+
+def digest(workspace: Workspace, path: str) -> str | None:
+    """A file's digest, or None if it cannot be read."""
+    found = workspace.read(path)
+    if not isinstance(found, SourceFile):
+        return None
+    return hashlib.sha256(found.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def difference(before: Snapshot, now: Workspace, path: str) -> Difference:
+    """What became of a file since the snapshot."""
+    old, new = before.files.get(path), digest(now, path)
+    if old is None:
+        return "created" if new is not None else "absent"
+    if new is None:
+        return "deleted"
+    return "unchanged" if old == new else "modified"

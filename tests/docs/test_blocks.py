@@ -1,0 +1,218 @@
+"""Every fenced block of the documentation is run, loaded or checked, by its language."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+from pages import ROOT, Block, Page, all_pages
+
+from remit.checking import Options, Verdict, check_text
+from remit.configuration import load
+from remit.errors import UsageError
+from remit.reports.shapes import check_schema, result_schema
+
+#: Where blocks are only shown: drawings and tables of forms.
+SHOWN_ONLY = frozenset({"docs/start-to-finish.md", "docs/evidence.md"})
+#: Commands that set up a project are not run inside its own tests.
+SET_UP = ("python3 dev.py ", "python3 -m pip install ")
+NOTES = frozenset({"file", "refused", "revise"})
+
+GENERATED = "docs/rules/"  # their examples are the rules' own and tested there
+PAGES = [page for page in all_pages() if page.blocks and not page.name.startswith(GENERATED)]
+
+_EXIT = re.compile(r"^\[exit (\d+)\]$")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder like the one a reader stands in: the examples, and `remit` on the PATH."""
+    home = tmp_path / "project"
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    shutil.copytree(ROOT / "examples", home / "examples", ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
+    code = "import sys; sys.argv[0] = 'remit'; from remit.surfaces.cli import main; main()"
+    remit = programs / "remit"
+    remit.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}" "$@"\n', encoding="utf-8")
+    remit.chmod(0o755)
+    for name in [name for name in os.environ if name.startswith("REMIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(programs), os.environ["PATH"]]))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(home)
+    return home
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the blocks are written for a POSIX shell")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_of_a_page_is_true(page: Page, folder: Path) -> None:
+    for block in page.blocks:
+        assert set(block.notes) <= NOTES, f"{block}: unknown note {block.notes}"
+        assert block.language in TESTERS, f"{block}: blocks in {block.language or 'no language'!r} cannot be tested"
+        if "file" in block.notes:
+            (folder / block.notes["file"]).write_text(block.text, encoding="utf-8")
+        TESTERS[block.language](block, folder)
+
+
+def run_console(block: Block, folder: Path) -> None:
+    for command, expected, code in sessions(block):
+        if command.startswith(SET_UP):
+            assert_set_up(command, block)
+            continue
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=False,
+        )
+        said = [line.rstrip() for line in done.stdout.splitlines()]
+        assert fits(said, expected), f"{block}: $ {command}\nprints\n{done.stdout}"
+        assert done.returncode == code, f"{block}: $ {command}\nends with {done.returncode}"
+
+
+def sessions(block: Block) -> Iterator[tuple[str, list[str], int]]:
+    """Each command of a block, its output and its exit code."""
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, *lines = part.rstrip("\n").split("\n")
+        while command.endswith("\\"):
+            command = command[:-1] + lines.pop(0).removeprefix("> ")
+        found = _EXIT.match(lines[-1]) if lines else None
+        yield command, [line.rstrip() for line in (lines[:-1] if found else lines)], int(found[1]) if found else 0
+    assert block.text.startswith("$ "), f"{block}: a console block begins with `$ `"
+
+
+def fits(said: list[str], expected: list[str]) -> bool:
+    """Whether the output is as shown; a line `...` stands for any lines, also none."""
+    pattern = "".join(r"(?:.*\n)*?" if line == "..." else re.escape(line) + r"\n" for line in expected)
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in said)) is not None
+
+
+def assert_set_up(command: str, block: Block) -> None:
+    if command.startswith("python3 dev.py "):
+        assert command.split()[2] in dev_commands(), f"{block}: dev.py has no command {command.split()[2]!r}"
+    else:
+        assert (ROOT / "pyproject.toml").is_file()
+
+
+def dev_commands() -> set[str]:
+    """The commands of dev.py, from its own table."""
+    tree = ast.parse((ROOT / "dev.py").read_text(encoding="utf-8"))
+    tables = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and "COMMANDS" in ast.unparse(node).split("=")[0] and node.value
+    ]
+    assert tables, "dev.py has no table COMMANDS"
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return {node.id for table in tables for node in ast.walk(table) if isinstance(node, ast.Name)} & defined
+
+
+def run_python(block: Block, folder: Path) -> None:
+    if block.text.startswith(">>> "):
+        test = doctest.DocTestParser().get_doctest(block.text, {}, str(block), block.page, block.line)
+        said: list[str] = []
+        doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
+        assert not said, "".join(said)
+        return
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", block.text], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{block}: {done.stderr}"
+
+
+def load_toml(block: Block, folder: Path) -> None:
+    name = "pyproject.toml" if "[tool.remit" in block.text else "remit.toml"
+    place = folder / f"line-{block.line}"
+    place.mkdir()
+    (place / name).write_text(block.text, encoding="utf-8")
+    why = refusal(place)
+    if "refused" in block.notes:
+        assert why is not None, f"{block}: it is not refused"
+    else:
+        assert why is None, f"{block}: {why}"
+
+
+def refusal(place: Path) -> str | None:
+    """Why the configuration in a folder is refused, or None."""
+    try:
+        settings = load(place, {})
+        Options(
+            profile=settings["profile"],
+            kinds=settings["agents.kinds"],
+            overrides=tuple(settings["check.overrides"].items()),
+            select=tuple(settings["check.select"]),
+            ignore=tuple(settings["check.ignore"]),
+        ).validated()
+    except UsageError as error:
+        return str(error)
+    return None if any(value.source != "default" for value in settings.values.values()) else "it sets nothing"
+
+
+def load_json(block: Block, _: Path) -> None:
+    value = json.loads(block.text)
+    schemas = {"remit.result/1": result_schema, "remit.check/1": check_schema}
+    named = value.get("schema") if isinstance(value, dict) else None
+    if named in schemas:
+        jsonschema.validate(value, schemas[named]())
+
+
+def check_markdown(block: Block, _: Path) -> None:
+    wanted = sorted(name.strip() for name in block.notes.get("revise", "").split(",") if name.strip())
+    verdicts = check_text(block.text)
+    broken = sorted(name for verdict in verdicts for name in blocking(verdict))
+    assert broken == wanted, f"{block}: {[v.message for verdict in verdicts for v in verdict.violations]}"
+    assert {verdict.verdict for verdict in verdicts} == {"revise" if wanted else "accept"}, str(block)
+
+
+def blocking(verdict: Verdict) -> list[str]:
+    """The rules that stand in the way of a result: L1, and L2 without an override."""
+    excused = {override.rule for override in verdict.overrides}
+    return [v.rule for v in verdict.violations if v.level == "L1" or (v.level == "L2" and v.rule not in excused)]
+
+
+def only_show(block: Block, _: Path) -> None:
+    assert block.page in SHOWN_ONLY, f"{block}: a block that is only shown can be wrong; give it a language"
+
+
+TESTERS: dict[str, Callable[[Block, Path], None]] = {
+    "console": run_console,
+    "python": run_python,
+    "toml": load_toml,
+    "json": load_json,
+    "markdown": check_markdown,
+    "text": only_show,
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "expected", "fit"),
+    [
+        (["a", "b"], ["a", "b"], True),
+        (["a", "b"], ["a"], False),
+        (["a"], ["a", "b"], False),
+        (["a", "b", "c"], ["...", "c"], True),
+        (["a", "b", "c"], ["a", "...", "c"], True),
+        (["a", "c"], ["a", "...", "c"], True),
+        (["a", "b"], ["..."], True),
+        (["a", "b"], ["...", "a"], False),
+        ([], [], True),
+        (["a"], [], False),
+    ],
+)
+def test_output_fits_only_what_is_shown(said: list[str], expected: list[str], fit: bool) -> None:
+    assert fits(said, expected) is fit

@@ -1,0 +1,145 @@
+"""Nothing is undocumented, nothing documented is gone, and every link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from pages import ROOT, Page, all_pages, page
+
+from remit.configuration import SETTINGS, Setting
+from remit.contract.kinds import KINDS
+from remit.contract.profiles import LEVELS, PROFILES
+from remit.rules.base import Rule
+from remit.rules.catalog import CATALOG
+from remit.surfaces.cli.group import COMMANDS, remit
+
+sys.path.insert(0, str(ROOT / "tools"))
+import generate_docs
+
+#: The project's words. Each has one meaning, and the glossary says it.
+WORDS = (
+    *("definition", "plugin", "registry", "brief", "job", "attempt", "result", "finding", "claim", "receipt"),
+    *("evidence", "rule", "violation", "override", "verdict", "merge", "conflict", "gate", "decision"),
+    *("exception", "delegation", "plan", "phase", "ledger", "review"),
+)
+PAGES = all_pages()
+
+
+def command(name: str) -> click.Command:
+    found = remit.get_command(click.Context(remit), name)
+    assert found is not None
+    return found
+
+
+def test_generated_pages_are_as_they_would_be_made_now() -> None:
+    assert generate_docs.differences() == [], "run `python3 dev.py docs`"
+
+
+def test_generating_twice_gives_the_same() -> None:
+    assert generate_docs.generate() == generate_docs.generate()
+
+
+def test_a_stale_page_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = generate_docs.generate()
+    gone = Path("docs/rules/status-missing.md")
+    monkeypatch.setattr(generate_docs, "generate", lambda: {path: text for path, text in known.items() if path != gone})
+    assert f"{gone} is stale: no rule makes it" in generate_docs.differences()
+
+
+@pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+def test_every_rule_has_its_page(rule: type[Rule]) -> None:
+    text = page(f"docs/rules/{rule.name}.md").text
+    assert rule.code in text
+    assert rule.help in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_is_documented(name: str) -> None:
+    section = page("docs/commands.md").section(f"## remit {name}")
+    assert section, f"docs/commands.md has no section `## remit {name}`"
+    for parameter in command(name).params:
+        for option in parameter.opts if isinstance(parameter, click.Option) else ():
+            assert f"`{option}" in section, f"{option} of `remit {name}` is not documented"
+        if isinstance(parameter.type, click.Choice):
+            for choice in parameter.type.choices:
+                assert f"`{choice}`" in section, f"{choice!r} of `remit {name}` is not documented"
+
+
+def test_no_option_is_documented_that_does_not_exist() -> None:
+    known = {option for name in COMMANDS for parameter in command(name).params for option in parameter.opts}
+    known |= {"--help", "--version", "--strict", "--check", "--jobs"}
+    for text in (one for one in PAGES if one.name.startswith("docs/") or one.name == "README.md"):
+        written = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text.text))
+        assert written <= known, f"{text.name}: {sorted(written - known)}"
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
+def test_every_setting_is_documented(setting: Setting) -> None:
+    text = page("docs/configuration.md").text
+    assert f"`{setting.key}`" in text
+    if setting.shape != "table":
+        assert f"`{setting.variable}`" in text
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_word_has_one_entry_in_the_glossary(word: str) -> None:
+    entries = re.findall(rf"^\*\*{word}\*\*", page("docs/glossary.md").text, re.MULTILINE)
+    assert len(entries) == 1, f"{word} has {len(entries)} entries"
+
+
+def test_the_glossary_is_in_order() -> None:
+    entries = re.findall(r"^\*\*([^*]+)\*\*", page("docs/glossary.md").text, re.MULTILINE)
+    assert entries == sorted(entries)
+
+
+def test_every_kind_profile_and_level_is_in_the_guide() -> None:
+    guide = page("docs/guide.md")
+    for kind in KINDS.values():
+        row = next((line for line in guide.text.split("\n") if line.startswith(f"| `{kind.name}` |")), "")
+        assert row, f"the table of kinds lacks {kind.name}"
+        for word in (*kind.agents, *(block.name for block in kind.blocks)):
+            assert word in row, f"{kind.name}: {word} is not documented"
+        for group in kind.required_groups():
+            assert all(f"**{block.name}**" in row for block in group), f"{kind.name}: {group} is not marked as required"
+    for name in (*PROFILES, *LEVELS):
+        assert re.search(rf"^\| `?{name}`? ", guide.text, re.MULTILINE), f"{name} has no row in the guide"
+
+
+@pytest.mark.parametrize("one", PAGES, ids=lambda one: one.name)
+def test_every_link_leads_somewhere(one: Page) -> None:
+    for link in one.links:
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = ((ROOT / one.name).parent / path).resolve() if path else ROOT / one.name
+        assert target.exists(), f"{one.name}: {link} leads nowhere"
+        if anchor:
+            assert anchor in page(target.relative_to(ROOT).as_posix()).anchors, f"{one.name}: {link} names no heading"
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    by_name = {one.name: one for one in PAGES}
+    reached: set[str] = set()
+    waiting = ["README.md"]
+    while waiting:
+        name = waiting.pop()
+        if name in reached or name not in by_name:
+            continue
+        reached.add(name)
+        folder = (ROOT / name).parent
+        targets = [(folder / link.partition("#")[0]).resolve() for link in by_name[name].links if ":" not in link]
+        waiting += [target.relative_to(ROOT).as_posix() for target in targets if target.is_relative_to(ROOT)]
+    assert sorted(set(by_name) - reached) == []
+
+
+def test_decisions_are_numbered_without_gaps_and_have_one_form() -> None:
+    files = sorted(file for file in (ROOT / "docs/decisions").glob("*.md") if file.name != "index.md")
+    assert [file.name[:4] for file in files] == [f"{number:04}" for number in range(1, len(files) + 1)]
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        assert text.startswith(f"# {file.name[:4]}: "), file.name
+        assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["Context", "Decision", "Consequence"], file.name

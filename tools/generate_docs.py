@@ -1,0 +1,197 @@
+"""Write the pages that are made from the code: one for each rule, their index, and the JSON Schemas.
+
+`generate()` gives every page by its path, so that a test can compare them with what is committed.
+`--check` writes nothing and says what is missing, different or stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "src"))
+
+from remit.checking import Options, check_text  # noqa: E402 (the path must be known first)
+from remit.contract.profiles import LEVELS, PROFILES  # noqa: E402
+from remit.reports.json import pretty  # noqa: E402
+from remit.reports.shapes import check_schema, result_schema  # noqa: E402
+from remit.rules.base import Example, Rule  # noqa: E402
+from remit.rules.catalog import BY_NAME, CATALOG  # noqa: E402
+from remit.rules.examples import sample, written  # noqa: E402
+
+RULES = Path("docs/rules")
+SCHEMAS = Path("docs/schemas")
+
+FAMILIES = {
+    "result": "The document as a whole: is everything there, in a form that a program can read?",
+    "confidence": "Scores: are they numbers, do they add up, do they say what they rest on?",
+    "kinds": "What each kind of result holds beyond the common form.",
+    "evidence": "Claims held against the checkout and the receipts.",
+}
+NEEDS = {
+    "document": "the document alone",
+    "repository": "the checkout (`--repo`)",
+    "receipts": "receipts of the agent's tool calls (`--transcript` or `--receipts`)",
+}
+
+#: A line of an example is cut here, and a run of added or removed lines after this many.
+WIDTH = 110
+RUN = 6
+
+
+def generate() -> dict[Path, str]:
+    """Every generated page by its path from the root of the project."""
+    pages = {RULES / "index.md": index()}
+    pages |= {RULES / f"{rule.name}.md": page(rule) for rule in CATALOG}
+    pages[SCHEMAS / "result.json"] = pretty(result_schema()) + "\n"
+    pages[SCHEMAS / "check.json"] = pretty(check_schema()) + "\n"
+    return pages
+
+
+def index() -> str:
+    """All rules by family."""
+    lines = ["# Rules", "", _note(), ""]
+    families = len({rule.family() for rule in CATALOG})
+    lines += [f"{len(CATALOG)} rules in {families} families. A rule has a level in each profile:", ""]
+    lines += [f"- **{level}**: {meaning}" for level, meaning in LEVELS.items()]
+    lines += ["- **–**: this profile does not ask for it"]
+    for family, about in FAMILIES.items():
+        rules = sorted((rule for rule in CATALOG if rule.family() == family), key=lambda rule: rule.code)
+        if rules:
+            heads = ["code", "rule", *PROFILES, "what is wrong"]
+            lines += ["", f"## {family}", "", about, "", _row(heads), _row(["---"] * len(heads))]
+            lines += [_index_row(rule) for rule in rules]
+    return "\n".join(lines) + "\n"
+
+
+def _index_row(rule: type[Rule]) -> str:
+    levels = [rule.level_in(profile) or "–" for profile in PROFILES]
+    return _row([rule.code, f"[{rule.name}]({rule.name}.md)", *levels, rule.summary().replace("|", "\\|")])
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def page(rule: type[Rule]) -> str:
+    """Everything about one rule."""
+    levels = ", ".join(f"{profile} {rule.level_in(profile) or 'off'}" for profile in PROFILES)
+    lines = [f"# {rule.name}", "", _note(), "", rule.summary(), "", rule.why(), ""]
+    facts = {"code": rule.code, "family": rule.family(), "level": levels, "needs": NEEDS[rule.needs]}
+    facts["since"] = rule.since
+    if rule.requires:
+        facts["not checked if broken"] = ", ".join(f"[{name}]({name}.md)" for name in rule.requires)
+    lines += [_row(["", ""]), _row(["---", "---"]), *(_row([name, value]) for name, value in facts.items())]
+    lines += ["", "## What to do", "", rule.help]
+    if rule.prompt:
+        lines += ["", f"Agents are told: {rule.prompt}"]
+    lines += ["", "## A good example", "", *(_example(rule.good[0]) if rule.good else _faultless(rule))]
+    if rule.bad:
+        lines += ["", "## A bad example", "", *_example(rule.bad[0])]
+    return "\n".join(lines) + "\n"
+
+
+def _note() -> str:
+    return "<!-- Made by tools/generate_docs.py from the rules themselves: edit those. -->"
+
+
+def _faultless(rule: type[Rule]) -> list[str]:
+    kind = rule.bad[0].kind if rule.bad else "generic"
+    return [f"The faultless [{kind} sample]({_sample(kind)}) as it is."]
+
+
+def _sample(kind: str) -> str:
+    return f"../../src/remit/rules/samples/{kind}.md"
+
+
+def _example(example: Example) -> Iterator[str]:
+    kind = example.kind
+    under = "" if example.profile == "v2" else f", under profile {example.profile}"
+    yield f"The faultless [{kind} sample]({_sample(kind)}) with this change{under}:"
+    yield ""
+    rows = list(_diff(sample(kind), written(example)))
+    fence = "````" if any("```" in row for row in rows) else "```"
+    yield f"{fence}diff"
+    yield from rows
+    yield fence
+    yield ""
+    said = list(_said(example))
+    yield "All rules say:" if said else "No rule says anything."
+    if said:
+        yield ""
+        yield from said
+
+
+def _diff(before: str, after: str) -> Iterator[str]:
+    rows = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
+    run, last = 0, ""
+    for row in list(rows)[2:]:
+        if row.startswith("@@"):
+            yield "@@"
+            continue
+        run = run + 1 if row[:1] == last and last in "+-" else 1
+        last = row[:1]
+        if run == RUN + 1:
+            yield f"{last}… (more of the same)"
+        elif run <= RUN:
+            yield row.rstrip() if len(row) <= WIDTH else f"{row[:WIDTH]} …"
+
+
+def _said(example: Example) -> Iterator[str]:
+    """What the rules say of an example; evidence needs the checkout, so its rules are named only."""
+    verdicts = check_text(written(example), options=Options(profile=example.profile))
+    found = {name: [v for d in verdicts for v in d.violations if v.rule == name] for name in set(example.expect)}
+    for name in dict.fromkeys(example.expect):
+        link = name if name not in BY_NAME else f"[{name}]({name}.md)"
+        level = BY_NAME[name].level_in(example.profile) or ""
+        if not found[name]:
+            yield f"- {link} ({level})"
+        for violation in found[name]:
+            yield f"- {link} ({violation.level}), line {violation.line}: {violation.message}"
+
+
+def stale() -> list[Path]:
+    """Files in the generated folders that nothing generates any more."""
+    known = generate()
+    there = [file for folder in (RULES, SCHEMAS) for file in sorted((ROOT / folder).rglob("*")) if file.is_file()]
+    return [file.relative_to(ROOT) for file in there if file.relative_to(ROOT) not in known]
+
+
+def differences() -> list[str]:
+    """A line for each page that is not as it would be made now."""
+    found = []
+    for path, text in generate().items():
+        file = ROOT / path
+        if not file.is_file():
+            found.append(f"{path} is missing")
+        elif file.read_text(encoding="utf-8") != text:
+            found.append(f"{path} is out of date")
+    return found + [f"{path} is stale: no rule makes it" for path in stale()]
+
+
+def main() -> int:
+    """Write the pages, or only compare them."""
+    parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is out of date")
+    if parser.parse_args().check:
+        found = differences()
+        print(*found or ["all generated pages are up to date"], sep="\n")
+        return 1 if found else 0
+    for path in stale():
+        (ROOT / path).unlink()
+        print(f"removed {path}")
+    for path, text in generate().items():
+        file = ROOT / path
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="\n")
+            print(f"wrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
