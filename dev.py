@@ -25,10 +25,10 @@ ROOT = Path(__file__).resolve().parent
 WINDOWS = os.name == "nt"
 
 #: What `run` shows: the example results, checked against the example project.
-DEMONSTRATION = ["check", "--repo", "examples/shop", "examples/results"]
+DEMONSTRATION = ["check", "examples/results"]
 LOOK_AT = """
 Some of these results are faulty on purpose (faulty-*.md): each verdict above says what is wrong and where.
-Look at one: examples/results/faulty-invented.md. Check your own: {remit} check --repo DIRECTORY FILE"""
+Look at one: examples/results/faulty-invented.md. Check your own: {remit} check --repo CHECKOUT FILE"""
 
 #: What `check` runs, in this order: programs of `.venv`.
 CHECKS = (
@@ -41,7 +41,7 @@ CHECKS = (
 #: What a person sees of the built wheel, run outside the checkout; every command must end with 0.
 SMOKE = (
     ["--version"],
-    ["check", str(ROOT / "examples/results/review-security.md"), "--repo", str(ROOT / "examples/shop")],
+    ["check", str(ROOT / "examples/results/review-security.md"), "--repo", str(ROOT)],
     ["rules"],
 )
 

@@ -1,4 +1,4 @@
-"""Write the pages that are made from the code: one for each rule, their index, and the JSON Schemas.
+"""Write the pages that are made from the code: the rules, the forms of references, and the JSON Schemas.
 
 `generate()` gives every page by its path, so that a test can compare them with what is committed.
 `--check` writes nothing and says what is missing, different or stale.
@@ -10,6 +10,7 @@ import argparse
 import difflib
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,14 +18,17 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from remit.checking import Options, check_text  # noqa: E402 (the path must be known first)
 from remit.contract.profiles import LEVELS, PROFILES  # noqa: E402
+from remit.evidence import grammar_examples  # noqa: E402
 from remit.reports.json import pretty  # noqa: E402
 from remit.reports.shapes import check_schema, result_schema  # noqa: E402
-from remit.rules.base import Example, Rule  # noqa: E402
-from remit.rules.catalog import BY_NAME, CATALOG  # noqa: E402
-from remit.rules.examples import sample, written  # noqa: E402
+from remit.rules.base import Example, Rule, Violation  # noqa: E402
+from remit.rules.catalog import CATALOG  # noqa: E402
+from remit.rules.examples import sample, sources, written  # noqa: E402
 
 RULES = Path("docs/rules")
+FORMS = Path("docs/reference-forms.md")
 SCHEMAS = Path("docs/schemas")
+TREE = "../../src/remit/rules/samples/tree"
 
 FAMILIES = {
     "result": "The document as a whole: is everything there, in a form that a program can read?",
@@ -36,6 +40,18 @@ NEEDS = {
     "document": "the document alone",
     "repository": "the checkout (`--repo`)",
     "receipts": "receipts of the agent's tool calls (`--transcript` or `--receipts`)",
+    "runs": "receipts of the agent's tool calls (`--transcript` or `--receipts`), or `--rerun`",
+    "changes": "receipts of the agent's tool calls (`--transcript` or `--receipts`), or a snapshot in them",
+}
+#: What the agent of an example did, by the name that the example gives.
+DEEDS = {
+    "everything": "that read all files, wrote its changes and ran the tests, which passed",
+    "nothing": "that made no tool call",
+    "no-run": "that read all files, wrote its changes and ran nothing",
+    "failed-run": "that read all files, wrote its changes and ran the tests, which failed",
+    "only-read": "that read all files and did nothing else",
+    "no-session": "that read all files but `app/session.py` and ran the tests, which passed",
+    "no-store": "that read all files but `app/store.py` and ran the tests, which passed",
 }
 
 #: A line of an example is cut here, and a run of added or removed lines after this many.
@@ -47,6 +63,7 @@ def generate() -> dict[Path, str]:
     """Every generated page by its path from the root of the project."""
     pages = {RULES / "index.md": index()}
     pages |= {RULES / f"{rule.name}.md": page(rule) for rule in CATALOG}
+    pages[FORMS] = forms()
     pages[SCHEMAS / "result.json"] = pretty(result_schema()) + "\n"
     pages[SCHEMAS / "check.json"] = pretty(check_schema()) + "\n"
     return pages
@@ -58,7 +75,8 @@ def index() -> str:
     families = len({rule.family() for rule in CATALOG})
     lines += [f"{len(CATALOG)} rules in {families} families. A rule has a level in each profile:", ""]
     lines += [f"- **{level}**: {meaning}" for level, meaning in LEVELS.items()]
-    lines += ["- **–**: this profile does not ask for it"]
+    lines += ["- **–**: this profile does not ask for it", ""]
+    lines += [f"The examples are edits of faultless samples, whose claims are held against [a small project]({TREE})."]
     for family, about in FAMILIES.items():
         rules = sorted((rule for rule in CATALOG if rule.family() == family), key=lambda rule: rule.code)
         if rules:
@@ -95,8 +113,8 @@ def page(rule: type[Rule]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _note() -> str:
-    return "<!-- Made by tools/generate_docs.py from the rules themselves: edit those. -->"
+def _note(source: str = "the rules themselves") -> str:
+    return f"<!-- Made by tools/generate_docs.py from {source}: edit {'those' if source.endswith('s') else 'that'}. -->"
 
 
 def _faultless(rule: type[Rule]) -> list[str]:
@@ -110,15 +128,16 @@ def _sample(kind: str) -> str:
 
 def _example(example: Example) -> Iterator[str]:
     kind = example.kind
+    by = f", sent by an agent {DEEDS[example.receipts]}" if example.receipts else ""
     under = "" if example.profile == "v2" else f", under profile {example.profile}"
-    yield f"The faultless [{kind} sample]({_sample(kind)}) with this change{under}:"
-    yield ""
     rows = list(_diff(sample(kind), written(example)))
-    fence = "````" if any("```" in row for row in rows) else "```"
-    yield f"{fence}diff"
-    yield from rows
-    yield fence
+    yield f"The faultless [{kind} sample]({_sample(kind)}) {'with this change' if rows else 'as it is'}{by}{under}" + (
+        ":" if rows else "."
+    )
     yield ""
+    if rows:
+        fence = "````" if any("```" in row for row in rows) else "```"
+        yield from (f"{fence}diff", *rows, fence, "")
     said = list(_said(example))
     yield "All rules say:" if said else "No rule says anything."
     if said:
@@ -142,16 +161,41 @@ def _diff(before: str, after: str) -> Iterator[str]:
 
 
 def _said(example: Example) -> Iterator[str]:
-    """What the rules say of an example; evidence needs the checkout, so its rules are named only."""
-    verdicts = check_text(written(example), options=Options(profile=example.profile))
-    found = {name: [v for d in verdicts for v in d.violations if v.rule == name] for name in set(example.expect)}
-    for name in dict.fromkeys(example.expect):
-        link = name if name not in BY_NAME else f"[{name}]({name}.md)"
-        level = BY_NAME[name].level_in(example.profile) or ""
-        if not found[name]:
-            yield f"- {link} ({level})"
-        for violation in found[name]:
-            yield f"- {link} ({violation.level}), line {violation.line}: {violation.message}"
+    """What all rules say of an example."""
+    for violation in violations_of(example):
+        link = f"[{violation.rule}]({violation.rule}.md)"
+        yield f"- {link} ({violation.level}), line {violation.line}: {violation.message}"
+
+
+def violations_of(example: Example) -> list[Violation]:
+    """The violations in an example, held against the samples' own tree and receipts."""
+    verdicts = check_text(written(example), "-", Options(profile=example.profile), sources(example))
+    return [violation for verdict in verdicts for violation in verdict.violations]
+
+
+def forms() -> str:
+    """Every form of a reference, and what looks like one and is none."""
+    lines = ["# Forms of references", "", _note("src/remit/evidence/grammar_examples.py"), ""]
+    lines += [
+        "What counts as a place in a result, by example, each form on a line; see [evidence](evidence.md#references)."
+    ]
+    lines += [
+        f"The checkout of these examples is `{grammar_examples.ROOT}`. Names that do not look like files count only"
+    ]
+    lines += ["if such a file exists; here these do:", *_block(sorted(grammar_examples.FILES))]
+    for heading, examples in grammar_examples.FORMS.items():
+        lines += ["", f"## {heading}"]
+        for found, group in groupby(examples, key=lambda example: example.found):
+            lines += ["", f"Read as {', '.join(f'`{place}`' for place in found)}:"]
+            lines += _block([example.text for example in group])
+    lines += ["", "## What is not a reference"]
+    for heading, examples in grammar_examples.DECOYS.items():
+        lines += ["", f"{heading}:", *_block([example.text for example in examples])]
+    return "\n".join(lines) + "\n"
+
+
+def _block(rows: list[str]) -> list[str]:
+    return ["", "````text", *rows, "````"]
 
 
 def stale() -> list[Path]:

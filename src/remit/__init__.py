@@ -5,14 +5,23 @@ The public names are loaded on first use, so that importing `remit` costs almost
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # type checkers take it for true; `typing` itself is slow to load
 if TYPE_CHECKING:
+    from typing import Any
+
     from remit.checking import Verdict, check, check_all
+    from remit.merging.api import merge
+    from remit.merging.model import Merge
 
-__all__ = ["Verdict", "__version__", "check", "check_all"]
+__all__ = ["Merge", "Verdict", "__version__", "check", "check_all", "merge"]
 
-_HOMES = {"Verdict": "remit.checking", "check": "remit.checking", "check_all": "remit.checking"}
+_HOMES = {
+    "Merge": "remit.merging.model",
+    "Verdict": "remit.checking",
+    "check": "remit.checking",
+    "check_all": "remit.checking",
+    "merge": "remit.merging.api",
+}
 
 
 def __getattr__(name: str) -> Any:

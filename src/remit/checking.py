@@ -185,7 +185,7 @@ def check_text(
 def check_document(document: Document, path: str, options: Options, sources: Sources) -> Verdict:
     """A verdict for one parsed result. `options` must have been validated."""
     result = document.result
-    kind = KINDS["error"] if result.status == "FAILED" else kind_of(result.agent, _named_kind(result.agent, options))
+    kind = KINDS["error"] if result.failed else kind_of(result.agent, _named_kind(result.agent, options))
     evidence = gather(document, kind, sources) if document.has_content else Evidence()
     case = Case(document=document, kind=kind, profile=options.profile, evidence=evidence, scope=options.scope)
     violations = _selected(_run(case), options)

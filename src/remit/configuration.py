@@ -7,13 +7,13 @@ A value comes from a flag, else the environment (`REMIT_…`), else `remit.toml`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from remit.errors import ConfigurationError, did_you_mean
 
-Shape = Literal["text", "list", "table"]
+Shape = Literal["text", "list", "table", "number", "numbers"]
 
 
 class Setting(NamedTuple):
@@ -25,9 +25,9 @@ class Setting(NamedTuple):
     meaning: str
 
     @property
-    def variable(self) -> str:
-        """Its name in the environment."""
-        return "REMIT_" + self.key.upper().replace(".", "_")
+    def variable(self) -> str | None:
+        """Its name in the environment; a table has none."""
+        return None if self.shape in ("table", "numbers") else "REMIT_" + self.key.upper().replace(".", "_")
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -36,6 +36,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("check.ignore", "list", [], "leave these rules, codes or families out"),
     Setting("check.overrides", "table", {}, "default rules you depart from: rule = reason"),
     Setting("agents.kinds", "table", {}, "the kind of agents the contract does not know: agent = kind"),
+    Setting("merge.threshold", "number", 80, "keep findings of at least this confidence"),
+    Setting("merge.policy", "text", "mean", "how scores of agents that agree are combined: mean, max or floor"),
+    Setting("merge.window", "number", 0, "findings this many lines apart are still one place"),
+    Setting("merge.weights", "numbers", {}, "expertise: agent or agent/category = weight"),
+    Setting("merge.categories", "table", {}, "categories of other tools' rules: rule or pattern = category"),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
@@ -66,10 +71,9 @@ def load(start: Path | None = None, environment: Mapping[str, str] | None = None
         for key, value in _flatten(_read(file), "", file.name):
             values[key] = Value(_checked(_BY_KEY[key], value, file.name), str(file))
     for setting in SETTINGS:
-        text = environment.get(setting.variable)
-        if text is not None and setting.shape != "table":
-            words = [word.strip() for word in text.split(",") if word.strip()]
-            values[setting.key] = Value(text if setting.shape == "text" else words, setting.variable)
+        text = environment.get(setting.variable) if setting.variable else None
+        if text is not None and setting.variable:
+            values[setting.key] = Value(_from_variable(setting, text), setting.variable)
     return Configuration(values)
 
 
@@ -115,11 +119,38 @@ def _flatten(table: Mapping[str, Any], prefix: str, name: str) -> Iterator[tuple
 
 
 def _checked(setting: Setting, value: Any, name: str) -> Any:
-    if setting.shape == "text" and isinstance(value, str):
+    fits, wanted = _SHAPES[setting.shape]
+    if fits(value):
         return value
-    if setting.shape == "list" and isinstance(value, list) and all(isinstance(word, str) for word in value):
-        return value
-    if setting.shape == "table" and isinstance(value, dict) and all(isinstance(word, str) for word in value.values()):
-        return value
-    wanted = {"text": "a string", "list": "a list of strings", "table": "a table of strings"}[setting.shape]
     raise ConfigurationError(f"{name}: {setting.key} must be {wanted} ({setting.meaning}), not {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+#: Shape -> whether a value has it, and how to say so.
+_SHAPES: dict[Shape, tuple[Callable[[Any], bool], str]] = {
+    "text": (lambda value: isinstance(value, str), "a string"),
+    "number": (_is_number, "a number"),
+    "list": (lambda value: isinstance(value, list) and all(isinstance(w, str) for w in value), "a list of strings"),
+    "table": (
+        lambda value: isinstance(value, dict) and all(isinstance(w, str) for w in value.values()),
+        "a table of strings",
+    ),
+    "numbers": (
+        lambda value: isinstance(value, dict) and all(_is_number(w) for w in value.values()),
+        "a table of numbers",
+    ),
+}
+
+
+def _from_variable(setting: Setting, text: str) -> Any:
+    if setting.shape == "list":
+        return [word.strip() for word in text.split(",") if word.strip()]
+    if setting.shape != "number":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigurationError(f"{setting.variable} must be a number ({setting.meaning}), not {text!r}") from None

@@ -20,23 +20,28 @@ from pages import ROOT, Block, Page, all_pages
 from remit.checking import Options, Verdict, check_text
 from remit.configuration import load
 from remit.errors import UsageError
+from remit.evidence.grammar import references_in
+from remit.evidence.receipts import read_receipts
+from remit.evidence.sources import Sources, open_sources
 from remit.reports.shapes import check_schema, result_schema
 
-#: Where blocks are only shown: drawings and tables of forms.
-SHOWN_ONLY = frozenset({"docs/start-to-finish.md", "docs/evidence.md"})
+#: Where blocks are only shown: drawings.
+SHOWN_ONLY = frozenset({"docs/start-to-finish.md"})
 #: Commands that set up a project are not run inside its own tests.
 SET_UP = ("python3 dev.py ", "python3 -m pip install ")
-NOTES = frozenset({"file", "refused", "revise"})
+NOTES = frozenset({"file", "no references", "references", "refused", "repo", "revise"})
 
-GENERATED = "docs/rules/"  # their examples are the rules' own and tested there
+#: Their examples are those of the code and tested with it.
+GENERATED = ("docs/rules/", "docs/reference-forms.md")
 PAGES = [page for page in all_pages() if page.blocks and not page.name.startswith(GENERATED)]
 
+AUTHOR = ("-c", "user.name=A Reader", "-c", "user.email=reader@example.com", "-c", "commit.gpgsign=false")
 _EXIT = re.compile(r"^\[exit (\d+)\]$")
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder like the one a reader stands in: the examples, and `remit` on the PATH."""
+    """A checkout like the one a reader stands in: the examples, and `remit` on the PATH."""
     home = tmp_path / "project"
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -45,8 +50,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     remit = programs / "remit"
     remit.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}" "$@"\n', encoding="utf-8")
     remit.chmod(0o755)
-    for name in [name for name in os.environ if name.startswith("REMIT_")]:
+    for name in [name for name in os.environ if name.startswith(("GIT_", "REMIT_"))]:
         monkeypatch.delenv(name)
+    for arguments in (["init", "--quiet"], ["add", "."], [*AUTHOR, "commit", "--quiet", "--message", "the shop"]):
+        subprocess.run(["git", *arguments], cwd=home, check=True, capture_output=True)
     monkeypatch.setenv("PATH", os.pathsep.join([str(programs), os.environ["PATH"]]))
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
@@ -169,11 +176,22 @@ def load_json(block: Block, _: Path) -> None:
     named = value.get("schema") if isinstance(value, dict) else None
     if named in schemas:
         jsonschema.validate(value, schemas[named]())
+    elif named == "remit.receipts/1":
+        read_receipts(block.text.encode(), str(block))
+    else:
+        assert named is None, f"{block}: nothing knows the schema {named!r}"
 
 
-def check_markdown(block: Block, _: Path) -> None:
+def load_jsonl(block: Block, _: Path) -> None:
+    for number, line in enumerate(block.text.splitlines(), block.line + 1):
+        assert isinstance(json.loads(line), dict), f"{block.page}:{number}: not an object"
+
+
+def check_markdown(block: Block, folder: Path) -> None:
+    """A result shown is accepted, its claims held against `repo`; or it breaks just the rules of `revise`."""
     wanted = sorted(name.strip() for name in block.notes.get("revise", "").split(",") if name.strip())
-    verdicts = check_text(block.text)
+    repo = block.notes.get("repo")
+    verdicts = check_text(block.text, sources=open_sources(folder / repo) if repo else Sources())
     broken = sorted(name for verdict in verdicts for name in blocking(verdict))
     assert broken == wanted, f"{block}: {[v.message for verdict in verdicts for v in verdict.violations]}"
     assert {verdict.verdict for verdict in verdicts} == {"revise" if wanted else "accept"}, str(block)
@@ -185,7 +203,15 @@ def blocking(verdict: Verdict) -> list[str]:
     return [v.rule for v in verdict.violations if v.level == "L1" or (v.level == "L2" and v.rule not in excused)]
 
 
-def only_show(block: Block, _: Path) -> None:
+def read_text(block: Block, _: Path) -> None:
+    """Drawings are shown only; lists of forms, each two blanks from the next, are read as references or not."""
+    for note, is_one in (("references", True), ("no references", False)):
+        for form in re.split(r" {2,}|\n", block.text.strip()) if note in block.notes else ():
+            found = references_in(form, lambda path: path in ("my notes/to do.md", "Dockerfile"))
+            assert bool(found) is is_one, f"{block}: {form!r} is read as {found}"
+            assert all(written.line for written in found), f"{block}: {form!r} has no line"
+    if {"references", "no references"} & set(block.notes):
+        return
     assert block.page in SHOWN_ONLY, f"{block}: a block that is only shown can be wrong; give it a language"
 
 
@@ -194,8 +220,9 @@ TESTERS: dict[str, Callable[[Block, Path], None]] = {
     "python": run_python,
     "toml": load_toml,
     "json": load_json,
+    "jsonl": load_jsonl,
     "markdown": check_markdown,
-    "text": only_show,
+    "text": read_text,
 }
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
+from statistics import fmean
 
 import click
 import pytest
@@ -13,9 +15,13 @@ from pages import ROOT, Page, all_pages, page
 from remit.configuration import SETTINGS, Setting
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import LEVELS, PROFILES
+from remit.contract.tokens import estimate_tokens
+from remit.evidence import alike, quotes, references, sources, transcripts
+from remit.evidence.model import OUTCOMES
 from remit.rules.base import Rule
 from remit.rules.catalog import CATALOG
 from remit.surfaces.cli.group import COMMANDS, remit
+from remit.workspace import files
 
 sys.path.insert(0, str(ROOT / "tools"))
 import generate_docs
@@ -119,6 +125,73 @@ def test_every_link_leads_somewhere(one: Page) -> None:
         assert target.exists(), f"{one.name}: {link} leads nowhere"
         if anchor:
             assert anchor in page(target.relative_to(ROOT).as_posix()).anchors, f"{one.name}: {link} names no heading"
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_every_outcome_is_explained_and_shown(outcome: str) -> None:
+    evidence = page("docs/evidence.md")
+    assert f"\n| `{outcome}` |" in evidence.text, f"{outcome} has no row in the table of outcomes"
+    shown = (block.text for block in evidence.blocks if block.language == "console")
+    assert any(re.search(rf"^    line \d+ +{outcome} ", text, re.MULTILINE) for text in shown), (
+        f"{outcome} is not shown"
+    )
+
+
+def megabytes(number: int) -> str:
+    return f"{number >> 20} MB"
+
+
+@pytest.mark.parametrize(
+    ("what", "limits"),
+    [
+        ("a file that is read", [megabytes(files.MAX_FILE)]),
+        ("text kept in memory", [megabytes(files.MAX_CACHE)]),
+        ("files listed for suggestions", [f"{files.MAX_LISTED:,}"]),
+        ("misspelt names compared with all others", [f"{references.MAX_GUESSES} for each result"]),
+        (
+            "looking for moved quotes in other files",
+            [
+                f"first {quotes.MAX_LOST} quotes",
+                megabytes(quotes.MAX_SEARCHED),
+                f"{quotes.MAX_SEARCHED_FILES:,} files",
+                megabytes(quotes.MAX_SEARCHED_FILE),
+            ],
+        ),
+        ("comparing by similarity", [f"{alike.MAX_TEXT:,} characters"]),
+        ("a line of a transcript", [megabytes(transcripts.MAX_LINE)]),
+        ("a command that is run again", [f"{sources.RERUN_SECONDS} seconds"]),
+    ],
+)
+def test_limits_are_those_of_the_code(what: str, limits: list[str]) -> None:
+    rows = [
+        line for line in page("docs/evidence.md").section("## Limits").split("\n") if line.startswith(f"| {what} |")
+    ]
+    assert len(rows) == 1, f"the table of limits has {len(rows)} rows on {what}"
+    assert all(limit in rows[0] for limit in limits), f"{rows[0]}: not {limits}"
+
+
+def errors_of_the_estimate() -> list[tuple[str, float]]:
+    """The language of each text of the corpus, and by how many percent its estimate is off."""
+    texts = json.loads((ROOT / "tests/fixtures/tokens/corpus.json").read_text(encoding="utf-8"))
+    exact = ((text, text["o200k_base"]) for text in texts)
+    return [(text["language"], 100 * abs(estimate_tokens(text["text"]) - count) / count) for text, count in exact]
+
+
+def test_the_error_of_the_token_estimate_is_as_stated() -> None:
+    section = page("docs/guide.md").section("## Tokens")
+    errors = errors_of_the_estimate()
+    for language in dict.fromkeys(language for language, _ in errors):
+        own = [error for name, error in errors if name == language]
+        row = f"| {language.replace('-', ' ')} | {len(own)} | {fmean(own):.1f} | {max(own):.1f} |"
+        assert row in section, f"the guide should say {row}"
+    every, unseen = [error for _, error in errors], [error for _, error in errors][1::2]
+    assert f"| all | {len(every)} | {fmean(every):.1f} | {max(every):.1f} |" in section
+    assert f"{fmean(unseen):.1f} % on average and {max(unseen):.1f} % at most" in " ".join(section.split())
+
+
+def test_no_page_waits_for_its_figures() -> None:
+    for one in PAGES:
+        assert "CORPUS" not in one.text.split("\n"), f"{one.name}: a table belongs where CORPUS stands"
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:

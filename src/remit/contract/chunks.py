@@ -12,8 +12,8 @@ from typing import NamedTuple
 from remit.contract.headings import TITLE_WORDS, block_key, section_key
 
 _HEADING = re.compile(r"^([ \t]*)(#{1,6})[ \t]+(\S.*)$")
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^`\n]*)$")
-_TITLE = re.compile(rf"^(.*?)[\s:：—–-]*(?:{'|'.join(TITLE_WORDS)})[\s:：#*]*$", re.IGNORECASE)
+_FENCE = re.compile(r"^((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
+_TITLE_END = re.compile(rf"(?:{'|'.join(sorted(TITLE_WORDS, key=len, reverse=True))})[\s:：#*]*+$", re.IGNORECASE)
 _WRAP_INFO = frozenset({"", "md", "markdown", "text", "txt"})
 _MAX_HEADING = 300
 
@@ -30,8 +30,28 @@ def title_agent(heading: str) -> str | None:
     heading = heading.strip().strip("*_ ")
     if len(heading) > _MAX_HEADING or section_key(heading) or block_key(heading):
         return None
-    found = _TITLE.match(heading)
-    return found.group(1).strip().strip("*_`").strip() if found else None
+    found = _TITLE_END.search(heading)
+    return _bare_name(heading[: found.start()]) if found else None
+
+
+def _bare_name(name: str) -> str:
+    while (bare := name.strip().strip("*_`").rstrip(":：—–-")) != name:
+        name = bare
+    return name
+
+
+def is_inert(text: str) -> bool:
+    """Whether a text leaves the result it stands in whole: no heading ends the result, no fence stays open."""
+    fence: str | None = None
+    for line in text.split("\n"):
+        mark, heading = _FENCE.match(line), _heading(line)
+        if fence is not None:
+            fence = None if mark and _closes(mark, fence) else fence
+        elif mark:
+            fence = mark.group(2)
+        elif heading and (_is_title(heading) or _ends(heading, 2)):
+            return False
+    return fence is None
 
 
 def split(text: str) -> list[Chunk]:
@@ -46,9 +66,10 @@ def split(text: str) -> list[Chunk]:
     while index < len(lines):
         line = lines[index]
         heading = _heading(line)
+        is_title = heading is not None and _is_title(heading)
         mark = _FENCE.match(line)
         if fence is not None:
-            if wrap_from is not None and begun is None and heading and _is_title(heading):
+            if wrap_from is not None and begun is None and is_title:
                 end = _wrap_end(lines, index, fence)
                 chunks.append(_chunk(lines, index, end))
                 index, fence = end, None
@@ -57,13 +78,13 @@ def split(text: str) -> list[Chunk]:
             elif line.strip():
                 wrap_from = None
         elif mark:
-            fence = mark.group(1)
-            info = mark.group(2).strip().lower()
+            fence = mark.group(2)
+            info = mark.group(3).strip().lower()
             wrap_from = index + 1 if info in _WRAP_INFO else None
-        elif heading and (_is_title(heading) or (begun is not None and _ends(heading, level))):
+        elif heading and (is_title or (begun is not None and _ends(heading, level))):
             if begun is not None:
                 chunks.append(_chunk(lines, begun, index))
-            begun, level = (index, heading[0]) if _is_title(heading) else (None, 0)
+            begun, level = (index, heading[0]) if is_title else (None, 0)
         index += 1
     if begun is not None:
         chunks.append(_chunk(lines, begun, len(lines)))
@@ -88,7 +109,8 @@ def _ends(heading: tuple[int, str], level: int) -> bool:
 
 
 def _closes(mark: re.Match[str], fence: str) -> bool:
-    return mark.group(1)[0] == fence[0] and len(mark.group(1)) >= len(fence) and not mark.group(2).strip()
+    marker, marks, info = mark.groups()
+    return not marker and marks[0] == fence[0] and len(marks) >= len(fence) and not info.strip()
 
 
 def _wrap_end(lines: list[str], start: int, fence: str) -> int:
@@ -110,7 +132,7 @@ def _wrap_end(lines: list[str], start: int, fence: str) -> int:
         if inner is not None:
             inner = None if _closes(mark, inner) else inner
         elif not _closes(mark, fence) or index < last_known or _opens_example(lines, index, bare):
-            inner = mark.group(1)
+            inner = mark.group(2)
         else:
             return index
     return stop
@@ -129,6 +151,6 @@ def _chunk(lines: list[str], start: int, end: int) -> Chunk:
     if indent:
         frame = " " * indent
         outside = next((i for i, line in enumerate(own) if line.strip() and not line.startswith(frame)), len(own))
-        if outside > 1 and any(line.strip() for line in own[1:outside]):
-            own = [line[indent:] for line in own[:outside]]
+        framed = outside > 1 and any(line.strip() for line in own[1:outside])
+        own = [line[indent:] for line in own[:outside]] if framed else [own[0].lstrip(), *own[1:]]
     return Chunk("\n".join(own), start + 1)

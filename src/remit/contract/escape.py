@@ -7,6 +7,9 @@ there gets one more, as dots do in mail.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from remit.contract.model import Code, Content, Heading, Item, Items, Row, Table, Text
 
 _RISKY = r"(?:[^\w\s\\]|_|\d{1,9}[.)])"
 _RISKY_LINE = re.compile(rf"^([ \t]*+)(?=\\*+{_RISKY})", re.MULTILINE)
@@ -52,8 +55,18 @@ def unguard_colons(text: str) -> str:
     return _GUARDED_COLON.sub(r"\1\2", text) if "\\" in text else text
 
 
+def guard_cell(text: str) -> str:
+    """Protect pipes inside a cell of a table."""
+    return text.replace("|", "\\|")
+
+
+def unguard_cell(text: str) -> str:
+    """The inverse of `guard_cell`."""
+    return text.replace("\\|", "|")
+
+
 def guard_pipes(text: str) -> str:
-    """Protect pipes inside a cell or a `|`-separated line."""
+    """Protect pipes, wide ones too, inside a `|`-separated line."""
     return _PIPE.sub(r"\\\g<0>", text)
 
 
@@ -76,3 +89,22 @@ def split_colon(text: str) -> tuple[str, str]:
     if not found:
         return unguard_colons(text), ""
     return unguard_colons(text[: found.start()].rstrip()), text[found.end() :].strip()
+
+
+def clean(content: Iterable[Content]) -> tuple[Content, ...]:
+    """Content as meant, not as written: protective backslashes taken off."""
+    return tuple(_clean(part) for part in content)
+
+
+def _clean(part: Content) -> Content:
+    if isinstance(part, Code):
+        return part
+    if isinstance(part, Text):
+        return Text(text=unguard_lines(part.text), line=part.line)
+    if isinstance(part, Heading):
+        return Heading(text=unguard_heading(part.text), line=part.line)
+    if isinstance(part, Items):
+        items = tuple(Item(text=unguard_lines(item.text), line=item.line) for item in part.items)
+        return Items(items=items, ordered=part.ordered, line=part.line)
+    rows = tuple(Row(cells=tuple(map(unguard_cell, row.cells)), line=row.line) for row in part.rows)
+    return Table(columns=tuple(map(unguard_cell, part.columns)), rows=rows, line=part.line)

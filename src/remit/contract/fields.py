@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from remit.contract.escape import split_colon, unguard_lines, unguard_pipes
+from remit.contract.escape import (
+    UNGUARDED_PIPE,
+    split_colon,
+    unguard_cell,
+    unguard_heading,
+    unguard_lines,
+    unguard_pipes,
+)
 from remit.contract.headings import LABELS, column_index, fold, is_label
 from remit.contract.model import (
     STATUSES,
@@ -16,6 +23,7 @@ from remit.contract.model import (
     Content,
     Count,
     ErrorDetails,
+    Heading,
     Issue,
     Items,
     Justification,
@@ -28,22 +36,30 @@ from remit.contract.model import (
 )
 
 _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)\*|\*(?!\w)")
-_NUMBER = re.compile(r"^[~≈]?[ ]*([+-]?\d{1,9}(?:\.\d{1,9})?)(?!\d)[ ]*(?:%|/[ ]*100(?!\d))?")
+_NUMBER = re.compile(r"^[~≈]?[ ]*([+-]?\d{1,9}(?:\.\d{1,9})?)(?!\d)(?:[ ]*(?:%|/[ ]*100(?!\d)))?")
 _RANGE_AFTER = re.compile(r"^(?:[-–—]|\.\.| to )\d")
 _AFTER_SCORE = re.compile(r"^[\s:：,;.–—-]+")
-_HEADLINE_NAME = re.compile(r"^(?:overall |confidence )?(?:score|confidence|level)\s*[:：]\s*", re.IGNORECASE)
-_LABELLED = re.compile(r"^(?:[-*+][ \t]+)?[*_`]{0,3}([^:：|]{1,60}?)[*_`]{0,3}[ \t]*[:：][ \t]*(.*)$")
+_HEADLINE_NAME = re.compile(
+    r"^[*_]{0,2}(?:overall |confidence )?(?:score|confidence|level)[*_]{0,2}\s*+[:：][*_]{0,2}\s*", re.IGNORECASE
+)
+_LABEL = re.compile(r"\s*+(?:[-*+][ \t]++)?+([*_`]{0,3})([^:：|]{1,60}?)([*_`]{0,3})[ \t]*+[:：]")
 _BOX = re.compile(r"^(?:[-*+][ \t]+)?\[([^\[\]]?)\][ \t]*(.*)$", re.DOTALL)
 _TICKS = frozenset("xX✓✔✅☑")
 _MARKED = re.compile(r"^([✅☑✔✓❌☐✗])️?[ \t]*(.*)$", re.DOTALL)
 _DECORATION = re.compile(r"[\s*_`.!:：️]+|[\u2190-\u2bff\U0001f000-\U0001faff]")
 _BRACKET = re.compile(r"[(\[（【][^()\[\]（）【】]*[)\]）】]")
-_UNGUARDED_PIPE = re.compile(r"(?<!\\)[|｜]")
+_STATUS_TAIL = re.compile(r"(?<!\s)\s++[-–—:]\s")
 _SEVERITY_INSIDE = re.compile(
     rf"[(\[]?[*_]{{0,2}}(?:{'|'.join(LABELS['severity'])})[*_]{{0,2}}[ \t]*[:：][ \t]*([^\s()\[\]|,;.]+)[)\]]?",
     re.IGNORECASE,
 )
 
+#: Marks and every kind of blank around a word.
+_AROUND = (
+    "*_`\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+_MARKS = str.maketrans("", "", "*_`")
 _NOTHING = frozenset(
     {
         "none",
@@ -82,31 +98,51 @@ def is_not_applicable(score: Score | None) -> bool:
 
 def plain(text: str) -> str:
     """Text without emphasis marks."""
-    return _EMPHASIS.sub("", text).strip()
+    for _ in range(4):  # marks around marks around marks
+        bare = _EMPHASIS.sub("", text)
+        if bare == text:
+            return text.strip()
+        text = bare
+    return text.translate(_MARKS).strip()
 
 
 def lines_of(content: Iterable[Content]) -> Iterator[Line]:
-    """Every line of a section; a row of a two-column table reads as `name: value`."""
+    """Every line of a section; a row of a table reads as `name: value`."""
     for part in content:
         if isinstance(part, Items):
             for item in part.items:
-                yield from (Line(text, item.line + n) for n, text in enumerate(item.text.split("\n")) if text.strip())
+                yield from _lines(unguard_lines(item.text), item.line)
         elif isinstance(part, Table):
             for row in (Row(cells=part.columns, line=part.line), *part.rows):
-                yield Line(": ".join(cell for cell in map(unguard_pipes, row.cells) if cell), row.line)
+                name, *values = map(unguard_cell, row.cells)
+                yield Line(f"{name}: {': '.join(filter(None, values))}".strip() if values else name, row.line)
+        elif isinstance(part, Heading):
+            yield Line(unguard_heading(part.text), part.line)
         elif not isinstance(part, Code):
-            yield from (Line(text, part.line + n) for n, text in enumerate(part.text.split("\n")) if text.strip())
+            yield from _lines(unguard_lines(part.text), part.line)
+
+
+def _lines(text: str, first: int) -> Iterator[Line]:
+    return (Line(row.strip(), first + offset) for offset, row in enumerate(text.split("\n")) if row.strip())
 
 
 def entries(content: Iterable[Content]) -> Iterator[Line]:
     """The entries of a list section: items, or whole paragraphs where an agent wrote no list."""
+    return (entry for entry in _entries(content) if entry.text)
+
+
+def _entries(content: Iterable[Content]) -> Iterator[Line]:
     for part in content:
         if isinstance(part, Items):
-            yield from (Line(unguard_lines(item.text), item.line) for item in part.items if item.text)
+            yield from (Line(unguard_lines(item.text), item.line) for item in part.items)
         elif isinstance(part, Table):
-            yield from (Line(" | ".join(map(unguard_pipes, row.cells)), row.line) for row in part.rows)
-        elif part.text:
-            yield Line(unguard_lines(part.text) if not isinstance(part, Code) else part.text, part.line)
+            yield from (Line(" | ".join(map(unguard_cell, row.cells)).strip(), row.line) for row in part.rows)
+        elif isinstance(part, Heading):
+            yield Line(unguard_heading(part.text), part.line)
+        elif isinstance(part, Code):
+            yield Line("\n".join(map(str.rstrip, part.text.split("\n"))).strip(), part.line)
+        else:
+            yield Line(unguard_lines(part.text), part.line)
 
 
 def read_score(text: str) -> tuple[Score, str]:
@@ -114,11 +150,13 @@ def read_score(text: str) -> tuple[Score, str]:
     bare = plain(text)
     found = _NUMBER.match(bare)
     if not found or _RANGE_AFTER.match(bare[found.end() :]):
-        word, _, rest = bare.partition(" - ")
-        return word.strip(), rest.strip()
+        before, _, rest = text.partition(" - ")
+        word = plain(before).removesuffix(" -").rstrip()
+        return (word, rest.strip()) if word else (bare, "")
     rest = text[_raw_end(text, found.end()) :]
-    rest = _AFTER_SCORE.sub("", rest).strip()
-    return float(found.group(1)), _unwrap(rest)
+    if rest.startswith(" - "):
+        return float(found.group(1)), rest[3:].strip()
+    return float(found.group(1)), _unwrap(_AFTER_SCORE.sub("", rest).strip())
 
 
 def _raw_end(text: str, plain_end: int) -> int:
@@ -135,19 +173,47 @@ def _unwrap(text: str) -> str:
     return text[1:-1].strip() if text[:1] == "(" and text.find(")") == len(text) - 1 else text
 
 
-def labelled(lines: Iterable[Line], keys: tuple[str, ...]) -> dict[str, Line]:
-    """`Name: value` lines by key; lines without a name continue the value above them."""
-    found: dict[str, Line] = {}
-    current: str | None = None
-    for text, line in lines:
-        match = _LABELLED.match(text)
-        key = next((key for key in keys if match and is_label(match.group(1), key)), None)
+def _labelled(text: str) -> tuple[str, str] | None:
+    """`Name: value` as a pair, whether the name, or all of it, is emphasised or not; None if it is no such line."""
+    found = _LABEL.match(text)
+    return (found.group(2), _value(found)) if found else None
+
+
+def _value(label: re.Match[str]) -> str:
+    opened, _, closed = label.groups()
+    value = label.string[label.end() :].strip()
+    if opened and not closed:
+        value = value.removeprefix(opened) if value.startswith(opened) else value.removesuffix(opened)
+    return value.strip()
+
+
+def labelled(lines: Iterable[Line], keys: tuple[str, ...]) -> dict[str, str]:
+    """The values of `Name: value` lines by key; lines without a name continue the value above them."""
+    found: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for text, _ in lines:
+        match = _labelled(text)
+        key = next((key for key in keys if match and is_label(match[0], key)), None)
         if match and key is not None:
-            current = key
-            found.setdefault(key, Line(match.group(2).strip().strip("*").strip(), line))
+            current = [match[1]]
+            current = found.setdefault(key, current)
         elif current is not None and match is None:
-            found[current] = found[current]._replace(text=f"{found[current].text} {text.strip()}".strip())
-    return found
+            current.append(text)
+    return {key: " ".join(filter(None, rows)) for key, rows in found.items()}
+
+
+def _score_line(text: str) -> tuple[str, str]:
+    """Which part of the confidence a line gives ("" for the score itself), and the words after its name."""
+    match = _labelled(text)
+    for key in ("verified", "inferred", "combined"):
+        if match and is_label(match[0], key):
+            return key, match[1]
+    return "", _HEADLINE_NAME.sub("", text).strip()
+
+
+def is_bare_headline(text: str) -> bool:
+    """Whether a line is read as a score and its reason, whole and without a name before it."""
+    return _score_line(text) == ("", text)
 
 
 def read_confidence(content: list[Content], line: int) -> Confidence | None:
@@ -155,12 +221,11 @@ def read_confidence(content: list[Content], line: int) -> Confidence | None:
     headline: list[str] = []
     parts: dict[str, tuple[Score, str]] = {}
     for text, _ in lines_of(content):
-        match = _LABELLED.match(text)
-        name = next((k for k in ("verified", "inferred", "combined") if match and is_label(match.group(1), k)), None)
-        if match and name is not None:
-            parts.setdefault(name, read_score(match.group(2)))
-        else:
-            headline.append(_HEADLINE_NAME.sub("", plain(text) if not headline else text).strip())
+        name, value = _score_line(text)
+        if name:
+            parts.setdefault(name, read_score(value))
+        elif plain(value):
+            headline.append(text if headline else value)
     if not headline and not parts:
         return None
     score, reason = read_score(headline[0]) if headline else parts.get("combined", ("", ""))
@@ -181,8 +246,7 @@ def read_confidence(content: list[Content], line: int) -> Confidence | None:
 
 def read_justification(content: list[Content], line: int) -> Justification:
     """The Confidence Justification section."""
-    found = labelled(lines_of(content), ("score", "evidence_count", "method", "blind_spots"))
-    values = {key: value.text for key, value in found.items()}
+    values = labelled(lines_of(content), ("score", "evidence_count", "method", "blind_spots"))
     return Justification(
         score=read_score(values["score"])[0] if values.get("score") else None,
         evidence_count=read_score(values["evidence_count"])[0] if values.get("evidence_count") else None,
@@ -194,8 +258,7 @@ def read_justification(content: list[Content], line: int) -> Justification:
 
 def read_error(content: list[Content], line: int) -> ErrorDetails:
     """The Error Details section: a table of Aspect and Value, or labelled lines."""
-    found = labelled(lines_of(content), ("error_type", "message", "occurred_at", "recoverable"))
-    values = {key: value.text for key, value in found.items()}
+    values = labelled(lines_of(content), ("error_type", "message", "occurred_at", "recoverable"))
     return ErrorDetails(
         type=values.get("error_type", ""),
         message=values.get("message", ""),
@@ -215,20 +278,28 @@ def read_checklist(content: list[Content]) -> Iterator[Tick]:
                 yield Tick(text=mark.group(2).strip(), ticked=mark.group(1) in _TICKS, line=line + offset)
 
 
-def _tail(text: str, label: str) -> tuple[str, str]:
-    """Split `words | Label: value`; the label may also begin a line of its own."""
-    pipes = list(_UNGUARDED_PIPE.finditer(text))
-    for pipe in reversed(pipes):
-        match = _LABELLED.match(text[pipe.end() :].strip())
-        if match and is_label(match.group(1), label):
-            return text[: pipe.start()].strip(), match.group(2).strip()
+def split_tail(text: str, label: str) -> tuple[str, str | None]:
+    """Split `words | Label: value`; the label may also begin a line of its own. None: there is no such label."""
+    last_line = text.rfind("\n")
+    for pipe in reversed(list(UNGUARDED_PIPE.finditer(text))):
+        named = _LABEL.match(text, pipe.end())
+        if named and named.end() > last_line and is_label(named.group(2), label):
+            return text[: pipe.start()].strip(), _value(named)
     head, *rows = text.split("\n")
     for index, row in enumerate(rows):
-        match = _LABELLED.match(row.strip())
-        if match and is_label(match.group(1), label):
+        match = _labelled(row.strip())
+        if match and is_label(match[0], label):
             others = [*rows[:index], *rows[index + 1 :]]
-            return "\n".join([head, *others]).strip(), match.group(2).strip()
-    return text, ""
+            return "\n".join([head, *others]).strip(), match[1]
+    return text, None
+
+
+def split_severity(text: str) -> tuple[str, str | None]:
+    """Split an issue's words from its severity, wherever in the text it stands."""
+    words, severity = split_tail(text, "severity")
+    if severity is None and (found := _SEVERITY_INSIDE.search(words)):
+        return (words[: found.start()] + words[found.end() :]).strip(), found.group(1)
+    return words, severity
 
 
 def read_issues(content: list[Content]) -> Iterator[Issue]:
@@ -238,14 +309,12 @@ def read_issues(content: list[Content]) -> Iterator[Issue]:
             yield from _issue_rows(part)
             continue
         for text, line in entries([part]):
-            words, severity = _tail(text, "severity")
-            if not severity and (found := _SEVERITY_INSIDE.search(words)):
-                words, severity = (words[: found.start()] + words[found.end() :]).strip(), found.group(1)
+            words, severity = split_severity(text)
             title, description = split_colon(words)
             yield Issue(
                 title=unguard_pipes(title),
                 description=unguard_pipes(description),
-                severity=unguard_pipes(severity.strip("*_` ")),
+                severity=unguard_pipes((severity or "").strip(_AROUND)),
                 line=line,
             )
 
@@ -253,16 +322,16 @@ def read_issues(content: list[Content]) -> Iterator[Issue]:
 def _issue_rows(table: Table) -> Iterator[Issue]:
     where = {key: column_index(table.columns, key) for key in ("issue", "description", "severity")}
     for row in table.rows:
-        cells = {key: unguard_pipes(row.cells[at]) if at is not None else "" for key, at in where.items()}
-        title = cells["issue"] or unguard_pipes(row.cells[0])
+        cells = {key: unguard_cell(row.cells[at]) if at is not None else "" for key, at in where.items()}
+        title = cells["issue"] or unguard_cell(row.cells[0])
         yield Issue(title=title, description=cells["description"], severity=cells["severity"], line=row.line)
 
 
 def read_blockers(content: list[Content]) -> Iterator[Blocker]:
     """Bullets of Blockers, with their resolution on the same line or the next."""
     for text, line in entries(content):
-        words, resolution = _tail(text, "resolution")
-        yield Blocker(text=unguard_pipes(words), resolution=unguard_pipes(resolution), line=line)
+        words, resolution = split_tail(text, "resolution")
+        yield Blocker(text=unguard_pipes(words), resolution=unguard_pipes(resolution or ""), line=line)
 
 
 def read_overrides(content: list[Content]) -> Iterator[Override]:
@@ -276,10 +345,10 @@ def read_counts(content: list[Content]) -> Iterator[Count]:
     """`- Critical: 2`, also several on one line."""
     for text, line in lines_of(content):
         for piece in re.split(r"[,;、|]", text):
-            match = _LABELLED.match(piece.strip())
-            number = _NUMBER.match(plain(match.group(2))) if match else None
+            match = _labelled(piece.strip())
+            number = _NUMBER.match(plain(match[1])) if match else None
             if match and number and number.group(1).isdigit():
-                yield Count(severity=plain(match.group(1)), count=int(number.group(1)), line=line)
+                yield Count(severity=plain(match[0]).strip(_AROUND), count=int(number.group(1)), line=line)
 
 
 def read_references(content: list[Content]) -> Iterator[KeyReference]:
@@ -289,7 +358,7 @@ def read_references(content: list[Content]) -> Iterator[KeyReference]:
             continue
         where = [column_index(part.columns, key) for key in ("item", "location", "relevance")]
         for row in part.rows:
-            cells = [unguard_pipes(cell) for cell in row.cells]
+            cells = [unguard_cell(cell) for cell in row.cells]
             item, location, relevance = (cells[at] if at is not None else "" for at in where)
             others = [f"{part.columns[at]}: {cell}" for at, cell in enumerate(cells) if at not in where and cell]
             yield KeyReference(
@@ -302,7 +371,7 @@ def read_status(text: str) -> tuple[str, bool]:
     if text in STATUSES:
         return text, True
     word = _DECORATION.sub("", _BRACKET.sub("", text) or text.strip("[]()"))
-    head = re.split(r"\s+[-–—:]\s+", text, maxsplit=1)[0]
+    head = _STATUS_TAIL.split(text, maxsplit=1)[0]
     for candidate in (word, _DECORATION.sub("", head), _DECORATION.sub("", text.strip().strip("[]()"))):
         if candidate.upper() in STATUSES:
             return candidate.upper(), False

@@ -6,11 +6,11 @@ two parts are equal when everything but their lines is equal; `parse(render(r)) 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
-SCHEMA = "remit.result/1"
+SCHEMA: Final = "remit.result/1"
 
 #: A score as written: a number, or the words that stood in its place ("high", "n/a").
 Score = float | str
@@ -25,6 +25,9 @@ class Part(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, kw_only=Tr
         if type(self) is not type(other):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__struct_fields__ if name != "line")
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # msgspec's own compares identities
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, name) for name in self.__struct_fields__ if name != "line"))
@@ -190,6 +193,11 @@ class Result(Part, frozen=True):
     insights: tuple[str, ...] = ()
     overrides: tuple[Override, ...] = ()
     extra: tuple[Extra, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run failed: it says so, or it says nothing and has Error Details."""
+        return self.status == "FAILED" or (self.status not in STATUSES and self.error is not None)
 
 
 Status = Literal["SUCCESS", "PARTIAL", "FAILED"]

@@ -23,14 +23,15 @@ MAX_NESTING = 12
 
 _TABLES = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES)
 
-_CONTAINERS = re.compile(rf"(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{{1,9}}[.)](?=[ \t]))){{0,{MAX_NESTING}}}[ \t]*")
+_CONTAINERS = re.compile(rf"(?:[ \t]*(?:>|[-+*](?=[ \t]|$)|\d{{1,9}}[.)](?=[ \t]|$))){{0,{MAX_NESTING}}}[ \t]*")
 _FENCE_OR_COMMENT = re.compile(r"`{3}|~{3}|<!--")
 _RULE = re.compile(r"(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$")
+_MARKERS = re.compile(r">|[-+*]|\d{1,9}[.)]")
 _LATER_MARKER = re.compile(r"[-+*>]|\d{1,9}[.)]")
 _INLINE = str.maketrans(dict.fromkeys("*_[]<&!`~", "x"))
 _INLINE_AND_MARKERS = str.maketrans(dict.fromkeys("*_[]<&!`~-+>.)", "x"))
 _LONE_BACKSLASH = re.compile(r"\\(?![\\|])")
-_DELIMITER_ROW = re.compile(r"^[ \t>]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?[ \t]*)?$", re.MULTILINE)
+_DELIMITER_ROW = re.compile(r"^[ \t>]*+\|?+(?:[ \t]*+:?+-++:?+[ \t]*+\|)++(?:[ \t]*+:?+-++:?+[ \t]*+)?$", re.MULTILINE)
 _BLANK_LINE = re.compile(r"\n[ \t]*(?:\n|$)")
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?")
 
@@ -63,8 +64,8 @@ def refusal(text: str) -> str | None:
 
 
 def read(text: str, first_line: int = 1) -> list[Node]:
-    """The top-level blocks of a text, in order. Rules (`---`) are left out: they say nothing."""
-    return list(_nodes(text, first_line))
+    """The top-level blocks of a text, in order. Rules (`---`) and empty blocks are left out: they say nothing."""
+    return [node for node in _nodes(text, first_line) if not isinstance(node, Head | Text) or node.text]
 
 
 def _nodes(text: str, first_line: int) -> Iterator[Node]:
@@ -114,7 +115,7 @@ def _skeleton_line(line: str) -> str:
 
 
 def _is_deep(lead: str) -> bool:
-    return len(lead.split()) >= MAX_NESTING
+    return len(lead) >= MAX_NESTING and len(_MARKERS.findall(lead)) >= MAX_NESTING
 
 
 def _skip(events: Iterator[tuple[Any, Any]]) -> None:

@@ -1,24 +1,26 @@
 """From text to results. Never raises: what cannot be read is said in `Document.refusal`.
 
-Limits: 1 MiB of text, 100,000 table cells, JSON nested as deep as the schema goes.
+Limits: 1 MiB of text, 1,000 results, 100,000 table cells, JSON nested as deep as the schema goes.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from remit.contract import fields, outline
 from remit.contract.chunks import Chunk, split
-from remit.contract.escape import unguard_lines, unguard_pipes
-from remit.contract.model import SCHEMA, Block, Code, Content, Extra, Heading, Item, Items, Result, Row, Table, Text
-from remit.contract.render import render, text_of
+from remit.contract.escape import clean, unguard_heading
+from remit.contract.model import SCHEMA, Block, Extra, Result
+from remit.contract.render import free_text, render
 from remit.contract.sections import Outline, Section, arrange
 
 MAX_BYTES = 1 << 20
+MAX_RESULTS = 1000
+_TOO_MANY = f"it holds more than {MAX_RESULTS:,} results"
 _LOOK_AHEAD = 12
 
 _JSON_FENCE = re.compile(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
@@ -82,7 +84,8 @@ def parse(source: str | bytes) -> list[Document]:
         return documents
     if refusal := outline.refusal(text):
         return [_refused(refusal)]
-    return [_parse_chunk(chunk) for chunk in split(text)]
+    chunks = split(text)
+    return [_parse_chunk(chunk) for chunk in chunks] if len(chunks) <= MAX_RESULTS else [_refused(_TOO_MANY)]
 
 
 def decode(source: str | bytes) -> tuple[str, str | None]:
@@ -97,7 +100,11 @@ def decode(source: str | bytes) -> tuple[str, str | None]:
             return "", f"it is not UTF-8 text (byte {error.start})"
     elif not source.isascii():
         source = source.encode("utf-8", "replace").decode("utf-8").removeprefix("\ufeff")
-    return source.replace("\r\n", "\n").replace("\r", " ").replace("\0", "\ufffd"), None
+    return _normalised(source), None
+
+
+def _normalised(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", " ").replace("\0", "\ufffd")
 
 
 def _refused(why: str) -> Document:
@@ -105,7 +112,7 @@ def _refused(why: str) -> Document:
 
 
 class _Tagged(Result, frozen=True, eq=False, kw_only=True):
-    schema: str = SCHEMA
+    schema: Literal["remit.result/1"] = SCHEMA
 
 
 def _parse_json(text: str) -> list[Document]:
@@ -113,20 +120,23 @@ def _parse_json(text: str) -> list[Document]:
     try:
         loaded = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        return [] if text.lstrip()[0] == "[" else [_refused("it begins like JSON and is not: check quotes and commas")]
+        return [] if text.lstrip()[:1] != "{" else [_refused("it begins like JSON and is not: check quotes and commas")]
     members = loaded if isinstance(loaded, list) else [loaded]
     if not members or not all(isinstance(member, dict) for member in members):
         return []
+    if len(members) > MAX_RESULTS:
+        return [_refused(_TOO_MANY)]
     return [_from_json(member) for member in members]
 
 
 def _from_json(member: dict[str, Any]) -> Document:
     try:
         result = msgspec.convert(member, _Tagged, strict=False)
-        markdown = render(_untag(result))
+        markdown = _normalised(render(_untag(result)))
     except (msgspec.ValidationError, RecursionError) as error:
         return _refused(f"it is JSON but not a result: {error}")
-    return _parse_chunk(Chunk(markdown, 1))
+    refusal = outline.refusal(markdown)
+    return _refused(refusal) if refusal else _parse_chunk(Chunk(markdown, 1))
 
 
 def _untag(result: _Tagged) -> Result:
@@ -149,38 +159,17 @@ def _build(arranged: Outline) -> Result:
     extra: list[Extra] = []
     for section in arranged.sections:
         if section.key is None:
-            extra.append(Extra(heading=_heading(section.heading), content=clean(section.content), line=section.line))
+            extra.append(
+                Extra(heading=unguard_heading(section.heading), content=clean(section.content), line=section.line)
+            )
         elif section.key == "findings":
             values["findings"] = tuple(
-                Block(heading=_heading(block.heading), content=clean(block.content), line=block.line)
+                Block(heading=unguard_heading(block.heading), content=clean(block.content), line=block.line)
                 for block in section.blocks
             )
         elif section.content:
             values[section.key] = _READERS[section.key](section)
     return Result(agent=arranged.agent or "", extra=tuple(extra), line=arranged.title_line, **values)
-
-
-def _heading(text: str) -> str:
-    return unguard_lines(text.replace("\\#", "#") if text.endswith("\\#") else text)
-
-
-def clean(content: list[Content] | tuple[Content, ...]) -> tuple[Content, ...]:
-    """Content as meant, not as written: protective backslashes taken off."""
-    return tuple(_clean(part) for part in content)
-
-
-def _clean(part: Content) -> Content:
-    if isinstance(part, Code):
-        return part
-    if isinstance(part, Text):
-        return Text(text=unguard_lines(part.text), line=part.line)
-    if isinstance(part, Heading):
-        return Heading(text=_heading(part.text), line=part.line)
-    if isinstance(part, Items):
-        items = tuple(Item(text=unguard_lines(item.text), line=item.line) for item in part.items)
-        return Items(items=items, ordered=part.ordered, line=part.line)
-    rows = tuple(Row(cells=tuple(map(unguard_pipes, row.cells)), line=row.line) for row in part.rows)
-    return Table(columns=tuple(map(unguard_pipes, part.columns)), rows=rows, line=part.line)
 
 
 def _status(section: Section) -> str:
@@ -193,7 +182,7 @@ def _status(section: Section) -> str:
 
 
 def _text(section: Section) -> str:
-    return text_of(clean(section.content))
+    return free_text(clean(section.content))
 
 
 def _list(section: Section) -> tuple[str, ...]:

@@ -6,21 +6,25 @@ backslashes. So every result survives: `parse(render(r)) == r`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from remit.contract import outline
-from remit.contract.chunks import title_agent
-from remit.contract.escape import guard_colons, guard_lines, guard_pipes, unguard_lines
+from remit.contract.chunks import is_inert
+from remit.contract.escape import clean, guard_cell, guard_heading, guard_lines, guard_pipes, join_colon, unguard_lines
+from remit.contract.fields import is_bare_headline, split_severity, split_tail
 from remit.contract.headings import SECTIONS, block_key, section_key
 from remit.contract.model import (
     SCHEMA,
     Block,
+    Blocker,
     Code,
     Confidence,
     Content,
     ErrorDetails,
+    Issue,
     Item,
     Items,
     Justification,
@@ -33,10 +37,16 @@ from remit.contract.model import (
 )
 from remit.contract.sections import has_bold_name, split_name
 
+#: A comment that is not closed hides everything after it.
+_COMMENT = re.compile(r"^[ \t]*+<!--", re.MULTILINE)
+#: What makes the start of a text something else than Markdown: JSON, or a byte order mark.
+_OTHER_FORMS = ("{", "[", "\ufeff")
+
 
 def render(result: Result) -> str:
     """The canonical Markdown form."""
-    return "\n\n".join(_pieces(result)) + "\n"
+    text = "\n\n".join(_pieces(result)) + "\n"
+    return "\\" + text if text.startswith(_OTHER_FORMS) else text
 
 
 def to_json(result: Result) -> bytes:
@@ -45,15 +55,16 @@ def to_json(result: Result) -> bytes:
 
 
 def number(score: Score | None) -> str:
-    """A score as people write it: no `.0`."""
+    """A score as people write it: no `.0`, no exponent."""
     if isinstance(score, str) or score is None:
         return score or ""
-    return str(int(score)) if score == int(score) else repr(score)
+    text = repr(score)
+    return f"{score:.9f}".rstrip("0").rstrip(".") if "e" in text else text.removesuffix(".0")
 
 
 def _pieces(result: Result) -> Iterator[str]:
     if result.agent:
-        yield f"## {result.agent} Result"
+        yield f"## {_one_line(result.agent)} Result"
     for extra in result.extra[:1]:
         if not extra.heading and extra.content:
             yield _content(extra.content, 4)
@@ -66,7 +77,7 @@ def _pieces(result: Result) -> Iterator[str]:
 
 
 def _sections(result: Result) -> Iterator[tuple[str, str]]:
-    yield "status", result.status
+    yield "status", _paragraph(_one_line(result.status))
     yield "summary", _free(result.summary)
     yield "findings", "\n" + "\n\n".join(_block(block) for block in result.findings) if result.findings else ""
     yield (
@@ -83,20 +94,12 @@ def _sections(result: Result) -> Iterator[tuple[str, str]]:
     yield "confidence", _confidence(result.confidence) if result.confidence else ""
     yield "justification", _justification(result.justification) if result.justification else ""
     yield "uncertainty", _free(result.uncertainty)
-    yield "checklist", _bullets(f"[{'x' if tick.ticked else ' '}] {tick.text}" for tick in result.checklist)
-    yield (
-        "issues",
-        _bullets(
-            _with_tail(_named(issue.title, issue.description), "Severity", issue.severity) for issue in result.issues
-        ),
-    )
-    yield "severity_summary", _bullets(f"{count.severity}: {count.count}" for count in result.severity_summary)
-    yield (
-        "blockers",
-        _bullets(
-            _with_tail(guard_pipes(blocker.text), "Resolution", blocker.resolution) for blocker in result.blockers
-        ),
-    )
+    boxes = (f"[{'x' if tick.ticked else ' '}] {_one_line(tick.text)}" for tick in result.checklist)
+    yield "checklist", _bullets(boxes)
+    yield "issues", _bullets(map(_issue, result.issues))
+    counts = (f"{_one_line(count.severity)}: {count.count}" for count in result.severity_summary)
+    yield "severity_summary", _bullets(counts)
+    yield "blockers", _bullets(map(_blocker, result.blockers))
     yield "error", _error(result.error) if result.error else ""
     yield "attempted_actions", _bullets(result.attempted_actions, ordered=True)
     yield "root_cause", _free(result.root_cause)
@@ -104,29 +107,45 @@ def _sections(result: Result) -> Iterator[tuple[str, str]]:
     yield "tradeoffs", _bullets(result.tradeoffs)
     yield "insights", _bullets(result.insights)
     yield "next_steps", _bullets(result.next_steps, ordered=True)
-    yield "overrides", _bullets(_named(override.rule, override.reason) for override in result.overrides)
+    yield "overrides", _bullets(join_colon(override.rule, override.reason) for override in result.overrides)
 
 
-def _named(name: str, words: str) -> str:
-    name = guard_colons(guard_pipes(name))
-    return f"{name}: {guard_pipes(words)}" if words else name
+def _one_line(text: str) -> str:
+    return " ".join(filter(None, map(str.strip, text.split("\n")))) if "\n" in text else text
+
+
+def _issue(issue: Issue) -> str:
+    words = join_colon(guard_pipes(issue.title), guard_pipes(issue.description))
+    stated = bool(issue.severity) or split_severity(words)[1] is not None
+    return _with_tail(words, "Severity", issue.severity) if stated else words
+
+
+def _blocker(blocker: Blocker) -> str:
+    words = guard_pipes(blocker.text)
+    stated = bool(blocker.resolution) or split_tail(words, "resolution")[1] is not None
+    return _with_tail(words, "Resolution", blocker.resolution) if stated else words
 
 
 def _with_tail(words: str, label: str, value: str) -> str:
-    return f"{words} | {label}: {guard_pipes(value)}" if value else words
+    return f"{words} | {label}: {guard_pipes(_one_line(value))}".strip()
 
 
 def _confidence(confidence: Confidence) -> str:
-    headline = number(confidence.score) + (f" - {confidence.reason}" if confidence.reason else "")
+    headline = _score(confidence.score, confidence.reason)
     parts = [
-        ("verified_confidence", confidence.verified, confidence.verified_reason),
-        ("inferred_confidence", confidence.inferred, confidence.inferred_reason),
-        ("combined_confidence", confidence.combined, ""),
+        ("verified", confidence.verified, confidence.verified_reason),
+        ("inferred", confidence.inferred, confidence.inferred_reason),
+        ("combined", confidence.combined, ""),
     ]
     lines = [
-        f"{name}: {number(value)}" + (f" ({why})" if why else "") for name, value, why in parts if value is not None
+        headline if is_bare_headline(headline) else f"Score: {headline}",
+        *(f"{name}_confidence: {_score(value, why)}".strip() for name, value, why in parts if value is not None),
     ]
-    return "\n".join([headline, *lines])
+    return _paragraph("\n".join(filter(None, lines)))
+
+
+def _score(score: Score, why: str) -> str:
+    return (_one_line(number(score)) + (f" - {_one_line(why)}" if why else "")).strip()
 
 
 def _justification(justification: Justification) -> str:
@@ -136,7 +155,7 @@ def _justification(justification: Justification) -> str:
         ("Verification Method", justification.method),
         ("Potential Blind Spots", justification.blind_spots),
     ]
-    return "\n".join(f"**{name}**: {value}" for name, value in fields)
+    return "\n".join(f"**{name}**: {_one_line(value)}".rstrip() for name, value in fields)
 
 
 def _error(error: ErrorDetails) -> str:
@@ -150,14 +169,14 @@ def _error(error: ErrorDetails) -> str:
 
 
 def _block(block: Block) -> str:
-    heading = f"#### {_heading(block.heading)}" if block.heading else ""
+    heading = f"#### {_heading(block.heading, of_block=True)}" if block.heading else ""
     return "\n\n".join(filter(None, [heading, _content(block.content, 5)]))
 
 
-def _heading(text: str) -> str:
-    taken = section_key(split_name(text)[0]) or title_agent(text) is not None
-    text = "\\" + text if (taken and not block_key(text)) or unguard_lines("\\" + text) == text else text
-    return text[:-1] + "\\#" if text.endswith("#") else text
+def _heading(text: str, *, of_block: bool = False) -> str:
+    text = _one_line(text)
+    taken = section_key(split_name(text)[0]) is not None or (not of_block and block_key(text) is not None)
+    return guard_heading(text, taken=taken)
 
 
 def _content(content: Iterable[Content], level: int) -> str:
@@ -181,28 +200,37 @@ def _content(content: Iterable[Content], level: int) -> str:
     return "\n\n".join(pieces)
 
 
-def text_of(content: Iterable[Content]) -> str:
-    """Content as the plain text of a field such as Summary."""
-    return _content_plain(content)
+def free_text(content: Iterable[Content]) -> str:
+    """Content as the plain text of a field such as Summary: a text that `_free` writes and that reads back."""
+    text = _plain_text(content)
+    return text if _is_free(text) else _flat(text)
 
 
-def _content_plain(content: Iterable[Content]) -> str:
+def _plain_text(content: Iterable[Content]) -> str:
     return "\n\n".join(part.text if isinstance(part, Text) else _content([part], 4) for part in content)
 
 
+def _flat(text: str) -> str:
+    """Paragraphs and nothing else: no indentation, one blank line between them."""
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(map(str.strip, text.split("\n")))).strip()
+
+
 def _free(text: str) -> str:
-    """Text of a section: paragraphs, perhaps lists."""
-    if not text:
-        return ""
-    nodes = outline.read(text)
-    safe = not any(isinstance(node, outline.Head) for node in nodes) and not has_bold_name(text)
-    if safe and text_of(node for node in nodes if not isinstance(node, outline.Head)) == text == unguard_lines(text):
-        return text
-    return "\n\n".join(_paragraph(paragraph) for paragraph in text.split("\n\n"))
+    return text if _is_free(text) else guard_lines(text)
+
+
+def _is_free(text: str) -> bool:
+    """Whether text with lists, tables and fences in it stays the same when it is read back."""
+    nodes = [node for node in outline.read(text) if not isinstance(node, outline.Head)]
+    return _is_plain(text) and is_inert(text) and _plain_text(clean(nodes)) == text
+
+
+def _is_plain(text: str) -> bool:
+    return not has_bold_name(text) and not _COMMENT.search(text)
 
 
 def _paragraph(text: str) -> str:
-    if outline.read(text) == [Text(text=text)] and unguard_lines(text) == text and not has_bold_name(text):
+    if _is_plain(text) and unguard_lines(text) == text and outline.read(text) == [Text(text=text)]:
         return text
     return guard_lines(text)
 
@@ -214,7 +242,8 @@ def _bullets(texts: Iterable[str], *, ordered: bool = False) -> str:
 
 def _items(part: Items, marker: str) -> str:
     plain = _list_lines(part, marker, guarded=False)
-    if outline.read(plain) == [part] and all(unguard_lines(item.text) == item.text for item in part.items):
+    same = all(unguard_lines(item.text) == item.text for item in part.items)
+    if same and is_inert(plain) and outline.read(plain) == [part]:
         return plain
     return _list_lines(part, marker, guarded=True)
 
@@ -231,10 +260,12 @@ def _list_lines(part: Items, marker: str, *, guarded: bool) -> str:
 
 
 def _code(part: Code) -> str:
-    mark = "~" if "`" in part.info else "`"
+    info = _one_line(part.info)
+    mark = "~" if "`" in info else "`"
     longest = max((len(run) for run in _runs(part.text, mark)), default=0)
     fence = mark * max(3, longest + 1)
-    return f"{fence}{part.info}\n{part.text}\n{fence}" if part.text else f"{fence}{part.info}\n{fence}"
+    opening = f"{fence} {info}" if info.startswith(mark) else fence + info
+    return f"{opening}\n{part.text}\n{fence}" if part.text else f"{opening}\n{fence}"
 
 
 def _runs(text: str, mark: str) -> Iterator[str]:
@@ -245,4 +276,4 @@ def _runs(text: str, mark: str) -> Iterator[str]:
 
 def _table(table: Table) -> str:
     rows = [table.columns, tuple("---" for _ in table.columns), *(row.cells for row in table.rows)]
-    return "\n".join(f"| {' | '.join(guard_pipes(cell.replace(chr(10), ' ')) for cell in row)} |" for row in rows)
+    return "\n".join(f"| {' | '.join(guard_cell(_one_line(cell)) for cell in row)} |" for row in rows)

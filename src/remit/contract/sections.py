@@ -64,19 +64,26 @@ def split_name(heading: str) -> tuple[str, str]:
 
 
 def _take_title(nodes: list[Node], first_line: int) -> tuple[str | None, int, list[Node]]:
+    named = False  # once a section has begun, bold words are its own
     for index, node in enumerate(nodes):
         if isinstance(node, Head):
             agent = title_agent(node.text) if node.level <= 2 else None
             if agent is not None:
                 return agent, node.line, nodes[index + 1 :]
-        elif isinstance(node, Text):
+            named = named or _any_key(split_name(node.text)[0]) is not None
+        elif isinstance(node, Text) and not named:
             line, _, after = node.text.partition("\n")
-            bold = _BOLD.match(line)
-            agent = title_agent(bold.group(1)) if bold and not bold.group(2) else None
+            agent = _bold_title(line)
             if agent is not None:
                 rest: list[Node] = [Text(text=after, line=node.line + 1)] if after else []
                 return agent, node.line, rest + nodes[index + 1 :]
+            named = bool(_bold_lines(node))
     return None, first_line, nodes
+
+
+def _bold_title(line: str) -> str | None:
+    found = _BOLD.match(line)
+    return title_agent(found.group(1)) if found and not found.group(2) else None
 
 
 def _bold_to_heads(nodes: list[Node]) -> list[Node]:
@@ -150,6 +157,7 @@ class _Arranger:
         self._level = 0
         self._block_level = 0
         self._blocks: list[tuple[str, int, list[Content]]] = []
+        self._loose: list[Content] = []
 
     def arrange(self) -> list[Section]:
         for node in self._nodes:
@@ -158,7 +166,8 @@ class _Arranger:
             else:
                 self._add(node)
         if "findings" in self._sections:
-            blocks = (Block(heading=name, line=line, content=tuple(own)) for name, line, own in self._blocks)
+            loose = [("", self._loose[0].line, self._loose)] if self._loose else []
+            blocks = (Block(heading=name, line=line, content=tuple(own)) for name, line, own in (*loose, *self._blocks))
             self._sections["findings"].blocks.extend(blocks)
         return list(self._sections.values())
 
@@ -215,11 +224,9 @@ class _Arranger:
             self._current = self._sections[None] = Section(None, "", content.line, [], [])
         self._current.content.append(content)
         if self._current.key == "findings":
-            if not self._block_level and not (self._blocks and not self._blocks[-1][0]):
-                self._blocks.append(("", content.line, []))
-            self._blocks[-1][2].append(content)
+            (self._blocks[-1][2] if self._block_level else self._loose).append(content)
 
 
 def has_bold_name(text: str) -> bool:
-    """Whether a line of the text would be read as the name of a section or block."""
-    return bool(_bold_lines(Text(text=text)))
+    """Whether a line of the text would be read as the name of a section or block, or the first as a title."""
+    return "**" in text and (bool(_bold_lines(Text(text=text))) or _bold_title(text.partition("\n")[0]) is not None)

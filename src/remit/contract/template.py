@@ -42,7 +42,7 @@ def template(kind: Kind, *, scored: bool = True) -> str:
     if kind.name == "error":
         return "\n\n".join([*parts, *_error_parts()]).replace(STATUS, "FAILED") + "\n"
     body = (
-        "\n\n".join(_block(block) for block in kind.blocks) or "[what you found, with `file:line` for each statement]"
+        "\n\n".join(_block(block) for block in kind.blocks) or "[what you found, with file:line for each statement]"
     )
     parts.append(f"### Findings\n\n{body}")
     rows = "| Item | Location | Relevance |\n| --- | --- | --- |"

@@ -12,7 +12,7 @@ from remit.contract.headings import column_index
 from remit.contract.model import Code, Items, Result, Row, Table, Text
 from remit.evidence.grammar import references_in
 from remit.evidence.model import ChangeClaim, Outcome, RunClaim
-from remit.evidence.receipts import Ledger, Receipt, is_only_looking
+from remit.evidence.receipts import RERUN, Ledger, Receipt, Simple, is_only_looking, simple_commands
 from remit.evidence.references import shown_path
 from remit.workspace import git
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
@@ -35,13 +35,25 @@ _SAYS_RUN = re.compile(
     re.IGNORECASE,
 )
 _NOT_RUN = re.compile(
-    r"\b(?:not (?:been )?run|were not run|did not run|no tests?|cannot run|could not run|skipped the tests)\b",
+    r"\b(?:not (?:been )?run|were not run|did not run|no tests?(?! fail)|cannot run|could not run|skipped the tests)\b",
     re.IGNORECASE,
 )
 _FAILURES = re.compile(
-    r"\b[1-9]\d* (?:tests? )?fail(?:ed|ures?|ing)\b|^FAIL(?:ED)?\b|\btests? (?:fail|are failing)", re.I | re.M
+    r"\b[1-9]\d* (?:tests? )?fail(?:s|ed|ures?|ing)?\b|^FAIL(?:ED)?\b(?!\s?[:=]\s?0)|\bfail(?:ed|ures?)\s?[:=]\s?[1-9]"
+    r"|(?<!no )\btests? (?:fail(?!\w*\s?[:=]\s?0)|are failing)",
+    re.IGNORECASE | re.MULTILINE,
 )
+_SENTENCE = re.compile(r"[^.。\n]*")
 _PROMPT = re.compile(r"^\s*[$>%]\s+(.+)$")
+_UNCHANGED = "git shows no change against HEAD"
+#: Programs that speak of tests without running them, and what package managers are told in order to install.
+_NO_RUNNERS = frozenset(
+    """
+    apt apt-get black brew chmod cp eslint flake8 git ln mkdir mv mypy prettier pylint rm rmdir ruff tee touch
+    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
+)
+_INSTALLS = frozenset({"add", "ci", "i", "init", "install", "remove", "uninstall"})
+_MANAGERS = frozenset({"bun", "cargo", "gem", "npm", "npx", "pip", "pip3", "pipx", "pnpm", "poetry", "uv", "yarn"})
 
 
 class Changes:
@@ -53,10 +65,9 @@ class Changes:
         self._snapshot = snapshot
 
     @cached_property
-    def _git(self) -> dict[str, git.Change]:
-        if not isinstance(self._workspace, WorkTree):
-            return {}
-        return git.changes(self._workspace.root) or {}
+    def _git(self) -> dict[str, git.Change] | None:
+        """What git says has changed; None: it cannot say."""
+        return git.changes(self._workspace.root) if isinstance(self._workspace, WorkTree) else None
 
     def claims(self, result: Result) -> list[ChangeClaim]:
         """Every claim of a changed file, looked up."""
@@ -101,15 +112,18 @@ class Changes:
             state = difference(self._snapshot, self._workspace, path)
             happened = state == "created" or (state == "modified" and verb == "modified")
             return ("verified", "", False) if happened else ("mismatch", _SNAPSHOT_WHY[state], True)
-        changed = path in self._git
+        changed = path in self._git if self._git is not None else None
         if self._ledger is not None:
             wrote = any(not is_only_looking(run.command) for run in self._ledger.runs)
             if path in self._ledger.edited or (wrote and changed):
                 return "verified", "", False
+            if wrote and changed is None:
+                return "unchecked", "a command may have written it, and git cannot tell", None
             return "mismatch", "no receipt shows that it was written", True
         if changed:
             return "verified", "", None
-        return "unchecked", "git shows no change against HEAD; it may have been committed", None
+        silent = "git cannot tell whether it changed"
+        return "unchecked", silent if changed is None else f"{_UNCHANGED}; it may have been committed", None
 
     def _count_created(self, claim: ChangeClaim, file: SourceFile, stated: str) -> None:
         number = _PLAIN.search(stated)
@@ -117,7 +131,7 @@ class Changes:
             claim.stated, claim.counted = int(number[1]), len(file.lines)
 
     def _count_modified(self, claim: ChangeClaim, file: SourceFile, stated: str) -> None:
-        change = self._git.get(claim.path)
+        change = (self._git or {}).get(claim.path)
         if change is None or change.added is None or change.removed is None or not stated:
             return
         added, removed = _ADDED.search(stated), _REMOVED.search(stated)
@@ -151,9 +165,11 @@ def run_claims(result: Result) -> list[RunClaim]:
         if whole.strip() and not _NOT_RUN.search(whole):
             line = next((part.line for part in block.content), block.line)
             return [RunClaim(at=line, passed=not _FAILURES.search(whole), command=_command(whole), text=whole[:200])]
-    said = _SAYS_RUN.search(result.summary)
+    said = [found.start() for found in _SAYS_RUN.finditer(result.summary)]
     if said and not _NOT_RUN.search(result.summary):
-        return [RunClaim(at=0, passed=not _FAILURES.search(said.group()), text=said.group())]
+        text = _SENTENCE.match(result.summary, said[-1])
+        words = text.group().strip() if text else ""
+        return [RunClaim(at=0, passed=not _FAILURES.search(words), text=words)]
     return []
 
 
@@ -178,18 +194,40 @@ def _command(text: str) -> str:
 def settle_runs(claims: list[RunClaim], runs: list[Receipt]) -> None:
     """Hold claims of test runs against the commands that really ran."""
     for claim in claims:
-        matching = [run for run in runs if _is_that_run(run.command, claim.command)]
+        matching = [run for run in runs if run.tool == RERUN or _tests_in(run.command, claim.command)]
         if not matching:
             claim.denied = "no test command is among the receipts"
             continue
         last = matching[-1]
-        shown = last.command[:80]
-        if claim.passed and (last.exit not in (0, None) or (last.failed and last.exit is None)):
-            claim.denied = f"`{shown}` ended with exit status {last.exit if last.exit is not None else 'unknown'}"
-        elif not claim.passed and last.exit == 0:
+        shown = " ".join(last.command.split())[:80]
+        status = last.exit if last.exit is not None else "unknown"
+        if claim.passed and (last.failed or last.exit not in (0, None)) and _is_own(last, claim):
+            claim.denied = f"`{shown}` ended with exit status {status}"
+        elif not claim.passed and last.exit == 0 and _is_own(last, claim):
             claim.denied = f"`{shown}` ended with exit status 0, though failures are reported"
 
 
-def _is_that_run(command: str, stated: str) -> bool:
-    bare = " ".join(command.split())
-    return bool(stated and stated in bare) or bool(_RUNNER.search(bare) and not is_only_looking(bare))
+def _tests_in(command: str, stated: str) -> list[int]:
+    """Which commands of a line run tests: the stated one, or what is known to run some."""
+    return [place for place, simple in enumerate(simple_commands(command)) if _runs_tests(simple, stated)]
+
+
+def _runs_tests(simple: Simple, stated: str) -> bool:
+    words = simple.words
+    if not words or simple.shows or simple.program in _NO_RUNNERS or "--collect-only" in words:
+        return False
+    if (simple.program in _MANAGERS or words[1:3] == ["-m", "pip"]) and not _INSTALLS.isdisjoint(words[1:4]):
+        return False
+    bare = " ".join(words)
+    said = (" ".join(one.words) for one in simple_commands(stated) if one.words and not one.shows)
+    return any(command in bare for command in said) or bool(_RUNNER.search(bare))
+
+
+def _is_own(run: Receipt, claim: RunClaim) -> bool:
+    """Whether a line's exit status is that of the tests in it, and not of what comes after them."""
+    if run.tool == RERUN or run.exit is None:
+        return True
+    later = simple_commands(run.command)[_tests_in(run.command, claim.command)[-1] + 1 :]
+    if run.exit == 0:
+        return all(simple.joined == "&&" for simple in later)
+    return all(simple.shows or simple.joined.startswith("|") for simple in later)

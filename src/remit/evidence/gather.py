@@ -6,6 +6,7 @@ The workspace and the receipts are shared by many results; what is learnt of one
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import groupby
 
 from remit.contract.fields import says_none
@@ -14,12 +15,13 @@ from remit.contract.parse import Document
 from remit.evidence.changes import Changes, run_claims, settle_runs
 from remit.evidence.grammar import references_in
 from remit.evidence.model import Evidence, Place, Quote, Reference
-from remit.evidence.places import finding_rows, inline_quotes, quote_of_fence
-from remit.evidence.quotes import check_quote, find_moved
+from remit.evidence.places import Fence, Placed, finding_rows, inline_quotes, quote_of_fence
+from remit.evidence.quotes import Quotes
 from remit.evidence.references import Guesser, attach_called, find_references, look_up, shown_path
 from remit.evidence.segments import Segment, segments
 from remit.evidence.sources import Sources
 from remit.evidence.support import supported
+from remit.evidence.symbols import Symbols
 from remit.evidence.tables import planned_rows
 from remit.workspace.files import SourceFile, Workspace
 
@@ -27,10 +29,10 @@ from remit.workspace.files import SourceFile, Workspace
 def gather(document: Document, kind: Kind, sources: Sources) -> Evidence:
     """Look up every claim of a result."""
     pieces = list(segments(document))
-    references, beside = _references(document, pieces, sources.workspace)
+    references, placed = _references(document, pieces, sources.workspace)
     evidence = Evidence(
         references=references,
-        quotes=[quote for quote, _ in beside],
+        quotes=[one.quote for one in placed],
         run_claims=run_claims(document.result),
         tool_calls=sources.ledger.count if sources.ledger is not None else None,
         has_repository=sources.workspace is not None,
@@ -40,7 +42,7 @@ def gather(document: Document, kind: Kind, sources: Sources) -> Evidence:
     for claim in evidence.run_claims:
         claim.at = claim.at or document.line_of("summary")
     if sources.workspace is not None:
-        _look_everything_up(document, kind, evidence, beside, sources)
+        _look_everything_up(document, kind, evidence, placed, sources)
     _ask_receipts(evidence, sources)
     return evidence
 
@@ -51,20 +53,17 @@ def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
     return frozenset(shown_path(written.path, workspace) for found in cells for written in found)
 
 
-Beside = list[tuple[Quote, Reference | None]]
-
-
 def _references(
     document: Document, pieces: list[Segment], workspace: Workspace | None
-) -> tuple[list[Reference], Beside]:
+) -> tuple[list[Reference], list[Placed]]:
     """All references and quotes of a document, in its order."""
     references: list[Reference] = []
-    quotes: Beside = []
+    quotes: list[Placed] = []
     by_line: dict[int, list[Reference]] = {}
     recent: list[Reference] = []  # of the current list or paragraph, and of the one before
     group = 0
     for _, run in groupby(pieces, key=lambda piece: (piece.row, piece.group if not piece.row else 0)):
-        row: list[Segment] = [piece for piece in run if piece.kind != "code" and not says_none(piece.text)]
+        row: list[Segment] = [piece for piece in run if piece.kind != "code" and not _is_empty(piece.text)]
         own_of_row: list[Reference] = []
         for piece in row:
             if piece.group > group + 1:
@@ -75,88 +74,107 @@ def _references(
             if "ode match" in piece.text:
                 quotes.extend(inline_quotes(piece, recent, own))
             recent = (recent + own)[-8:]
-            if piece.kind != "cell":
-                by_line.setdefault(piece.line, []).extend(own)
+            by_line.setdefault(piece.line, []).extend(own)
         if row and row[0].row:
-            attach_called(own_of_row, row)
+            attach_called(own_of_row, row, workspace)
         references.extend(own_of_row)
-    _take_fences(document, pieces, workspace, references, by_line, quotes)
+    for placed in _quotes_of_fences(document, pieces, workspace, references, by_line):
+        quotes.append(placed)
+        references.extend([placed.own] if placed.own is not None else [])
     references.sort(key=lambda reference: reference.at)
-    quotes.sort(key=lambda beside: beside[0].at)
+    quotes.sort(key=lambda placed: placed.quote.at)
     return references, quotes
 
 
-def _take_fences(
+def _is_empty(text: str) -> bool:
+    """Whether a text only says that there is nothing; words in brackets after it may say more."""
+    return says_none(text) and "(" not in text and "（" not in text
+
+
+def _quotes_of_fences(
     document: Document,
     pieces: list[Segment],
     workspace: Workspace | None,
     references: list[Reference],
     by_line: dict[int, list[Reference]],
-    quotes: Beside,
-) -> None:
+) -> Iterator[Placed]:
     rows = finding_rows(document, references)
     starts = sorted(rows)
-    for fence in pieces:
-        if fence.kind != "code":
+    for piece in pieces:
+        if piece.kind != "code":
             continue
+        fence = Fence(piece, document)
         finding = None
-        if fence.block == "issue_details" and (at := bisect_right(starts, fence.line)):
+        if piece.block == "issue_details" and (at := bisect_right(starts, piece.line)):
             finding = rows[starts[at - 1]]
-        above = by_line.get(_line_above(document, fence.line), [])
-        found = quote_of_fence(fence, above, references, finding, workspace)
-        if found is not None:
-            quotes.append(found)
+        # A table that ends above a blank line has nothing to do with the fence below it.
+        above = [one for one in by_line.get(fence.above, ()) if fence.touches or not one.row]
+        placed = quote_of_fence(fence, above, finding, workspace)
+        if placed is not None:
+            yield placed
 
 
-def _line_above(document: Document, line: int) -> int:
-    """The line directly above a fence; one blank line between them does not count."""
-    above = line - 1
-    index = above - document.first_line
-    return above - 1 if 0 <= index < len(document.lines) and not document.lines[index].strip() else above
-
-
-def _look_everything_up(document: Document, kind: Kind, evidence: Evidence, beside: Beside, sources: Sources) -> None:
+def _look_everything_up(
+    document: Document, kind: Kind, evidence: Evidence, placed: list[Placed], sources: Sources
+) -> None:
     workspace = sources.workspace
     if workspace is None:
         return
     planned = planned_files(document, workspace) if kind.name == "design" else frozenset()
     guesser = Guesser(workspace)
+    symbols = Symbols(reference.symbol for reference in evidence.references if reference.symbol)
     # By file, so that each is read once even where all of them do not fit in memory.
     for reference in sorted(evidence.references, key=lambda reference: reference.path):
-        look_up(reference, workspace, guesser, planned)
-    _check_quotes(beside, workspace)
+        look_up(reference, workspace, guesser, symbols, planned)
+    _check_quotes(placed, workspace)
     evidence.changes = Changes(workspace, sources.ledger, sources.snapshot).claims(document.result)
 
 
-def _check_quotes(beside: Beside, workspace: Workspace) -> None:
-    lost: list[Quote] = []
-    for quote, _ in sorted(beside, key=lambda pair: pair[0].path):
-        file = workspace.read(quote.path)
-        if isinstance(file, SourceFile):
-            if not check_quote(quote, file):
-                quote.outcome, quote.why = "mismatch", "the file does not hold these lines"
-                lost.append(quote)
-        elif file.why in ("missing", "folder"):
-            quote.outcome, quote.why = "missing-file", "there is no such file"
-            lost.append(quote)
-        else:
-            quote.outcome, quote.why = ("outside" if file.why == "outside" else "unchecked"), f"the file is {file.why}"
-    find_moved(lost, workspace)
+def _check_quotes(placed: list[Placed], workspace: Workspace) -> None:
+    quotes = Quotes(workspace)
+    settled = [
+        (quote, _check_quote(quote, places, quotes, workspace))
+        for quote, places, _ in sorted(placed, key=lambda one: one.quote.path)
+    ]
+    lost = [quote for quote, _ in settled if quote.outcome in ("mismatch", "missing-file")]
+    quotes.find_moved(lost)
     for quote in lost:
-        if quote.found is not None and quote.outcome == "mismatch":
+        file = workspace.read(quote.path)
+        if quote.outcome == "mismatch" and quote.found is not None:
             quote.outcome, quote.similarity = "relocated", 1.0
             quote.why = f"it stands in {quote.found.path}"
-    for quote, reference in beside:
-        if reference is not None:
-            _settle_place(reference, quote)
+        elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
+            quotes.guess(quote, file)
+    for quote, reference in settled:
+        _settle_place(reference, quote)
+
+
+def _check_quote(quote: Quote, places: list[Reference], quotes: Quotes, workspace: Workspace) -> Reference:
+    """Look for a quote, and give back the reference that is its place: of several, the one where it stands."""
+    order = [*reversed(places), places[-1]] if len(places) > 1 else places
+    for place in order:
+        quote.path, quote.line, quote.end_line = place.path, place.line, place.end_line
+        quote.found, quote.similarity, quote.why = None, None, ""
+        file = workspace.read(quote.path)
+        if not isinstance(file, SourceFile):
+            missing = file.why in ("missing", "folder")
+            quote.outcome = "missing-file" if missing else "outside" if file.why == "outside" else "unchecked"
+            quote.why = "there is no such file" if missing else f"the file is {file.why}"
+        elif not quotes.check(quote, file):
+            quote.outcome, quote.why = "mismatch", "the file does not hold these lines"
+        if quote.outcome == "verified":
+            return place
+    return places[-1]
 
 
 def _settle_place(reference: Reference, quote: Quote) -> None:
     """A reference with a quote beside it is right only if the quote is there."""
     if quote.outcome == "relocated" and reference.outcome in ("verified", "out-of-range", "relocated"):
         reference.outcome, reference.found, reference.why = "relocated", quote.found, f"the quote: {quote.why}"
-    elif quote.outcome == "mismatch" and reference.outcome == "verified":
+        reference.is_quote_place = True
+    elif quote.outcome == "mismatch" and reference.outcome in ("verified", "relocated"):
         reference.outcome, reference.why = "mismatch", "the quote is not there"
+        reference.is_quote_place = True
     elif reference.outcome == "missing-file" and quote.found is not None:
         reference.found = Place(quote.found.path, quote.found.line)
 

@@ -3,60 +3,56 @@
     a/b.py:12  a/b.py:12-18  a/b.py:12:5  a/b.py#L12-L18  a/b.py:L12  a/b.py(12)  a/b.py:12,18
     line 12 of a/b.py   a/b.py, line 12   "a/b.py" (lines 12-18)   a/b.py の12行目   a/b.py 第12行
 
-Runs of path characters are found with a possessive pattern that cannot start inside a run, so the cost is
-linear whatever the text. `docs/evidence.md` lists the forms with examples; the tests run them.
+Runs of path characters are found with a possessive pattern that cannot start inside a run, and what stands
+beside a path is looked at once, so the cost is linear whatever the text. `grammar_examples` lists the forms.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-#: Endings that make a name a file's name although it has no slash.
-EXTENSIONS = frozenset(
-    """
-    astro bash bat bazel bzl c cc cfg clj cljs cmake conf cpp cs csproj css csv cu cxx dart diff ejs el elm env erb
-    erl ex exs fish fs fsx gd gemspec go gql gradle graphql groovy h haml handlebars hbs hcl hh hpp hrl hs htm html
-    hxx ini ipynb java jl js json json5 jsonc jsonl jsx kt kts less lisp lock log lua m make mako md mdx mjs cjs ml
-    mli mm mod nim nix org pas php pl plist pm po prisma properties proto ps1 pug purs py pyi pyx r rake rb rego rkt
-    rs rst s sass scala scm scss sh sln sol sql styl svelte svg sum swift tcl template tex tf tfvars thrift tmpl toml
-    ts tsv tsx twig txt v vb vhd vim vue xaml xhtml xml xsd yaml yml zig zsh
-    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
+from remit.evidence.lines import (
+    Range,
+    Told,
+    lines_after,
+    lines_alone,
+    lines_before,
+    lines_in_brackets,
+    next_path,
 )
-#: Names of products that look like files.
-_PRODUCTS = frozenset(
-    "node.js next.js vue.js nuxt.js react.js express.js three.js d3.js ember.js backbone.js chart.js".split()  # noqa: SIM905
+from remit.evidence.names import (
+    MAX_PATH,
+    Exists,
+    has_known_ending,
+    is_elsewhere,
+    looks_like_file,
+    meant,
+    parts,
+    unwrapped,
 )
-
-#: Longer runs of path characters are not paths.
-MAX_PATH = 1024
 
 _PATH_CHARACTERS = r"\w./\\@+\-$~\[\](){}%&="
 _RUN = re.compile(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
+_PLAIN_SPAN = re.compile(rf"[{_PATH_CHARACTERS}:]*+$")
 _URL = re.compile(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+")
-_NUMBERS = r"L?(\d{1,9})(?:\s?[-–—]\s?L?(\d{1,9})(?![A-Za-z0-9_])|:(\d{1,9})(?:-\d{1,9})?)?"
-_COLON_TAIL = re.compile(rf":{_NUMBERS}((?:,\d{{1,9}}(?:[-–]\d{{1,9}})?)*+)(?![A-Za-z0-9_]|\.\d|:\d|-[A-Za-z0-9_])")
-_HASH_TAIL = re.compile(r"#L(\d{1,9})(?:C\d+)?(?:-L?(\d{1,9})(?:C\d+)?)?(?![A-Za-z0-9_])")
-_PAREN_TAIL = re.compile(r"\((\d{1,9})(?:,\s?\d{1,9})?\)$")
-_WORD_TAIL = re.compile(
-    r"[`\"'*]{0,3}(?:,?\s{1,2}\(?|\s?\()(?:(?:at|on|around|near)\s)?(?:lines?|ln\.?|L)\s?#?(\d{1,9})"
-    r"(?:\s?(?:-|–|—|to|through|and)\s?(\d{1,9}))?(?![A-Za-z0-9_])\)?",
-    re.IGNORECASE,
+_LINK = re.compile(
+    r"\[((?:[^\[\]\n]++|\[[^\[\]\n]*+\])++)\]"
+    r"\(([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+){0,8}+)(?:\s++\"[^\"\n]*+\")?\)"
 )
-_CJK_TAIL = re.compile(r"[`\"'*]{0,3}\s?(?:の|的|:|：)?\s?第?(\d{1,9})(?:\s?[-–~～〜至]\s?(\d{1,9}))?\s?行")
-_LINE_OF = re.compile(
-    r"\b(?:lines?|L)\s?(\d{1,9})(?:\s?(?:-|–|—|to|through)\s?(\d{1,9}))?\s(?:of|in|from)\s(?:the\sfile\s)?[`\"'*]{0,3}$",
-    re.IGNORECASE,
+_BRACES = re.compile(
+    r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?:,\s?[\w./@+\-]++){1,19}+)\}([\w./\\@+\-$~]*+)"
 )
-_LINE_WORD = re.compile(r"\bl(?:ines?|n)?\.?\s?#?\d|\d\s?行", re.IGNORECASE)
+_SPAN_PATH = re.compile(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORECASE)
+_BRACKET_TAIL = re.compile(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE)
+_BRACKET_ENDS = frozenset(")]0123456789")
+_LINE_WORD = re.compile(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
+_GLOB = re.compile(r"\*{1,2}[\w./]")
 _CURSOR = re.compile(r"^(\d{1,9}):(\d{1,9}):([^\s:]+)$")
-_SPACED = re.compile(rf"^([^`:\n]{{1,300}}?)(?::{_NUMBERS}|#L(\d{{1,9}})(?:-L?(\d{{1,9}}))?)$")
-_LIST = re.compile(r",(\d{1,9})(?:[-–](\d{1,9}))?")
-_CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff01-\uff60"
-_CJK_LEAD = re.compile(rf"^[{_CJK}]+(?=[A-Za-z0-9_@])")
-_LETTER = re.compile(r"[^\W\d_]")
-_EXTENSION = re.compile(r"\.([A-Za-z0-9]{1,12})$")
+#: Documents have headings that are numbers; in other files `#12` can only be a line.
+_MARKUP = (".md", ".mdx", ".rst", ".html", ".htm", ".org", ".tex")
 
 
 class Written(NamedTuple):
@@ -70,9 +66,6 @@ class Written(NamedTuple):
     end_line: int | None
 
 
-Exists = Callable[[str], bool]
-
-
 def nowhere(_: str) -> bool:
     """The `exists` of a text that is read without a repository."""
     return False
@@ -80,27 +73,20 @@ def nowhere(_: str) -> bool:
 
 def references_in(text: str, exists: Exists = nowhere, *, bare: bool = False) -> list[Written]:
     """Every reference in one line of text, in order; with `bare`, paths without a line too."""
-    text = _URL.sub(lambda url: " " * len(url[0]), text)
-    spaced = list(_spaced_spans(text, exists, bare=bare)) if " " in text and "`" in text else []
-    for written in spaced:
-        text = text[: written.start] + " " * (written.end - written.start) + text[written.end :]
-    in_words = bare or bool(_LINE_WORD.search(text))
+    if not bare and not _DIGIT.search(text):
+        return []
     found: list[Written] = []
-    for run in _RUN.finditer(text):
-        following = text[run.end() : run.end() + 1]
-        if in_words or following in (":", "#") or text[run.end() - 1] == ")":
-            found.extend(_from_run(text, run, exists, bare=bare))
-    return sorted([*spaced, *found]) if spaced else found
-
-
-def looks_like_file(path: str) -> bool:
-    """Whether a name has a slash or a known ending; other names count only if such a file exists."""
-    if not _LETTER.search(path) or path.lower() in _PRODUCTS:
-        return False
-    if "/" in path or "\\" in path:
-        return True
-    ending = _EXTENSION.search(path)
-    return ending is not None and ending.group(1).lower() in EXTENSIONS and ending.start() > 0
+    if "](" in text:
+        text = _take(text, _links(text, exists, bare=bare), found)
+    if "://" in text:
+        text = _URL.sub(lambda url: " " * len(url[0]), text)
+    if "`" in text:
+        text = _take(text, _odd_spans(text, exists, bare=bare), found)
+    if "{" in text and "," in text:
+        text = _take(text, _braces(text, exists, bare=bare), found)
+    whole = found
+    found = [written for run in _runs(text, exists, bare=bare) for written in _from_run(text, *run, exists, bare=bare)]
+    return sorted([*whole, *found], key=lambda written: written.start) if whole else found
 
 
 def cursor_place(info: str) -> Written | None:
@@ -111,96 +97,192 @@ def cursor_place(info: str) -> Written | None:
     return Written(0, len(info), info, found.group(3), int(found.group(1)), int(found.group(2)))
 
 
-def _from_run(text: str, run: re.Match[str], exists: Exists, *, bare: bool) -> Iterator[Written]:
-    path, start = _trimmed(text, run)
-    tail = _COLON_TAIL.match(text, run.end()) or _HASH_TAIL.match(text, run.end())
-    if tail is None and path.endswith(")") and (paren := _PAREN_TAIL.search(path)):
-        path = path[: paren.start()]
-        if looks_like_file(path):
-            yield Written(start, run.end(), text[start : run.end()], path, int(paren.group(1)), None)
-        return
-    if tail is None:
-        yield from _from_words(text, run, path, start, exists, bare=bare)
-        return
-    if _is_decoy(text, run.start(), path):
-        return
-    path, start = _without_cjk_lead(text, path, start, exists)
-    if not (looks_like_file(path) or exists(path)):
-        return
-    line = int(tail.group(1))
-    last = tail.group(2)
-    yield Written(start, tail.end(), text[start : tail.end()], path, line, int(last) if last else None)
-    if tail.re is _COLON_TAIL and tail.group(4):
-        for more in _LIST.finditer(tail.group(4)):
-            last = more.group(2)
-            yield Written(start, tail.end(), f"{path}:{more[0][1:]}", path, int(more[1]), int(last) if last else None)
+def _take(text: str, spans: Iterator[tuple[int, int, list[Written]]], found: list[Written]) -> str:
+    """Keep what stands in some spans, and give the text back with blanks in their place."""
+    pieces: list[str] = []
+    done = 0
+    for start, end, written in spans:
+        found.extend(written)
+        start = max(start, done)  # noqa: PLW2901 (lines told before a path may stand in the span before it)
+        pieces += (text[done:start], " " * (end - start))
+        done = end
+    return "".join([*pieces, text[done:]]) if pieces else text
 
 
-def _trimmed(text: str, run: re.Match[str]) -> tuple[str, int]:
-    """The run without brackets that only stand around it, and without the text of a link before it."""
-    path, start = run.group(), run.start()
-    if len(path) > MAX_PATH:
-        return "", start
-    if (link := path.rfind("](")) >= 0:
-        path, start = path[link + 2 :], start + link + 2
-    for opening, closing in ("()", "[]", "{}"):
-        while path.startswith(opening) and path.count(opening) > path.count(closing):
-            path, start = path[1:], start + 1
-        while path.endswith(closing) and path.count(closing) > path.count(opening):
-            path = path[:-1]
-    return path, start
+def _written(text: str, start: int, end: int, path: str, ranges: tuple[Range, ...]) -> list[Written]:
+    """An entry for each line or range; the first has the words as they stand."""
+    first, *others = ranges
+    return [
+        Written(start, end, text[start:end], path, *first),
+        *(
+            Written(start, end, f"{path}:{line}" + (f"-{last}" if last else ""), path, line, last)
+            for line, last in others
+        ),
+    ]
 
 
-def _is_decoy(text: str, start: int, path: str) -> bool:
-    """A run that follows a colon (`host:80/a:3`, `ns::name`) or a star (`*.py`) is not a path of its own."""
+def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]:
+    """Where paths may stand."""
+    in_words = bare or bool(_LINE_WORD.search(text))
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        name = run.group()
+        if not (in_words or "/" in name or "." in name or "\\" in name or text[end : end + 1] in (":", "：")):
+            continue
+        if name.isascii():
+            yield start, end
+        else:
+            yield from ((start + first, start + last) for first, last in parts(name, exists))
+
+
+def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) -> Iterator[Written]:
+    if end - start > MAX_PATH:
+        return
+    begun = start
+    told = None
+    if (
+        text[end - 1] in _BRACKET_ENDS
+        and (tail := _BRACKET_TAIL.search(text, start, end))
+        and has_known_ending(text[start : tail.start()])
+    ):
+        told, end = lines_in_brackets(text, tail.start()), tail.start()
+    start, end = _trimmed(text, start, end)
+    path = text[start:end]
+    told = told or lines_after(text, end, in_column=bare, is_source=_is_source(path))
+    if told is not None and has_known_ending(next_path(text, told)):
+        told = None
+    path, skipped = meant(path, exists)
+    start += skipped
+    if told and path[:1] == "_" and text[told.end : told.end + 1] == "_" and not exists(path):
+        path, start = path[1:], start + 1  # emphasis
+    if _is_decoy(text, begun, end, path) or not _is_file(text, begun, path, exists):
+        return
+    told = told or lines_before(text, start, end)
+    if told is not None:
+        yield from _written(text, min(start, told.start), told.end, path, told.ranges)
+    elif bare:
+        yield Written(start, end, text[start:end], path, None, None)
+
+
+def _is_file(text: str, begun: int, path: str, exists: Exists) -> bool:
+    if not looks_like_file(path):
+        return bool(path) and exists(path)
+    return not is_elsewhere(text, begun, path) or exists(path)
+
+
+def _is_source(path: str) -> bool:
+    return has_known_ending(path) and not path.lower().endswith(_MARKUP)
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """A run without what only stands around it: the text of a link, brackets, the end of a sentence."""
+    if (link := text.rfind("](", start, end)) >= 0:
+        start = link + 2
+    first, last = unwrapped(text[start:end])
+    start, end = start + first, start + last
+    bare = text[start:end].rstrip(".")
+    if bare and text[start - 1 : start] in (">", "…") and bare.startswith("/"):
+        start += 1  # `<root>/a/b.py`, `…/b.py`
+    return start, start + len(text[start:end].rstrip("."))
+
+
+def _is_decoy(text: str, start: int, end: int, path: str) -> bool:
+    """Whether a run is a piece of something else: `host:80/a:3`, `ns::name`, `*.py`, `src/*.py`, `page#part`."""
     before = text[start - 1] if start else ""
     if before == ":":
         return path[:1].isdigit() or text[start - 2 : start] == "::"
-    return before == "*" and path[:1] in "./"
+    if before == "#" or (before == "*" and path[:1] in "./"):
+        return True
+    if text[end : end + 1] != "*" or before == "*":
+        return False
+    return path.endswith("/") or bool(_GLOB.match(text, end))
 
 
-def _without_cjk_lead(text: str, path: str, start: int, exists: Exists) -> tuple[str, int]:
-    """Japanese and Chinese put no space before a path; words before it are not part of it."""
-    lead = _CJK_LEAD.match(path)
-    if lead and not exists(path) and text[start - 1 : start] != "`":
-        return path[lead.end() :], start + lead.end()
-    return path, start
+def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[Written]]]:
+    """`[label](target)`: one reference, whichever of the two tells the file and the line."""
+    for link in _LINK.finditer(text):
+        label, target = link.groups()
+        if len(label) > MAX_PATH or len(target) > MAX_PATH:
+            continue
+        inside = references_in(label, exists) if _DIGIT.search(label) else []
+        if "://" in target:
+            found = [(_under(written.path, target, exists), written) for written in inside]
+            yield (
+                *link.span(),
+                [Written(*link.span(), w.text, path, w.line, w.end_line) for path, w in found],
+            )
+            continue
+        targets = references_in(target, exists, bare=True)
+        if len(targets) == 1:
+            yield _of_link(text, link, inside, targets[0], bare=bare)
 
 
-def _from_words(
-    text: str, run: re.Match[str], path: str, start: int, exists: Exists, *, bare: bool
-) -> Iterator[Written]:
-    """A path whose line is told in words, or that has none."""
-    stripped = path.rstrip(".,;!?)")
-    path = stripped if looks_like_file(stripped) or exists(stripped) else path
-    path, start = _without_cjk_lead(text, path, start, exists)
-    if _is_decoy(text, run.start(), path) or not (looks_like_file(path) or exists(path)):
-        return
-    end = start + len(path)
-    tail = _WORD_TAIL.match(text, end) or _CJK_TAIL.match(text, end)
-    if tail is not None:
-        last = tail.group(2)
-        yield Written(start, tail.end(), text[start : tail.end()], path, int(tail[1]), int(last) if last else None)
-        return
-    before = _LINE_OF.search(text[max(0, start - 60) : start])
-    if before is not None:
-        begun = max(0, start - 60) + before.start()
-        last = before.group(2)
-        yield Written(begun, end, text[begun:end], path, int(before[1]), int(last) if last else None)
-    elif bare:
-        yield Written(start, end, path, path, None, None)
+def _of_link(
+    text: str, link: re.Match[str], inside: list[Written], target: Written, *, bare: bool
+) -> tuple[int, int, list[Written]]:
+    (start, end), path = link.span(), target.path
+    own = [
+        Written(start, end, written.text, path if _ends_with(path, written.path) else written.path, *written[4:])
+        for written in inside
+    ]
+    if target.line is not None:
+        cited = Written(start, end, target.text, *target[3:])
+        return start, end, [*(written for written in own if written[3:] != cited[3:]), cited]
+    if own:
+        return start, end, own
+    told: Told | None = None
+    ranges = lines_alone(link[1]) if _LINE_WORD.search(link[1]) else ()
+    if not ranges and (told := lines_after(text, end) or lines_before(text, start, end)):
+        start, end, ranges = min(start, told.start), max(end, told.end), told.ranges
+    if ranges:
+        return start, end, _written(text, start, end, path, ranges)
+    return start, end, [Written(start, end, path, path, None, None)] if bare else []
 
 
-def _spaced_spans(text: str, exists: Exists, *, bare: bool) -> Iterator[Written]:
-    """Names with spaces count only inside backticks, and only if such a file exists."""
+def _ends_with(path: str, ending: str) -> bool:
+    return path == ending or path.endswith("/" + ending.removeprefix("./"))
+
+
+def _under(path: str, url: str, exists: Exists) -> str:
+    """The path in a checkout that a label means whose link leads to the same file on a server."""
+    address = url.split("#", 1)[0].split("?", 1)[0]
+    if exists(path) or not _ends_with(address, path):
+        return path
+    folders = address.split("/")
+    begins = len(folders) - path.count("/") - 2
+    longer = ("/".join(folders[at:]) for at in range(begins, max(begins - 20, 2), -1))
+    return next((candidate for candidate in longer if exists(candidate)), path)
+
+
+def _odd_spans(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[Written]]]:
+    """Names with spaces or other odd characters count inside backticks, if such a file exists."""
     at = 0
     for place, span in enumerate(text.split("`")):
-        if place % 2 and " " in span:
-            found = _SPACED.match(span.strip())
-            path = found.group(1) if found else span.strip()
-            if (found or bare) and exists(path):
-                numbers = [int(n) for n in (found.groups()[1:] if found else ()) if n]
-                line = numbers[0] if numbers else None
-                last = numbers[1] if found and len(numbers) > 1 and not found.group(4) else None
-                yield Written(at, at + len(span), span.strip(), path, line, last)
-        at += len(span) + 1
+        start, at = at, at + len(span) + 1
+        if place % 2 == 0 or _PLAIN_SPAN.match(span):
+            continue
+        inside = span.strip()
+        name = _SPAN_PATH.match(inside) if len(inside) <= MAX_PATH else None
+        if name is None or not exists(name[1]):
+            continue
+        begun = start + len(span) - len(span.lstrip())
+        end = begun + len(name[1])
+        told = lines_after(text, end, in_column=bare) or lines_before(text, begun, end)
+        if told is not None:
+            yield begun, max(end, told.end), _written(text, begun, max(end, told.end), name[1], told.ranges)
+        elif bare:
+            yield begun, end, [Written(begun, end, name[1], name[1], None, None)]
+
+
+def _braces(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[Written]]]:
+    """`src/{a,b}.py` is two files."""
+    for found in _BRACES.finditer(text):
+        paths = [found[1] + name.strip() + found[3] for name in found[2].split(",")]
+        if not all(len(path) <= MAX_PATH and (looks_like_file(path) or exists(path)) for path in paths):
+            continue
+        told = lines_after(text, found.end(), in_column=bare) or lines_before(text, *found.span())
+        if told is None and not bare:
+            continue
+        start, end = found.start(), max(found.end(), told.end) if told else found.end()
+        ranges: tuple[tuple[int | None, int | None], ...] = told.ranges if told else ((None, None),)
+        yield start, end, [Written(start, end, text[start:end], path, *lines) for path in paths for lines in ranges]

@@ -3,86 +3,151 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from remit.contract.findings import details_of
+from remit.contract.findings import details_of, findings_of
 from remit.contract.parse import Document
-from remit.evidence.grammar import Exists, Written, cursor_place, looks_like_file, references_in
+from remit.evidence.grammar import Written, cursor_place, references_in
 from remit.evidence.model import Quote, Reference
+from remit.evidence.names import Exists, has_known_ending, looks_like_file
+from remit.evidence.readings import readings
 from remit.evidence.references import shown_path
 from remit.evidence.segments import Segment
 from remit.workspace.files import Workspace
 
 _COMMENT = re.compile(
-    r"^\s*(?://+|#+|--+|;+|%+|/\*+|<!--|\"\"\"|''')\s*(?:(?:file|from|in|at|source)\s*:?\s+)?(.*?)\s*(?:\*/|-->)?\s*$",
-    re.I,
+    r"\s*+(?://+|#+(?!!)|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
+    r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)\s*+:?\s+)?(.*)$",
+    re.IGNORECASE,
 )
-_CODE_MATCH = re.compile(r"code match\**\s*[:：]\**\s*(`+)(.+?)\1", re.IGNORECASE)
-#: Languages whose fences hold what a program printed; a reference above them is not their place.
-_OUTPUT = frozenset({"console", "shell", "bash", "sh", "text", "txt", "output", "log", "terminal", "shell-session"})
-_LANGUAGE = re.compile(r"^[\w+#.\-]+$")
+_COMMENT_END = re.compile(r"\s*(?:\*/\}?|-->|\*\)|-\}|#\}|%>|\"\"\"|''')?\s*$")
+#: What may follow a path without a line in a comment that names a place: the end, a remark after a dash or in brackets.
+_REMARK = re.compile(r"\s*(?:$|[-–—:(|,])")
+_DIFF_HEAD = re.compile(r"(?:---|\+\+\+) [ab]/")
+_CODE_MATCH = re.compile(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
+_LINKED = re.compile(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
+#: The label of code that is not there yet, or of what a program was given or said: `**Suggested fix** (...):`.
+_LABEL_OF_OTHER = re.compile(
+    r"[\s*_>#\-+\d.)]*+(?:(?:suggested|recommended|proposed|possible|secure|safer?|correct(?:ed)?|better|improved|fixed|"
+    r"new|expected)\s\w{1,20}(?:\s\w{1,20})?|fix(?:ed)?|solution|recommendation|remediation|mitigation|patch|"
+    r"replacement|after|corrected|exploit|attack|payload|poc|proof of concept|request|response|output|suggested|"
+    r"recommended|proposed|should be|instead|修正[案後]?|対策|推奨|改善案?|建议|修复|解决方案)"
+    r"[\s*_]{0,4}(?:[(（].{0,120}?[)）][\s*_]{0,4})?(?:[:：]|$)",
+    re.IGNORECASE,
+)
+#: Languages whose fences hold what a program printed, and the endings of files that are written in them.
+_OUTPUT: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("console", "output", "terminal", "shell-session"), ()),
+    **dict.fromkeys(("bash", "sh", "shell", "zsh"), (".sh", ".bash", ".zsh", ".ksh", ".bats", ".env")),
+    **dict.fromkeys(("text", "txt"), (".txt", ".md", ".rst", ".cfg", ".ini", ".conf", ".env", ".log", ".csv")),
+    "log": (".log",),
+}
+_LANGUAGE = re.compile(r"[\w+#.\-]+$")
+#: A first line longer than this is no comment that names a place, and more blank lines than this are not skipped.
+_MAX_COMMENT = 2_000
+_MAX_BLANK = 20
+_ATTRIBUTE = re.compile(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
+
+
+class Fence:
+    """A fenced block, and what stands around it in the document."""
+
+    def __init__(self, segment: Segment, document: Document) -> None:
+        self.segment = segment
+        self._document = document
+        self.line = segment.line
+        opened = self._text(self.line).lstrip(" \t>").startswith(("```", "~~~")) or bool(segment.info)
+        first = self.line + opened
+        while segment.text.strip() and first - self.line < _MAX_BLANK and not self._text(first).strip(" \t>"):
+            first += 1
+        #: The line of the first line of code.
+        self.first = first
+        below_blank = not self._text(self.line - 1).strip(" \t>")
+        #: The line directly above; one blank line between them does not count.
+        self.above = self.line - 1 - below_blank
+        self.touches = not below_blank
+
+    @property
+    def introduction(self) -> str:
+        """The text of the line directly above."""
+        return self._text(self.above)
+
+    def _text(self, line: int) -> str:
+        index = line - self._document.first_line
+        return self._document.lines[index] if 0 <= index < len(self._document.lines) else ""
+
+
+class Placed(NamedTuple):
+    """A quote, the references that may be its place, and the one that is written inside its fence."""
+
+    quote: Quote
+    places: list[Reference]
+    own: Reference | None = None
 
 
 def quote_of_fence(
-    fence: Segment, above: list[Reference], own: list[Reference], finding: Reference | None, workspace: Workspace | None
-) -> tuple[Quote, Reference | None] | None:
-    """The quote that a fence holds, and the reference that gives its place; None if it is no quote.
+    fence: Fence, above: list[Reference], finding: Reference | None, workspace: Workspace | None
+) -> Placed | None:
+    """The quote that a fence holds, or None if it is no quote.
 
     `above` are the references of the line directly above, `finding` the row whose ID the details stand under.
-    `own` receives the place if it is written inside the fence: it is a reference, too.
     """
     exists: Exists = workspace.exists if workspace is not None else looks_like_file
-    lines = fence.text.split("\n")
-    at = fence.line + 1
-    place = _in_info(fence.info, exists)
-    if place is None and lines and (place := _in_comment(lines[0], exists)) is not None:
-        lines, at = lines[1:], at + 1
-    if place is not None:
-        line = fence.line if at == fence.line + 1 else fence.line + 1
-        reference = Reference(
-            text=place.text,
-            path=shown_path(place.path, workspace),
-            line=place.line,
-            end_line=place.end_line,
-            at=line,
-            section=fence.section,
-            block=fence.block,
-            is_quote_place=True,
-        )
-        own.append(reference)
-    elif above and not _is_output(fence):
-        reference = above[-1]
-        reference.is_quote_place = True
-    elif finding is not None and not _is_output(fence):
-        reference = finding
+    lines, at = fence.segment.text.split("\n"), fence.first
+    place, place_at = _in_info(fence.segment.info, exists), fence.line
+    if place is None and (place := _in_comment(lines[0], exists)) is not None:
+        lines, at, place_at = lines[1:], at + 1, at
+    text = "\n".join(lines)
+    if not readings(text):
+        return None
+    own = _reference(place, place_at, fence.segment, workspace) if place is not None else None
+    if own is not None:
+        # A path without a line says less than a reference to the same file directly above.
+        lined = [one for one in (*above, finding) if one and one.path == own.path and one.line is not None]
+        places = lined[:1] if own.line is None and lined else [own]
+    elif above and _may_quote(fence, above[-1].path):
+        places = above
+    elif finding is not None and _may_quote(fence, finding.path):
+        places = [finding]
     else:
         return None
-    text = "\n".join(lines)
-    if not text.strip():
-        return None
-    quote = Quote(path=reference.path, line=reference.line, end_line=reference.end_line, at=at, text=text)
-    return quote, reference if reference.is_quote_place else None
+    last = places[-1]
+    return Placed(Quote(path=last.path, line=last.line, end_line=last.end_line, at=at, text=text), places, own)
 
 
-def _is_output(fence: Segment) -> bool:
-    return fence.block == "test_results" or fence.info.split(" ")[0].lower() in _OUTPUT
+def _reference(place: Written, at: int, segment: Segment, workspace: Workspace | None) -> Reference:
+    return Reference(
+        text=place.text,
+        path=shown_path(place.path, workspace),
+        line=place.line,
+        end_line=place.end_line,
+        at=at,
+        section=segment.section,
+        block=segment.block,
+    )
+
+
+def _may_quote(fence: Fence, path: str) -> bool:
+    """Whether a fence without a place of its own may quote a file: not what was printed, nor what is proposed."""
+    language = fence.segment.info.split(" ")[0].lower()
+    if fence.segment.block == "test_results":
+        return False
+    if language in _OUTPUT and not path.lower().endswith(_OUTPUT[language]):
+        return False
+    return not _LABEL_OF_OTHER.match(fence.introduction)
 
 
 def _in_info(info: str, exists: Exists) -> Written | None:
-    """A place after the opening fence: `python a/b.py:12`, `12:18:a/b.py`, `ts title="a/b.ts"`."""
-    words = info.replace('"', " ").replace("'", " ").replace("=", " ").split()
-    if (
-        words
-        and _LANGUAGE.match(words[0])
-        and ":" not in words[0]
-        and not ("/" in words[0] and looks_like_file(words[0]))
-    ):
-        words = words[1:]
-    for word in words:
+    """A place after the opening fence: `python a/b.py:12`, `12:18:a/b.py`, `ts title="a/b.ts"`, `py:a/b.py`."""
+    first, _, rest = info.partition(" ")
+    if _LANGUAGE.match(first) and not exists(first) and not ("/" in first and looks_like_file(first)):
+        info = rest
+    for word in info.split():
         if cursor := cursor_place(word):
             return cursor
-        if found := references_in(word, exists, bare=True):
-            return found[0]
-    return None
+    found = references_in(_ATTRIBUTE.sub(" ", info), exists, bare=True)
+    return found[0] if found else None
 
 
 def _in_comment(line: str, exists: Exists) -> Written | None:
@@ -90,28 +155,45 @@ def _in_comment(line: str, exists: Exists) -> Written | None:
     comment = _COMMENT.match(line)
     if comment is None:
         return None
-    found = references_in(comment.group(1), exists, bare=True)
+    words = _COMMENT_END.sub("", comment.group(1)) if len(line) < _MAX_COMMENT else ""
+    found = references_in(words, exists, bare=True)
     if not found or found[0].start > 1:
         return None
     first = found[0]
-    if first.line is None and comment.group(1)[first.end : first.end + 1].strip(" `-–—:("):
-        return None
-    return first
+    if first.line is not None:
+        return first
+    is_name = has_known_ending(first.path) or exists(first.path)
+    return first if is_name and _REMARK.match(words, first.end) and not _DIFF_HEAD.match(line) else None
 
 
-def inline_quotes(segment: Segment, above: list[Reference], own: list[Reference]) -> list[tuple[Quote, Reference]]:
-    """`Code match: ...` quotes of a line, each with the nearest reference above it (or before it on the line)."""
+def inline_quotes(segment: Segment, above: list[Reference], own: list[Reference]) -> list[Placed]:
+    """`Code match: ...` quotes of a line, each with the nearest reference above it (or beside it on the line)."""
     found = []
-    for match in _CODE_MATCH.finditer(segment.text):
-        before = [ref for ref in own if segment.text.find(ref.text) < match.start()]
-        place = (before or above)[-1] if before or above else None
-        if place is not None:
-            place.is_quote_place = True
-            quote = Quote(
-                path=place.path, line=place.line, end_line=place.end_line, at=segment.line, text=match.group(2).strip()
-            )
-            found.append((quote, place))
+    for start, end, text in _code_matches(segment.text):
+        place = _beside(segment.text, start, end, own) or (above[-1] if above else None)
+        if place is not None and readings(text):
+            quote = Quote(path=place.path, line=place.line, end_line=place.end_line, at=segment.line, text=text)
+            found.append(Placed(quote, [place]))
     return found
+
+
+def _code_matches(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where each begins and ends, and what it quotes."""
+    mark = _CODE_MATCH.search(text)
+    while mark:
+        closing = text.find(mark[1], mark.end())
+        if closing < 0:
+            return
+        yield mark.start(), closing + len(mark[1]), text[mark.end() : closing].strip()
+        mark = _CODE_MATCH.search(text, closing + len(mark[1]))
+
+
+def _beside(text: str, start: int, end: int, own: list[Reference]) -> Reference | None:
+    """The last reference before the quote on its line, or one that is tied to it: `... (a/b.py:12)`."""
+    where = [(text.find(reference.text), reference) for reference in own]
+    before = [reference for at, reference in where if at < start]
+    after = [reference for at, reference in where if at >= end and _LINKED.match(text[end:at][:20])]
+    return before[-1] if before else after[0] if after else None
 
 
 def finding_rows(document: Document, references: list[Reference]) -> dict[int, Reference]:
@@ -120,8 +202,6 @@ def finding_rows(document: Document, references: list[Reference]) -> dict[int, R
     for reference in references:
         if reference.block == "issues_detected" and reference.row:
             by_row.setdefault(reference.row, reference)
-    from remit.contract.findings import findings_of
-
     by_id = {f.id.upper(): by_row[f.line] for f in findings_of(document.result) if f.line in by_row and f.id}
     return {
         detail.line: by_id[detail.id.upper()] for detail in details_of(document.result) if detail.id.upper() in by_id

@@ -1,193 +1,259 @@
 """Is a quote really there? The ladder: exact, white space collapsed, nearly equal; then elsewhere.
 
 Elsewhere means the rest of the file, then every other file of the tree, once for all quotes together and
-within limits: 64 MB of text in files of at most 1 MB.
+within limits. What is nowhere gets a guess: the lines near its place that are most like it.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
+from remit.evidence.alike import Alike
 from remit.evidence.model import Place, Quote
+from remit.evidence.readings import readings
 from remit.evidence.symbols import REACH
 from remit.workspace.files import Collapsed, SourceFile, Workspace
 
 #: Quotes with fewer characters than this are too common to be found elsewhere.
 MIN_MOVED = 10
 MIN_SIMILARITY = 0.90
-#: Longer quotes are compared exactly and with white space collapsed, not by similarity.
-MAX_SIMILAR = 20_000
+#: A guess for a quote that is nowhere: how like it must be, and how far from its place it may stand.
+MIN_GUESS = 0.50
+GUESS_REACH = 50
+#: Other files are searched up to these limits: characters in all, characters of a file, files, and quotes.
 MAX_SEARCHED = 64 * 1024 * 1024
 MAX_SEARCHED_FILE = 1024 * 1024
+MAX_SEARCHED_FILES = 20_000
+MAX_LOST = 100
+#: Characters of their own files that all quotes of a result together may be looked for in.
+MAX_SCANNED = 4_000_000_000
+_HIT_COST = 2_000
+#: Endings of files that hold no text; they are not even opened.
+_NO_TEXT = (
+    *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".mp4", ".woff", ".woff2", ".ttf"),
+    *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
+)
+_NO_WORD = re.compile(r"\W")
 
-_ELLIPSIS = re.compile(r"^\s*(?://|#|--|;|%|/\*|<!--|\(|\[)?\s*(?:\.{3}|…)[^\n]{0,80}$")
-_NUMBERED = re.compile(r"^\s*(\d{1,7})(?:\s*[|│:→]\s?|\t)(.*)$")
-_DIFF_HEAD = re.compile(r"^(?:@@ .*|diff --git .*|index [0-9a-f]{4,}\..*|--- \S.*|\+\+\+ \S.*)$")
 
-
-class Found(NamedTuple):
-    """Where a quote stands in a file, and how like it is."""
+class Hit(NamedTuple):
+    """Where a quote stands in a file: its first line and the lines of its pieces."""
 
     line: int
-    similarity: float
+    spans: tuple[tuple[int, int], ...]
+
+    def gap(self, first: int, last: int) -> int:
+        """How many lines lie between the nearest piece and some lines; 0: they touch."""
+        return min(max(0, low - last, first - high) for low, high in self.spans)
 
 
-def readings(text: str) -> list[list[str]]:
-    """What a quote may mean: as written; without line numbers; for a diff, the new and the old side.
+class Quotes:
+    """Looks for the quotes of one result."""
 
-    A reading is a list of pieces between ellipses.
-    """
-    lines = [line for line in text.split("\n") if not _DIFF_HEAD.match(line)]
-    sides = [lines]
-    if numbers := _without_numbers(lines):
-        sides = [numbers, lines]
-    marked = [line for line in lines if line.startswith(("+", "-"))]
-    if marked and all(line.startswith(("+", "-", " ")) or not line.strip() for line in lines):
-        sides = [
-            [line[1:] for line in lines if not line.startswith("-")],
-            [line[1:] for line in lines if not line.startswith("+")],
-            *sides,
-        ]
-    return [pieces for side in sides if (pieces := _pieces(side))]
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._alike = Alike()
+        self._left = MAX_SCANNED
 
-
-def _without_numbers(lines: list[str]) -> list[str] | None:
-    matches = [_NUMBERED.match(line) for line in lines if line.strip()]
-    numbers = [int(match.group(1)) for match in matches if match]
-    if not matches or len(numbers) != len(matches) or numbers != sorted(set(numbers)):
-        return None
-    return [match.group(2) for match in matches if match]
-
-
-def _pieces(lines: list[str]) -> list[str]:
-    pieces: list[list[str]] = [[]]
-    for line in lines:
-        if _ELLIPSIS.match(line):
-            pieces.append([])
-        else:
-            pieces[-1].append(line)
-    return [text for piece in pieces if (text := "\n".join(piece).strip("\n")).strip()]
-
-
-def check_quote(quote: Quote, file: SourceFile) -> bool:
-    """Look for a quote at its place and then in the whole file; False if it is not there."""
-    line, last = quote.line, quote.end_line or quote.line
-    window = (1, len(file.lines)) if line is None or last is None else (line - REACH, last + REACH)
-    for pieces in readings(quote.text):
-        near = _search(file, pieces, *window, line or 1) or _similar(file, pieces, *window)
+    def check(self, quote: Quote, file: SourceFile) -> bool:
+        """Look for a quote at its place and then in the whole file; False if it is not there."""
+        meanings = readings(quote.text)
+        near = self._near(quote, file, meanings)
         if near is not None:
-            quote.outcome, quote.similarity = "verified", round(near.similarity, 4)
-            inside = line is None or last is None or line <= near.line <= last
-            quote.found = None if inside else Place(file.path, near.line)
+            hit, similarity = near
+            quote.outcome, quote.similarity = "verified", round(similarity, 4)
+            if quote.line is not None and hit.gap(quote.line, quote.end_line or quote.line):
+                quote.found = Place(file.path, hit.line)
             return True
-    if _weight(quote.text) < MIN_MOVED:
+        for pieces in meanings:
+            if _weight(pieces) >= MIN_MOVED and (moved := self._nearest(file, pieces, quote.line or 1)) is not None:
+                quote.outcome, quote.similarity = "relocated", 1.0
+                quote.found, quote.why = Place(file.path, moved.line), f"it stands at line {moved.line}"
+                return True
         return False
-    for pieces in readings(quote.text):
-        moved = _search(file, pieces, 1, len(file.lines), line or 1)
-        if moved is not None:
-            quote.outcome, quote.similarity = "relocated", 1.0
-            quote.found, quote.why = Place(file.path, moved.line), f"it stands at line {moved.line}"
-            return True
-    return False
+
+    def _near(self, quote: Quote, file: SourceFile, meanings: list[list[str]]) -> tuple[Hit, float] | None:
+        cited = cited_lines(quote, file)
+        if cited is None:
+            return None
+        first, last = cited
+        low, high = (first - REACH, last + REACH) if quote.line is not None else cited
+        for pieces in meanings:
+            best: Hit | None = None
+            for hit in self._hits(file.collapsed, pieces, low, high):
+                if best is None or hit.gap(first, last) < best.gap(first, last):
+                    best = hit
+                if best.gap(first, last) == 0:
+                    break
+            if best is not None:
+                return best, 1.0
+        for pieces in meanings:
+            like = self._alike.pieces(file, pieces, low, high, MIN_SIMILARITY)
+            if like is not None:
+                return Hit(like.line, ((like.line, like.last),)), like.similarity
+        return None
+
+    def _hits(self, collapsed: Collapsed, pieces: list[str], low: int, high: int) -> Iterator[Hit]:
+        """The places where the pieces stand in their order and one of them touches the lines."""
+        needles = [piece.replace("\n", " ") for piece in pieces]
+        start, stop = collapsed.span(low, high)
+        start = max(0, start - len(needles[0])) if len(needles) == 1 else 0
+        if not self._may_scan(stop - start):
+            return
+        after = _After(collapsed.text, needles[1:])
+        for at in self._occurrences(collapsed.text, needles[0], start, stop):
+            rest = after.positions(at + len(needles[0]))
+            if rest is None:
+                return
+            hit = _hit(collapsed, needles, [at, *rest])
+            if hit.gap(low, high) == 0:
+                yield hit
+
+    def _nearest(self, file: SourceFile, pieces: list[str], wanted: int) -> Hit | None:
+        """The occurrence in the whole file whose first line is nearest to a line."""
+        collapsed = file.collapsed
+        if not self._may_scan(len(collapsed.text)):
+            return None
+        needles = [piece.replace("\n", " ") for piece in pieces]
+        if len(needles) > 1:
+            everywhere = self._hits(collapsed, pieces, 1, len(file.lines))
+            return min(everywhere, key=lambda hit: abs(hit.line - wanted), default=None)
+        middle, _ = collapsed.span(wanted, wanted)
+        before = deque(self._occurrences(collapsed.text, needles[0], 0, middle), maxlen=1)
+        after = islice(self._occurrences(collapsed.text, needles[0], middle, len(collapsed.text)), 1)
+        found = [_hit(collapsed, needles, [at]) for at in (*before, *after)]
+        return min(found, key=lambda hit: abs(hit.line - wanted), default=None)
+
+    def _occurrences(self, text: str, needle: str, start: int, stop: int) -> Iterator[int]:
+        """As the function, as long as there is anything left to spend."""
+        for at in _occurrences(text, needle, start, stop):
+            if not self._may_scan(_HIT_COST):
+                return
+            yield at
+
+    def _may_scan(self, characters: int) -> bool:
+        self._left -= max(0, characters)
+        return self._left > 0
+
+    def find_moved(self, quotes: list[Quote]) -> None:
+        """Look for quotes that are not in their own file in all other files, in one pass over the tree."""
+        wanted = [_Lost(quote, meanings) for quote in quotes[:MAX_LOST] if (meanings := _heavy(quote))]
+        if not wanted:
+            return
+        for file in self._other_files():
+            for lost in wanted:
+                if file.path != lost.quote.path and len(lost.places) < 2 and (place := self._anywhere(file, lost)):
+                    lost.places.append(place)
+        for lost in wanted:
+            if len(lost.places) == 1:
+                lost.quote.found = lost.places[0]
+
+    def _other_files(self) -> Iterator[SourceFile]:
+        searched = skipped = 0
+        for path in self._workspace.paths[:MAX_SEARCHED_FILES]:
+            file = None if path.lower().endswith(_NO_TEXT) else self._workspace.read(path)
+            if not isinstance(file, SourceFile):
+                continue
+            if len(file.text) > MAX_SEARCHED_FILE:
+                skipped += len(file.text)
+            else:
+                searched += len(file.text)
+                yield file
+            if searched > MAX_SEARCHED or skipped > 4 * MAX_SEARCHED:
+                return
+
+    def _anywhere(self, file: SourceFile, lost: _Lost) -> Place | None:
+        for pieces, longest in lost.meanings:
+            if longest in file.text and (hit := self._nearest(file, pieces, 1)) is not None:
+                return Place(file.path, hit.line)
+        return None
+
+    def guess(self, quote: Quote, file: SourceFile) -> None:
+        """Say which lines near the place are most like a quote that is nowhere."""
+        line = min(max(quote.line or 1, 1), len(file.lines))
+        last = max(line, min(quote.end_line or line, len(file.lines)))
+        low, high = (line - GUESS_REACH, last + GUESS_REACH) if quote.line is not None else (1, len(file.lines))
+        likes = [
+            like
+            for pieces in readings(quote.text)
+            if (like := self._alike.run(file, "\n".join(pieces), low, high, MIN_GUESS)) is not None
+        ]
+        if likes:
+            best = max(likes, key=lambda like: like.similarity)
+            quote.found, quote.similarity = Place(file.path, best.line), round(best.similarity, 4)
+            quote.why += f"; line {best.line} is most like it ({best.similarity:.0%})"
 
 
-def _weight(text: str) -> int:
-    return len("".join(text.split()))
+class _Lost:
+    """A quote that is looked for in other files, with the longest word of each of its readings."""
+
+    def __init__(self, quote: Quote, meanings: list[list[str]]) -> None:
+        self.quote = quote
+        self.meanings = [(pieces, max(" ".join(pieces).split(), key=len)) for pieces in meanings]
+        self.places: list[Place] = []
 
 
-def _search(file: SourceFile, pieces: list[str], first: int, last: int, wanted: int) -> Found | None:
-    """The occurrence nearest to a line, exact or with white space collapsed."""
-    collapsed = file.collapsed
-    best: int | None = None
-    for start in _occurrences(collapsed, " ".join(pieces[0].split()), first, last):
-        line = collapsed.line_at(start)
-        if _rest_follows(collapsed, pieces, start) and (best is None or abs(line - wanted) < abs(best - wanted)):
-            best = line
-    return Found(best, 1.0) if best is not None else None
+class _After:
+    """Where pieces stand after a position. Positions only grow, so each piece is searched for once."""
+
+    def __init__(self, text: str, needles: list[str]) -> None:
+        self._text = text
+        self._needles = needles
+        self._known = [-1] * len(needles)
+
+    def positions(self, start: int) -> list[int] | None:
+        """The first place of each piece, in order, after `start`; None if one is missing."""
+        for index, needle in enumerate(self._needles):
+            if self._known[index] < start:
+                at = next(_occurrences(self._text, needle, start, len(self._text)), None)
+                if at is None:
+                    return None
+                self._known[index] = at
+            start = self._known[index] + len(needle)
+        return list(self._known)
 
 
-def _occurrences(collapsed: Collapsed, needle: str, first: int, last: int) -> Iterator[int]:
-    text = collapsed.text
-    position, stop = collapsed.span(first, last)
-    while needle and (position := text.find(needle, position)) >= 0 and position < stop:
-        if _is_whole(text, needle, position):
-            yield position
-        position += max(1, len(needle))
+def cited_lines(quote: Quote, file: SourceFile) -> tuple[int, int] | None:
+    """The lines that a quote's place names and that the file has; None if there are none."""
+    count = len(file.lines)
+    if quote.line is None:
+        return 1, count
+    first, last = max(1, quote.line), min(count, quote.end_line if quote.end_line is not None else quote.line)
+    return (first, last) if quote.line >= 1 and first <= last else None
 
 
-def _is_whole(text: str, needle: str, at: int) -> bool:
-    """Whether an occurrence does not begin or end inside a name."""
-    before, after = text[at - 1 : at] if at else "", text[at + len(needle) : at + len(needle) + 1]
-    cuts_start = _is_word(before) and _is_word(needle[0])
-    return not cuts_start and not (_is_word(after) and _is_word(needle[-1]))
+def _weight(pieces: list[str]) -> int:
+    return sum(len("".join(piece.split())) for piece in pieces)
+
+
+def _heavy(quote: Quote) -> list[list[str]]:
+    return [pieces for pieces in readings(quote.text) if _weight(pieces) >= MIN_MOVED]
+
+
+def _hit(collapsed: Collapsed, needles: list[str], positions: list[int]) -> Hit:
+    spans = tuple(
+        (collapsed.line_at(at), collapsed.line_at(at + len(needle) - 1))
+        for at, needle in zip(positions, needles, strict=True)
+    )
+    return Hit(spans[0][0], spans)
+
+
+def _occurrences(text: str, needle: str, start: int, stop: int) -> Iterator[int]:
+    """Where a text begins that does not begin or end inside a name."""
+    at = text.find(needle, start)
+    while 0 <= at < stop:
+        following = at + 1
+        if at and _is_word(needle[0]) and _is_word(text[at - 1]):
+            following = found.start() if (found := _NO_WORD.search(text, at)) else stop
+        elif not (_is_word(needle[-1]) and _is_word(text[at + len(needle) : at + len(needle) + 1])):
+            yield at
+            following = at + len(needle)
+        at = text.find(needle, following)
 
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
-
-
-def _rest_follows(collapsed: Collapsed, pieces: list[str], start: int) -> bool:
-    """Whether the pieces after an ellipsis stand below the first, in order."""
-    position = start + len(" ".join(pieces[0].split()))
-    for piece in pieces[1:]:
-        needle = " ".join(piece.split())
-        position = collapsed.text.find(needle, position)
-        while position >= 0 and not _is_whole(collapsed.text, needle, position):
-            position = collapsed.text.find(needle, position + 1)
-        if position < 0:
-            return False
-        position += len(needle)
-    return True
-
-
-def _similar(file: SourceFile, pieces: list[str], first: int, last: int) -> Found | None:
-    """The run of as many lines in the window that is most like the quote, if it is like enough."""
-    if len(pieces) != 1 or len(pieces[0]) > MAX_SIMILAR or last - first > 4000:
-        return None
-    from rapidfuzz.distance import Indel  # late: most quotes are exact
-
-    wanted = " ".join(pieces[0].split())
-    height = len([line for line in pieces[0].split("\n") if line.strip()])
-    lines = [
-        (n, " ".join(t.split())) for n, t in enumerate(file.lines[max(0, first - 1) : last], max(1, first)) if t.strip()
-    ]
-    best: Found | None = None
-    for start in range(len(lines)):
-        for size in {height - 1, height, height + 1} - {0}:
-            candidate = " ".join(text for _, text in lines[start : start + size])
-            score = Indel.normalized_similarity(wanted, candidate, score_cutoff=MIN_SIMILARITY)
-            if score >= MIN_SIMILARITY and (best is None or score > best.similarity):
-                best = Found(lines[start][0], score)
-    return best
-
-
-def find_moved(quotes: list[Quote], workspace: Workspace) -> None:
-    """Look for quotes that are not in their own file in all other files, in one pass over the tree."""
-    wanted = [quote for quote in quotes if _weight(quote.text) >= MIN_MOVED]
-    if not wanted:
-        return
-    found: dict[int, list[Place]] = {index: [] for index in range(len(wanted))}
-    searched = 0
-    for path in workspace.paths:
-        file = workspace.read(path)
-        if not isinstance(file, SourceFile) or len(file.text) > MAX_SEARCHED_FILE:
-            continue
-        searched += len(file.text)
-        if searched > MAX_SEARCHED:
-            break
-        for index, quote in enumerate(wanted):
-            if path != quote.path and len(found[index]) < 2 and (place := _anywhere(file, quote)):
-                found[index].append(place)
-    for index, places in found.items():
-        if len(places) == 1:
-            wanted[index].found = places[0]
-
-
-def _anywhere(file: SourceFile, quote: Quote) -> Place | None:
-    for pieces in readings(quote.text):
-        hit = _search(file, pieces, 1, len(file.lines), 1)
-        if hit is not None:
-            return Place(file.path, hit.line)
-    return None

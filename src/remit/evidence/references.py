@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from remit.evidence.grammar import references_in
+from bisect import bisect_left
+from itertools import groupby
+from operator import itemgetter
+
+from remit.evidence.grammar import nowhere, references_in
+from remit.evidence.lines import lines_alone
 from remit.evidence.model import Place, Reference
 from remit.evidence.segments import Segment
-from remit.evidence.symbols import REACH, find_symbol, symbol_after, symbols_called
+from remit.evidence.symbols import Symbols, is_near, stands_near, symbol_after, symbols_called
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.paths import ending, normal
 
 #: Misspelt names are compared with all names of the tree; beyond this many, only equal names are suggested.
 MAX_GUESSES = 50
+#: Paths with the same name are compared up to this many; then the first will do.
+MAX_COMPARISONS = 1_000_000
 _NEAR_NAME = 80
 _FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "main.py", "README.md")
 
@@ -25,60 +32,101 @@ _WHY = {
 
 def find_references(segment: Segment, workspace: Workspace | None) -> list[Reference]:
     """The references in one segment, not yet looked up."""
-    exists = workspace.exists if workspace is not None else None
-    written = (
-        references_in(segment.text, exists, bare=segment.is_place)
-        if exists
-        else references_in(segment.text, bare=segment.is_place)
-    )
-    return [
+    exists = workspace.exists if workspace is not None else nowhere
+    written = references_in(segment.text, exists, bare=segment.is_place)
+    if segment.lines and len(written) == 1 and written[0].line is None:
+        own = written[0]
+        written = [own._replace(line=line, end_line=last) for line, last in lines_alone(segment.lines)] or written
+    found = [
         Reference(
-            text=found.text,
-            path=shown_path(found.path, workspace),
-            line=found.line,
-            end_line=found.end_line,
+            text=one.text,
+            path=shown_path(one.path, workspace),
+            line=one.line,
+            end_line=one.end_line,
             at=segment.line,
-            symbol=symbol_after(segment.text, found.end),
             row=segment.row,
             section=segment.section,
             block=segment.block,
         )
-        for found in written
+        for one in written
     ]
+    ends = [one.end for one in written]
+    for end, listed in groupby(zip(ends, found, strict=True), key=itemgetter(0)):
+        if symbol := symbol_after(segment.text, end):
+            _give([symbol], [reference for _, reference in listed][::-1], workspace)
+    return found
 
 
 def shown_path(written: str, workspace: Workspace | None) -> str:
     """A path as the output shows it: relative, with slashes; one that leads outside stays as written."""
-    inside = normal(written, str(workspace.root)) if workspace is not None else normal(written, "/")
+    inside = workspace.normal(written) if workspace is not None else normal(written, "/")
     return inside if inside is not None else written.replace("\\", "/")
 
 
-def attach_called(references: list[Reference], row: list[Segment]) -> None:
-    """Give the first reference of a row the symbol that stands in it as `name()`."""
+def attach_called(references: list[Reference], row: list[Segment], workspace: Workspace | None) -> None:
+    """Give the references of a row the symbols that stand in it as `name()`: each at most one, the first first."""
     called = [symbol for cell in row for symbol in symbols_called(cell.text)]
-    if called and references and not references[0].symbol:
-        references[0].symbol = called[0]
+    if called and not any(reference.symbol for reference in references):
+        _give(called[: len(references)], references, workspace)
+
+
+def _give(symbols: list[str], references: list[Reference], workspace: Workspace | None) -> None:
+    """Each symbol to a reference at which it stands; one that stands at none of them to the first that is left.
+
+    Several places beside one name do not say which of them it stands at: one is enough.
+    """
+    free = list(references)
+    lost = []
+    for symbol in symbols:
+        there = next((one for one in free if _stands_at(symbol, one, workspace)), None) if len(references) > 1 else None
+        if there is None:
+            lost.append(symbol)
+        else:
+            there.symbol = symbol
+            free.remove(there)
+    for symbol, reference in zip(lost, free, strict=False):
+        reference.symbol = symbol
+
+
+def _stands_at(symbol: str, reference: Reference, workspace: Workspace | None) -> bool:
+    file = workspace.read(reference.path) if workspace is not None else None
+    return isinstance(file, SourceFile) and stands_near(file, symbol, reference.line, reference.end_line)
 
 
 class Guesser:
-    """Suggests the path that was probably meant."""
+    """Suggests the path that was probably meant. A path is guessed once, and there is an end to guessing."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._known: dict[str, str | None] = {}
         self._left = MAX_GUESSES
+        self._comparisons = MAX_COMPARISONS
 
     def guess(self, path: str) -> str | None:
         """The most likely path for one that does not exist, or None."""
+        if path not in self._known:
+            self._known[path] = self._guess(path)
+        return self._known[path]
+
+    def _guess(self, path: str) -> str | None:
         names = self._workspace.by_name
         same = names.get(ending(path))
         if same:
-            return max(same, key=lambda known: (_common_tail(known, path), -len(known), known))
-        inside = path.rstrip("/") + "/"
-        below = [known for known in self._workspace.paths if known.startswith(inside)] if self._left > 0 else []
-        if below:
-            usual = [inside + name for name in _FOLDER_FILES if inside + name in below]
-            return (usual or below)[0]
-        return self._similar(path, names)
+            return self._likest(same, path)
+        return self._inside(path.rstrip("/") + "/") or self._similar(path, names)
+
+    def _likest(self, paths: list[str], path: str) -> str:
+        self._comparisons -= len(paths)
+        if self._comparisons < 0:
+            return paths[0]
+        return max(paths, key=lambda known: (_common_tail(known, path), -len(known), known))
+
+    def _inside(self, folder: str) -> str | None:
+        """The file that a folder is usually known by, else its first."""
+        paths = self._workspace.paths
+        usual = next((folder + name for name in _FOLDER_FILES if _is_in(folder + name, paths)), None)
+        first = bisect_left(paths, folder)
+        return usual or (paths[first] if first < len(paths) and paths[first].startswith(folder) else None)
 
     def _similar(self, path: str, names: dict[str, list[str]]) -> str | None:
         if self._left <= 0:
@@ -87,9 +135,12 @@ class Guesser:
         from rapidfuzz import fuzz, process  # late: only a missing file needs it
 
         near = process.extractOne(ending(path), names.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
-        if near is None:
-            return None
-        return max(names[near[0]], key=lambda known: (_common_tail(known, path), -len(known), known))
+        return self._likest(names[near[0]], path) if near is not None else None
+
+
+def _is_in(path: str, paths: list[str]) -> bool:
+    at = bisect_left(paths, path)
+    return at < len(paths) and paths[at] == path
 
 
 def _common_tail(one: str, other: str) -> int:
@@ -102,26 +153,33 @@ def _common_tail(one: str, other: str) -> int:
     return count
 
 
-def look_up(reference: Reference, workspace: Workspace, guesser: Guesser, planned: frozenset[str]) -> None:
+def look_up(
+    reference: Reference, workspace: Workspace, guesser: Guesser, symbols: Symbols, planned: frozenset[str]
+) -> None:
     """Say what is at a reference."""
     file = workspace.read(reference.path)
     if isinstance(file, Absent):
-        _explain_absent(reference, file, workspace, guesser, planned)
+        _explain_absent(reference, file, workspace, guesser, symbols, planned)
     elif (problem := _range_problem(reference, file)) is not None:
         reference.outcome, reference.why = "out-of-range", problem
         nearest = min(max(reference.line or 1, 1), len(file.lines))
         reference.found = Place(file.path, nearest) if file.lines else None
-        if reference.symbol and (line := find_symbol(file, reference.symbol, nearest, None)):
+        if reference.symbol and (line := symbols.find(file, reference.symbol, nearest, None)):
             reference.outcome, reference.found = "relocated", Place(file.path, line)
             reference.why = f"{reference.symbol} stands at line {line}"
     else:
         reference.outcome = "verified"
         if reference.symbol:
-            _check_symbol(reference, file)
+            _check_symbol(reference, file, symbols)
 
 
 def _explain_absent(
-    reference: Reference, absent: Absent, workspace: Workspace, guesser: Guesser, planned: frozenset[str]
+    reference: Reference,
+    absent: Absent,
+    workspace: Workspace,
+    guesser: Guesser,
+    symbols: Symbols,
+    planned: frozenset[str],
 ) -> None:
     if absent.why == "outside":
         reference.outcome, reference.why = "outside", "the path leads out of the checkout"
@@ -134,15 +192,15 @@ def _explain_absent(
         reference.why = "it is a folder" if absent.why == "folder" else "there is no such file"
         guess = guesser.guess(reference.path)
         if guess is not None:
-            reference.found = Place(guess, _line_in(workspace, guess, reference))
+            reference.found = Place(guess, _line_in(workspace, guess, reference, symbols))
 
 
-def _line_in(workspace: Workspace, path: str, reference: Reference) -> int | None:
+def _line_in(workspace: Workspace, path: str, reference: Reference, symbols: Symbols) -> int | None:
     """The line that a suggested file should be opened at: the symbol's, else the cited one if it exists."""
     file = workspace.read(path)
     if not isinstance(file, SourceFile) or reference.line is None:
         return None
-    if reference.symbol and (line := find_symbol(file, reference.symbol, reference.line, reference.end_line)):
+    if reference.symbol and (line := symbols.find(file, reference.symbol, reference.line, reference.end_line)):
         return line
     return reference.line if 1 <= reference.line <= len(file.lines) else None
 
@@ -160,12 +218,10 @@ def _range_problem(reference: Reference, file: SourceFile) -> str | None:
     return None
 
 
-def _check_symbol(reference: Reference, file: SourceFile) -> None:
-    line = find_symbol(file, reference.symbol, reference.line, reference.end_line)
+def _check_symbol(reference: Reference, file: SourceFile, symbols: Symbols) -> None:
+    line = symbols.find(file, reference.symbol, reference.line, reference.end_line)
     if line is None:
         reference.outcome, reference.why = "mismatch", f"{reference.symbol} is nowhere in the file"
-    elif reference.line is not None and not (
-        reference.line - REACH <= line <= (reference.end_line or reference.line) + REACH
-    ):
+    elif not is_near(line, reference.line, reference.end_line):
         reference.outcome, reference.found = "relocated", Place(file.path, line)
         reference.why = f"{reference.symbol} stands at line {line}"

@@ -10,11 +10,18 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from remit.contract.headings import block_key, column_index
+from remit.contract.headings import block_key, column_index, fold
 from remit.contract.model import Block, Code, Content, Heading, Items, Table
 from remit.contract.parse import Document
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
+#: `- **File**: a/b.py`, and `- **Lines**: 12-18` below it.
+_FILE_LINE = re.compile(r"[\s*_>\-+]*+(?:file|path|location|ファイル|文件)[*_]{0,2}\s?[:：]", re.IGNORECASE)
+_LINES_LINE = re.compile(
+    r"[\s*_>\-+]*+(?:lines?|行番号|行号|行)[*_]{0,2}\s?[:：][*_]{0,2}\s*+([^\n]{1,80})$", re.IGNORECASE
+)
+_LINE_COLUMNS = frozenset({"line", "line number", "line no.", "line #", "行", "行番号", "行号"})
+_SPREAD = re.compile(r"[`*\s]*+(?:L|\d++\s?[-–—])")
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
 
 
@@ -31,12 +38,27 @@ class Segment(NamedTuple):
     #: For a cell: its row's line, and whether its column holds places.
     row: int = 0
     is_place: bool = False
+    #: For a cell with places: what the column for lines says beside it.
+    lines: str = ""
     #: For a fence: what stands after the opening marks.
     info: str = ""
 
 
 def segments(document: Document) -> Iterator[Segment]:
-    """Every piece of a document, in order."""
+    """Every piece of a document, in order. Lines told on the line below a file belong to that file."""
+    held: Segment | None = None
+    for segment in _segments(document):
+        if held is not None:
+            told = _LINES_LINE.match(segment.text) if segment.group == held.group else None
+            yield held._replace(is_place=True, lines=told[1]) if told else held
+        held = segment if segment.kind in ("text", "item") and _FILE_LINE.match(segment.text) else None
+        if held is None:
+            yield segment
+    if held is not None:
+        yield held
+
+
+def _segments(document: Document) -> Iterator[Segment]:
     walker = _Walker()
     for section in document.outline.sections:
         walker.section, walker.block = section.key, None
@@ -84,14 +106,16 @@ class _Walker:
         return Segment(kind, text, line, self.section, self.block, self.group, info=info)
 
     def _table(self, table: Table) -> Iterator[Segment]:
-        place = column_index(table.columns, "location")
+        places = {at for at, column in enumerate(table.columns) if column_index((column,), "location") is not None}
         for row in table.rows:
+            lines = _lines_of_row(table.columns, row.cells)
             for at, cell in enumerate(row.cells):
                 if cell:
-                    yield self._segment("cell", cell, row.line)._replace(row=row.line, is_place=at == place)
+                    own = self._segment("cell", cell, row.line)
+                    yield own._replace(row=row.line, is_place=at in places, lines=lines if at in places else "")
 
     def _lines(self, kind: SegmentKind, text: str, first: int) -> Iterator[Segment]:
-        """Lines of a paragraph or entry; a fence inside an entry is a fence, not text."""
+        """Lines of a paragraph or entry; a fence inside an entry or a block quote is a fence, not text."""
         fence, body, opened, info = "", [""], 0, ""
         for offset, line in enumerate(text.split("\n")):
             mark = _FENCE.match(line)
@@ -101,7 +125,18 @@ class _Walker:
                     fence = ""
                 else:
                     body.append(line)
-            elif mark and kind == "item":
+            elif mark:
                 fence, body, opened, info = mark.group(1), [], offset, mark.group(2).strip()
             elif line.strip():
                 yield self._segment(kind, line, first + offset)
+        if fence:
+            yield self._segment("code", "\n".join(body), first + opened, info=info)
+
+
+def _lines_of_row(columns: tuple[str, ...], cells: tuple[str, ...]) -> str:
+    """What a column for lines says: a number under Line, a range under Lines too (a number there is a count)."""
+    for column, cell in zip(columns, cells, strict=False):
+        name = fold(column)
+        if name in _LINE_COLUMNS or (name == "lines" and _SPREAD.match(cell)):
+            return cell
+    return ""

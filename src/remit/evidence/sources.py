@@ -11,10 +11,11 @@ from pathlib import Path
 import msgspec
 
 from remit.errors import UsageError
-from remit.evidence.receipts import Ledger, Receipt, read_receipts
+from remit.evidence.receipts import RERUN, Ledger, Receipt, read_receipts
 from remit.evidence.transcripts import read_transcript
 from remit.workspace import git
 from remit.workspace.files import Workspace, WorkTree
+from remit.workspace.paths import is_absolute, normal
 from remit.workspace.snapshot import Snapshot
 
 #: A command that is run again is stopped after this many seconds.
@@ -49,16 +50,16 @@ def open_sources(
     for path in transcripts:
         transcript = read_transcript(path)
         found.extend(transcript.receipts)
-        others.extend(transcript.roots)
+        others.extend(transcript.roots[:1])
     for path in receipts:
         file = read_receipts(_bytes(path), str(path))
-        found.extend(file.receipts)
+        found.extend(msgspec.structs.replace(receipt, cwd=receipt.cwd or file.root) for receipt in file.receipts)
         snapshot = file.snapshot or snapshot
-        others.extend([file.root] if file.root else [])
+        others.extend([file.root] if file.root and is_absolute(file.root) else [])
     known = bool(transcripts or receipts) or records is not None
     return Sources(
         workspace=workspace,
-        ledger=Ledger(found, root, other_roots=_below(others, workspace)) if known else None,
+        ledger=Ledger(found, root, other_roots=_stand_ins(others, workspace)) if known else None,
         snapshot=snapshot,
         rerun=run_again(rerun, workspace.root) if rerun and workspace is not None else None,
     )
@@ -71,14 +72,20 @@ def open_workspace(repo: Path, rev: str | None) -> Workspace:
     return git.Commit(repo, rev) if rev is not None else WorkTree(repo)
 
 
-def _below(roots: Iterable[str], workspace: Workspace | None) -> list[str]:
-    """Folders that stand for the repository: where the agent worked, and the same part of it."""
-    prefix = ""
-    if workspace is not None and (top := git.root_above(workspace.root)) is not None:
-        prefix = workspace.root.relative_to(top).as_posix() if workspace.root.is_relative_to(top) else ""
-    own = list(dict.fromkeys(root.replace("\\", "/").rstrip("/") for root in roots))
-    inner = [f"{root}/{prefix}" for root in own] if prefix not in ("", ".") else []
-    return [*inner, *own]
+def _stand_ins(roots: Iterable[str], workspace: Workspace | None) -> list[str]:
+    """Folders that stand for the repository: where the agent worked elsewhere, and the same part of it.
+
+    An agent that worked in the repository itself, above or below its root, needs none: its paths say where they lead.
+    """
+    if workspace is None:
+        return []
+    own, prefix = str(workspace.root), ""
+    if (top := git.root_above(workspace.root)) is not None:
+        prefix = workspace.root.relative_to(top).as_posix()
+    other = list(dict.fromkeys(root.replace("\\", "/").rstrip("/") for root in roots))
+    other = [root for root in other if normal(root, own) is None and normal(own, root or "/") is None]
+    inner = [f"{root}/{prefix}" for root in other] if prefix not in ("", ".") else []
+    return [*inner, *other]
 
 
 def _bytes(path: Path) -> bytes:
@@ -111,4 +118,4 @@ def run_again(command: str, root: Path) -> Receipt:
         if not isinstance(stopped, subprocess.TimeoutExpired):
             raise
         status = -signal.SIGKILL
-    return Receipt(tool="Bash", arguments={"command": command}, exit=status, failed=status != 0)
+    return Receipt(tool=RERUN, arguments={"command": command}, exit=status, failed=status != 0)

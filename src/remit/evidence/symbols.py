@@ -3,35 +3,54 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable
 
+from remit.evidence.names import has_known_ending
 from remit.workspace.files import SourceFile
 
 #: How far from the cited lines a symbol or quote may stand.
 REACH = 5
 
-_AFTER = re.compile(r"[`*\"']{0,3}\s?\(\s?`?([A-Za-z_$][\w$.]{0,120})(?:\(\))?`?\s?\)")
-_CALL = re.compile(r"`([A-Za-z_$][\w$.]{0,120})\(\)`")
+_NAME = r"[A-Za-z_$][\w$]{0,80}(?:(?:\.|::|#|->)[\w$]{1,80}){0,6}"
+_AFTER = re.compile(rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)]))\s?[)）]")
+_CALL = re.compile(rf"`({_NAME})\(\)`")
+_SEPARATOR = re.compile(r"\.|::|#|->")
+_WORD = re.compile(r"[\w$]+")
 #: Plain words that people put in brackets after a reference and that name nothing.
 _REMARKS = frozenset(
     """
-    above added also below changed client config created current default definition deleted deprecated draft error
-    example existing external fixed here implementation import imports inline internal legacy main missing modified
-    modify new note ok old only optional partial planned private public read removed renamed same see server similar
-    test tests this todo unchanged unused updated usage used verified
+    above added also approx approximately async backend below branch caller callee changed class client comment config
+    confirmed constructor core created critical current declaration default definition deleted deprecated docs
+    documentation draft duplicate entry entrypoint error example excerpt existing export exported external fixed
+    frontend full function generated helper here high implementation import important imports info initial inline
+    inside interface internal legacy likely low maybe medium method middleware migration minor missing mock modified
+    modify module moved new none note ok old only optional outdated partial partially planned private probably public
+    read related removed renamed return returns root same see server similar simplified snippet start static stub
+    success test tests this todo type types unchanged unused updated usage used util utils verified wip
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
+_SHORTHAND = re.compile(r"[lvp]\d+$", re.IGNORECASE)
 _KEYWORDS = (
     r"(?:async\s+)?(?:def|class|function\*?|func|fn|interface|type|struct|enum|trait|impl|const|let|var|val|module|"
     r"namespace|package|object|record|sub|proc|macro_rules!|CREATE\s+(?:TABLE|FUNCTION|VIEW))"
 )
+#: Up to this many characters around a reference are read directly.
+_SMALL = 20_000
+#: After this many names a file is gone through once for all names of the result.
+_FEW = 20
+_MAX_FILES = 8
 
 
 def symbol_after(text: str, end: int) -> str:
     """The symbol in brackets directly after a reference that ends at `end`, or nothing."""
     found = _AFTER.match(text, end)
-    if not found or found.group(1).lower() in _REMARKS:
+    if not found:
         return ""
-    return found.group(1)
+    ticked, name, called = found.groups()
+    is_remark = not ticked and not called and (name.lower() in _REMARKS or _SHORTHAND.match(name))
+    return "" if is_remark or (not called and has_known_ending(name)) else name
 
 
 def symbols_called(text: str) -> list[str]:
@@ -39,25 +58,118 @@ def symbols_called(text: str) -> list[str]:
     return _CALL.findall(text) if "()" in text else []
 
 
-def find_symbol(file: SourceFile, symbol: str, line: int | None, end_line: int | None) -> int | None:
-    """The line on which a symbol stands: in reach of the cited lines, else its nearest definition, else use.
-
-    None: nowhere in the file.
-    """
-    name = re.escape(symbol.rsplit(".", 1)[-1])
-    word = re.compile(rf"(?<![\w$]){name}(?![\w$])")
-    if line is None:
-        return _nearest(file, word, 1)
-    first, last = max(1, line - REACH), min(len(file.lines), (end_line or line) + REACH)
-    near = [number for number in range(first, last + 1) if word.search(file.lines[number - 1])]
-    if near:
-        return min(near, key=lambda number: (abs(number - line), number))
-    defined = re.compile(rf"\b{_KEYWORDS}\s+(?:\([^)\n]{{0,80}}\)\s*)?{name}(?![\w$])")
-    return _nearest(file, defined, line) or _nearest(file, word, line)
+def is_near(line: int, cited: int | None, end_line: int | None) -> bool:
+    """Whether a line is in reach of the cited lines."""
+    return cited is None or cited - REACH <= line <= (end_line or cited) + REACH
 
 
-def _nearest(file: SourceFile, pattern: re.Pattern[str], line: int) -> int | None:
-    if not pattern.search(file.text):
-        return None
-    matching = (number for number, text in enumerate(file.lines, 1) if pattern.search(text))
-    return min(matching, key=lambda number: (abs(number - line), number), default=None)
+def stands_near(file: SourceFile, symbol: str, line: int | None, end_line: int | None) -> bool:
+    """Whether a symbol stands in reach of some lines, as far as that can be told at a glance."""
+    first, around = _around(file, line, end_line)
+    return bool(around) and bool(_near(around, first, _last_part(symbol)))
+
+
+class Symbols:
+    """Where the symbols of one result stand; a file with many of them is gone through once."""
+
+    def __init__(self, symbols: Iterable[str]) -> None:
+        self._names = frozenset(map(_last_part, symbols))
+        self._files: OrderedDict[str, _Names] = OrderedDict()
+
+    def find(self, file: SourceFile, symbol: str, line: int | None, end_line: int | None) -> int | None:
+        """The line on which a symbol stands: in reach of the cited lines, else its nearest definition, else use.
+
+        None: nowhere in the file.
+        """
+        name = _last_part(symbol)
+        if line is None:
+            return next(iter(self._known(file).uses(name)), None)
+        first, around = _around(file, line, end_line)
+        if around:
+            near = _near(around, first, name)
+        else:
+            uses = self._known(file).uses(name)
+            near = uses[bisect_left(uses, first) : bisect_right(uses, (end_line or line) + REACH)]
+        if near:
+            return _nearest(near, line)
+        known = self._known(file)
+        return _nearest(known.definitions(name), line) or _nearest(known.uses(name), line)
+
+    def _known(self, file: SourceFile) -> _Names:
+        known = self._files.get(file.path)
+        if known is None:
+            known = self._files[file.path] = _Names(file, self._names)
+            if len(self._files) > _MAX_FILES:
+                self._files.popitem(last=False)
+        return known
+
+
+class _Names:
+    """The lines on which names stand in one file, in order."""
+
+    def __init__(self, file: SourceFile, names: frozenset[str]) -> None:
+        self._file = file
+        self._names = names
+        self._uses: dict[str, list[int]] = {}
+        self._definitions: dict[str, list[int]] = {}
+
+    def uses(self, name: str) -> list[int]:
+        if name not in self._uses:
+            many = len(self._uses) >= _FEW
+            self._uses.update(
+                _all_lines(self._file, self._names | {name}) if many else {name: _lines(self._file, name)}
+            )
+        return self._uses[name]
+
+    def definitions(self, name: str) -> list[int]:
+        if name not in self._definitions:
+            defined = re.compile(rf"\b{_KEYWORDS}\s+(?:\([^)\n]{{0,80}}\)\s*)?{re.escape(name)}(?![\w$])")
+            lines = self._file.lines
+            self._definitions[name] = [number for number in self.uses(name) if defined.search(lines[number - 1])]
+        return self._definitions[name]
+
+
+def _around(file: SourceFile, line: int | None, end_line: int | None) -> tuple[int, list[str]]:
+    """The number of the first line in reach, and the lines; none where they are too long to be read each time."""
+    first = max(1, line - REACH) if line is not None else 1
+    last = min(len(file.lines), (end_line or line) + REACH) if line is not None else len(file.lines)
+    if last - first > _SMALL or sum(map(len, around := file.lines[first - 1 : last])) > _SMALL:
+        return first, []
+    return first, around
+
+
+def _near(around: list[str], first: int, name: str) -> list[int]:
+    return [number for number, text in enumerate(around, first) if name in _WORD.findall(text)]
+
+
+def _last_part(symbol: str) -> str:
+    return _SEPARATOR.split(symbol)[-1]
+
+
+def _lines(file: SourceFile, name: str) -> list[int]:
+    text, found = file.text, []
+    number, counted = 1, 0
+    at = text.find(name)
+    while at >= 0:
+        word = _WORD.match(text, at)
+        end = word.end() if word else at + 1
+        if end == at + len(name) and not (at and _WORD.match(text[at - 1])):
+            number += text.count("\n", counted, at)
+            counted = at
+            found.append(number)
+        at = text.find(name, end)
+    return list(dict.fromkeys(found))
+
+
+def _all_lines(file: SourceFile, names: frozenset[str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {name: [] for name in names}
+    for number, text in enumerate(file.lines, 1):
+        for name in names.intersection(_WORD.findall(text)):
+            found[name].append(number)
+    return found
+
+
+def _nearest(numbers: list[int], line: int) -> int | None:
+    """The number nearest to a line, the smaller of two; `numbers` ascend."""
+    at = bisect_left(numbers, line)
+    return min(numbers[max(0, at - 1) : at + 1], key=lambda number: (abs(number - line), number), default=None)

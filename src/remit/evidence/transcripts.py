@@ -16,16 +16,20 @@ from typing import Any
 import msgspec
 
 from remit.errors import UsageError
-from remit.evidence.receipts import Receipt
+from remit.evidence.receipts import Receipt, below, read_by_shell, simple_commands
 
 #: Longer lines are passed over: memory stays bounded whatever the file.
 MAX_LINE = 16 * 1024 * 1024
 _MAX_OUTPUT = 2_000_000
-_NUMBERED = re.compile(r"^\s*(\d{1,9})(?:\t|→)", re.MULTILINE)
+_MAX_NAMES = 5000
+_NUMBERED = re.compile(r"^\s*(\d{1,9})(?:\t|→)")
 _EXIT = re.compile(r"^(?:Error: )?Exit code (-?\d{1,5})")
-_HIT = re.compile(r"^(?:\./)?([^\s:][^:\n]{0,400}?):(\d{1,9})[:\-]", re.MULTILINE)
-_OWN_HIT = re.compile(r"^(\d{1,9})[:\-]", re.MULTILINE)
+_HIT = re.compile(r"^(?:\./)?([^\s:][^:]{0,400}):(\d{1,9}):")
+_OWN_HIT = re.compile(r"^(\d{1,9})[:\-]")
+_CONTEXT = re.compile(r"-(\d{1,9})-")
 _BACKGROUND = "Command running in background"
+_NOTICES = ("Found ", "No files found", "No matches found", "[Showing results", "(Results are truncated")
+_SEARCHERS = frozenset({"ack", "ag", "egrep", "fgrep", "grep", "rg"})
 
 
 class _Message(msgspec.Struct):
@@ -43,7 +47,7 @@ class Transcript(msgspec.Struct, frozen=True):
     """What a transcript tells."""
 
     receipts: tuple[Receipt, ...]
-    #: Folders that the agent worked in; relative paths are relative to the first.
+    #: Folders that the agent worked in, the one it began in first.
     roots: tuple[str, ...]
     passed_over: int
 
@@ -53,8 +57,7 @@ _decoder = msgspec.json.Decoder(_Line)
 
 def read_transcript(path: Path) -> Transcript:
     """Every tool call of a transcript, in order."""
-    calls: dict[str, tuple[dict[str, Any], str | None]] = {}
-    receipts: dict[str, Receipt] = {}
+    pairs = _Pairs()
     roots: dict[str, None] = {}
     passed_over = 0
     try:
@@ -66,15 +69,40 @@ def read_transcript(path: Path) -> Transcript:
             if line.cwd:
                 roots.setdefault(line.cwd)
             for block in _blocks(line):
-                kind = block.get("type")
-                if kind == "tool_use" and isinstance(block.get("id"), str):
-                    calls[block["id"]] = (block, line.timestamp)
-                    receipts[block["id"]] = _unanswered(block, line.timestamp)
-                elif kind == "tool_result" and (call := calls.pop(str(block.get("tool_use_id")), None)):
-                    receipts[call[0]["id"]] = _receipt(call[0], call[1], block)
+                pairs.take(block, line)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    return Transcript(tuple(receipts.values()), tuple(roots), passed_over)
+    return Transcript(tuple(pairs.receipts.values()), tuple(roots), passed_over)
+
+
+class _Pairs:
+    """Calls and their results by id, in whatever order they come; what comes twice counts once."""
+
+    def __init__(self) -> None:
+        self.receipts: dict[str, Receipt] = {}
+        self._open: set[str] = set()
+        self._early: dict[str, tuple[str, bool]] = {}
+
+    def take(self, block: dict[str, Any], line: _Line) -> None:
+        """Keep a call, or settle one with its result."""
+        name = block.get("id") if block.get("type") == "tool_use" else block.get("tool_use_id")
+        if not isinstance(name, str):
+            return
+        if block.get("type") == "tool_use" and name not in self.receipts:
+            self.receipts[name] = _unanswered(block, line)
+            self._open.add(name)
+            if name in self._early:
+                self._settle(name, *self._early.pop(name))
+        elif block.get("type") == "tool_result":
+            output, failed = _text(block.get("content"))[:_MAX_OUTPUT], bool(block.get("is_error"))
+            if name in self._open:
+                self._settle(name, output, failed)
+            elif name not in self.receipts:
+                self._early[name] = output, failed
+
+    def _settle(self, name: str, output: str, failed: bool) -> None:  # noqa: FBT001 (a pair taken apart)
+        self._open.discard(name)
+        self.receipts[name] = _answered(self.receipts[name], output, failed=failed)
 
 
 def _lines(path: Path) -> Iterator[bytes | None]:
@@ -104,32 +132,37 @@ def _blocks(line: _Line) -> Iterator[dict[str, Any]]:
     yield from (block for block in line.message.content if isinstance(block, dict))
 
 
-def _unanswered(call: dict[str, Any], time: str | None) -> Receipt:
+def _unanswered(call: dict[str, Any], line: _Line) -> Receipt:
     """A call whose result never came: it was made, and nothing is known of what it did."""
-    return Receipt(tool=str(call.get("name", "")), arguments=_arguments(call), time=time, failed=True)
-
-
-def _arguments(call: dict[str, Any]) -> dict[str, Any]:
     given = call.get("input")
-    return given if isinstance(given, dict) else {}
+    arguments = given if isinstance(given, dict) else {}
+    paths = (arguments.get(key) for key in ("file_path", "notebook_path"))
+    return Receipt(
+        tool=str(call.get("name", "")),
+        arguments=arguments,
+        path=next((path for path in paths if isinstance(path, str)), None),
+        time=line.timestamp,
+        cwd=line.cwd,
+        failed=True,
+    )
 
 
-def _receipt(call: dict[str, Any], time: str | None, result: dict[str, Any]) -> Receipt:
-    tool, arguments = str(call.get("name", "")), _arguments(call)
-    output = _text(result.get("content"))[:_MAX_OUTPUT]
-    failed = bool(result.get("is_error"))
-    path = next((arguments[key] for key in ("file_path", "notebook_path") if isinstance(arguments.get(key), str)), None)
+def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
     about: dict[str, Any] = {}
-    if tool == "Read" and not failed:
-        about["ranges"] = _read_ranges(output)
-    elif tool == "Grep" and not failed:
-        about["hits"] = _grep_hits(arguments, output)
-    elif tool == "Glob" and not failed:
-        about["hits"] = {name: () for name in output.split("\n")[:5000] if name.strip() and not name.startswith("No ")}
-    elif tool == "Bash":
+    if call.tool in ("Bash", "PowerShell"):
         about["exit"] = _exit(output, failed=failed)
+    if not failed:
+        match call.tool:
+            case "Read":
+                about["ranges"] = _read_ranges(output)
+            case "Grep":
+                about["hits"] = _grep_hits(call.arguments, output)
+            case "Glob":
+                about["hits"] = dict.fromkeys(_names(output), ())
+            case "Bash":
+                about["hits"] = _shell_hits(call.command, output)
     digest = hashlib.sha256(output.encode("utf-8", "replace")).hexdigest()[:32]
-    return Receipt(tool=tool, arguments=arguments, path=path, digest=digest, time=time, failed=failed, **about)
+    return msgspec.structs.replace(call, digest=digest, failed=failed, **about)
 
 
 def _text(content: Any) -> str:
@@ -142,26 +175,69 @@ def _text(content: Any) -> str:
 
 def _read_ranges(output: str) -> tuple[tuple[int, int], ...]:
     """The lines that a Read showed, by the numbers before them; none if it only showed a notice."""
-    first = _NUMBERED.match(output)
-    if first is None:
+    numbers = [int(found.group(1)) for line in output.split("\n") if (found := _NUMBERED.match(line))]
+    if not numbers:
         return ((0, 0),)
-    last = _NUMBERED.match(output, output.rfind("\n") + 1)
-    start = int(first.group(1))
-    return ((start, max(start, int(last.group(1))) if last else start + output.count("\n")),)
+    last = numbers[0]
+    for number in numbers[1:]:
+        if number != last + 1:
+            break  # what follows is not the file's
+        last = number
+    return ((numbers[0], last),)
+
+
+def _names(output: str) -> list[str]:
+    """The files that a search listed, one a line; what the client says of the list is none."""
+    lines = output.split("\n", _MAX_NAMES)[:_MAX_NAMES]
+    return [line for line in lines if line.strip() and not line.startswith(_NOTICES)]
 
 
 def _grep_hits(arguments: dict[str, Any], output: str) -> dict[str, tuple[int, ...]]:
     """The files that a search named, with the lines it showed. A search of one file shows no name."""
-    target = arguments.get("path")
-    if arguments.get("output_mode") == "content":
-        hits: dict[str, list[int]] = {}
-        for found in _HIT.finditer(output):
+    given = arguments.get("path")
+    target = given if isinstance(given, str) else None
+    match arguments.get("output_mode"):
+        case "content" if arguments.get("-n") is not False:
+            return _shown_hits(output, target)
+        case "content":
+            names = [line.split(":", 1)[0] for line in _names(output) if ":" in line]
+        case "count":
+            names = [line.rsplit(":", 1)[0] for line in _names(output) if ":" in line]
+        case _:
+            names = _names(output)
+    return dict.fromkeys(names or [target] if target else names, ())
+
+
+def _shown_hits(output: str, target: str | None) -> dict[str, tuple[int, ...]]:
+    """`path:line:text`, and `path-line-text` around it; `line:text` alone is of the one file searched."""
+    lines = [line for line in output.split("\n") if line not in ("", "--") and not line.startswith(_NOTICES)]
+    if target and all(_OWN_HIT.match(line) for line in lines):
+        return {target: tuple(int(line[: found.end() - 1]) for line in lines if (found := _OWN_HIT.match(line)))}
+    hits: dict[str, list[int]] = {}
+    around: list[str] = []
+    for line in lines:
+        if found := _HIT.match(line):
             hits.setdefault(found.group(1), []).append(int(found.group(2)))
-        if not hits and isinstance(target, str):
-            hits[target] = [int(found.group(1)) for found in _OWN_HIT.finditer(output)]
-        return {name: tuple(lines) for name, lines in hits.items()}
-    names = [name for name in output.split("\n")[:5000] if name.strip() and not name.startswith(("Found ", "No "))]
-    return {name.rsplit(":", 1)[0] if arguments.get("output_mode") == "count" else name: () for name in names}
+        else:
+            around.append(line)
+    for line in around:
+        marks = ((line[: mark.start()].removeprefix("./"), int(mark.group(1))) for mark in _CONTEXT.finditer(line))
+        for name, number in marks:
+            if name in hits:
+                hits[name].append(number)
+                break
+    return {name: tuple(sorted(set(numbers))) for name, numbers in hits.items()}
+
+
+def _shell_hits(command: str, output: str) -> dict[str, tuple[int, ...]]:
+    """What a search in the shell showed: `grep -rn word src`."""
+    for simple in simple_commands(command):
+        if simple.program in _SEARCHERS or (simple.program == "git" and "grep" in simple.words):
+            files = [name for name, _ in read_by_shell(command)]
+            found = _shown_hits(output, files[0] if len(files) == 1 else None)
+            inside = {name: lines for hit, lines in found.items() if (name := below(simple.folder, hit))}
+            return found if found.keys() <= set(files) else inside
+    return {}
 
 
 def _exit(output: str, *, failed: bool) -> int | None:

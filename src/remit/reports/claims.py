@@ -77,16 +77,16 @@ def _counted(counts: Counter[Outcome]) -> Iterator[Piece]:
 
 def _row(claim: _Claim, columns: int) -> Iterator[Line]:
     head = f"    line {claim.at:<4} "
-    room = max(columns - len(head) - 15, 24)
-    note = f"  {visible(claim.note)}" if claim.note else ""
+    margin, room = " " * (len(head) + 1), max(columns - len(head) - 2, 24)
     yield [
         Piece(head, "dim"),
         Piece(f"{claim.outcome:<13} ", OUTCOME_STYLES[claim.outcome]),
-        Piece(visible(claim.what)[:room]),
-        Piece(note[: max(0, room - len(claim.what))], "dim"),
+        Piece(visible(claim.what)[: max(room - 13, 24)]),
     ]
+    if claim.note:
+        yield [Piece(margin + visible(claim.note)[:room], "dim")]
     if claim.found is not None:
-        yield [Piece(" " * len(head)), Piece("→ " + visible(shown(claim.found)), "yellow")]
+        yield [Piece(margin), Piece(("→ " + visible(shown(claim.found)))[:room], "yellow")]
 
 
 def _excerpt(found: Place, workspace: Workspace, columns: int) -> Iterator[Line]:

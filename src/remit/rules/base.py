@@ -8,14 +8,17 @@ docs page, `remit rules NAME`, the prompt and the tests all read this one object
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import msgspec
 
+from remit.contract.findings import Detail, Finding, details_of, findings_of
 from remit.contract.kinds import Kind
 from remit.contract.model import Result
 from remit.contract.parse import Document
 from remit.contract.profiles import Level
+from remit.contract.tokens import estimate_tokens
 from remit.evidence.model import Evidence
 
 #: What a rule must be given beside the document.
@@ -45,8 +48,8 @@ class Fault(msgspec.Struct, frozen=True):
     help: str = ""
 
 
-class Case(msgspec.Struct, frozen=True):
-    """Everything a rule may look at."""
+class Case(msgspec.Struct, frozen=True, dict=True):
+    """Everything a rule may look at. What several rules need is worked out once."""
 
     document: Document
     kind: Kind
@@ -59,10 +62,25 @@ class Case(msgspec.Struct, frozen=True):
         """The result itself."""
         return self.document.result
 
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What the result says of the code."""
+        return findings_of(self.result)
+
+    @cached_property
+    def details(self) -> list[Detail]:
+        """The entries of Issue Details."""
+        return details_of(self.result)
+
+    @cached_property
+    def tokens(self) -> int:
+        """About how many tokens the whole result has."""
+        return estimate_tokens(self.document.text)
+
     @property
     def failed(self) -> bool:
         """Whether the result says FAILED; then it need not hold what only success brings."""
-        return self.document.result.status == "FAILED"
+        return self.result.failed
 
 
 class Example(msgspec.Struct, frozen=True):

@@ -92,7 +92,8 @@ class Workspace(ABC):
     """A tree of files: a work tree or a commit."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root = root.resolve()
+        self._named = os.path.abspath(root)
         self._cache: OrderedDict[str, SourceFile | Absent] = OrderedDict()
         self._cached = 0
 
@@ -109,9 +110,14 @@ class Workspace(ABC):
         found = self.read(written)
         return isinstance(found, SourceFile) or found.why in ("large", "binary", "special", "forbidden")
 
+    def normal(self, written: str) -> str | None:
+        """A written path relative to the root, also where the root was named through a link; None: outside."""
+        inside = normal(written, str(self.root))
+        return normal(written, self._named) if inside is None else inside
+
     def read(self, written: str) -> SourceFile | Absent:
         """A file by the path somebody wrote."""
-        path = normal(written, str(self.root))
+        path = self.normal(written)
         if path is None:
             return Absent(written, "outside")
         if not path or "\0" in path:
@@ -156,40 +162,53 @@ class WorkTree(Workspace):
     """The files as they lie on disk; ignored and untracked ones count."""
 
     def __init__(self, root: Path) -> None:
-        super().__init__(root.resolve())
-        self._folders: dict[str, dict[str, str]] = {}
+        super().__init__(root)
+        self._folders: dict[str, dict[str, str] | Why] = {}
 
     def _load(self, path: str) -> SourceFile | Absent:
         exact = self._exact(path)
-        if exact is None:
-            return Absent(path, "missing")
+        if isinstance(exact, Absent):
+            return exact
         full = os.path.realpath(self.root / exact)
-        inside = os.path.join(str(self.root), "")
-        if not full.startswith(inside) or full.startswith(os.path.join(inside, ".git", "")):
-            return Absent(path, "outside")
-        return _read(path, full)
+        return _read(path, full) if self._holds(full) else Absent(path, "outside")
 
-    def _exact(self, path: str) -> str | None:
+    def _holds(self, full: str) -> bool:
+        """Whether a path without links lies in the checkout, and not among git's own files."""
+        top = os.path.join(str(self.root), "")
+        inside = full.startswith(top) and ".git" not in full[len(top) :].lower().split(os.sep)
+        return inside or full == str(self.root)
+
+    def _exact(self, path: str) -> str | Absent:
         """The path as the disk spells it: the case must be right even where the disk does not care."""
         folder = ""
         for part in path.split("/"):
             names = self._names(folder)
+            if isinstance(names, str):
+                return Absent(path, names)
             spelled = names.get(part) or names.get(unicodedata.normalize("NFC", part))
             if spelled is None:
-                return None
+                return Absent(path, "missing")
             folder = f"{folder}/{spelled}" if folder else spelled
         return folder
 
-    def _names(self, folder: str) -> dict[str, str]:
+    def _names(self, folder: str) -> dict[str, str] | Why:
+        """What a folder holds; a folder that a link leads out to is not even listed."""
         names = self._folders.get(folder)
         if names is None:
-            try:
-                entries = os.listdir(self.root / folder)
-            except OSError:
-                entries = []
-            names = self._folders[folder] = {unicodedata.normalize("NFC", name): name for name in entries}
-            names.update((name, name) for name in entries)
+            names = self._folders[folder] = self._listed(folder)
         return names
+
+    def _listed(self, folder: str) -> dict[str, str] | Why:
+        full = os.path.realpath(self.root / folder)
+        if not self._holds(full):
+            return "outside"
+        try:
+            entries = os.listdir(full)
+        except PermissionError:
+            return "forbidden"
+        except OSError:
+            return {}
+        return {unicodedata.normalize("NFC", name): name for name in entries} | {name: name for name in entries}
 
     def _list(self) -> list[str]:
         found: list[str] = []
@@ -202,9 +221,10 @@ class WorkTree(Workspace):
                 continue  # forbidden, or gone meanwhile
             for entry in entries:
                 path = f"{folder}/{entry.name}" if folder else entry.name
+                if entry.name == ".git":
+                    continue  # a folder, or in a submodule a file
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name != ".git":
-                        folders.append(path)
+                    folders.append(path)
                 elif entry.is_file(follow_symlinks=False):
                     found.append(path)
         return found[:MAX_LISTED]

@@ -1,52 +1,83 @@
 """What git knows of a checkout: its root, its commits, what has changed.
 
-Git is run without hooks, pagers, external diffs and file-system monitors: a hostile repository's own
-configuration must not make it run anything.
+Git is run without hooks, pagers, external diffs, file-system monitors, content filters and fetching of
+missing objects: a hostile repository's own configuration must not make it run anything.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import unicodedata
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from remit.errors import EnvironmentBroken, UsageError
 from remit.workspace.files import MAX_FILE, MAX_LISTED, Absent, SourceFile, Workspace, from_bytes
+from remit.workspace.paths import is_absolute, normal
 
 _SAFE = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.quotePath=false"),
     *("-c", "diff.external="),
-    *("-c", "protocol.allow=never"),
 )
-_MAX_LINKS = 8
+#: Scopes of configuration that belong to the person, not to the repository.
+_TRUSTED = ("system", "global", "command")
+_MAX_LINKS = 40
 
 
 def _command(root: Path, *arguments: str) -> list[str]:
     return ["git", "--no-pager", *_SAFE, "-C", str(root), *arguments]
 
 
-def _environment() -> dict[str, str]:
+def _environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The caller's environment without git's own variables; `settings` are configuration that beats all files."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    for number, (key, value) in enumerate((settings or {}).items()):
+        kept |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    # No protocol is allowed and none can be by configuration: a missing object is never fetched.
+    return kept | {
+        "GIT_ALLOW_PROTOCOL": "",
+        "GIT_CONFIG_COUNT": str(len(settings or {})),
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
 
 
-def run(root: Path, *arguments: str) -> bytes | None:
+def run(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> bytes | None:
     """What a git command prints, or None if it fails or there is no git."""
     try:
-        done = subprocess.run(_command(root, *arguments), capture_output=True, env=_environment(), check=False)
-    except OSError:
+        done = subprocess.run(_command(root, *arguments), capture_output=True, env=_environment(settings), check=False)
+    except (OSError, ValueError):  # a NUL cannot be an argument
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def _without_filters(root: Path) -> dict[str, str]:
+    """Settings that switch off the content filters which the repository itself configures."""
+    pattern = r"^filter\..*\.(clean|smudge|process|required)$"
+    listed = run(root, "config", "-z", "--show-scope", "--name-only", "--get-regexp", pattern) or b""
+    words = _text(listed).split("\0")
+    own = [key for scope, key in zip(words[::2], words[1::2], strict=False) if scope not in _TRUSTED]
+    return {key: "false" if key.endswith(".required") else "" for key in own}
 
 
 def root_above(start: Path) -> Path | None:
     """The root of the checkout that a file or folder lies in, or None."""
     folder = start.resolve() if start.is_dir() else start.resolve().parent
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+
+
+def _diff(root: Path, *arguments: str) -> bytes | None:
+    """A diff of the files below a root in which nothing of the repository's own is run."""
+    options = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative")
+    return run(root, "diff", *options, *arguments, settings=_without_filters(root))
 
 
 class Change(NamedTuple):
@@ -59,8 +90,8 @@ class Change(NamedTuple):
 
 def changes(root: Path, base: str = "HEAD") -> dict[str, Change] | None:
     """Files below the root that differ from a commit, untracked ones included; None without git."""
-    listed = run(root, "diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--relative", base)
-    names = run(root, "diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--relative", base)
+    listed = _diff(root, "--numstat", "-z", base)
+    names = _diff(root, "--name-status", "-z", base)
     untracked = run(root, "ls-files", "-z", "--others", "--exclude-standard")
     if listed is None or names is None or untracked is None:
         return None
@@ -76,6 +107,35 @@ def changes(root: Path, base: str = "HEAD") -> dict[str, Change] | None:
     return found
 
 
+_HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
+_NEW_NAME = re.compile(r'^\+\+\+ "?b/(.*?)"?\t?$')
+
+
+def changed_lines(root: Path, rev: str) -> dict[str, list[tuple[int, int]]]:
+    """For each file below the root: the line ranges that are new or different since a commit."""
+    flags = ("--unified=0", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+    diff = _diff(root, *flags, "--end-of-options", rev)
+    untracked = run(root, "ls-files", "-z", "--others", "--exclude-standard")
+    if diff is None or untracked is None:
+        raise UsageError(f"{root} has no commit {rev!r}; `git rev-parse {rev}` must know it")
+    found: dict[str, list[tuple[int, int]]] = {name: [(1, 1 << 40)] for name in _text(untracked).split("\0") if name}
+    spans: list[tuple[int, int]] = []
+    for line in _text(diff).split("\n"):
+        if name := _NEW_NAME.match(line):
+            spans = found.setdefault(name[1], [])
+        elif hunk := _HUNK.match(line):
+            start, count = int(hunk[1]), int(hunk[2] or 1)
+            if count:
+                spans.append((start, start + count - 1))
+    return found
+
+
+def head(root: Path) -> str | None:
+    """The id of the commit that is checked out, or None."""
+    found = run(root, "rev-parse", "--verify", "--quiet", "HEAD")
+    return _text(found).strip() if found else None
+
+
 def _added(names: bytes) -> list[str]:
     words = _text(names).split("\0")
     return [path for status, path in zip(words[::2], words[1::2], strict=False) if status == "A"]
@@ -89,74 +149,103 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+class _Entry(NamedTuple):
+    """What a tree says of a path."""
+
+    mode: str
+    id: str
+
+
 class Commit(Workspace):
     """The files of a commit, read through one long-lived `git cat-file --batch`."""
 
     def __init__(self, root: Path, rev: str) -> None:
-        super().__init__(root.resolve())
+        super().__init__(root)
         found = run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
-        prefix = run(root, "rev-parse", "--show-prefix")
-        if found is None or prefix is None:
-            raise UsageError(f"{root} has no commit {rev!r}; `git rev-parse {rev}` must know it")
+        if found is None:
+            if run(root, "version") is None:
+                raise EnvironmentBroken("git cannot be started; a commit is read through it")
+            raise UsageError(f"{str(root)!r} has no commit {rev!r}; name one that `git rev-parse` knows there")
         self.id = _text(found).strip()
-        self._prefix = _text(prefix).rstrip("\n")
         self._process: subprocess.Popen[bytes] | None = None
-        self._modes: dict[str, str] | None = None
 
-    def _tree(self) -> dict[str, str]:
-        """Path -> mode of every entry below the root."""
-        if self._modes is None:
-            listed = run(self.root, "ls-tree", "-r", "-z", self.id) or b""
-            self._modes = {}
-            for row in _text(listed).split("\0"):
-                about, tab, path = row.partition("\t")
-                if tab and len(self._modes) < MAX_LISTED:
-                    self._modes[path] = about.split(" ", 1)[0]
-        return self._modes
+    @cached_property
+    def _tree(self) -> dict[str, _Entry]:
+        """Every entry below the root."""
+        listed = run(self.root, "ls-tree", "-r", "-z", self.id)
+        if listed is None:
+            raise EnvironmentBroken(f"git cannot list the files of {self.id}; `git fsck` says what is wrong")
+        tree: dict[str, _Entry] = {}
+        for row in _text(listed).split("\0"):
+            about, tab, path = row.partition("\t")
+            if tab:
+                mode, _, name = about.split(" ", 2)
+                tree[path] = _Entry(mode, name)
+        return tree
+
+    @cached_property
+    def _composed(self) -> dict[str, str]:
+        """Paths that are not plain ASCII, by their composed form."""
+        return {unicodedata.normalize("NFC", path): path for path in self._tree if not path.isascii()}
 
     def _list(self) -> list[str]:
-        return [path for path, mode in self._tree().items() if mode.startswith("100")]
+        return [path for path, entry in self._tree.items() if entry.mode.startswith("100")][:MAX_LISTED]
 
     def _load(self, path: str) -> SourceFile | Absent:
-        tree = self._tree()
+        place: str | None = path
+        if path not in self._tree and not path.isascii():
+            place = self._composed.get(unicodedata.normalize("NFC", path), path)
         for _ in range(_MAX_LINKS):
-            mode = tree.get(path)
-            if mode is None:
-                return self._absent(path)
-            if mode == "160000":
-                return Absent(path, "submodule")
-            if mode != "120000":
-                return self._blob(path)
-            target = self._blob(path)
-            if not isinstance(target, SourceFile):
-                return target
-            joined = os.path.normpath(os.path.join(os.path.dirname(path), target.text))
-            if joined.startswith(("..", "/")):
+            if place is None:
                 return Absent(path, "outside")
-            path = joined.replace(os.sep, "/")
+            link = self._link_on(place)
+            if link is None:
+                return self._at(path, place)
+            place = self._followed(place, link)
         return Absent(path, "missing")
 
-    def _absent(self, path: str) -> Absent:
-        tree = self._tree()
-        above = path.split("/")
-        for depth in range(1, len(above)):
-            if tree.get("/".join(above[:depth])) == "160000":
-                return Absent(path, "submodule")
-        return Absent(path, "folder" if path in self._folders else "missing")
+    def _link_on(self, place: str) -> str | None:
+        """The first link on the way to a place, which may be its last part."""
+        entry = self._tree.get(place)
+        if entry is not None:
+            return place if entry.mode == "120000" else None
+        links = (above for above in _parents(place) if above in self._tree)
+        return next((above for above in links if self._tree[above].mode == "120000"), None)
+
+    def _followed(self, place: str, link: str) -> str | None:
+        """Where a place lies if a link on the way is followed; None: outside."""
+        target = self._blob(link, self._tree[link].id)
+        if not isinstance(target, SourceFile):
+            return None
+        folder = "" if is_absolute(target.text) else os.path.dirname(link) + "/"
+        return normal(f"{folder.lstrip('/')}{target.text}{place[len(link) :]}", str(self.root))
+
+    def _at(self, path: str, place: str) -> SourceFile | Absent:
+        entry = self._tree.get(place)
+        if entry is None:
+            submodule = any(above in self._tree and self._tree[above].mode == "160000" for above in _parents(place))
+            return Absent(path, "submodule" if submodule else "folder" if place in self._folders else "missing")
+        if entry.mode == "160000":
+            return Absent(path, "submodule")
+        return self._blob(path, entry.id)
 
     @cached_property
     def _folders(self) -> frozenset[str]:
-        return frozenset(parent for path in self._tree() for parent in _parents(path))
+        return frozenset(parent for path in self._tree for parent in ("", *_parents(path)))
 
-    def _blob(self, path: str) -> SourceFile | Absent:
-        if "\n" in path:
-            return Absent(path, "special")  # one request is one line
+    def _blob(self, path: str, name: str) -> SourceFile | Absent:
+        """An object by its name, as the file at a path."""
         pipe_in, pipe_out = self._pipes()
-        pipe_in.write(f"{self.id}:{self._prefix}{path}\n".encode("utf-8", "surrogateescape"))
-        pipe_in.flush()
-        header = pipe_out.readline().split()
+        try:
+            pipe_in.write(f"{name}\n".encode())
+            pipe_in.flush()
+            header = pipe_out.readline().split()
+        except OSError:
+            header = []
+        if not header:
+            raise EnvironmentBroken(f"git stopped while reading {path!r} of {self.id}; `git fsck` says what is wrong")
         if len(header) != 3:
-            return Absent(path, "missing")
+            return Absent(path, "forbidden")  # a partial clone does not hold every object
         size = int(header[2])
         if size > MAX_FILE:
             _discard(pipe_out, size + 1)
@@ -195,5 +284,5 @@ def _parents(path: str) -> list[str]:
 
 
 def _discard(pipe: IO[bytes], size: int) -> None:
-    while size > 0:
-        size -= len(pipe.read(min(size, 1 << 16)) or b"x" * size)
+    while size > 0 and (chunk := pipe.read(min(size, 1 << 16))):
+        size -= len(chunk)

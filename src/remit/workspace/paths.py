@@ -14,22 +14,43 @@ def normal(written: str, root: str) -> str | None:
     Backslashes separate like slashes. Only the text is looked at: links are the workspace's business.
     """
     path = written.strip().replace("\\", "/") if "\\" in written else written.strip()
-    if _DRIVE.match(written) or path.startswith(("/", "~")):
-        inside = root.rstrip("/") + "/"
-        if not path.startswith(inside):
-            return None
-        path = path[len(inside) :]
+    if path.startswith("~"):
+        return None
     parts: list[str] = []
-    for part in path.split("/"):
-        if part == "..":
-            if not parts:
-                return None
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
+    if path.startswith("/") or _DRIVE.match(path):
+        top, whole = _absolute(root), _absolute(path)
+        if whole[: len(top)] != top:
+            return None
+        parts = whole[len(top) :]
+    else:
+        for part in path.split("/"):
+            if part == "..":
+                if not parts:
+                    return None
+                parts.pop()
+            elif part not in ("", "."):
+                parts.append(part)
     if any(part.lower() == ".git" for part in parts):
         return None  # git's own files are not project content, a submodule's neither
     return "/".join(parts)
+
+
+def is_absolute(written: str) -> bool:
+    """Whether a path says by itself where it begins."""
+    return written.startswith(("/", "\\", "~")) or _DRIVE.match(written) is not None
+
+
+def _absolute(path: str) -> list[str]:
+    """The parts of an absolute path, with `..` worked out; a drive letter has no case."""
+    parts: list[str] = []
+    for part in path.replace("\\", "/").split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    if _DRIVE.match(path):
+        parts[0] = parts[0].upper()
+    return parts
 
 
 def ending(path: str) -> str:

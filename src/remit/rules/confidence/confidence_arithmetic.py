@@ -52,6 +52,20 @@ class ConfidenceArithmetic(Rule):
     bad = (
         Example(
             "generic",
+            edits=(("combined_confidence: 90", "combined_confidence: 91.04"),),
+            expect=("confidence-arithmetic",),
+        ),
+        Example(
+            "generic",
+            edits=(
+                ("90 - every", "92 - every"),
+                ("combined_confidence: 90", "combined_confidence: 92"),
+                ("**Score**: 90", "**Score**: 92"),
+            ),
+            expect=("confidence-arithmetic",),
+        ),
+        Example(
+            "generic",
             edits=(("combined_confidence: 90", "combined_confidence: 92"),),
             expect=("confidence-arithmetic",),
         ),

@@ -101,7 +101,7 @@ class ConfidenceJustification(Rule):
                 line=given.line,
                 message=f"the justified Score is {number(given.score)}, the confidence is {number(confidence.score)}",
             )
-        elif case.evidence.has_repository and isinstance(given.evidence_count, float):
+        elif case.evidence.has_repository and case.result.references and isinstance(given.evidence_count, float):
             places = {(r.path, r.line) for r in case.evidence.references if r.outcome == "verified"}
             if given.evidence_count > len(places):
                 yield Fault(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.findings import details_of, findings_of
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -33,8 +32,8 @@ class DetailWithoutRow(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        known = {finding.id.upper() for finding in findings_of(case.result)}
-        for detail in details_of(case.result):
+        known = {finding.id.upper() for finding in case.findings}
+        for detail in case.details:
             if detail.id.upper() not in known:
                 yield Fault(
                     line=detail.line, message=f"{detail.id} has details but no row in Issues Detected", mark=detail.id

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from remit.contract.findings import blocks, is_prose
-from remit.contract.model import Block, Table
+from remit.contract.findings import blocks
+from remit.contract.model import Table
 from remit.rules.base import Case, Example, Fault, Rule
 
 _NOTHING_FOUND = re.compile(
@@ -21,10 +21,6 @@ _NOTHING_FOUND = re.compile(
 def says_nothing_found(summary: str) -> bool:
     """Whether a summary says that the search came back empty."""
     return bool(_NOTHING_FOUND.search(summary))
-
-
-def _has_table(block: Block) -> bool:
-    return any(isinstance(part, Table) for part in block.content)
 
 
 class EmptyTable(Rule):
@@ -83,6 +79,6 @@ class EmptyTable(Rule):
             filled = [
                 block for _, block in found if any(table.rows for table in block.content if isinstance(table, Table))
             ]
-            if found and not filled and all(is_prose(block) or _has_table(block) for _, block in found):
+            if found and not filled:
                 spec, block = found[0]
                 yield Fault(line=block.line, message=f"the table of {spec.name} is empty", mark=block.heading)

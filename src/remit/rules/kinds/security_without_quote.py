@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.findings import details_of, findings_of
 from remit.rules.base import Case, Example, Fault, Rule
 
 
 class SecurityWithoutQuote(Rule):
-    """A security finding has no place or quotes no code.
+    """A security finding quotes no code.
 
-    Security findings start expensive work. They need a reference and the code itself as evidence.
+    Security findings start expensive work. They need the code itself as evidence, beside their place.
     """
 
     name = "security-without-quote"
@@ -22,6 +21,15 @@ class SecurityWithoutQuote(Rule):
     help = "Give the row a `path/to/file.py:12`, and add the quoted code under Issue Details below the finding's ID."
     prompt = "A security finding has a reference and quotes the code it speaks of."
     good = (
+        Example(
+            "generic",
+            edits=(
+                (
+                    "one place that makes tokens, `app/session.py:8`.\n",
+                    "one place that makes tokens, `app/session.py:8`.\n\n#### Issues Detected\n| ID | Issue | File:Line | Severity | Confidence |\n| --- | --- | --- | --- | --- |\n| SEC-001 | Tokens can be guessed | `app/session.py:10` | Minor | 85 |\n",
+                ),
+            ),
+        ),
         Example(
             "review",
             edits=(
@@ -45,8 +53,8 @@ class SecurityWithoutQuote(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         if case.kind.name != "review":
             return
-        quoted = {detail.id.upper() for detail in details_of(case.result) if detail.has_quote}
-        for finding in findings_of(case.result):
+        quoted = {detail.id.upper() for detail in case.details if detail.has_quote}
+        for finding in case.findings:
             if finding.source != "row" or finding.category != "security":
                 continue
             if finding.id.upper() not in quoted:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from remit.contract.fields import plain
-from remit.contract.findings import findings_of, tables
+from remit.contract.findings import tables
 from remit.contract.headings import column_index
 from remit.contract.model import Result
 from remit.rules.base import Case, Example, Fault, Rule
@@ -30,7 +30,7 @@ def rows(result: Result, block: str, subject: str, saying: str) -> Iterator[tupl
 def _contradictions(said: Iterable[tuple[str, str | None, int]], verb: str) -> Iterator[Fault]:
     first: dict[str, tuple[str, int]] = {}
     for subject, what, line in said:
-        if not what or not subject.strip("() "):
+        if not what or not subject:
             continue
         earlier, at = first.setdefault(subject, (what, line))
         if earlier != what:
@@ -49,6 +49,25 @@ class SelfConflict(Rule):
     level = "L2"
     help = "Decide which statement is right and remove the other; if both hold, merge them into one row."
     good = (
+        Example("review", edits=(("| Standard | Status | Notes |", "| Standard | Verdict | Notes |"),)),
+        Example(
+            "review",
+            edits=(
+                (
+                    "| Unpredictable tokens | FAIL | SEC-001 |",
+                    "| Unpredictable tokens | FAIL | SEC-001 |\n|  | FAIL | SEC-001 |\n|  | PASS | SEC-002 |",
+                ),
+            ),
+        ),
+        Example(
+            "generic",
+            edits=(
+                (
+                    "### Next Steps",
+                    "### Issues\n- Slow start | Severity: minor\n- No limit | Severity: important\n\n### Next Steps",
+                ),
+            ),
+        ),
         Example(
             "review",
             edits=(
@@ -64,6 +83,29 @@ class SelfConflict(Rule):
         ),
     )
     bad = (
+        Example(
+            "review",
+            edits=(
+                (
+                    "| Passwords compared in variable time | `app/login.py:19` | Minor |",
+                    "| Passwords compared in variable time | `app/session.py:10` |  |",
+                ),
+                ("- Important: 0\n- Minor: 1", "- Important: 0"),
+                (
+                    "# app/login.py:19\n    return user.password == password",
+                    "# app/session.py:10\n    token = str(random.randint(0, 10**9))",
+                ),
+            ),
+            expect=("severity-missing",),
+        ),
+        Example(
+            "review",
+            edits=(
+                ("| `app/session.py:10` | Critical", "|  | Critical"),
+                ("| `app/login.py:19` | Minor", "|  | Minor"),
+            ),
+            expect=("finding-without-reference", "finding-without-reference"),
+        ),
         Example(
             "review",
             edits=(
@@ -103,9 +145,9 @@ class SelfConflict(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         yield from _contradictions(
             (
-                (f"{normal_place(f.location)} ({f.category})", f.severity, f.line)
-                for f in findings_of(case.result)
-                if f.source == "row"
+                (f"{place} ({finding.category})", finding.severity, finding.line)
+                for finding in case.findings
+                if finding.source == "row" and (place := normal_place(finding.location))
             ),
             "calls",
         )

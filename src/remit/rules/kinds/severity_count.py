@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from remit.contract.findings import Severity, findings_of, severity_of
+from remit.contract.findings import Severity, severity_of
 from remit.rules.base import Case, Example, Fault, Rule
 
 SCALE: tuple[Severity, ...] = ("critical", "important", "minor")
@@ -20,10 +20,17 @@ class SeverityCount(Rule):
     name = "severity-count"
     code = "KND005"
     level = "L2"
-    requires = ("severity-missing", "severity-unknown")
+    requires = ("findings-missing", "block-missing", "severity-missing", "severity-unknown")
     help = "Count the rows of Issues Detected again and correct the Severity Summary."
     prompt = "The Severity Summary counts exactly the rows of Issues Detected."
-    good = (Example("review", edits=(("- Important: 0\n- Minor: 1", "- Low: 1"),)),)
+    good = (
+        Example("review", edits=(("### Severity Summary\n- Critical: 1\n- Important: 0\n- Minor: 1\n\n", ""),)),
+        Example(
+            "review",
+            edits=(("### Next Steps", "### Issues\n- Slow start: loads twice | Severity: minor\n\n### Next Steps"),),
+        ),
+        Example("review", edits=(("- Important: 0\n- Minor: 1", "- Low: 1"),)),
+    )
     bad = (
         Example("review", edits=(("- Critical: 1", "- Critical: 2"),), expect=("severity-count",)),
         Example("review", edits=(("- Minor: 1", ""),), expect=("severity-count",)),
@@ -33,9 +40,7 @@ class SeverityCount(Rule):
         stated = case.result.severity_summary
         if not stated:
             return
-        counted = Counter(
-            finding.severity for finding in findings_of(case.result) if finding.source == "row" and finding.severity
-        )
+        counted = Counter(finding.severity for finding in case.findings if finding.source == "row" and finding.severity)
         claimed: Counter[str] = Counter()
         for count in stated:
             severity = severity_of(count.severity)

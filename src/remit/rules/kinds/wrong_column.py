@@ -39,7 +39,18 @@ class WrongColumn(Rule):
     level = "L2"
     requires = ("references-missing",)
     help = "Write the table with all its columns, named as the contract names them."
-    good = (Example("exploration", edits=(("| Entry | File:Line | Type |", "| ENTRY | Location | type |"),)),)
+    good = (
+        Example(
+            "exploration",
+            edits=(
+                (
+                    "| login | `app/login.py:7` | function |\n",
+                    "| login | `app/login.py:7` | function |\n\n| Not an entry | Why |\n| --- | --- |\n| main | it only prints |\n",
+                ),
+            ),
+        ),
+        Example("exploration", edits=(("| Entry | File:Line | Type |", "| ENTRY | Location | type |"),)),
+    )
     bad = (
         Example(
             "exploration",

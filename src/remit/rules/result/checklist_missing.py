@@ -33,6 +33,16 @@ class ChecklistMissing(Rule):
             "generic",
             edits=(
                 (
+                    "- [x] **File References Valid**: every `file:line` was opened\n- [x] **Code Snippets Accurate**: quotes were copied from the files\n- [x] **No Hallucinated Paths**: no path was guessed\n- [x] **Evidence Documented**: each statement names its place\n",
+                    "- [x] every file was opened\n- [x] every quote was copied\n- [x] every path was looked up\n",
+                ),
+            ),
+            expect=("checklist-missing",),
+        ),
+        Example(
+            "generic",
+            edits=(
+                (
                     "### Verification Completed\n- [x] **File References Valid**: every `file:line` was opened\n- [x] **Code Snippets Accurate**: quotes were copied from the files\n- [x] **No Hallucinated Paths**: no path was guessed\n- [x] **Evidence Documented**: each statement names its place\n\n",
                     "",
                 ),

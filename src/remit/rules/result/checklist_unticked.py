@@ -20,7 +20,18 @@ class ChecklistUnticked(Rule):
     levels = {"v1": None, "lenient": "L3"}
     requires = ("checklist-missing",)
     help = "Do what the open box says and tick it, or report the result as PARTIAL with a blocker."
-    good = (Example("generic", edits=(("- [x] **File", "- ✅ **File"),)),)
+    good = (
+        Example(
+            "error",
+            edits=(
+                (
+                    "### Blockers",
+                    "### Verification Completed\n- [ ] **File References Valid**: nothing could be opened\n\n### Blockers",
+                ),
+            ),
+        ),
+        Example("generic", edits=(("- [x] **File", "- ✅ **File"),)),
+    )
     bad = (
         Example("generic", edits=(("- [x] **Code Snippets", "- [ ] **Code Snippets"),), expect=("checklist-unticked",)),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from remit.contract.findings import findings_of
 from remit.rules.base import Case, Example, Fault, Rule
 
 _INCOMPLETE = re.compile(
@@ -54,7 +53,7 @@ class PartialButComplete(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         if case.kind.name != "review" or case.result.status != "PARTIAL" or case.document.section("blockers"):
             return
-        if findings_of(case.result) and not _INCOMPLETE.search(case.result.summary + case.result.uncertainty):
+        if case.findings and not _INCOMPLETE.search(case.result.summary + case.result.uncertainty):
             yield Fault(
                 line=case.document.line_of("status"),
                 message="the review is PARTIAL but names nothing that is incomplete",

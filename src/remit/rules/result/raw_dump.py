@@ -42,7 +42,7 @@ class RawDump(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        total = estimate_tokens(case.document.text)
+        total = case.tokens
         if total <= MAX_TOKENS:
             return
         fenced = sum(estimate_tokens(code.text) for code in fences(case.document))

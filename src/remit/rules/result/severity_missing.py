@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.findings import findings_of, has_column
+from remit.contract.findings import has_column
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -36,7 +36,7 @@ class SeverityMissing(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        for finding in findings_of(case.result):
+        for finding in case.findings:
             if finding.severity_text or (finding.source == "row" and not has_column(case.result, "severity")):
                 continue
             yield Fault(line=finding.line, message=f"the issue {finding.title[:60]!r} has no severity")

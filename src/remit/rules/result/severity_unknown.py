@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.findings import findings_of
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -25,7 +24,7 @@ class SeverityUnknown(Rule):
     bad = (Example("review", edits=(("| Minor | 85 |", "| Severe | 85 |"),), expect=("severity-unknown",)),)
 
     def check(self, case: Case) -> Iterator[Fault]:
-        for finding in findings_of(case.result):
+        for finding in case.findings:
             if finding.severity_text and finding.severity is None:
                 yield Fault(
                     line=finding.line,

@@ -23,11 +23,11 @@ class SummaryTooLong(Rule):
     requires = ("summary-missing",)
     help = "Cut the Summary to two or three sentences and move the rest to Findings."
     prompt = "The Summary has two or three sentences, never more than 500 tokens."
-    good = (Example("error", edits=(("Nothing was written.", "Nothing was written" + " or deleted" * 248 + "."),)),)
+    good = (Example("error", edits=(("Nothing was written.", "Nothing was written" + " or deleted" * 229 + " now."),)),)
     bad = (
         Example(
             "error",
-            edits=(("Nothing was written.", "Nothing was written" + " or deleted" * 249 + "."),),
+            edits=(("Nothing was written.", "Nothing was written" + " or deleted" * 230 + "."),),
             expect=("summary-too-long",),
         ),
     )

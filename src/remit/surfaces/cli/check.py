@@ -13,8 +13,8 @@ from remit.checking import Options, Verdict, check_text, read_source
 from remit.configuration import Configuration, load
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
+from remit.surfaces.cli.files import find_files, find_repository
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.workspace.git import root_above
 
 #: A progress bar is worth its lines from this many files on.
 _MANY = 50
@@ -55,8 +55,8 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
       remit check answer.md --attempt 2 --override confidence-reason="scored by a tool"
     """
     options = _options(given, load())
-    files = _files(paths)
-    root, whence = _repository(given["repo"], files)
+    files = find_files(paths)
+    root, whence = find_repository(given["repo"], files)
     sources = open_sources(
         root,
         rev=given["rev"],
@@ -93,43 +93,6 @@ def _overrides(flags: tuple[str, ...], settings: Configuration) -> tuple[tuple[s
             raise UsageError(f"--override takes RULE=REASON, not {flag!r}")
         own.append((rule.strip(), reason))
     return (*own, *settings["check.overrides"].items())
-
-
-def _files(paths: tuple[str, ...]) -> list[Path | None]:
-    """Files in the order given, folders expanded; None stands for standard input."""
-    found: list[Path | None] = []
-    for name in paths:
-        path = Path(name)
-        if name == "-":
-            found.append(None)
-        elif path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if _may_be_result(file, path))
-            if not inside:
-                raise UsageError(f"{name}: no results in this folder (looked for *.md and *.json)")
-            found.extend(inside)
-        elif path.exists():
-            found.append(path)
-        else:
-            raise UsageError(f"{name}: no such file or folder")
-    return found
-
-
-def _may_be_result(file: Path, folder: Path) -> bool:
-    if any(part.startswith(".") for part in file.relative_to(folder).parts) or not file.is_file():
-        return False
-    if file.suffix == ".json":
-        with file.open("rb") as opened:
-            return b'"remit.result/' in opened.read(4096)
-    return file.suffix in (".md", ".markdown")
-
-
-def _repository(repo: Path | None, files: list[Path | None]) -> tuple[Path, str]:
-    """The checkout to hold claims against, and how it was chosen."""
-    if repo is not None:
-        return repo, "as given"
-    first = next((file for file in files if file is not None), Path.cwd())
-    above = root_above(first)
-    return (above, "the checkout above the document") if above is not None else (Path.cwd(), "the current folder")
 
 
 def _check_all(files: list[Path | None], options: Options, sources: Sources) -> Iterator[Verdict]:

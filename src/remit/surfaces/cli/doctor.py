@@ -56,7 +56,8 @@ def command(form: str) -> int:
                 Piece(f"from {visible(value.source)}", "dim"),
             ]
         )
-        lines.append([Piece(f"{'':<16} {setting.meaning}; variable {setting.variable}", "dim")])
+        variable = f"; variable {setting.variable}" if setting.variable else ""
+        lines.append([Piece(f"{'':<16} {setting.meaning}{variable}", "dim")])
     lines.extend([Piece(f"unknown variable {visible(name)}: remit does not read it", "yellow")] for name in unknown)
     print_lines(lines)
     return 0

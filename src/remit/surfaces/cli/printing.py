@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 from collections.abc import Iterable
 
@@ -11,7 +11,11 @@ from remit.reports.layout import Line
 
 def columns() -> int:
     """How wide the output may be."""
-    return min(shutil.get_terminal_size((80, 24)).columns, 140)
+    try:
+        wide = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size().columns
+    except (ValueError, OSError):
+        wide = 80
+    return max(40, min(wide, 140))
 
 
 def print_lines(lines: Iterable[Line]) -> None:

@@ -9,9 +9,9 @@ from remit.surfaces.cli.printing import print_text
 
 @click.command("prompt")
 @click.option("--kind", default="generic", show_default=True, help="The kind of result the agent sends.")
-@click.option("--profile", default="v2", show_default=True, help="The profile it is held to.")
+@click.option("--profile", help="The profile it is held to; default: the configured one.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(kind: str, profile: str, form: str) -> int:
+def command(kind: str, profile: str | None, form: str) -> int:
     """Print the text that tells an agent how to answer.
 
     It is made from the same kinds and rules that check the answer.
@@ -22,8 +22,10 @@ def command(kind: str, profile: str, form: str) -> int:
       remit prompt --kind exploration --profile v1
     """
     from remit.checking import Options
+    from remit.configuration import load
     from remit.rules.instructions import instructions
 
+    profile = profile or load()["profile"]
     Options(kind=kind, profile=profile).validated()
     text = instructions(kind, profile)
     if form == "json":

@@ -1,0 +1,133 @@
+"""What it costs to hold claims against a checkout and a transcript."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+import time
+import tracemalloc
+from functools import cache
+from pathlib import Path
+
+from measure import Bench, ratio
+
+from remit.checking import Options, check_text
+from remit.contract.parse import parse
+from remit.evidence.sources import Sources, open_sources
+from remit.evidence.transcripts import read_transcript
+
+_LINES = 400
+
+
+@cache
+def _folder() -> Path:
+    """A tree of 40 files, kept for one run."""
+    root = Path(tempfile.mkdtemp(prefix="remit-bench-"))
+    chance = random.Random(7)
+    for number in range(40):
+        lines = [f"value_{number}_{line} = compute({chance.randrange(10**6)})" for line in range(1, _LINES + 1)]
+        (root / f"module_{number}.py").write_text("\n".join(lines) + "\n")
+    return root
+
+
+def _result(references: int, quotes: int) -> str:
+    root = _folder()
+    rows = [f"| item {n} | `module_{n % 40}.py:{1 + n * 7 % _LINES}` | why |" for n in range(references - quotes)]
+    details = []
+    for number in range(quotes):
+        line = 1 + number * 13 % _LINES
+        code = (root / f"module_{number % 40}.py").read_text().split("\n")[line - 1]
+        details.append(f"Quote {number}\n\n```python\n# module_{number % 40}.py:{line}\n{code}\n```")
+    table = "\n".join(["| Item | Location | Relevance |", "| --- | --- | --- |", *rows])
+    found = "\n\n".join(details) or "Nothing to quote."
+    head = "## Bench Result\n\n### Status\nSUCCESS\n\n### Summary\nOne. Two.\n\n### Findings\n\n"
+    return f"{head}{found}\n\n### Key References\n{table}\n"
+
+
+def _against_parsing() -> float:
+    text = _result(40, 10)
+    options = Options()
+
+    def full() -> None:
+        check_text(text, "-", options, open_sources(_folder()))
+
+    return ratio(full, lambda: parse(text))
+
+
+@cache
+def _large_file() -> Path:
+    root = Path(tempfile.mkdtemp(prefix="remit-bench-"))
+    (root / "large.py").write_text("".join(f"name_{n} = {n}\n" for n in range(200_000)))
+    return root
+
+
+def _large(references: int) -> str:
+    rows = [f"| item {n} | `large.py:{1 + n * 397 % 200_000}` | why |" for n in range(references)]
+    table = "\n".join(["| Item | Location | Relevance |", "| --- | --- | --- |", *rows])
+    return f"## Bench Result\n\n### Key References\n{table}\n"
+
+
+def _into_large_file() -> float:
+    """500 references against one: what is added is looking up, not reading."""
+
+    def full(text: str) -> None:
+        check_text(text, "-", Options(), Sources(workspace=open_sources(_large_file()).workspace))
+
+    many, one = _large(500), _large(1)
+    return ratio(lambda: full(many), lambda: full(one), repeats=5)
+
+
+@cache
+def _transcript() -> Path:
+    """50 MB in the client's form: calls, results of 20 KB, and lines of other types."""
+    path = Path(tempfile.mkdtemp(prefix="remit-bench-")) / "agent.jsonl"
+    body = "\n".join(f"{n}\tvalue = compute({n})" for n in range(1, 700))
+    with path.open("w") as file:
+        written, number = 0, 0
+        while written < 50_000_000:
+            number += 1
+            call = {"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"file_path": f"/p/{number}.py"}}
+            result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": body}
+            for kind, block in (("assistant", call), ("user", result)):
+                written += file.write(json.dumps({"type": kind, "cwd": "/p", "message": {"content": [block]}}) + "\n")
+    return path
+
+
+def _against_json() -> float:
+    """Reading a transcript against decoding its lines with the standard library."""
+    path = _transcript()
+
+    def decoded() -> None:
+        with path.open("rb") as file:
+            for line in file:
+                json.loads(line)
+
+    return ratio(lambda: read_transcript(path), decoded, repeats=3)
+
+
+def _transcript_speed() -> float:
+    path = _transcript()
+    start = time.perf_counter()
+    read_transcript(path)
+    return path.stat().st_size / 1e6 / (time.perf_counter() - start)
+
+
+def _transcript_memory() -> float:
+    path = _transcript()
+    tracemalloc.start()
+    read_transcript(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / path.stat().st_size
+
+
+def benches() -> list[Bench]:
+    """What is measured here."""
+    return [
+        Bench("full check, 40 references and 10 quotes", "parsing alone", "x", 3, _against_parsing),
+        Bench("500 references into a file of 200,000 lines", "1 reference into it", "x", 3, _into_large_file),
+        Bench("reading a transcript of 50 MB", "json.loads of its lines", "x", 1.5, _against_json),
+        Bench("reading a transcript of 50 MB", "a second", "MB/s", None, _transcript_speed),
+        Bench("memory for a transcript of 50 MB", "its size", "x", 0.5, _transcript_memory),
+    ]

@@ -1,0 +1,76 @@
+"""What it costs to merge many reports."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from functools import cache
+
+from measure import Bench, ratio, seconds
+
+from remit.merging.merge import merge_reports
+from remit.merging.model import Opinion, Report, Settings, Sighting
+
+
+@cache
+def _reports(results: int, findings: int) -> tuple[Report, ...]:
+    """Reports of agents that speak of the same 200 files, each with its own findings."""
+    chance = random.Random(11)
+    return tuple(
+        Report(
+            agent=f"agent-{number % 10}",
+            status="SUCCESS",
+            verdict="accept",
+            sightings=tuple(_sighting(chance, f"agent-{number % 10}", index) for index in range(findings)),
+        )
+        for number in range(results)
+    )
+
+
+def _sighting(chance: random.Random, agent: str, index: int) -> Sighting:
+    line = chance.randrange(1, 20_000)
+    return Sighting(
+        opinion=Opinion(
+            agent=agent,
+            id=f"QA-{index:03}",
+            severity=chance.choice(("critical", "important", "minor")),
+            confidence=float(chance.randrange(50, 100)),
+            line=line,
+            title=f"Finding {index}",
+        ),
+        path=f"module_{chance.randrange(200)}.py",
+        end_line=line + 5 if chance.random() < 0.3 else None,
+        category=chance.choice(("quality", "security")),
+        verified=True,
+    )
+
+
+def _group_by(reports: tuple[Report, ...]) -> int:
+    """The baseline: the same keys, nothing computed."""
+    groups: dict[tuple[str | None, str, int | None], list[Sighting]] = defaultdict(list)
+    for report in reports:
+        for sighting in report.sightings:
+            groups[(sighting.path, sighting.category, sighting.opinion.line)].append(sighting)
+    return len([sorted(group, key=lambda s: s.opinion.confidence) for group in groups.values()])
+
+
+def _growth() -> float:
+    small, large = _reports(100, 100), _reports(1000, 100)
+    return seconds(lambda: merge_reports(large, Settings()), repeats=3) / seconds(
+        lambda: merge_reports(small, Settings()), repeats=3
+    )
+
+
+def benches() -> list[Bench]:
+    """What is measured here."""
+    large = _reports(1000, 100)
+    return [
+        Bench("merging 1,000 reports of 100 findings", "merging 100 of them", "x", 12, _growth),
+        Bench(
+            "merging 1,000 reports of 100 findings",
+            "a plain group-by on the same keys",
+            "x",
+            5,
+            lambda: ratio(lambda: merge_reports(large, Settings()), lambda: _group_by(large), repeats=3),
+        ),
+    ]

@@ -1,0 +1,126 @@
+"""Which lines of a file are most like a quoted text: normalised Indel similarity over runs of lines.
+
+Short texts are compared with every run; long ones only with the runs that share whole lines with them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from remit.workspace.files import SourceFile
+
+#: Longer texts are compared exactly and with white space collapsed only.
+MAX_TEXT = 20_000
+#: More lines than this are not compared one by one.
+MAX_LINES = 4_000
+#: What one search may cost, and all of a result together, in pairs of characters; a run and a line cost some anyway.
+MAX_COST = 2_000_000_000
+MAX_TOTAL = 200_000_000_000
+_RUN_COST = 66_000
+_LINE_COST = 33_000
+#: How far below a piece the next may stand, where they are only alike.
+_NEXT_PIECE = 200
+_CANDIDATES = 8
+#: How many blank lines may stand around a run.
+_BLANKS = 200
+
+
+class Like(NamedTuple):
+    """A run of lines, and how like a text it is."""
+
+    line: int
+    last: int
+    similarity: float
+
+
+class Alike:
+    """Compares the quotes of one result with lines; an honest result never uses up what it may cost."""
+
+    def __init__(self) -> None:
+        self._left = MAX_TOTAL
+
+    def pieces(self, file: SourceFile, pieces: list[str], low: int, high: int, least: float) -> Like | None:
+        """The pieces in their order, each like enough; the first touches the lines. The least like one counts."""
+        found: list[Like] = []
+        for piece in pieces:
+            like = self.run(file, piece, low, high, least)
+            if like is None:
+                return None
+            found.append(like)
+            low, high = like.last + 1, like.last + _NEXT_PIECE
+        return Like(found[0].line, found[0].last, min(like.similarity for like in found))
+
+    def run(self, file: SourceFile, text: str, low: int, high: int, least: float) -> Like | None:
+        """The run of lines most like a text, if it is like enough and touches the lines from `low` to `high`.
+
+        Of runs that are equally like it, the one nearest to the middle of these lines.
+        """
+        wanted = text.split("\n")
+        height = len(wanted)
+        low, high = max(1, low), min(len(file.lines), high)
+        if len(text) > MAX_TEXT or high - low > MAX_LINES:
+            return None
+        lines = _filled(file, low, high, height)
+        inside = [at for at, (number, _) in enumerate(lines) if low <= number <= high]
+        if not inside:
+            return None
+        starts: range | list[int] = range(max(0, inside[0] - height + 1), inside[-1] + 1)
+        if _cost(starts, text) > MAX_COST:
+            starts = _promising(wanted, lines, starts)
+        self._left -= _cost(starts, text) + len(lines) * _LINE_COST
+        if self._left < 0:
+            return None
+        runs = (lines[at : at + size] for at in starts for size in _sizes(height) if at + size > inside[0])
+        return _best(" ".join(wanted), runs, least, (low + high) // 2)
+
+
+def _sizes(height: int) -> tuple[int, ...]:
+    return (height, height + 1, height - 1) if height > 1 else (1, 2)
+
+
+def _cost(starts: range | list[int], text: str) -> int:
+    return 3 * len(starts) * (len(text) ** 2 + _RUN_COST)
+
+
+def _filled(file: SourceFile, low: int, high: int, height: int) -> list[tuple[int, str]]:
+    """The lines that are not blank, collapsed, with their numbers: those asked for and `height` on either side."""
+    reach = 2 * height + _BLANKS
+    before = _take(file, range(low - 1, max(0, low - 1 - reach), -1), height)
+    after = _take(file, range(high + 1, min(len(file.lines), high + reach) + 1), height)
+    return [*reversed(before), *_take(file, range(low, high + 1), MAX_LINES + 1), *after]
+
+
+def _take(file: SourceFile, numbers: range, most: int) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    for number in numbers:
+        if len(found) == most:
+            break
+        if bare := " ".join(file.lines[number - 1].split()):
+            found.append((number, bare))
+    return found
+
+
+def _promising(wanted: list[str], lines: list[tuple[int, str]], starts: range | list[int]) -> list[int]:
+    """The starts at which most lines of the text would stand where they do in the file."""
+    where: dict[str, list[int]] = {}
+    for at, (_, line) in enumerate(lines):
+        where.setdefault(line, []).append(at)
+    votes = Counter(at - offset for offset, line in enumerate(wanted) for at in where.get(line, ())[:50])
+    return [start for start, _ in votes.most_common(4 * _CANDIDATES) if start in starts][:_CANDIDATES]
+
+
+def _best(wanted: str, runs: Iterable[list[tuple[int, str]]], least: float, middle: int) -> Like | None:
+    from rapidfuzz.distance import Indel  # late: most quotes are exact
+
+    best: Like | None = None
+    for run in runs:
+        candidate = " ".join(line for _, line in run)
+        score = Indel.normalized_similarity(wanted, candidate, score_cutoff=best.similarity if best else least)
+        if score < least:
+            continue
+        like = Like(run[0][0], run[-1][0], score)
+        if best is None or (score, -abs(like.line - middle)) > (best.similarity, -abs(best.line - middle)):
+            best = like
+    return best

@@ -1,0 +1,1 @@
+"""Many results, one answer: deduplicated, agreement counted, disagreement shown."""

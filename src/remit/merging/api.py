@@ -1,0 +1,72 @@
+"""`remit.merge(...)`: results in, one answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import get_args
+
+from remit.checking import Options, Verdict
+from remit.errors import UsageError
+from remit.evidence.sources import Sources, open_sources
+from remit.merging.again import reports_of
+from remit.merging.inputs import Input, from_verdict, read_input
+from remit.merging.merge import merge_reports
+from remit.merging.model import Merge, Policy, Settings
+
+#: A result as text or bytes, a file, a verdict that was given already, or an earlier merge.
+Mergeable = str | bytes | Path | Verdict | Merge
+
+
+def merge(
+    results: Iterable[Mergeable],
+    *,
+    repo: str | Path | None = None,
+    profile: str = "v2",
+    threshold: float = 80,
+    policy: Policy = "mean",
+    weights: Mapping[str, float] | None = None,
+    expect: Sequence[str] = (),
+) -> Merge:
+    """One answer out of many results; `weights` is expertise by agent or `agent/category`."""
+    settings = checked_settings(
+        Settings(threshold=threshold, policy=policy, weights=dict(weights or {}), expect=tuple(expect))
+    )
+    options = Options(profile=profile).validated()
+    sources = open_sources(Path(repo) if repo is not None else None)
+    inputs = [_input(result, options, sources) for result in results]
+    return merge_inputs(inputs, settings)
+
+
+def merge_inputs(inputs: Sequence[Input], settings: Settings) -> Merge:
+    """One answer out of inputs that have been read."""
+    reports = [report for given in inputs for report in given.reports]
+    return merge_reports(reports, settings, [given.earlier for given in inputs if given.earlier is not None])
+
+
+def checked_settings(settings: Settings) -> Settings:
+    """The same settings, or a UsageError that names what does not fit."""
+    if settings.policy not in get_args(Policy):
+        raise UsageError(f"there is no policy {settings.policy!r}; choose from {', '.join(get_args(Policy))}")
+    if not 0 <= settings.threshold <= 100:
+        raise UsageError(f"the threshold is a confidence from 0 to 100, not {settings.threshold:g}")
+    wrong = [name for name, weight in settings.weights.items() if not 0 <= weight < 1e6]
+    if wrong:
+        raise UsageError(f"the weight of {wrong[0]} must be 0 or more, not {settings.weights[wrong[0]]:g}")
+    return settings
+
+
+def _input(result: Mergeable, options: Options, sources: Sources) -> Input:
+    if isinstance(result, Merge):
+        return Input(reports_of(result), result)
+    if isinstance(result, Verdict):
+        return from_verdict(result, sources)
+    if isinstance(result, str) and ("\n" in result or not Path(result).suffix):
+        return read_input(result.encode("utf-8", "replace"), "-", options, sources)
+    if isinstance(result, bytes):
+        return read_input(result, "-", options, sources)
+    try:
+        data = Path(result).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{result}: {error.strerror or error}") from error
+    return read_input(data, str(result), options, sources)

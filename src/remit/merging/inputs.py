@@ -1,0 +1,42 @@
+"""Inputs of a merge: results, SARIF files of any tool, and earlier merges, told apart by what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from remit.checking import Options, Verdict, check_text
+from remit.evidence.sources import Sources
+from remit.merging.adjust import report_of
+from remit.merging.again import read_merge, reports_of
+from remit.merging.model import Merge, Report
+from remit.merging.sarif import read_sarif
+
+#: Enough of a JSON file to see what it is.
+_PEEK = 65536
+
+
+class Input(NamedTuple):
+    """What one file brings."""
+
+    reports: list[Report]
+    earlier: Merge | None = None
+
+
+def read_input(
+    data: bytes, name: str, options: Options, sources: Sources, categories: Mapping[str, str] | None = None
+) -> Input:
+    """One file's reports."""
+    head = data[:_PEEK].lstrip()
+    if head.startswith(b"{"):
+        if b'"remit.merge/1"' in head:
+            earlier = read_merge(data, name)
+            return Input(reports_of(earlier), earlier)
+        if name.endswith((".sarif", ".sarif.json")) or b'"runs"' in head or b"sarif" in head[:2000].lower():
+            return Input(read_sarif(data, name, sources.workspace, categories or {}))
+    return Input([report_of(verdict, sources.workspace) for verdict in check_text(data, name, options, sources)])
+
+
+def from_verdict(verdict: Verdict, sources: Sources) -> Input:
+    """A result that has been checked already."""
+    return Input([report_of(verdict, sources.workspace)])

@@ -1,0 +1,155 @@
+"""What a merge is made of, and what it says. `Merge` is the fixed JSON shape `remit.merge/1`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from remit.contract.findings import Severity
+
+SCHEMA = "remit.merge/1"
+
+MergeStatus = Literal["SUCCESS", "PARTIAL", "FAILED"]
+MergeDecision = Literal["continue", "review", "retry"]
+ConflictKind = Literal["severity", "score", "compliance", "presence"]
+Policy = Literal["mean", "max", "floor"]
+
+#: From the mildest to the worst.
+SCALE: tuple[Severity, ...] = ("minor", "important", "critical")
+
+
+class Opinion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one agent says of one finding; its severity and its score stay together."""
+
+    agent: str
+    id: str
+    severity: Severity | None
+    confidence: float
+    line: int | None
+    title: str
+    details: str = ""
+
+
+class Sighting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One agent's finding, adjusted by its evidence, before it is compared with others."""
+
+    opinion: Opinion
+    path: str | None
+    end_line: int | None
+    category: str
+    verified: bool | None
+    unscored: bool = False
+    flags: tuple[str, ...] = ()
+    #: Of the cited lines, where they are known: the same code is the same place although the line moved.
+    fingerprint: str = ""
+
+
+class MergedFinding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What all agents say of one place and category."""
+
+    id: str
+    path: str | None
+    line: int | None
+    end_line: int | None
+    category: str
+    severity: Severity | None
+    title: str
+    confidence: float
+    max: float
+    mean: float
+    #: Which share of the agents that answered name it: 2 of 2 is not 2 of 10.
+    agreement: float
+    agents: tuple[str, ...]
+    opinions: tuple[Opinion, ...]
+    verified: bool | None
+    flags: tuple[str, ...]
+    #: For one that was filtered out: why.
+    reason: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class AgentReport(msgspec.Struct, frozen=True):
+    """One input: who sent it, how it ended, whether it keeps the contract."""
+
+    agent: str
+    status: str
+    verdict: str | None
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """A disagreement for a person to settle."""
+
+    kind: ConflictKind
+    #: The id of the finding, or the standard.
+    finding: str
+    agents: tuple[str, ...]
+    why: str
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """How many of each."""
+
+    inputs: int
+    findings: int
+    dropped: int
+    conflicts: int
+    critical: int
+    important: int
+    minor: int
+
+
+class Merge(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer out of many."""
+
+    schema: Literal["remit.merge/1"] = "remit.merge/1"
+    status: MergeStatus
+    decision: MergeDecision
+    agents: tuple[AgentReport, ...]
+    findings: tuple[MergedFinding, ...]
+    conflicts: tuple[Conflict, ...]
+    dropped: tuple[MergedFinding, ...]
+    counts: Counts
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """A compliance row or a verification claim: it takes part in conflicts only."""
+
+    agent: str
+    kind: Literal["compliance", "claim"]
+    subject: str
+    says: str
+    path: str | None = None
+    line: int | None = None
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What one input brings to the merge."""
+
+    agent: str
+    status: str
+    verdict: str | None
+    sightings: tuple[Sighting, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    #: The claimed confidence of the whole result.
+    confidence: float | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How to merge."""
+
+    threshold: float = 80.0
+    policy: Policy = "mean"
+    #: Expertise: "agent" or "agent/category" -> weight; 1 where nothing is said.
+    weights: dict[str, float] = {}
+    #: Findings this many lines apart are still one place.
+    window: int = 0
+    expect: tuple[str, ...] = ()
+
+    def weight(self, agent: str, category: str) -> float:
+        """How much an agent's word counts in a category."""
+        return self.weights.get(f"{agent}/{category}", self.weights.get(agent, 1.0))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON types."""
+    return msgspec.to_builtins(value)

@@ -1,0 +1,196 @@
+"""A merge for a person at a terminal: the decision first, what agents disagree on, then the findings, worst first."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from remit.merging.model import Merge, MergedFinding
+from remit.reports.layout import Line, Piece
+from remit.reports.merge_parts import (
+    EVIDENCE,
+    MAX_TITLE,
+    SEVERITIES,
+    Subjects,
+    agreement,
+    answered,
+    counted,
+    cut,
+    excerpt,
+    joined,
+    place_of,
+    score,
+    severity_of,
+)
+from remit.reports.visible import visible, width
+from remit.workspace.files import Workspace
+
+SEVERITY_STYLES = {"critical": "bold red", "important": "bold yellow", "minor": "cyan", "unrated": "dim"}
+STATUS_STYLES = {"SUCCESS": "green", "PARTIAL": "yellow", "FAILED": "bold red"}
+VERDICT_STYLES = {"accept": "green", "revise": "yellow", "reject": "bold red"}
+DECISIONS = {
+    "continue": ("bold green", "continue: every agent finished and none disagrees with another"),
+    "review": ("bold yellow", "review: a person should look before the work goes on"),
+    "retry": ("bold red", "retry: an agent failed, run it again before relying on this"),
+}
+_EVIDENCE_STYLES = {True: "green", False: "bold red", None: "dim"}
+#: Of what was dropped, a few lines are enough: the JSON form holds all of it.
+_MAX_DROPPED = 20
+#: Cited lines shown of one finding.
+_MAX_SOURCE = 3
+_MARGIN = " " * 6
+
+
+def merge_text_lines(merge: Merge, columns: int = 80, workspace: Workspace | None = None) -> Iterator[Line]:
+    """The whole report."""
+    columns = max(columns, 40)
+    style, words = DECISIONS[merge.decision]
+    yield [Piece(f"{merge.status:<8}", STATUS_STYLES[merge.status]), Piece(_fit(words, columns - 8), style)]
+    yield []
+    yield from _agents(merge, columns)
+    yield from _conflicts(merge, columns)
+    yield from _findings(merge, columns, workspace)
+    yield from _dropped(merge, columns)
+    yield from _totals(merge, columns)
+
+
+def _fit(text: str, room: int) -> str:
+    """One line that a terminal shows in that many columns; wide characters take two."""
+    if width(text) <= room:
+        return text
+    while width(text) > room - 1:
+        text = text[: max(1, len(text) - max(1, (width(text) - room) // 2))] if len(text) > 1 else ""
+    return text.rstrip() + "…"
+
+
+def _wrapped(text: str, columns: int, margin: str) -> list[str]:
+    """Lines under a margin; where characters are wide, fewer of them fit."""
+    room = max(columns - len(margin), 20) * len(text) // max(width(text), 1) or 1
+    return [margin + line for line in textwrap.wrap(text, max(room, 10))] or [margin]
+
+
+def _heading(words: str, note: str = "") -> Line:
+    return [Piece(words, "bold"), Piece(f"  {note}" if note else "", "dim")]
+
+
+def _agents(merge: Merge, columns: int) -> Iterator[Line]:
+    yield _heading("Agents")
+    names = [_fit(visible(report.agent), columns - 24) for report in merge.agents]
+    longest = max(map(width, names), default=0)
+    for name, report in zip(names, merge.agents, strict=True):
+        yield [
+            Piece(f"  {name}{' ' * (longest - width(name))}  "),
+            Piece(f"{visible(report.status):<9}", STATUS_STYLES.get(report.status, "")),
+            Piece(report.verdict or "no result", VERDICT_STYLES.get(report.verdict or "", "dim")),
+        ]
+    if not names:
+        yield [Piece("  none: there was nothing to merge", "dim")]
+    yield []
+
+
+def _conflicts(merge: Merge, columns: int) -> Iterator[Line]:
+    if not merge.conflicts:
+        return
+    yield _heading("Conflicts", f"{len(merge.conflicts):,} for a person to settle")
+    subjects = Subjects(merge)
+    for conflict in merge.conflicts:
+        what = _fit(visible(cut(conflict.finding, MAX_TITLE)), columns - 13)
+        finding = subjects.of(conflict)
+        place = f"  {visible(place_of(finding))}" if finding is not None and finding.id else ""
+        yield [
+            Piece(f"  {conflict.kind:<11}", "bold yellow"),
+            Piece(what, "bold"),
+            Piece(_fit(place, columns - 13 - width(what)) if place and width(what) < columns - 24 else "", "dim"),
+        ]
+        for row in _wrapped(visible(conflict.why), columns, " " * 13):
+            yield [Piece(row)]
+    yield []
+
+
+def _findings(merge: Merge, columns: int, workspace: Workspace | None) -> Iterator[Line]:
+    if not merge.findings:
+        yield _heading("Findings", "none")
+        yield []
+        return
+    yield _heading("Findings", f"{len(merge.findings):,}, the worst first")
+    agents = answered(merge)
+    for finding in merge.findings:
+        yield from _finding(finding, agents, columns, workspace)
+        yield []
+
+
+def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Workspace | None) -> Iterator[Line]:
+    severity = severity_of(finding)
+    name = _fit(visible(finding.id), 24)
+    head = f"  {severity:<10}{score(finding.confidence):>5}  {name}{'  ' if name else ''}"
+    first, *rest = _wrapped(cut(visible(finding.title), MAX_TITLE), columns, " " * width(head))
+    yield [
+        Piece(f"  {severity:<10}", SEVERITY_STYLES[severity]),
+        Piece(f"{score(finding.confidence):>5}  ", "bold"),
+        Piece(f"{name}  " if name else "", "bold cyan"),
+        Piece(first.strip(), "bold"),
+    ]
+    for row in rest:
+        yield [Piece(row, "bold")]
+    yield from _about(finding, agents, columns)
+    for line in list(excerpt(finding, workspace, around=0))[:_MAX_SOURCE]:
+        yield [Piece(f"{line.number:>12} │ ", "dim"), Piece(_fit(visible(line.text), columns - 15))]
+    for opinion in finding.opinions:
+        own = opinion.severity or "unrated"
+        who = " ".join(filter(None, [visible(opinion.agent), visible(opinion.id)]))
+        yield [
+            Piece(f"{_MARGIN}{own:<10}", SEVERITY_STYLES[own]),
+            Piece(f"{score(opinion.confidence):>5}  "),
+            Piece(_fit(who, columns - 23), "dim"),
+        ]
+
+
+def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
+    """Where, and how well it stands: on one line if there is room."""
+    room = columns - len(_MARGIN)
+    place = [Piece(_fit(visible(place_of(finding)), room), "underline")] if finding.path else [Piece("no place", "dim")]
+    state = EVIDENCE[finding.verified]
+    notes = [f"{agreement(finding, agents)} agents", visible(finding.category), *map(visible, finding.flags)]
+    words = _fit(" · " + " · ".join(filter(None, notes)), room - len(state))
+    rest = [Piece(state, _EVIDENCE_STYLES[finding.verified]), Piece(words, "dim")]
+    if width(place[0].text) + 3 + len(state) + width(words) <= room:
+        yield [Piece(_MARGIN), *place, Piece("   "), *rest]
+    else:
+        yield [Piece(_MARGIN), *place]
+        yield [Piece(_MARGIN), *rest]
+
+
+def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
+    if not merge.dropped:
+        return
+    yield _heading("Dropped", f"{len(merge.dropped):,}, the JSON form has them in full")
+    for finding in merge.dropped[:_MAX_DROPPED]:
+        reason = visible(finding.reason) if isinstance(finding.reason, str) else "no reason given"
+        words = " ".join(filter(None, [visible(finding.id), cut(visible(finding.title), MAX_TITLE)]))
+        yield [
+            Piece(f"  {severity_of(finding):<10}", SEVERITY_STYLES[severity_of(finding)]),
+            Piece(_fit(words, max(columns - 16 - width(reason), 24))),
+            Piece(f"  {_fit(reason, max(columns - 38, 20))}", "dim"),
+        ]
+    if len(merge.dropped) > _MAX_DROPPED:
+        yield [Piece(f"  and {len(merge.dropped) - _MAX_DROPPED:,} more", "dim")]
+    yield []
+
+
+def _totals(merge: Merge, columns: int) -> Iterator[Line]:
+    counts = merge.counts
+    numbers = {
+        "critical": counts.critical,
+        "important": counts.important,
+        "minor": counts.minor,
+        "unrated": counts.findings - counts.critical - counts.important - counts.minor,
+    }
+    each = joined([f"{numbers[name]} {name}" for name in SEVERITIES if numbers[name] > 0])
+    words = f"{counted(counts.findings, 'finding')}{f': {each}' if each else ''}"
+    rest = [counted(counts.inputs, "result"), counted(counts.conflicts, "conflict"), f"{counts.dropped:,} dropped"]
+    tail = " · ".join(rest)
+    if len(words) + 3 + len(tail) <= columns:
+        yield [Piece(words, "bold"), Piece(f" · {tail}", "dim")]
+    else:
+        yield [Piece(words, "bold")]
+        yield [Piece(tail, "dim")]

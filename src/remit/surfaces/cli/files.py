@@ -1,0 +1,64 @@
+"""Which files a command line names, and which checkout they belong to."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from remit.errors import UsageError
+from remit.workspace.git import root_above
+
+#: SARIF files and merges may be large; more than this is not read.
+MAX_BYTES = 64 * 1024 * 1024
+
+
+def find_files(paths: tuple[str, ...], also: tuple[str, ...] = ()) -> list[Path | None]:
+    """Files in the order given, folders expanded; None stands for standard input."""
+    found: list[Path | None] = []
+    for name in paths:
+        path = Path(name)
+        if name == "-":
+            found.append(None)
+        elif path.is_dir():
+            inside = sorted(file for file in path.rglob("*") if _may_be_input(file, path, also))
+            if not inside:
+                raise UsageError(f"{name}: no results in this folder (looked for *.md and *.json)")
+            found.extend(inside)
+        elif path.exists():
+            found.append(path)
+        else:
+            raise UsageError(f"{name}: no such file or folder")
+    return found
+
+
+def _may_be_input(file: Path, folder: Path, also: tuple[str, ...]) -> bool:
+    if any(part.startswith(".") for part in file.relative_to(folder).parts) or not file.is_file():
+        return False
+    if file.suffix == ".json":
+        with file.open("rb") as opened:
+            return b'"remit.result/' in opened.read(4096)
+    return file.suffix in (".md", ".markdown", *also)
+
+
+def find_repository(repo: Path | None, files: list[Path | None]) -> tuple[Path, str]:
+    """The checkout to hold claims against, and how it was chosen."""
+    if repo is not None:
+        return repo, "as given"
+    first = next((file for file in files if file is not None), Path.cwd())
+    above = root_above(first)
+    return (above, "the checkout above the document") if above is not None else (Path.cwd(), "the current folder")
+
+
+def read_file(file: Path | None) -> bytes:
+    """A file's bytes; None stands for standard input."""
+    try:
+        if file is None:
+            data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with file.open("rb") as opened:
+                data = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror or error}") from error
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{file or '-'}: larger than {MAX_BYTES >> 20} MiB; it is not read")
+    return data

@@ -1,0 +1,160 @@
+"""`remit merge`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from remit.checking import Options
+from remit.configuration import Configuration, load
+from remit.errors import UsageError
+from remit.evidence.sources import Sources, open_sources
+from remit.merging.again import read_merge
+from remit.merging.api import checked_settings, merge_inputs
+from remit.merging.inputs import read_input
+from remit.merging.model import SCALE, Merge, Settings
+from remit.merging.narrow import hide_known, only_changed
+from remit.surfaces.cli.files import find_files, find_repository, read_file
+from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.workspace import git
+
+_PATH = click.Path(path_type=Path)
+_FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
+
+
+@click.command("merge")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.option("--repo", type=_PATH, help="The checkout that claims are held against.")
+@click.option("--profile", help="The profile results are held to; default: the configured one.")
+@click.option("--threshold", type=float, help="Keep findings of at least this confidence (default 80).")
+@click.option("--policy", help="How scores of agents that agree are combined: mean (default), max or floor.")
+@click.option("--expect", multiple=True, metavar="AGENT", help="An agent that must be among the inputs.")
+@click.option("--changed-since", metavar="REV", help="Keep findings on lines changed since this commit.")
+@click.option("--baseline", type=_PATH, help="Hide what this earlier merge (JSON) already had.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["critical", "important", "minor", "conflict"]),
+    help="Exit with 1 if there is a finding of this severity or worse, or a conflict.",
+)
+@click.option("--sarif-profile", type=click.Choice(["github", "ai"]), default="github", show_default=True)
+@click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+def command(paths: tuple[str, ...], **given: Any) -> int:
+    """Merge results, SARIF files and earlier merges into one report.
+
+    FILE is a result (Markdown or JSON), a SARIF file of any tool, a merge written with --format json, a
+    folder of them, or - for standard input.
+
+    \b
+    Examples:
+      remit merge review-*.md
+      remit merge results/ ruff.sarif --fail-on critical --format github
+      remit merge results/ --expect security-auditor --format html --output report.html
+      remit merge results/ --changed-since origin/main --baseline last.json
+    """
+    configured = load()
+    files = find_files(paths, also=(".sarif",))
+    root, _ = find_repository(given["repo"], files)
+    sources = open_sources(root)
+    options = Options(profile=given["profile"] or configured["profile"], kinds=configured["agents.kinds"]).validated()
+    settings = _settings(given, configured)
+    inputs = [
+        read_input(read_file(file), name, options, sources, configured["merge.categories"])
+        for file, name in ((file, "-" if file is None else str(file)) for file in files)
+    ]
+    merged = _narrowed(merge_inputs(inputs, settings), given, sources)
+    _write(_formatted(merged, given, sources), given["output"])
+    return 1 if _fails(merged, given["fail_on"]) else 0
+
+
+def _settings(given: dict[str, Any], configured: Configuration) -> Settings:
+    threshold = given["threshold"] if given["threshold"] is not None else configured["merge.threshold"]
+    return checked_settings(
+        Settings(
+            threshold=float(threshold),
+            policy=given["policy"] or configured["merge.policy"],
+            weights=configured["merge.weights"],
+            window=int(configured["merge.window"]),
+            expect=given["expect"],
+        )
+    )
+
+
+def _narrowed(merged: Merge, given: dict[str, Any], sources: Sources) -> Merge:
+    if given["changed_since"] and sources.workspace is not None:
+        changed = git.changed_lines(sources.workspace.root, given["changed_since"])
+        merged = only_changed(merged, changed, given["changed_since"])
+    if given["baseline"] is not None:
+        merged = hide_known(merged, read_merge(read_file(given["baseline"]), str(given["baseline"])))
+    return merged
+
+
+def _fails(merged: Merge, limit: str | None) -> bool:
+    if limit is None:
+        return False
+    if limit == "conflict":
+        return bool(merged.conflicts)
+    worse = SCALE[SCALE.index(limit) :]  # type: ignore[arg-type]
+    return any(finding.severity in worse for finding in merged.findings)
+
+
+def _formatted(merged: Merge, given: dict[str, Any], sources: Sources) -> str | None:
+    """The report; None if it has been printed already."""
+    form, workspace = given["form"], sources.workspace
+    if form == "text" and given["output"] is None:
+        from remit.reports.merge_text import merge_text_lines
+
+        print_lines(merge_text_lines(merged, columns(), workspace))
+        return None
+    if form == "text":
+        from remit.reports.layout import plain
+        from remit.reports.merge_text import merge_text_lines
+
+        return plain(merge_text_lines(merged, columns(), workspace))
+    if form == "json":
+        from remit.reports.json import pretty
+
+        return pretty(merged)
+    if form == "html":
+        from remit.reports.merge_html import merge_html
+
+        return merge_html(merged, workspace)
+    if form == "markdown":
+        from remit.reports.merge_markdown import merge_markdown
+
+        return merge_markdown(merged)
+    return _for_programs(merged, given, sources)
+
+
+def _for_programs(merged: Merge, given: dict[str, Any], sources: Sources) -> str:
+    if given["form"] == "sarif":
+        from remit import __version__
+        from remit.reports.sarif import merge_sarif
+
+        commit = git.head(sources.workspace.root) if sources.workspace is not None else None
+        return merge_sarif(
+            merged,
+            profile=given["sarif_profile"],
+            workspace=sources.workspace,
+            commit=commit,
+            version=__version__,
+        )
+    from remit.reports.merge_annotations import merge_github, merge_junit
+
+    return merge_github(merged) if given["form"] == "github" else merge_junit(merged)
+
+
+def _write(text: str | None, output: Path | None) -> None:
+    if text is None:
+        return
+    if output is None:
+        print_text(text)
+        return
+    try:
+        output.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{output}: {error.strerror}") from error
+    click.echo(f"written to {output}", file=sys.stderr)

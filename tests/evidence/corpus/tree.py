@@ -1,0 +1,116 @@
+"""Trees to hold claims against, and a result to put claims in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from remit.contract.kinds import KINDS
+from remit.contract.parse import parse
+from remit.evidence.gather import gather
+from remit.evidence.model import Evidence, Place, Quote, Reference
+from remit.evidence.sources import Sources
+from remit.workspace.files import Workspace, WorkTree
+
+_APP = {
+    1: '"""The way in."""',
+    3: "import hmac",
+    5: "from src import store",
+    12: "def login(name, password):",
+    13: '    """Let a user in."""',
+    14: "    user = store.find_user(name)",
+    15: "    if user is None or not check_password(user, password):",
+    16: "        return None",
+    17: "    return open_session(user)",
+    22: "def check_password(user, password):",
+    23: "    return hmac.compare_digest(user.password, password)",
+    31: "def open_session(user):",
+    32: "    token = new_token()",
+    33: "    SESSIONS[token] = user",
+    34: "    return token",
+    40: "SESSIONS = {}",
+}
+_STORE = {
+    1: "USERS = {}",
+    8: "class Store:",
+    14: "def find_user(name):",
+    15: "    return USERS.get(name)",
+    30: "# the end",
+}
+
+#: Path -> how many lines it has, and what stands on some of them; the others are blank.
+FILES: dict[str, tuple[int, dict[int, str]]] = {
+    "src/app.py": (40, _APP),
+    "src/store.py": (30, _STORE),
+    "src/__init__.py": (3, {1: '"""The shop."""'}),
+    "src/empty.py": (0, {}),
+    "src/auth/login.ts": (60, {45: "export async function authenticate(user: User) {"}),
+    "src/user.service.spec.ts": (20, {3: "describe('users', () => {"}),
+    "src/cart.cpp": (50, {12: "void Cart::add(Item item) {"}),
+    "include/shop/cart.hpp": (20, {4: "class Cart {"}),
+    "src/lib.rs": (30, {7: "pub fn parse(text: &str) -> Ast {"}),
+    "src/main/java/com/acme/shop/Cart.java": (90, {57: "    public void add(Item item) {"}),
+    "src/routes/+page.svelte": (20, {}),
+    "src/routes/blog/[slug]/+page.server.ts": (20, {}),
+    "src/routes/[id=integer]/+page.ts": (20, {}),
+    "app/[slug]/page.tsx": (30, {}),
+    "app/(shop)/cart/[id]/page.tsx": (30, {}),
+    "app/@modal/(.)photo/[id]/page.tsx": (30, {}),
+    "app/routes/users.$id.edit.tsx": (30, {}),
+    "cmd/server/main.go": (40, {9: "func main() {", 21: "func (s *Server) Listen(port int) error {"}),
+    "lib/shop/cart.rb": (40, {12: "  def add(item)"}),
+    "packages/@acme/ui/src/Button.tsx": (40, {}),
+    "tests/test_app.py": (20, {5: "def test_login():"}),
+    "scripts/deploy.sh": (20, {1: "#!/bin/sh", 3: "set -eu", 4: "rsync -a dist/ host:/srv/shop"}),
+    "bin/deploy": (10, {1: "#!/bin/sh"}),
+    "config/app.yaml": (20, {3: "timeout: 30", 4: "retries:", 5: "  - first", 6: "  - second"}),
+    "docs/Release Notes.md": (20, {}),
+    "docs/設計.md": (20, {}),
+    "docs/はじめに/概要.md": (20, {}),
+    "vendor/jquery-3.6.0.min.js": (12, {}),
+    ".github/workflows/ci.yml": (40, {12: "  test:"}),
+    ".env": (5, {}),
+    ".env.local": (5, {}),
+    ".gitignore": (5, {}),
+    "Dockerfile": (20, {12: "RUN make"}),
+    "Makefile": (20, {3: "test:"}),
+    "docker-compose.yml": (20, {}),
+    "package.json": (30, {}),
+    "README.md": (50, {}),
+    "go.mod": (9, {}),
+}
+
+
+def plant(root: Path) -> Path:
+    """Write the small tree to a folder."""
+    for path, (count, lines) in FILES.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"{lines.get(number, '')}\n" for number in range(1, count + 1)), encoding="utf-8")
+    return root
+
+
+HEAD = "## Some Agent Result\n\n### Status\nSUCCESS\n\n### Summary\nLooked at it. Found it.\n\n### Findings\n\n"
+
+
+def evidence_of(body: str, tree: Path | Workspace | None, *, kind: str = "generic", head: str = HEAD) -> Evidence:
+    """What is found out about a result with this body."""
+    workspace = WorkTree(tree) if isinstance(tree, Path) else tree
+    (document,) = parse(head + body)
+    return gather(document, KINDS[kind], Sources(workspace=workspace))
+
+
+def shown_place(path: str, line: int | None, end_line: int | None = None) -> str:
+    """A place as the tables of expectations write it."""
+    if line is None:
+        return path
+    return f"{path}:{line}" + (f"-{end_line}" if end_line is not None else "")
+
+
+def shown(claim: Reference | Quote) -> str:
+    """`path:line outcome`, and `> path:line` where something was found."""
+    found = f" > {_place(claim.found)}" if claim.found is not None else ""
+    return f"{shown_place(claim.path, claim.line, claim.end_line)} {claim.outcome}{found}"
+
+
+def _place(place: Place) -> str:
+    return shown_place(place.path, place.line)

@@ -1,0 +1,207 @@
+"""Merges for tests: one of the example results, and whatever hypothesis thinks of."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from remit.checking import Options, check_text
+from remit.contract.findings import Severity
+from remit.evidence.sources import Sources, open_sources
+from remit.merging.adjust import report_of
+from remit.merging.merge import merge_reports
+from remit.merging.model import (
+    SCALE,
+    AgentReport,
+    Conflict,
+    Counts,
+    Merge,
+    MergedFinding,
+    Opinion,
+    Settings,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOP = "examples/shop/shop"
+#: Places that are there.
+PLACES = [(f"{SHOP}/catalog.py", 63, None), (f"{SHOP}/payments.py", 40, 42), (f"{SHOP}/auth.py", None, None)]
+#: Places that are not.
+LOST = [("shop/nowhere.py", 12, None), (f"{SHOP}/auth.py", 99999, None), ("../secret.py", 1, 2), (None, None, None)]
+
+PIECES = [
+    *("a title", "word", "|", "\\|", "\\", "`", "``", "```", "~~~", "\n", "\n\n", " ", "#", "## X Result", "### Status"),
+    *("[Name]", "[", "]", "[todo", "x]", "\\[Name]", "[x](javascript:alert(1))", "![i](x)", "<script>", "</style>"),
+    *("<!--", "-->", "<img src=x onerror=alert(1)>", "&lt;", "**SEC-009: other**", "**Status**: FAILED", "- ", "1. "),
+    *("shop/nowhere.py:12", "line 99 of a/b.py", "a/b.py, line 12", "a/b.py", "line 12", "a/b.py#L3", "a/b.py(12)"),
+    *("LICENSE:99999", "LICENSE line 99999", "README.md:99999", "pyproject.toml", "日本語a/b.py:3", "a/b.pyの12行目", "第12行"),
+    *("`login()`", "(login)", "Code match: `no such code`", ":12", "#L12", "C:\\a\\b.py:3", "http://x/a.py:12", "12:30"),
+    *("needs corroboration", "none", "n/a", "-", "all tests passed", "Severity: minor", "| Severity: x", "SEC-001"),
+    *("\x00", "\x1b[31m", "\u202e", "\ud800", "\r", "\t", "👩‍💻", "security", "`a b.py:3`", "'", '"', "$x", "%0A", "::"),
+]
+
+_letters = st.text(max_size=8)
+hostile = st.lists(st.one_of(st.sampled_from(PIECES), _letters), max_size=8).map("".join)
+_fences = st.tuples(hostile, st.sampled_from(["py", "", "text", "python a/b.py:3"]), hostile, hostile).map(
+    lambda drawn: f"{drawn[0]}\n```{drawn[1]}\n{drawn[2]}\n```\n{drawn[3]}"
+)
+_severities: st.SearchStrategy[Severity | None] = st.sampled_from([None, *SCALE])
+_scores = st.floats(0, 100)
+_agents = st.one_of(st.sampled_from(["qa-engineer", "security-auditor", "ruff"]), hostile)
+_ids = st.one_of(st.sampled_from(["", "SEC-001", "sec-001", "QA-2", "B608", "F-001"]), hostile)
+_titles = st.one_of(hostile, st.just("x" * 1_000_000), st.just("a/b.py:1 " * 1000))
+
+opinions = st.builds(
+    Opinion,
+    agent=_agents,
+    id=_ids,
+    severity=_severities,
+    confidence=_scores,
+    line=st.one_of(st.none(), st.integers(0, 10**9)),
+    title=_titles,
+    details=st.one_of(hostile, _fences),
+)
+
+
+@st.composite
+def findings(draw: st.DrawFn, *, dropped: bool = False) -> MergedFinding:
+    own = draw(st.lists(opinions, min_size=1, max_size=7, unique_by=lambda opinion: opinion.agent))
+    verified = draw(st.sampled_from([True, None, False]))
+    path, line, end = draw(st.sampled_from(LOST if verified is False else PLACES))
+    return MergedFinding(
+        id=draw(_ids),
+        path=path,
+        line=line,
+        end_line=end,
+        category=draw(st.one_of(st.sampled_from(["security", "quality", ""]), hostile)),
+        severity=draw(_severities),
+        title=draw(_titles),
+        confidence=draw(_scores),
+        max=draw(_scores),
+        mean=draw(_scores),
+        agreement=draw(st.floats(0, 1)),
+        agents=tuple(opinion.agent for opinion in own),
+        opinions=tuple(own),
+        verified=verified,
+        flags=tuple(draw(st.lists(st.one_of(st.sampled_from(["agreed", "revise"]), hostile), max_size=3))),
+        **({"reason": draw(hostile)} if dropped else {}),
+    )
+
+
+_conflicts = st.builds(
+    Conflict,
+    kind=st.sampled_from(["severity", "score", "compliance", "presence"]),
+    finding=_ids,
+    agents=st.lists(_agents, min_size=1, max_size=3).map(tuple),
+    why=hostile,
+)
+_reports = st.builds(
+    AgentReport,
+    agent=_agents,
+    status=st.sampled_from(["SUCCESS", "PARTIAL", "FAILED"]),
+    verdict=st.sampled_from(["accept", "revise", "reject", None]),
+)
+
+
+@st.composite
+def merges(draw: st.DrawFn) -> Merge:
+    """Any merge whose places are real where it says that they hold."""
+    kept = tuple(draw(st.lists(findings(), max_size=4)))
+    dropped = tuple(draw(st.lists(findings(dropped=True), max_size=2)))
+    conflicts = tuple(draw(st.lists(_conflicts, max_size=3)))
+    agents = tuple(draw(st.lists(_reports, max_size=4)))
+    return merge_of(
+        *kept,
+        dropped=dropped,
+        conflicts=conflicts,
+        agents=agents,
+        status=draw(st.sampled_from(["SUCCESS", "PARTIAL", "FAILED"])),
+        decision=draw(st.sampled_from(["continue", "review", "retry"])),
+    )
+
+
+def merge_of(
+    *kept: MergedFinding,
+    dropped: tuple[MergedFinding, ...] = (),
+    conflicts: tuple[Conflict, ...] = (),
+    agents: tuple[AgentReport, ...] = (AgentReport("qa-engineer", "SUCCESS", "accept"),),
+    status: str = "SUCCESS",
+    decision: str = "continue",
+) -> Merge:
+    """A merge with its counts."""
+    each = [finding.severity for finding in kept]
+    return Merge(
+        status=status,  # type: ignore[arg-type]
+        decision=decision,  # type: ignore[arg-type]
+        agents=agents,
+        findings=kept,
+        conflicts=conflicts,
+        dropped=dropped,
+        counts=Counts(
+            inputs=len(agents),
+            findings=len(kept),
+            dropped=len(dropped),
+            conflicts=len(conflicts),
+            critical=each.count("critical"),
+            important=each.count("important"),
+            minor=each.count("minor"),
+        ),
+    )
+
+
+def finding(
+    name: str = "QA-001",
+    *,
+    severity: Severity | None = "important",
+    title: str = "A bug",
+    place: tuple[str | None, int | None, int | None] = PLACES[0],
+    verified: bool | None = True,
+    score: float = 90.0,
+    category: str = "quality",
+    agents: tuple[str, ...] = ("qa-engineer",),
+    flags: tuple[str, ...] = (),
+    details: str = "",
+    **rest: str,
+) -> MergedFinding:
+    own = tuple(
+        Opinion(
+            agent=agent, id=name, severity=severity, confidence=score, line=place[1], title=title, details=details
+        )
+        for agent in agents
+    )
+    return MergedFinding(
+        id=name,
+        path=place[0],
+        line=place[1],
+        end_line=place[2],
+        category=category,
+        severity=severity,
+        title=title,
+        confidence=score,
+        max=score,
+        mean=score,
+        agreement=1.0,
+        agents=agents,
+        opinions=own,
+        verified=verified,
+        flags=flags,
+        **rest,
+    )
+
+
+@cache
+def sources() -> Sources:
+    return open_sources(ROOT)
+
+
+@cache
+def example(*names: str) -> Merge:
+    """The merge of some of the example results."""
+    found = sources()
+    reports = [
+        report_of(verdict, found.workspace)
+        for name in names or ("review-security", "review-quality", "faulty-review", "verification", "generic")
+        for verdict in check_text((ROOT / f"examples/results/{name}.md").read_bytes(), name, Options(), found)
+    ]
+    return merge_reports(reports, Settings())

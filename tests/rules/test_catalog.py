@@ -1,0 +1,94 @@
+"""The catalogue is complete and consistent."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import remit.rules
+from remit.contract.profiles import PROFILES
+from remit.errors import UsageError
+from remit.rules.base import Case, Rule
+from remit.rules.catalog import BY_NAME, CATALOG, expand, find
+
+FAMILIES = {"result": "RES", "confidence": "CNF", "kinds": "KND", "evidence": "EVD"}
+
+
+def all_rules() -> set[type[Rule]]:
+    for module in pkgutil.walk_packages(remit.rules.__path__, "remit.rules."):
+        if ".samples" not in module.name:
+            importlib.import_module(module.name)
+    return set(Rule.__subclasses__())
+
+
+def test_no_rule_class_is_missing_from_the_catalogue() -> None:
+    assert all_rules() == set(CATALOG)
+    assert len(CATALOG) == len(set(CATALOG))
+
+
+def test_names_and_codes_are_unique_and_well_formed() -> None:
+    assert len({rule.name for rule in CATALOG}) == len({rule.code for rule in CATALOG}) == len(CATALOG)
+    for rule in CATALOG:
+        assert re.fullmatch(r"[a-z]+(?:-[a-z]+)*", rule.name)
+        assert re.fullmatch(rf"{FAMILIES[rule.family()]}\d{{3}}", rule.code), rule.name
+
+
+@pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+def test_a_rule_is_named_like_its_file_and_explains_itself(rule: type[Rule]) -> None:
+    assert rule.__module__.rsplit(".", 1)[1] == rule.name.replace("-", "_")
+    assert rule.summary().endswith(".")
+    assert rule.why()
+    assert rule.help.endswith(".")
+    assert set(rule.levels) <= set(PROFILES)
+
+
+def test_a_rule_stands_after_the_rules_it_requires() -> None:
+    seen: set[str] = set()
+    for rule in CATALOG:
+        assert set(rule.requires) <= seen, rule.name
+        seen.add(rule.name)
+
+
+def test_the_contracts_levels_by_profile() -> None:
+    levels = {name: {profile: rule.level_in(profile) for profile in PROFILES} for name, rule in BY_NAME.items()}
+    assert levels["status-missing"] == {"v2": "L1", "v1": "L1", "lenient": "L1"}
+    assert levels["confidence-reason"] == {"v2": "L2", "v1": "L1", "lenient": "L3"}
+    assert levels["block-missing"] == {"v2": "L1", "v1": "L2", "lenient": "L1"}
+    assert levels["finding-without-reference"] == {"v2": "L2", "v1": "L1", "lenient": "L2"}
+    off = {name for name, by_profile in levels.items() if by_profile["v1"] is None}
+    assert off == {
+        "confidence-breakdown",
+        "confidence-justification",
+        "confidence-uncertainty",
+        "checklist-missing",
+        "checklist-unticked",
+        "single-source",
+        "security-without-quote",
+    }
+    lowered = {name for name, by in levels.items() if by["lenient"] != by["v2"]}
+    assert lowered == {n for n in levels if n.startswith(("confidence-", "checklist-"))}
+
+
+def test_rules_are_found_by_name_code_and_family() -> None:
+    assert find("RES002") is find("status-missing") is find("Status-Missing")
+    assert expand(("CNF",)) == expand(("confidence",)) > {"confidence-range"}
+    with pytest.raises(UsageError, match="did you mean 'status-missing'"):
+        find("staus-missing")
+
+
+def test_a_rule_that_does_not_say_how_it_checks_is_a_mistake() -> None:
+    with pytest.raises(TypeError, match="Rule"):
+        Rule().check(None)  # type: ignore[arg-type]
+    assert Case.__doc__
+
+
+def test_a_rule_file_is_small() -> None:
+    folder = Path(remit.rules.__path__[0])
+    for rule in CATALOG:
+        source = (folder / rule.family() / f"{rule.name.replace('-', '_')}.py").read_text(encoding="utf-8")
+        check = source[source.index("    def check(") :]
+        assert check.count("\n") <= 60, rule.name

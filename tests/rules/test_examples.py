@@ -1,0 +1,52 @@
+"""Every rule's own examples: a good one breaks no rule at all, a bad one gives exactly what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from remit.checking import Options, check_text
+from remit.contract.kinds import KINDS
+from remit.rules.base import Example, Rule
+from remit.rules.catalog import CATALOG
+from remit.rules.examples import RECEIPTS, sample, sources, written
+
+
+def broken(example: Example) -> list[str]:
+    verdicts = check_text(written(example), options=Options(profile=example.profile), sources=sources(example))
+    return sorted(violation.rule for verdict in verdicts for violation in verdict.violations)
+
+
+def examples() -> list[pytest.param]:  # type: ignore[valid-type]
+    return [
+        pytest.param(rule, example, id=f"{rule.name}-{place}")
+        for rule in CATALOG
+        for place, example in enumerate((*rule.good, *rule.bad))
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("receipts", ["", "everything"])
+def test_the_sample_of_a_kind_breaks_no_rule(kind: str, receipts: str) -> None:
+    (verdict,) = check_text(sample(kind), sources=sources(Example(kind, receipts=receipts)))
+    assert (verdict.verdict, verdict.kind, verdict.violations) == ("accept", kind, ())
+
+
+@pytest.mark.parametrize(("rule", "example"), examples())
+def test_an_example_gives_exactly_what_it_says(rule: type[Rule], example: Example) -> None:
+    assert broken(example) == sorted(example.expect)
+
+
+@pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+def test_a_rule_has_a_bad_example_that_names_it(rule: type[Rule]) -> None:
+    assert any(rule.name in example.expect for example in rule.bad)
+    assert not any(example.expect for example in rule.good)
+
+
+def test_an_edit_that_fits_nowhere_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="0 times"):
+        written(Example("generic", edits=(("not there", "x"),)))
+
+
+def test_every_kind_of_receipts_is_used_by_an_example() -> None:
+    used = {example.receipts for rule in CATALOG for example in (*rule.good, *rule.bad)}
+    assert used - {""} == set(RECEIPTS)

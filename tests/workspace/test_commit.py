@@ -1,0 +1,319 @@
+"""The files of a commit, whatever the work tree looks like meanwhile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from checkouts import Make, Repository
+
+from remit.errors import EnvironmentBroken, UsageError
+from remit.workspace import files, git
+from remit.workspace.files import MAX_FILE, Absent, SourceFile, Workspace
+from remit.workspace.git import Commit
+
+
+@contextmanager
+def opened(root: Path, rev: str = "HEAD") -> Iterator[Commit]:
+    commit = Commit(root, rev)
+    try:
+        yield commit
+    finally:
+        commit.close()
+
+
+def said(workspace: Workspace, written: str) -> str:
+    """What is in a file, or why it cannot be read."""
+    found = workspace.read(written)
+    return found.why if isinstance(found, Absent) else found.text
+
+
+def test_a_commit_is_read_while_the_work_tree_differs(repository: Repository) -> None:
+    first = repository.commit(**{"a.py": "old\n", "gone.py": "gone\n"})
+    repository.write("a.py", "new\n")
+    (repository.root / "gone.py").unlink()
+    repository.write("untracked.py", "x\n")
+    with opened(repository.root) as commit:
+        assert commit.id == first
+        assert said(commit, "a.py") == "old\n"
+        assert said(commit, "gone.py") == "gone\n"
+        assert said(commit, "untracked.py") == "missing"
+        assert commit.paths == ["a.py", "gone.py"]
+
+
+@pytest.mark.parametrize("rev", ["HEAD~1", "v1", "main~1", "{first}", "{short}", "HEAD^", "HEAD^{{/the first}}"])
+def test_a_commit_goes_by_every_name_that_git_knows(repository: Repository, rev: str) -> None:
+    repository.write("a.py", "first\n")
+    repository.git("add", ".")
+    repository.git("commit", "--quiet", "--message", "the first")
+    first = repository.git("rev-parse", "HEAD").strip()
+    repository.git("tag", "--annotate", "--message", "a tag", "v1")
+    repository.commit(**{"a.py": "second\n"})
+    with opened(repository.root, rev.format(first=first, short=first[:9])) as commit:
+        assert said(commit, "a.py") == "first\n"
+
+
+@pytest.mark.parametrize(
+    "rev", ["no-such", "", "-h", "--help", "--all", "-", "HEAD:a.py", "HEAD^{tree}", "a\nb", "a\0b", "HEAD..HEAD", "é"]
+)
+def test_a_rev_that_is_no_commit_is_one_clear_line(repository: Repository, rev: str) -> None:
+    repository.commit(**{"a.py": ""})
+    with pytest.raises(UsageError) as raised:
+        Commit(repository.root, rev)
+    assert "\n" not in str(raised.value)
+    assert f"has no commit {rev!r}" in str(raised.value)
+
+
+def test_a_branch_that_begins_with_a_dash_is_a_name_and_no_option(repository: Repository) -> None:
+    repository.commit(**{"a.py": "first\n"})
+    repository.git("update-ref", "refs/heads/-x", "HEAD")
+    repository.commit(**{"a.py": "second\n"})
+    with opened(repository.root, "-x") as commit:
+        assert said(commit, "a.py") == "first\n"
+
+
+def test_a_folder_without_git_has_no_commit(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no commit 'HEAD'"):
+        Commit(tmp_path, "HEAD")
+
+
+def test_without_git_on_the_path_the_environment_is_broken(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.commit(**{"a.py": ""})
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(EnvironmentBroken, match="git cannot be started"):
+        Commit(repository.root, "HEAD")
+
+
+def test_a_part_of_the_checkout_can_be_the_root(repository: Repository) -> None:
+    repository.write("shop/app/a.py", "inside\n")
+    repository.write("top.py", "above\n")
+    repository.commit()
+    (repository.root / "shop" / "up.py").symlink_to("../top.py")
+    repository.commit()
+    with opened(repository.root / "shop") as commit:
+        assert commit.paths == ["app/a.py"]
+        assert said(commit, "app/a.py") == "inside\n"
+        assert said(commit, f"{repository.root}/shop/app/a.py") == "inside\n"
+        assert said(commit, "app") == "folder"
+        assert said(commit, "top.py") == "missing"
+        assert said(commit, "../top.py") == "outside"
+        assert said(commit, "up.py") == "outside"
+
+
+def test_a_part_that_the_commit_does_not_have_is_empty(repository: Repository) -> None:
+    first = repository.commit(**{"a.py": ""})
+    repository.write("shop/b.py", "")
+    repository.commit()
+    with opened(repository.root / "shop", first) as commit:
+        assert commit.paths == []
+        assert said(commit, "b.py") == "missing"
+
+
+def test_links_in_the_tree_are_followed_inside_and_not_out(repository: Repository) -> None:
+    repository.write("app/a.py", "here\n")
+    for name, target in {
+        "link.py": "app/a.py",
+        "chain.py": "link.py",
+        "app/up.py": "../link.py",
+        "folder": "app",
+        "here": ".",
+        "absolute.py": f"{repository.root}/app/a.py",
+        "out.py": "../../etc/passwd",
+        "out-absolute": "/etc/passwd",
+        "config": ".git/config",
+        "nowhere": "no/such",
+        "loop": "loop",
+        "..dots": "app/a.py",
+        "to-dots": "..dots",
+    }.items():
+        (repository.root / name).symlink_to(target)
+    repository.commit()
+    with opened(repository.root) as commit:
+        for name in ("link.py", "chain.py", "app/up.py", "folder/a.py", "here/folder/a.py", "absolute.py", "to-dots"):
+            assert said(commit, name) == "here\n", name
+        for name in ("out.py", "out-absolute", "config"):
+            assert said(commit, name) == "outside", name
+        for name in ("folder", "here"):
+            assert said(commit, name) == "folder", name
+        for name in ("nowhere", "loop", "loop/a.py", "folder/none.py"):
+            assert said(commit, name) == "missing", name
+        assert commit.paths == ["app/a.py"]
+        found = commit.read("chain.py")
+        assert isinstance(found, SourceFile)
+        assert found.path == "chain.py"
+
+
+def test_a_submodule_is_said_to_be_one(repository: Repository, make: Make) -> None:
+    library = make("library")
+    library.commit(**{"b.py": "library\n"})
+    repository.commit(**{"a.py": ""})
+    repository.git("submodule", "--quiet", "add", str(library.root), "vendor/library")
+    repository.commit()
+    with opened(repository.root) as commit:
+        assert said(commit, "vendor/library") == "submodule"
+        assert said(commit, "vendor/library/b.py") == "submodule"
+        assert said(commit, "vendor/library/none/c.py") == "submodule"
+        assert said(commit, "vendor") == "folder"
+        assert commit.paths == [".gitmodules", "a.py"]
+    tree = files.WorkTree(repository.root)
+    assert said(tree, "vendor/library/b.py") == "library\n"
+    assert said(tree, "vendor/library/.git") == "outside"
+    assert tree.paths == [".gitmodules", "a.py", "vendor/library/b.py"]
+
+
+@pytest.mark.parametrize("name", ["two words.py", "line\nbreak.py", "tab\t.py", 'quote".py', "日本/ファイル.py", "-x.py", "a:b.py"])
+def test_every_name_that_git_can_hold_is_read(repository: Repository, name: str) -> None:
+    repository.write(name, "here\n")
+    repository.commit()
+    with opened(repository.root) as commit:
+        assert commit.paths == [name]
+        assert said(commit, name) == "here\n"
+
+
+def test_a_name_that_is_not_utf_8_is_read(repository: Repository) -> None:
+    try:
+        Path(os.fsdecode(os.fsencode(repository.root) + b"/caf\xe9.py")).write_text("here\n")
+    except OSError as error:
+        pytest.skip(f"this disk takes no such name: {error}")
+    repository.commit()
+    with opened(repository.root) as commit:
+        assert said(commit, commit.paths[0]) == "here\n"
+
+
+@pytest.mark.parametrize("in_tree", ["NFC", "NFD"])
+@pytest.mark.parametrize("written", ["NFC", "NFD"])
+def test_composed_and_decomposed_letters_are_the_same_name(repository: Repository, in_tree: str, written: str) -> None:
+    repository.write(unicodedata.normalize(in_tree, "Zoë/café.py"), "here\n")
+    repository.commit()
+    with opened(repository.root) as commit:
+        assert said(commit, unicodedata.normalize(written, "Zoë/café.py")) == "here\n"
+        assert said(commit, "Zoë/none.py") == "missing"
+
+
+def test_the_case_of_a_name_counts(repository: Repository) -> None:
+    repository.commit(**{"Cart.py": ""})
+    with opened(repository.root) as commit:
+        assert said(commit, "cart.py") == "missing"
+
+
+def test_after_a_large_blob_the_next_file_is_still_right(repository: Repository) -> None:
+    repository.write("large.txt", b"a\n" * (MAX_FILE // 2 + 1))
+    repository.write("most.txt", b"b" * MAX_FILE)
+    repository.write("empty.txt", "")
+    repository.write("small.txt", "small\n")
+    repository.commit()
+    with opened(repository.root) as commit:
+        for _ in range(2):
+            assert said(commit, "large.txt") == "large"
+            commit._cache.clear()
+            assert said(commit, "small.txt") == "small\n"
+            assert said(commit, "empty.txt") == ""
+            assert len(said(commit, "most.txt")) == MAX_FILE
+        assert commit.exists("large.txt")
+
+
+def test_a_binary_file_is_no_text(repository: Repository) -> None:
+    repository.write("image.png", b"\x89PNG\0")
+    repository.commit()
+    with opened(repository.root) as commit:
+        assert said(commit, "image.png") == "binary"
+
+
+class Spy:
+    """Counts the programs that are started."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.commands: list[list[str]] = []
+        spy = self
+
+        class Popen(subprocess.Popen):  # type: ignore[type-arg]
+            def __init__(self, command: list[str], *rest: object, **options: object) -> None:
+                spy.commands.append(command)
+                super().__init__(command, *rest, **options)
+
+        monkeypatch.setattr(subprocess, "Popen", Popen)
+
+    def count(self, word: str) -> int:
+        return sum(word in command for command in self.commands)
+
+
+def test_one_git_process_serves_many_files(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.commit(**{f"{number}.py": f"{number}\n" for number in range(200)})
+    spy = Spy(monkeypatch)
+    with opened(repository.root) as commit:
+        assert [said(commit, f"{number}.py") for number in range(200)] == [f"{number}\n" for number in range(200)]
+        assert all(said(commit, f"{number}.none") == "missing" for number in range(50))
+        assert len(commit.paths) == 200
+    assert spy.count("cat-file") == 1
+    assert spy.count("ls-tree") == 1
+    assert len(spy.commands) <= 4
+
+
+def test_opening_a_commit_reads_nothing_yet(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.commit(**{"a.py": ""})
+    spy = Spy(monkeypatch)
+    Commit(repository.root, "HEAD").close()
+    assert (spy.count("cat-file"), spy.count("ls-tree")) == (0, 0)
+
+
+def test_closing_ends_the_process_and_may_be_done_twice(repository: Repository) -> None:
+    repository.commit(**{"a.py": "a\n", "b.py": "b\n"})
+    commit = Commit(repository.root, "HEAD")
+    assert said(commit, "a.py") == "a\n"
+    process = commit._process
+    assert process is not None
+    assert process.poll() is None
+    commit.close()
+    assert process.returncode == 0
+    commit.close()
+    assert said(commit, "b.py") == "b\n"  # opened again where it is needed
+    commit.close()
+
+
+def test_a_git_that_dies_is_a_broken_environment_and_not_a_missing_file(repository: Repository) -> None:
+    repository.commit(**{"a.py": "a\n", "b.py": "b\n"})
+    with opened(repository.root) as commit:
+        assert said(commit, "a.py") == "a\n"
+        assert commit._process is not None
+        commit._process.kill()
+        commit._process.wait()
+        with pytest.raises(EnvironmentBroken, match=r"git stopped while reading 'b\.py'"):
+            commit.read("b.py")
+
+
+def test_an_object_that_is_not_in_the_clone_makes_no_missing_file(repository: Repository) -> None:
+    repository.commit(**{"a.py": "a\n", "b.py": "b\n"})
+    name = repository.git("rev-parse", "HEAD:a.py").strip()
+    (repository.root / ".git" / "objects" / name[:2] / name[2:]).unlink()
+    with opened(repository.root) as commit:
+        assert said(commit, "a.py") == "forbidden"
+        assert said(commit, "b.py") == "b\n"
+        assert commit.exists("a.py")
+
+
+def test_a_tree_that_cannot_be_listed_is_a_broken_environment(repository: Repository) -> None:
+    repository.commit(**{"a.py": "a\n"})
+    name = repository.git("rev-parse", "HEAD^{tree}").strip()
+    (repository.root / ".git" / "objects" / name[:2] / name[2:]).unlink()
+    with opened(repository.root) as commit, pytest.raises(EnvironmentBroken, match="cannot list"):
+        commit.read("a.py")
+
+
+def test_a_tree_larger_than_the_list_is_still_read_whole(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.commit(**{f"{number}.py": "here\n" for number in range(9)})
+    monkeypatch.setattr(git, "MAX_LISTED", 3)
+    with opened(repository.root) as commit:
+        assert len(commit.paths) == 3
+        assert said(commit, "8.py") == "here\n"
+
+
+def test_a_bare_repository_has_commits_too(repository: Repository, tmp_path: Path) -> None:
+    repository.commit(**{"a.py": "here\n"})
+    repository.git("clone", "--quiet", "--bare", str(repository.root), str(tmp_path / "bare"))
+    with opened(tmp_path / "bare") as commit:
+        assert said(commit, "a.py") == "here\n"

@@ -1,0 +1,114 @@
+"""What git says has changed since a commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checkouts import Repository
+
+from remit.workspace.git import Change, changes, head, root_above
+
+
+def test_nothing_has_changed_after_a_commit(repository: Repository) -> None:
+    repository.commit(**{"a.py": "one\n"})
+    assert changes(repository.root) == {}
+
+
+def test_lines_are_counted_for_every_kind_of_change(repository: Repository) -> None:
+    repository.commit(**{"changed.py": "one\ntwo\nthree\n", "deleted.py": "one\ntwo\n", "staged.py": "one\n"})
+    repository.write("changed.py", "one\n2\nthree\nfour\n")
+    (repository.root / "deleted.py").unlink()
+    repository.write("staged.py", "one\ntwo\n")
+    repository.write("added.py", "one\ntwo\nthree\n")
+    repository.git("add", "staged.py", "added.py")
+    repository.write("new.py", "one\n")
+    assert changes(repository.root) == {
+        "changed.py": Change(2, 1),
+        "deleted.py": Change(0, 2),
+        "staged.py": Change(1, 0),
+        "added.py": Change(3, 0, created=True),
+        "new.py": Change(None, 0, created=True),
+    }
+
+
+def test_a_renamed_file_is_one_that_went_and_one_that_came(repository: Repository) -> None:
+    repository.commit(**{"old.py": "one\ntwo\n"})
+    repository.git("config", "diff.renames", "copies")
+    repository.git("mv", "old.py", "new.py")
+    assert changes(repository.root) == {"old.py": Change(0, 2), "new.py": Change(2, 0, created=True)}
+
+
+def test_a_binary_file_has_no_count(repository: Repository) -> None:
+    repository.write("image.png", b"\0one")
+    repository.commit()
+    repository.write("image.png", b"\0two")
+    assert changes(repository.root) == {"image.png": Change(None, None)}
+
+
+def test_ignored_files_are_not_among_the_untracked(repository: Repository) -> None:
+    repository.commit(**{".gitignore": "build/\n"})
+    repository.write("build/a.o", "x")
+    repository.write("a.py", "x")
+    assert changes(repository.root) == {"a.py": Change(None, 0, created=True)}
+
+
+@pytest.mark.parametrize("name", ["two words.py", "tab\t.py", "line\nbreak.py", "日本.py", 'quote".py', "-x.py"])
+def test_names_come_as_they_are(repository: Repository, name: str) -> None:
+    repository.write(name, "one\n")
+    repository.commit()
+    repository.write(name, "two\n")
+    repository.write(f"new/{name}", "one\n")
+    assert changes(repository.root) == {name: Change(1, 1), f"new/{name}": Change(None, 0, created=True)}
+
+
+def test_below_a_part_of_the_checkout_paths_are_relative_to_it(repository: Repository) -> None:
+    repository.write("shop/a.py", "one\n")
+    repository.commit(**{"top.py": "one\n"})
+    repository.write("shop/a.py", "two\n")
+    repository.write("shop/new.py", "new\n")
+    repository.write("top.py", "two\n")
+    repository.write("other.py", "new\n")
+    assert changes(repository.root / "shop") == {"a.py": Change(1, 1), "new.py": Change(None, 0, created=True)}
+
+
+def test_another_commit_may_be_the_base(repository: Repository) -> None:
+    first = repository.commit(**{"a.py": "one\n"})
+    repository.commit(**{"a.py": "one\ntwo\n"})
+    assert changes(repository.root, first) == {"a.py": Change(1, 0)}
+    assert changes(repository.root, "no-such") is None
+
+
+def test_a_file_that_was_only_touched_has_not_changed(repository: Repository) -> None:
+    path = repository.write("a.py", "one\n")
+    repository.commit()
+    path.write_text("one\n")
+    assert changes(repository.root) == {}
+
+
+def test_without_a_commit_or_without_git_nothing_is_known(repository: Repository, tmp_path: Path) -> None:
+    repository.write("a.py", "one\n")
+    assert changes(repository.root) is None
+    assert head(repository.root) is None
+    (tmp_path / "plain").mkdir()
+    assert changes(tmp_path / "plain") is None
+
+
+def test_without_git_on_the_path_nothing_is_known(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.commit(**{"a.py": "one\n"})
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert changes(repository.root) is None
+
+
+def test_the_root_is_the_nearest_folder_above_that_git_knows(repository: Repository, tmp_path: Path) -> None:
+    inside = repository.write("app/deep/a.py", "")
+    assert root_above(inside) == repository.root
+    assert root_above(inside.parent) == repository.root
+    assert root_above(repository.root) == repository.root
+    repository.write("app/.git", "gitdir: elsewhere\n")
+    assert root_above(inside) == repository.root / "app"
+    assert root_above(tmp_path) is None
+
+
+def test_the_head_is_the_commit_that_is_checked_out(repository: Repository) -> None:
+    assert head(repository.root) == repository.commit(**{"a.py": ""}) or head(repository.root)
