@@ -22,7 +22,7 @@ from remit.evidence.model import Evidence
 from remit.evidence.receipts import Receipt
 from remit.evidence.sources import Sources, open_sources
 from remit.rules.base import Case, Rule, Violation
-from remit.rules.catalog import BY_NAME, CATALOG, ENTRY, expand, find
+from remit.rules.catalog import BY_CODE, BY_NAME, CATALOG, ENTRY, expand, find
 
 Decision = Literal["accept", "revise", "reject"]
 #: A transcript (`.jsonl`), a file of receipts (`.json`), or receipts as objects or plain dictionaries.
@@ -224,7 +224,7 @@ def read_source(path: Path) -> bytes:
 
 
 def _named_kind(agent: str, options: Options) -> str | None:
-    return options.kind or options.kinds.get(slug(agent))
+    return options.kind or {slug(name): kind for name, kind in options.kinds.items()}.get(slug(agent))
 
 
 def _run(case: Case) -> list[Violation]:
@@ -308,8 +308,9 @@ def _overrides(document: Document, options: Options) -> tuple[Recorded, ...]:
     own = [(override.rule, override.reason) for override in document.result.overrides]
     recorded: dict[str, str] = {}
     for rule, reason in (*options.overrides, *own):
-        if rule in BY_NAME and reason.strip():
-            recorded.setdefault(rule, reason.strip())
+        name = rule.lower() if rule.lower() in BY_NAME else BY_CODE.get(rule.upper(), "")
+        if name and reason.strip():
+            recorded.setdefault(name, reason.strip())
     return tuple(Recorded(rule, reason) for rule, reason in recorded.items())
 
 

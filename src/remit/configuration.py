@@ -6,6 +6,7 @@ A value comes from a flag, else the environment (`REMIT_…`), else `remit.toml`
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -84,25 +85,45 @@ def find_file(start: Path) -> Path | None:
         if own.is_file():
             return own
         project = folder / "pyproject.toml"
-        if project.is_file() and b"[tool.remit" in project.read_bytes():
+        if project.is_file() and _has_table(project):
             return project
         if (folder / ".git").exists():
             return None
     return None
 
 
+def _has_table(project: Path) -> bool:
+    """Whether a pyproject.toml speaks of remit; most do not, and need not be read as TOML."""
+    try:
+        text = project.read_bytes()
+    except OSError:
+        return False
+    return b"remit" in text and b"tool" in text and "remit" in _tool_table(_load(project))
+
+
+def _tool_table(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    tool = table.get("tool")
+    return tool if isinstance(tool, dict) else {}
+
+
 def _read(file: Path) -> dict[str, Any]:
+    table: Any = _load(file)
+    if file.name == "pyproject.toml":
+        table = _tool_table(table).get("remit")
+        if not isinstance(table, dict):
+            raise ConfigurationError(f"{file.name}: tool.remit must be a table, not {table!r}")
+    return dict(table)
+
+
+def _load(file: Path) -> dict[str, Any]:
     import tomllib  # late: most runs have no configuration file
 
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigurationError(f"{file.name}: {error}") from error
     except OSError as error:
         raise ConfigurationError(f"{file.name}: {error.strerror}") from error
-    if file.name == "pyproject.toml":
-        table = table.get("tool", {}).get("remit", {})
-    return table
 
 
 def _flatten(table: Mapping[str, Any], prefix: str, name: str) -> Iterator[tuple[str, Any]]:
@@ -126,7 +147,7 @@ def _checked(setting: Setting, value: Any, name: str) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 #: Shape -> whether a value has it, and how to say so.
@@ -151,6 +172,9 @@ def _from_variable(setting: Setting, text: str) -> Any:
     if setting.shape != "number":
         return text
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise ConfigurationError(f"{setting.variable} must be a number ({setting.meaning}), not {text!r}") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise ConfigurationError(f"{setting.variable} must be a number ({setting.meaning}), not {text!r}")
+    return number

@@ -216,6 +216,7 @@ def results(draw: st.DrawFn) -> Result:
 _HEAD = re.compile(r"\s*#{1,2}[ \t]+(\S.*)")
 
 FRAGMENTS = [
+    *("| Issue | Description | Severity |\n|--|--|--|\n| x | y | **High** |\n| | | |", "- : x", "### Issues"),
     *("## Code Explorer Result", "# security-auditor result", "Foo Result\n===", "**Foo Result**", "## Notes"),
     *("# Result", "### Status\nSUCCESS", "### Status: success ✅", "**Status**: FAILED", "#### Status"),
     *("状态\n---\nPARTIAL", "### Status", "### Summary\nOne. Two.", "**Summary:** One. Two.", "### サマリー"),

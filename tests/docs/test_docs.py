@@ -146,7 +146,7 @@ def megabytes(number: int) -> str:
     [
         ("a file that is read", [megabytes(files.MAX_FILE)]),
         ("text kept in memory", [megabytes(files.MAX_CACHE)]),
-        ("files listed for suggestions", [f"{files.MAX_LISTED:,}"]),
+        ("files listed for suggestions and moved quotes", [f"{files.MAX_LISTED:,}"]),
         ("misspelt names compared with all others", [f"{references.MAX_GUESSES} for each result"]),
         (
             "looking for moved quotes in other files",

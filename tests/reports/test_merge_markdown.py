@@ -24,9 +24,7 @@ FAILED = (AgentReport("qa-engineer", "FAILED", None), AgentReport("ruff", "FAILE
 def verdicts(text: str) -> list[Verdict]:
     """Of the report as it is, and as a review."""
     return [
-        verdict
-        for kind in (None, "review")
-        for verdict in check_text(text, "merged.md", Options(kind=kind), sources())
+        verdict for kind in (None, "review") for verdict in check_text(text, "merged.md", Options(kind=kind), sources())
     ]
 
 

@@ -82,7 +82,9 @@ def test_a_folder_without_git_has_no_commit(tmp_path: Path) -> None:
         Commit(tmp_path, "HEAD")
 
 
-def test_without_git_on_the_path_the_environment_is_broken(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_on_the_path_the_environment_is_broken(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repository.commit(**{"a.py": ""})
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(EnvironmentBroken, match="git cannot be started"):
@@ -166,7 +168,9 @@ def test_a_submodule_is_said_to_be_one(repository: Repository, make: Make) -> No
     assert tree.paths == [".gitmodules", "a.py", "vendor/library/b.py"]
 
 
-@pytest.mark.parametrize("name", ["two words.py", "line\nbreak.py", "tab\t.py", 'quote".py', "日本/ファイル.py", "-x.py", "a:b.py"])
+@pytest.mark.parametrize(
+    "name", ["two words.py", "line\nbreak.py", "tab\t.py", 'quote".py', "日本/ファイル.py", "-x.py", "a:b.py"]
+)
 def test_every_name_that_git_can_hold_is_read(repository: Repository, name: str) -> None:
     repository.write(name, "here\n")
     repository.commit()
@@ -304,7 +308,9 @@ def test_a_tree_that_cannot_be_listed_is_a_broken_environment(repository: Reposi
         commit.read("a.py")
 
 
-def test_a_tree_larger_than_the_list_is_still_read_whole(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_larger_than_the_list_is_still_read_whole(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repository.commit(**{f"{number}.py": "here\n" for number in range(9)})
     monkeypatch.setattr(git, "MAX_LISTED", 3)
     with opened(repository.root) as commit:

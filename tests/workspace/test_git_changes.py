@@ -111,4 +111,7 @@ def test_the_root_is_the_nearest_folder_above_that_git_knows(repository: Reposit
 
 
 def test_the_head_is_the_commit_that_is_checked_out(repository: Repository) -> None:
-    assert head(repository.root) == repository.commit(**{"a.py": ""}) or head(repository.root)
+    first = repository.commit(**{"a.py": ""})
+    assert head(repository.root) == first
+    second = repository.commit(**{"b.py": ""})
+    assert head(repository.root) == second != first

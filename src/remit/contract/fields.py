@@ -311,12 +311,14 @@ def read_issues(content: list[Content]) -> Iterator[Issue]:
         for text, line in entries([part]):
             words, severity = split_severity(text)
             title, description = split_colon(words)
-            yield Issue(
-                title=unguard_pipes(title),
-                description=unguard_pipes(description),
-                severity=unguard_pipes((severity or "").strip(_AROUND)),
-                line=line,
-            )
+            severity = (severity or "").strip(_AROUND)
+            if title or description or severity:
+                yield Issue(
+                    title=unguard_pipes(title),
+                    description=unguard_pipes(description),
+                    severity=unguard_pipes(severity),
+                    line=line,
+                )
 
 
 def _issue_rows(table: Table) -> Iterator[Issue]:
@@ -324,21 +326,26 @@ def _issue_rows(table: Table) -> Iterator[Issue]:
     for row in table.rows:
         cells = {key: unguard_cell(row.cells[at]) if at is not None else "" for key, at in where.items()}
         title = cells["issue"] or unguard_cell(row.cells[0])
-        yield Issue(title=title, description=cells["description"], severity=cells["severity"], line=row.line)
+        severity = cells["severity"].strip(_AROUND)
+        if title or cells["description"] or severity:
+            yield Issue(title=title, description=cells["description"], severity=severity, line=row.line)
 
 
 def read_blockers(content: list[Content]) -> Iterator[Blocker]:
     """Bullets of Blockers, with their resolution on the same line or the next."""
     for text, line in entries(content):
         words, resolution = split_tail(text, "resolution")
-        yield Blocker(text=unguard_pipes(words), resolution=unguard_pipes(resolution or ""), line=line)
+        if words or resolution:
+            yield Blocker(text=unguard_pipes(words), resolution=unguard_pipes(resolution or ""), line=line)
 
 
 def read_overrides(content: list[Content]) -> Iterator[Override]:
     """`- rule-name: reason`."""
     for text, line in entries(content):
-        rule, reason = split_colon(text)
-        yield Override(rule=plain(rule).lower(), reason=reason, line=line)
+        words, reason = split_colon(text)
+        rule = plain(words).lower()
+        if rule or reason:
+            yield Override(rule=rule, reason=reason, line=line)
 
 
 def read_counts(content: list[Content]) -> Iterator[Count]:

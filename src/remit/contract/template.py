@@ -41,9 +41,7 @@ def template(kind: Kind, *, scored: bool = True) -> str:
     parts = ["## [Agent Name] Result", f"### Status\n{STATUS}", f"### Summary\n{SUMMARY}"]
     if kind.name == "error":
         return "\n\n".join([*parts, *_error_parts()]).replace(STATUS, "FAILED") + "\n"
-    body = (
-        "\n\n".join(_block(block) for block in kind.blocks) or "[what you found, with file:line for each statement]"
-    )
+    body = "\n\n".join(_block(block) for block in kind.blocks) or "[what you found, with file:line for each statement]"
     parts.append(f"### Findings\n\n{body}")
     rows = "| Item | Location | Relevance |\n| --- | --- | --- |"
     parts.append(f"### Key References\n{rows}\n| [name] | `[path/to/file:line]` | [why it matters] |")

@@ -23,6 +23,8 @@ _LINE_COST = 33_000
 #: How far below a piece the next may stand, where they are only alike.
 _NEXT_PIECE = 200
 _CANDIDATES = 8
+#: A text of so many lines is like a run that it shares all but one with: it stands where it is most like.
+_TALL = 3
 #: How many blank lines may stand around a run.
 _BLANKS = 200
 
@@ -62,18 +64,25 @@ class Alike:
         low, high = max(1, low), min(len(file.lines), high)
         if len(text) > MAX_TEXT or high - low > MAX_LINES:
             return None
-        lines = _filled(file, low, high, height)
+        lines = _filled(file, low, high, height + 1)
         inside = [at for at, (number, _) in enumerate(lines) if low <= number <= high]
         if not inside:
             return None
-        starts: range | list[int] = range(max(0, inside[0] - height + 1), inside[-1] + 1)
+        starts: range | list[int] = range(max(0, inside[0] - height), inside[-1] + 2)
         if _cost(starts, text) > MAX_COST:
             starts = _promising(wanted, lines, starts)
         self._left -= _cost(starts, text) + len(lines) * _LINE_COST
         if self._left < 0:
             return None
-        runs = (lines[at : at + size] for at in starts for size in _sizes(height) if at + size > inside[0])
-        return _best(" ".join(wanted), runs, least, (low + high) // 2)
+        runs = (lines[at : at + size] for at in starts for size in _sizes(height) if at < len(lines))
+        if height < _TALL:
+            runs = (run for run in runs if _touches(run, low, high))
+        best = _best(" ".join(wanted), runs, least, (low + high) // 2)
+        return best if best is not None and best.line <= high and low <= best.last else None
+
+
+def _touches(run: list[tuple[int, str]], low: int, high: int) -> bool:
+    return run[0][0] <= high and low <= run[-1][0]
 
 
 def _sizes(height: int) -> tuple[int, ...]:

@@ -117,7 +117,7 @@ class Changes:
             wrote = any(not is_only_looking(run.command) for run in self._ledger.runs)
             if path in self._ledger.edited or (wrote and changed):
                 return "verified", "", False
-            if wrote and changed is None:
+            if changed is None and any(_may_write(run.command) for run in self._ledger.runs):
                 return "unchecked", "a command may have written it, and git cannot tell", None
             return "mismatch", "no receipt shows that it was written", True
         if changed:
@@ -221,6 +221,11 @@ def _runs_tests(simple: Simple, stated: str) -> bool:
     bare = " ".join(words)
     said = (" ".join(one.words) for one in simple_commands(stated) if one.words and not one.shows)
     return any(command in bare for command in said) or bool(_RUNNER.search(bare))
+
+
+def _may_write(command: str) -> bool:
+    """Whether a command line does more than look and test."""
+    return any(not simple.shows and not _runs_tests(simple, "") for simple in simple_commands(command))
 
 
 def _is_own(run: Receipt, claim: RunClaim) -> bool:

@@ -60,20 +60,21 @@ def _references(
     references: list[Reference] = []
     quotes: list[Placed] = []
     by_line: dict[int, list[Reference]] = {}
-    recent: list[Reference] = []  # of the current list or paragraph, and of the one before
+    here: list[Reference] = []  # of the current list or paragraph
+    before: list[Reference] = []  # of the one before
     group = 0
     for _, run in groupby(pieces, key=lambda piece: (piece.row, piece.group if not piece.row else 0)):
         row: list[Segment] = [piece for piece in run if piece.kind != "code" and not _is_empty(piece.text)]
         own_of_row: list[Reference] = []
         for piece in row:
-            if piece.group > group + 1:
-                recent = []
+            if piece.group != group:
+                before, here = here if piece.group == group + 1 else [], []
             group = piece.group
             own = find_references(piece, workspace)
             own_of_row.extend(own)
             if "ode match" in piece.text:
-                quotes.extend(inline_quotes(piece, recent, own))
-            recent = (recent + own)[-8:]
+                quotes.extend(inline_quotes(piece, here or before, own))
+            here = own[-1:] or here
             by_line.setdefault(piece.line, []).extend(own)
         if row and row[0].row:
             attach_called(own_of_row, row, workspace)

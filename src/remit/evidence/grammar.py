@@ -33,6 +33,8 @@ from remit.evidence.names import (
     unwrapped,
 )
 
+__all__ = ["Exists", "Written", "cursor_place", "looks_like_file", "nowhere", "references_in"]
+
 _PATH_CHARACTERS = r"\w./\\@+\-$~\[\](){}%&="
 _RUN = re.compile(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
 _PLAIN_SPAN = re.compile(rf"[{_PATH_CHARACTERS}:]*+$")

@@ -39,7 +39,7 @@ _PLAIN_HASH = re.compile(r"#(?=\d++(?![\w.\-/#]))")
 _MORE_HASH = re.compile(r"`?\s?(?:,|;|&|and|or)\s?`?#?(?=L\d)", re.IGNORECASE)
 
 _WORDS = re.compile(
-    r"[`\"'”’*_)\]]{0,3}(?:\s{0,2}[,;:：–—\-@→|]{1,2}\s{0,2}|\s{1,2})?[(\[（]?\s?[`*_\"']{0,3}"
+    r"[`\"'”’*_)\]]{0,3}(?:\s{0,2}(?:[,:：–—@→|]|-{1,2}>?)\s{0,2}|\s{1,2})?[(\[（]?\s?[`*_\"']{0,3}"
     r"((?:(?:see|at|on|in|around|near|about|approx\.?|approximately|from|starting|beginning|between)\s){0,3})"
     r"[`*_]{0,3}[~≈]?(lines?|ln|ll?)[`*_\"']{0,3}\.?\s?[:#=]?\s?[`*_\"']{0,3}\s?(?=[~≈]?\d)",
     re.IGNORECASE,

@@ -18,7 +18,7 @@ from remit.workspace.files import Workspace
 
 _COMMENT = re.compile(
     r"\s*+(?://+|#+(?!!)|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
-    r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)\s*+:?\s+)?(.*)$",
+    r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$",
     re.IGNORECASE,
 )
 _COMMENT_END = re.compile(r"\s*(?:\*/\}?|-->|\*\)|-\}|#\}|%>|\"\"\"|''')?\s*$")

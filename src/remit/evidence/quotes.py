@@ -41,14 +41,14 @@ _NO_WORD = re.compile(r"\W")
 
 
 class Hit(NamedTuple):
-    """Where a quote stands in a file: its first line and the lines of its pieces."""
+    """Where a quote stands in a file: its first and its last line."""
 
     line: int
-    spans: tuple[tuple[int, int], ...]
+    last: int
 
     def gap(self, first: int, last: int) -> int:
-        """How many lines lie between the nearest piece and some lines; 0: they touch."""
-        return min(max(0, low - last, first - high) for low, high in self.spans)
+        """How many lines lie between it and some lines; 0: they touch."""
+        return max(0, self.line - last, first - self.last)
 
 
 class Quotes:
@@ -94,18 +94,18 @@ class Quotes:
         for pieces in meanings:
             like = self._alike.pieces(file, pieces, low, high, MIN_SIMILARITY)
             if like is not None:
-                return Hit(like.line, ((like.line, like.last),)), like.similarity
+                return Hit(like.line, like.last), like.similarity
         return None
 
     def _hits(self, collapsed: Collapsed, pieces: list[str], low: int, high: int) -> Iterator[Hit]:
-        """The places where the pieces stand in their order and one of them touches the lines."""
+        """The places where the pieces stand in their order, if they touch the lines."""
         needles = [piece.replace("\n", " ") for piece in pieces]
         start, stop = collapsed.span(low, high)
         start = max(0, start - len(needles[0])) if len(needles) == 1 else 0
         if not self._may_scan(stop - start):
             return
         after = _After(collapsed.text, needles[1:])
-        for at in self._occurrences(collapsed.text, needles[0], start, stop):
+        for at in self._counted(collapsed.text, needles[0], start, stop):
             rest = after.positions(at + len(needles[0]))
             if rest is None:
                 return
@@ -123,13 +123,13 @@ class Quotes:
             everywhere = self._hits(collapsed, pieces, 1, len(file.lines))
             return min(everywhere, key=lambda hit: abs(hit.line - wanted), default=None)
         middle, _ = collapsed.span(wanted, wanted)
-        before = deque(self._occurrences(collapsed.text, needles[0], 0, middle), maxlen=1)
-        after = islice(self._occurrences(collapsed.text, needles[0], middle, len(collapsed.text)), 1)
+        before = deque(self._counted(collapsed.text, needles[0], 0, middle), maxlen=1)
+        after = islice(self._counted(collapsed.text, needles[0], middle, len(collapsed.text)), 1)
         found = [_hit(collapsed, needles, [at]) for at in (*before, *after)]
         return min(found, key=lambda hit: abs(hit.line - wanted), default=None)
 
-    def _occurrences(self, text: str, needle: str, start: int, stop: int) -> Iterator[int]:
-        """As the function, as long as there is anything left to spend."""
+    def _counted(self, text: str, needle: str, start: int, stop: int) -> Iterator[int]:
+        """The occurrences, as long as there is anything left to spend."""
         for at in _occurrences(text, needle, start, stop):
             if not self._may_scan(_HIT_COST):
                 return
@@ -235,11 +235,7 @@ def _heavy(quote: Quote) -> list[list[str]]:
 
 
 def _hit(collapsed: Collapsed, needles: list[str], positions: list[int]) -> Hit:
-    spans = tuple(
-        (collapsed.line_at(at), collapsed.line_at(at + len(needle) - 1))
-        for at, needle in zip(positions, needles, strict=True)
-    )
-    return Hit(spans[0][0], spans)
+    return Hit(collapsed.line_at(positions[0]), collapsed.line_at(positions[-1] + len(needles[-1]) - 1))
 
 
 def _occurrences(text: str, needle: str, start: int, stop: int) -> Iterator[int]:

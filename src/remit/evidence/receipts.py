@@ -282,16 +282,14 @@ def _unquoted(piece: re.Match[str]) -> str:
 
 def _bare(words: list[str]) -> list[str]:
     """A command without what only stands before it."""
-    while words:
-        program = words[0].rsplit("/", 1)[-1]
-        if program in _HEADS:
-            return []
-        if program not in _WRAPPERS and program not in _KEYWORDS and not _ASSIGNMENT.match(words[0]):
-            break
-        words = words[1:]
-        while program in _WRAPPERS and words and (words[0][:1] == "-" or words[0][:1].isdigit() or words[0] == "{}"):
-            words = words[1:]
-    return words
+    wrapped = False
+    for start, word in enumerate(words):
+        program = word.rsplit("/", 1)[-1]
+        option = wrapped and (word[:1] == "-" or word[:1].isdigit() or word == "{}")
+        if not option and program not in _WRAPPERS | _KEYWORDS and not _ASSIGNMENT.match(word):
+            return words[start:] if program not in _HEADS else []
+        wrapped = wrapped or program in _WRAPPERS
+    return []
 
 
 def _script(words: list[str]) -> str | None:
@@ -383,7 +381,7 @@ def _shown(simple: Simple) -> Span | None:
 
 def _first_lines(words: list[str]) -> Span | None:
     """What `head` shows: ten lines unless it is told a number; not known for bytes or a number from the end."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in pairwise([*words, ""]):
         if found := _HEAD_COUNT.match(word):
             return (1, int(found[1]))
         if word in ("-n", "--lines"):

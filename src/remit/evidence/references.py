@@ -18,7 +18,7 @@ from remit.workspace.paths import ending, normal
 MAX_GUESSES = 50
 #: Paths with the same name are compared up to this many; then the first will do.
 MAX_COMPARISONS = 1_000_000
-_NEAR_NAME = 80
+_NEAR_NAME = 85
 _FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "main.py", "README.md")
 
 _WHY = {

@@ -37,7 +37,8 @@ MAX_DETAILS = 20_000
 _MAX_NAME = 200
 _MAX_PATH = 4_096
 _MAX_LINE = 2**31 - 1
-_MAX_BASES = 32
+_MAX_BASES = 16
+_MAX_TAGS = 100
 _MAX_FILLED = 50
 #: A rule's words stand in each of its results: together they must not outgrow the file by far.
 _MAX_WORDS = 64 * 1024 * 1024
@@ -58,7 +59,7 @@ _KNOWN_TOOLS = {
     "ruff/*": "quality",
 }
 
-_SURROGATE = re.compile(r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[dD][89a-fA-F][\da-fA-F]{2}")
+_SURROGATE = re.compile(rb"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[dD][89a-fA-F][\da-fA-F]{2}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]+:")
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{\d+\}")
@@ -101,9 +102,9 @@ def open_sarif(
 
 def _as_utf8(data: bytes) -> bytes:
     """The file without a byte order mark, bytes that are no text, and halves of characters."""
-    utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    text = data.decode("utf-16" if utf16 else "utf-8-sig", "replace")
-    return _SURROGATE.sub(lambda found: found[0] if len(found[0]) == 12 else "\\ufffd", text).encode("utf-8", "replace")
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    data = data.decode(encoding, "replace").encode("utf-8", "replace")
+    return _SURROGATE.sub(lambda found: found[0] if len(found[0]) == 12 else b"\\ufffd", data)
 
 
 def _opened(raw: bytes | msgspec.Raw | None, kind: type[T]) -> T | None:
@@ -151,15 +152,16 @@ class _Tool:
         driver = _dict(tool.get("driver"))
         self.name = slug(_text(driver.get("name"), _MAX_NAME)) or stem
         components = [driver, *map(_dict, _list(tool.get("extensions")))]
-        self._rules = [[_dict(rule) for rule in _list(component.get("rules"))] for component in components]
-        self._by_id = {_text(rule.get("id")): rule for rules in reversed(self._rules) for rule in reversed(rules)}
+        self._rules, *self._packs = ([_dict(rule) for rule in _list(each.get("rules"))] for each in components)
+        rules = (rule for pack in (*reversed(self._packs), self._rules) for rule in reversed(pack))
+        self._by_id = {_text(rule.get("id")): rule for rule in rules}
         self._strings = _dict(driver.get("globalMessageStrings"))
 
     def rule(self, result: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """The id and the rule of a result, found by its index or its id."""
         reference = _dict(result.get("rule"))
         name = _text(result.get("ruleId")) or _text(reference.get("id"))
-        rules = _at(self._rules[1:], _dict(reference.get("toolComponent")).get("index")) or self._rules[0]
+        rules = _at(self._packs, _dict(reference.get("toolComponent")).get("index")) or self._rules
         rule = _dict(_at(rules, result.get("ruleIndex")) or _at(rules, reference.get("index")))
         own = _text(rule.get("id"))
         if name and name != own and not (own and name.startswith(f"{own}/")):
@@ -199,7 +201,9 @@ class _Places:
 
     def _resolved(self, uri: str, base: str) -> str:
         below, seen = uri, set[str]()
-        while uri and not _ABSOLUTE.match(uri) and base in self._bases and base not in seen and len(seen) < _MAX_BASES:
+        while uri and not _ABSOLUTE.match(uri) and base in self._bases and base not in seen:
+            if len(seen) == _MAX_BASES or len(uri) > _MAX_PATH:
+                break
             seen.add(base)
             here = _dict(self._bases[base])
             below, above = uri, _text(here.get("uri"), _MAX_PATH)
@@ -240,6 +244,7 @@ class _Reader:
         self.left_out: Counter[str] = Counter()
         self._workspace = workspace
         self._categories = categories
+        self._looked_up: dict[tuple[str, str], list[str | None]] = {}
         self._stem = stem
         self._quotes = Quotes(workspace) if workspace is not None else None
         self._results = MAX_RESULTS
@@ -315,10 +320,13 @@ class _Reader:
 
     def _category(self, tool: str, name: str, result: dict[str, Any], rule: dict[str, Any]) -> str:
         properties = (_dict(rule.get("properties")), _dict(result.get("properties")))
-        tags = {_text(tag, _MAX_NAME).lower() for each in properties for tag in _list(each.get("tags"))}
+        tags = {_text(tag, _MAX_NAME).lower() for each in properties for tag in _list(each.get("tags"))[:_MAX_TAGS]}
         tagged = next((tag for tag in _TAGS if tag in tags), None)
-        found = _looked_up(self._categories, tool, name) or tagged or _looked_up(_KNOWN_TOOLS, tool, name)
-        return (found or "general").lower()
+        if (tool, name) not in self._looked_up:
+            tables = (self._categories, _KNOWN_TOOLS)
+            self._looked_up[tool, name] = [_looked_up(table, tool, name) for table in tables]
+        configured, usual = self._looked_up[tool, name]
+        return (configured or tagged or usual or "general").lower()
 
     def _sightings(self, claims: list[_Claim]) -> Iterator[Sighting]:
         """By file, so that each is read once even where all of them do not fit in memory."""

@@ -10,7 +10,7 @@ from remit.checking import Verdict
 from remit.evidence.model import Outcome, Place
 from remit.evidence.wording import shown
 from remit.reports.layout import Line, Piece
-from remit.reports.visible import visible
+from remit.reports.visible import cut, visible, wrapped
 from remit.workspace.files import SourceFile, Workspace
 
 OUTCOME_STYLES: dict[Outcome, str] = {
@@ -81,12 +81,12 @@ def _row(claim: _Claim, columns: int) -> Iterator[Line]:
     yield [
         Piece(head, "dim"),
         Piece(f"{claim.outcome:<13} ", OUTCOME_STYLES[claim.outcome]),
-        Piece(visible(claim.what)[: max(room - 13, 24)]),
+        Piece(cut(visible(claim.what), max(room - 13, 24))),
     ]
-    if claim.note:
-        yield [Piece(margin + visible(claim.note)[:room], "dim")]
+    for row in wrapped(visible(claim.note), columns, len(margin)) if claim.note else ():
+        yield [Piece(row, "dim")]
     if claim.found is not None:
-        yield [Piece(margin), Piece(("→ " + visible(shown(claim.found)))[:room], "yellow")]
+        yield [Piece(margin), Piece(cut("→ " + visible(shown(claim.found)), room), "yellow")]
 
 
 def _excerpt(found: Place, workspace: Workspace, columns: int) -> Iterator[Line]:
@@ -97,4 +97,7 @@ def _excerpt(found: Place, workspace: Workspace, columns: int) -> Iterator[Line]
     for number, text in enumerate(file.lines[first - 1 : found.line + _AROUND], first):
         mark = ">" if number == found.line else " "
         style = "" if number == found.line else "dim"
-        yield [Piece(f"           {mark} {number:>5} │ ", "dim"), Piece(visible(text)[: max(columns - 21, 20)], style)]
+        yield [
+            Piece(f"           {mark} {number:>5} │ ", "dim"),
+            Piece(cut(visible(text), max(columns - 21, 20)), style),
+        ]

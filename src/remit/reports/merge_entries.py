@@ -15,7 +15,7 @@ from remit.contract.tokens import estimate_tokens
 from remit.evidence.grammar import references_in
 from remit.merging.model import MergedFinding, Opinion
 from remit.reports.merge_parts import is_there, place_of, score, severity_of
-from remit.reports.merge_words import harmless, words
+from remit.reports.merge_words import agent, harmless, words
 from remit.reports.visible import visible
 from remit.workspace.files import SourceFile, Workspace
 
@@ -39,8 +39,8 @@ class Lines:
         self.workspace = workspace
 
     def harmless(self, line: str) -> str:
-        """The line without references."""
-        return harmless(line, self.workspace.exists if self.workspace is not None else None)
+        """The line without references and without outer blanks."""
+        return harmless(line, self.workspace.exists if self.workspace is not None else None).strip()
 
     def cited(self, finding: MergedFinding) -> str:
         """The cell that cites a finding's place; empty if the report cannot vouch for it."""
@@ -129,7 +129,7 @@ def _details(finding: MergedFinding, name: str, title: str, lines: Lines) -> tup
     items = [Item(text=lines.harmless(_said(opinion, finding.title))) for opinion in heard[:_MAX_OPINIONS]]
     if len(heard) > _MAX_OPINIONS:
         items.append(Item(text=f"and {len(heard) - _MAX_OPINIONS} more agents"))
-    notes = ", ".join(words(flag, 40) for flag in finding.flags)
+    notes = ", ".join(filter(None, (words(flag, 40) for flag in finding.flags)))
     content: list[Content] = [Heading(text=lines.harmless(f"{name}: {title}"))]
     if items:
         content.append(Items(items=tuple(items)))
@@ -140,7 +140,7 @@ def _details(finding: MergedFinding, name: str, title: str, lines: Lines) -> tup
 
 def _said(opinion: Opinion, heading: str) -> str:
     own = words(opinion.id, 40)
-    head = f"{words(opinion.agent, 80)} says {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
+    head = f"{agent(opinion.agent)} says {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
     title = words(opinion.title, 120) if opinion.title != heading else ""
     told = " · ".join(filter(None, [title, words(_prose(opinion), _MAX_WORDS)]))
     return f"{head}{f' ({own})' if own else ''}{f': {told}' if told else ''}"

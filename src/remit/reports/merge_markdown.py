@@ -30,7 +30,7 @@ from remit.merging.model import Merge
 from remit.reports.merge_entries import Entry, Lines, entries_of, quoted
 from remit.reports.merge_parts import SEVERITIES, Subjects, counted, joined, score, severity_of
 from remit.reports.merge_score import confidence_of, justification_of, uncertainty_of
-from remit.reports.merge_words import words
+from remit.reports.merge_words import agent, words
 from remit.workspace.files import Workspace
 
 AGENT = "Merged Review"
@@ -104,7 +104,7 @@ def _blocks(merge: Merge, entries: list[Entry], lines: Lines) -> Iterator[Block]
         yield Block(heading="Places Not Cited", content=(_list(lost),))
     if merge.conflicts:
         yield Block(heading="Conflicts", content=tuple(_conflicts(merge, entries, lines)))
-    agents = ((words(one.agent, 80), words(one.status, 20), one.verdict or "no result") for one in merge.agents)
+    agents = ((agent(one.agent), words(one.status, 20), one.verdict or "no result") for one in merge.agents)
     told = [*agents][:_MAX_LINES]
     if told:
         yield Block(heading="Agents", content=(_table(("Agent", "Status", "Verdict"), iter(told), lines),))
@@ -178,16 +178,16 @@ def _counts(entries: list[Entry]) -> Iterator[Count]:
 
 
 def _unfinished(merge: Merge) -> list[tuple[str, str]]:
-    return [(words(one.agent, 80), words(one.status, 20)) for one in merge.agents if one.status != "SUCCESS"]
+    return [(agent(one.agent), words(one.status, 20)) for one in merge.agents if one.status != "SUCCESS"]
 
 
 def _blockers(merge: Merge, lines: Lines) -> Iterator[Blocker]:
     if merge.status == "SUCCESS":
         return
     unfinished = _unfinished(merge)
-    for agent, status in unfinished[:_MAX_FILES]:
-        help_ = "run it again" if status == "FAILED" else "let it finish, or accept the gap"
-        yield Blocker(text=lines.harmless(f"{agent} ended {status}"), resolution=help_)
+    for name, status in unfinished[:_MAX_FILES]:
+        what = "run it again" if status == "FAILED" else "let it finish, or accept the gap"
+        yield Blocker(text=lines.harmless(f"{name} ended {status}"), resolution=what)
     if len(unfinished) > _MAX_FILES:
         yield Blocker(text=f"{len(unfinished) - _MAX_FILES} more agents did not finish", resolution="see Agents")
     if not unfinished:
@@ -204,14 +204,14 @@ def _error(merge: Merge) -> ErrorDetails:
 
 
 def _attempts(merge: Merge, lines: Lines) -> Iterator[str]:
-    for agent, status in _unfinished(merge)[:_MAX_FILES]:
-        yield lines.harmless(f"Asked {agent}: {status}")
+    for name, status in _unfinished(merge)[:_MAX_FILES]:
+        yield lines.harmless(f"Asked {name}: {status}")
     if not merge.agents:
         yield "Looked for results and found none"
 
 
 def _next_steps(merge: Merge, lines: Lines) -> Iterator[str]:
-    again = list(dict.fromkeys(agent for agent, status in _unfinished(merge) if status == "FAILED"))
+    again = list(dict.fromkeys(name for name, status in _unfinished(merge) if status == "FAILED"))
     if merge.decision == "retry":
         yield lines.harmless(f"Run again: {', '.join(again[:_MAX_FILES]) or 'the agents'}")
     if merge.conflicts:
@@ -221,6 +221,7 @@ def _next_steps(merge: Merge, lines: Lines) -> Iterator[str]:
     worst = merge.findings[0] if merge.findings else None
     if worst is not None:
         same = sum(finding.severity == worst.severity for finding in merge.findings)
-        yield f"Mend the {counted(same, f'{severity_of(worst)} finding')} first, the surest at {score(worst.confidence)}"
+        surest = score(max(finding.confidence for finding in merge.findings if finding.severity == worst.severity))
+        yield f"Mend the {counted(same, f'{severity_of(worst)} finding')} first, the surest at {surest}"
     elif merge.decision == "continue":
         yield "Go on: there is nothing to mend"

@@ -30,6 +30,11 @@ def words(text: str, length: int = MAX_TITLE) -> str:
     return _OPENING.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", line))
 
 
+def agent(name: str) -> str:
+    """Who says it."""
+    return words(name, 80) or "unnamed"
+
+
 def harmless(line: str, exists: Exists | None = None) -> str:
     """A line in which nothing is a reference: `a.py:12` becomes `a.py: 12`.
 

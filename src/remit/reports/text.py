@@ -6,14 +6,13 @@ and a pipe (plain).
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from remit.checking import Verdict
 from remit.reports.claims import claim_lines
 from remit.reports.layout import Line, Piece
 from remit.reports.shapes import summary
-from remit.reports.visible import visible, width
+from remit.reports.visible import cut, visible, width, wrapped
 from remit.rules.base import Violation
 from remit.workspace.files import Workspace
 
@@ -53,7 +52,7 @@ def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
         excused = violation.rule in reasons and violation.level != "L1"
         advice = f"overridden: {reasons[violation.rule]}" if excused else f"→ {violation.help}"
         if advice not in told:
-            yield from ([Piece(row, "green")] for row in _wrapped(visible(advice), columns, 5))
+            yield from ([Piece(row, "green")] for row in wrapped(visible(advice), columns, 5))
         told.add(advice)
 
 
@@ -63,14 +62,9 @@ def _violation(verdict: Verdict, violation: Violation, columns: int) -> Iterator
         Piece(violation.rule, "bold"),
         Piece(f"  line {violation.line}", "dim"),
     ]
-    for row in _wrapped(visible(violation.message), columns, 5):
+    for row in wrapped(visible(violation.message), columns, 5):
         yield [Piece(row)]
     yield from _source(verdict, violation, columns)
-
-
-def _wrapped(text: str, columns: int, indent: int) -> list[str]:
-    margin = " " * indent
-    return textwrap.wrap(text, max(columns, 40), initial_indent=margin, subsequent_indent=margin) or [margin]
 
 
 def _source(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Line]:
@@ -84,13 +78,22 @@ def _source(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Li
     text = lines[at]
     start = text.find(violation.mark) if violation.mark else -1
     marked = text[start : start + len(violation.mark)] if start >= 0 else ""
-    cut = max(0, start - room // 2) if start + len(marked) > room else 0
-    shown = visible(text[cut:])[:room]
-    yield [Piece(f"     {violation.line:>5} │ ", "dim"), Piece(shown)]
+    skipped = _skipped(text, start, marked, room)
+    yield [Piece(f"     {violation.line:>5} │ ", "dim"), Piece(cut(visible(text[skipped:]), room))]
     if marked:
-        before = width(visible(text[cut:start]))
+        before = width(visible(text[skipped:start]))
         length = min(max(1, width(visible(marked))), max(1, room - before))
         yield [Piece("           │ ", "dim"), Piece(" " * before + "^" * length, LEVEL_STYLES[violation.level])]
+
+
+def _skipped(text: str, start: int, marked: str, room: int) -> int:
+    """How much of a long line is left out on the left, so that the mark is seen."""
+    if not marked or width(visible(text[: start + len(marked)])) <= room:
+        return 0
+    skipped = max(0, start - room // 2)
+    while skipped < start and width(visible(text[skipped:start])) > room // 2:
+        skipped += 1
+    return skipped
 
 
 def _totals(verdicts: Sequence[Verdict]) -> Iterator[Line]:
@@ -112,5 +115,5 @@ def _not_run(verdicts: Sequence[Verdict], columns: int) -> Iterator[Line]:
             if skipped.rule not in rules:
                 rules.append(skipped.rule)
     for why, rules in reasons.items():
-        for row in textwrap.wrap(f"not checked, because {why}: {', '.join(rules)}", max(columns, 40)):
+        for row in wrapped(f"not checked, because {why}: {', '.join(rules)}", columns):
             yield [Piece(row, "dim")]

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import unicodedata
 
-_BIDI = "\u200b\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff\u061c"
+#: Characters that are not seen, or that change how others are seen.
+_INVISIBLE = (
+    *(0x00AD, 0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF, 0xFFFE, 0xFFFF),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    *range(0xFFF9, 0xFFFC),
+    *range(0xE0000, 0xE0080),
+)
 _VISIBLE = (
     {code: chr(0x2400 + code) for code in range(0x20)}
     | {0x7F: "\u2421"}
     | {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}
-    | {ord(mark): f"\\u{ord(mark):04x}" for mark in _BIDI}
+    | {code: f"\\u{code:04x}" for code in _INVISIBLE}
 )
 
 
@@ -26,3 +33,34 @@ def width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text)
+
+
+def cut(text: str, columns: int) -> str:
+    """As much of a text as fits into some columns."""
+    if text.isascii():
+        return text[:columns]
+    used = 0
+    for place, character in enumerate(text):
+        used += width(character)
+        if used > columns:
+            return text[:place]
+    return text
+
+
+def wrapped(text: str, columns: int, indent: int = 0) -> list[str]:
+    """A text in lines of at most some columns, broken at spaces where it has any."""
+    room, margin = max(columns - indent, 20), " " * indent
+    rows: list[str] = []
+    row = ""
+    for word in text.split():
+        longer = f"{row} {word}" if row else word
+        if width(longer) <= room:
+            row = longer
+            continue
+        if row:
+            rows.append(row)
+        row = word
+        while width(row) > room:
+            rows.append(cut(row, room))
+            row = row[len(rows[-1]) :]
+    return [margin + line for line in ([*rows, row] if row or not rows else rows)]

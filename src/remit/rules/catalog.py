@@ -122,12 +122,12 @@ CATALOG: tuple[type[Rule], ...] = (
 )
 
 BY_NAME: dict[str, type[Rule]] = {rule.name: rule for rule in CATALOG}
-_BY_CODE: dict[str, type[Rule]] = {rule.code: rule for rule in CATALOG}
+BY_CODE: dict[str, str] = {rule.code: rule.name for rule in CATALOG}
 
 
 def find(name: str) -> type[Rule]:
     """The rule of that name or code."""
-    rule = BY_NAME.get(name.lower()) or _BY_CODE.get(name.upper())
+    rule = BY_NAME.get(BY_CODE.get(name.upper(), name.lower()))
     if rule is None:
         raise UsageError(f"there is no rule {name!r}{did_you_mean(name, BY_NAME)}; `remit rules` lists them all")
     return rule

@@ -23,6 +23,10 @@ MAX_CACHE = 64 * 1024 * 1024
 #: More files than this are not listed; suggestions then come from those that were.
 MAX_LISTED = 200_000
 _BINARY_PROBE = 8192
+#: Not listed: git's own files (in a submodule a file) and what tools put there. What is cited there is still read.
+_NOT_OWN = frozenset(
+    {".git", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
+)
 
 
 class SourceFile:
@@ -219,10 +223,12 @@ class WorkTree(Workspace):
                 entries = sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
             except OSError:
                 continue  # forbidden, or gone meanwhile
+            if any(entry.name == "pyvenv.cfg" for entry in entries):
+                continue  # an environment: other people's files
             for entry in entries:
                 path = f"{folder}/{entry.name}" if folder else entry.name
-                if entry.name == ".git":
-                    continue  # a folder, or in a submodule a file
+                if entry.name in _NOT_OWN:
+                    continue
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
                 elif entry.is_file(follow_symlinks=False):

@@ -265,7 +265,8 @@ TABLES = (
         "src/app.py:12",
     ),
     _right(
-        "| Issue | File | Line |\n|---|---|---|\n| a | src/app.py | 12 |\n| b | `src/store.py` | 14-15 |\n| c | src/app.py | 12, 22 |\n",
+        "| Issue | File | Line |\n|---|---|---|\n"
+        "| a | src/app.py | 12 |\n| b | `src/store.py` | 14-15 |\n| c | src/app.py | 12, 22 |\n",
         "src/app.py:12",
         "src/store.py:14-15",
         "src/app.py:12",

@@ -41,6 +41,25 @@ class ConfidenceJustification(Rule):
     )
     bad = (
         Example(
+            "generic",
+            edits=(
+                (
+                    "### Key References\n| Item | Location | Relevance |\n| --- | --- | --- |\n| login | `app/login.py:7` | where a user comes in |\n| open_session | `app/session.py:8` | where the token is made |\n\n",
+                    "",
+                ),
+                ("**Evidence Count**: 2", "**Evidence Count**: 3"),
+            ),
+            expect=("references-missing",),
+        ),
+        Example(
+            "generic",
+            edits=(
+                ("where a user comes in", "see `app/logon.py:7`"),
+                ("**Evidence Count**: 2", "**Evidence Count**: 3"),
+            ),
+            expect=("reference-missing-file", "confidence-justification"),
+        ),
+        Example(
             "generic", edits=(("**Evidence Count**: 2", "**Evidence Count**: 3"),), expect=("confidence-justification",)
         ),
         Example(

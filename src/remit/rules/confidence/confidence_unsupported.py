@@ -23,8 +23,26 @@ class ConfidenceUnsupported(Rule):
     levels = {"lenient": "L3"}
     requires = ("no-tool-calls", "confidence-range", "execution-unseen")
     help = "Lower the confidence, or bring the evidence it needs: correct places, exact quotes, something you ran."
-    good = (Example("generic", receipts="only-read"),)
-    bad = (Example("generic", expect=("reference-unseen", "confidence-unsupported"), receipts="no-session"),)
+    good = (
+        Example("error", receipts="everything"),
+        Example(
+            "error",
+            edits=(
+                ("`tests/test_login.py:1`", "the set-up step"),
+                (
+                    "### Blockers",
+                    "### Confidence\n80 - the log says so\nverified_confidence: 80\ninferred_confidence: 80\n\n### Blockers",
+                ),
+            ),
+            receipts="everything",
+        ),
+        Example("generic", receipts="only-read"),
+    )
+    bad = (
+        Example("generic", edits=(("90 - every", "101 - every"),), expect=("confidence-range",), receipts="only-read"),
+        Example("generic", edits=(("90 - every", "high - every"),), expect=("confidence-range",), receipts="only-read"),
+        Example("generic", expect=("reference-unseen", "confidence-unsupported"), receipts="no-session"),
+    )
 
     def check(self, case: Case) -> Iterator[Fault]:
         confidence, supported = case.result.confidence, case.evidence.supported

@@ -26,6 +26,17 @@ class ExecutionUnseen(Rule):
         Example(
             "generic",
             edits=(
+                ("90 - every", "94 - every"),
+                ("verified_confidence: 95", "verified_confidence: 94"),
+                ("inferred_confidence: 85", "inferred_confidence: 94"),
+                ("combined_confidence: 90", "combined_confidence: 94"),
+                ("**Score**: 90", "**Score**: 94"),
+            ),
+            receipts="only-read",
+        ),
+        Example(
+            "generic",
+            edits=(
                 ("90 - every", "95 - every"),
                 ("verified_confidence: 95", "verified_confidence: 95"),
                 ("inferred_confidence: 85", "inferred_confidence: 95"),
@@ -36,6 +47,17 @@ class ExecutionUnseen(Rule):
         ),
     )
     bad = (
+        Example(
+            "generic",
+            edits=(
+                ("90 - every", "95 - every"),
+                ("inferred_confidence: 85", "inferred_confidence: 95"),
+                ("combined_confidence: 90", "combined_confidence: 95"),
+                ("**Score**: 90", "**Score**: 95"),
+            ),
+            expect=("no-tool-calls",),
+            receipts="nothing",
+        ),
         Example(
             "generic",
             edits=(

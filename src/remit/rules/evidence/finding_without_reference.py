@@ -21,6 +21,7 @@ class FindingWithoutReference(Rule):
     levels = {"v1": "L1"}
     requires = ("wrong-column",)
     help = "Give the row a `path/to/file.py:12`, or leave the row out."
+    good = (Example("generic", edits=(("where the token is made |\n", "where the token is made |\n| - | - | - |\n"),)),)
     bad = (
         Example(
             "verification",

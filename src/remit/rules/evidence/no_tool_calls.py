@@ -18,6 +18,7 @@ class NoToolCalls(Rule):
     needs = "receipts"
     level = "L1"
     help = "Open the files you speak of and write the result from what you read."
+    good = (Example("error", edits=(("`tests/test_login.py:1`", "the set-up step"),), receipts="nothing"),)
     bad = (Example("generic", expect=("no-tool-calls",), receipts="nothing"),)
 
     def check(self, case: Case) -> Iterator[Fault]:

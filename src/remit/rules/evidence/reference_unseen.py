@@ -26,6 +26,48 @@ class ReferenceUnseen(Rule):
         Example(
             "exploration",
             edits=(
+                ("`app/store.py:14` (find_user)", "`app/store.py:8` (find_user)"),
+                ("90 - every", "74 - every"),
+                ("verified_confidence: 95", "verified_confidence: 74"),
+                ("inferred_confidence: 85", "inferred_confidence: 74"),
+                ("combined_confidence: 90", "combined_confidence: 74"),
+            ),
+            expect=("reference-relocated", "reference-unseen"),
+            receipts="no-store",
+        ),
+        Example(
+            "exploration",
+            edits=(
+                ("`app/store.py:14` (find_user)", "`app/store.py:99`"),
+                ("90 - every", "74 - every"),
+                ("verified_confidence: 95", "verified_confidence: 74"),
+                ("inferred_confidence: 85", "inferred_confidence: 74"),
+                ("combined_confidence: 90", "combined_confidence: 74"),
+            ),
+            expect=("reference-out-of-range", "reference-unseen"),
+            receipts="no-store",
+        ),
+        Example(
+            "exploration",
+            edits=(
+                ("(find_user)", "(load_user)"),
+                ("90 - every", "74 - every"),
+                ("verified_confidence: 95", "verified_confidence: 74"),
+                ("inferred_confidence: 85", "inferred_confidence: 74"),
+                ("combined_confidence: 90", "combined_confidence: 74"),
+            ),
+            expect=("symbol-missing", "reference-unseen"),
+            receipts="no-store",
+        ),
+        Example(
+            "exploration",
+            edits=(("`app/store.py:14` (find_user)", "`app/stores.py:14`"),),
+            expect=("reference-missing-file",),
+            receipts="everything",
+        ),
+        Example(
+            "exploration",
+            edits=(
                 ("90 - every", "84 - every"),
                 ("verified_confidence: 95", "verified_confidence: 84"),
                 ("inferred_confidence: 85", "inferred_confidence: 84"),

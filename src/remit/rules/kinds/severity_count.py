@@ -32,6 +32,7 @@ class SeverityCount(Rule):
         Example("review", edits=(("- Important: 0\n- Minor: 1", "- Low: 1"),)),
     )
     bad = (
+        Example("review", edits=(("- Important: 0", "- Important: 1"),), expect=("severity-count",)),
         Example("review", edits=(("- Critical: 1", "- Critical: 2"),), expect=("severity-count",)),
         Example("review", edits=(("- Minor: 1", ""),), expect=("severity-count",)),
     )

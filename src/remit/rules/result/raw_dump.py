@@ -31,7 +31,34 @@ class RawDump(Rule):
     level = "L2"
     help = "Summarise what the output shows and quote only the lines that prove it."
     prompt = "Summarise; never paste raw output. Keep the whole result under 1,000 tokens."
+    good = (
+        Example(
+            "implementation",
+            edits=(("2 passed in 0.01s\n", "2 passed in 0.01s\n" + "one PASSED\n" * 193 + "again\n" * 2),),
+        ),
+    )
     bad = (
+        Example(
+            "implementation",
+            edits=(("2 passed in 0.01s\n", "2 passed in 0.01s\n" + "one PASSED\n" * 194 + "again\n"),),
+            expect=("raw-dump", "result-too-long"),
+        ),
+        Example(
+            "implementation",
+            edits=(
+                ("2 passed in 0.01s\n", "2 passed in 0.01s\n" + "one PASSED\n" * 200),
+                ("tests of the login |", "tests of the login" + " again" * 72 + " |"),
+            ),
+            expect=("result-too-long",),
+        ),
+        Example(
+            "implementation",
+            edits=(
+                ("2 passed in 0.01s\n", "2 passed in 0.01s\n" + "one PASSED\n" * 200),
+                ("tests of the login |", "tests of the login" + " again" * 71 + " |"),
+            ),
+            expect=("raw-dump", "result-too-long"),
+        ),
         Example(
             "implementation",
             edits=(

@@ -23,7 +23,7 @@ class ResultTooLong(Rule):
     bad = (
         Example(
             "generic",
-            edits=(("The login has one entry", "The login has" + " really" * 634 + " one entry"),),
+            edits=(("The login has one entry", "The login has" + " really" * 633 + " very one entry"),),
             expect=("result-too-long",),
         ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 
@@ -9,6 +10,10 @@ def main() -> None:
     """Entry of the `remit` command: exit codes 0 accepted, 1 not accepted, 2 usage, 3 internal."""
     from remit.surfaces.cli.group import remit
 
+    for stream in (sys.stdout, sys.stderr):
+        # Reports are UTF-8 wherever they go: a terminal that is not shows marks instead of failing.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         code = remit(standalone_mode=False)
     except Exception as error:  # noqa: BLE001 (the outermost frame: every error becomes a message and a code)
@@ -31,8 +36,11 @@ def _explain(error: Exception) -> int:
     if isinstance(error, click.exceptions.Abort | KeyboardInterrupt):
         click.echo("remit: interrupted", err=True)
         return 130
-    if isinstance(error, click.ClickException):
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
+        return error.exit_code
+    if isinstance(error, click.ClickException):
+        click.echo(f"remit: {visible(' '.join(error.format_message().split()))}", err=True)
         return error.exit_code
     if isinstance(error, BrokenPipeError):
         sys.stderr.close()  # the reader is gone; Python would complain once more at exit

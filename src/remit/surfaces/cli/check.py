@@ -11,9 +11,10 @@ import click
 
 from remit.checking import Options, Verdict, check_text, read_source
 from remit.configuration import Configuration, load
+from remit.contract.parse import MAX_BYTES
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
-from remit.surfaces.cli.files import find_files, find_repository
+from remit.surfaces.cli.files import find_files, find_repository, shown_name
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
 #: A progress bar is worth its lines from this many files on.
@@ -103,8 +104,8 @@ def _check_all(files: list[Path | None], options: Options, sources: Sources) -> 
 
         shown = track(files, "checking", console=Console(stderr=True), transient=True)
     for file in shown:
-        source = sys.stdin.buffer.read() if file is None else read_source(file)
-        yield from check_text(source, "-" if file is None else str(file), options, sources)
+        source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
+        yield from check_text(source, shown_name(file), options, sources)
 
 
 def _print_text(verdicts: list[Verdict], sources: Sources, root: str, *, every_claim: bool) -> None:

@@ -48,7 +48,7 @@ def command(form: str) -> int:
     ]
     for setting in SETTINGS:
         value = settings.values[setting.key]
-        shown = visible(str(value.value)) if value.value else "(none)"
+        shown = visible(str(value.value)) if value.value not in ("", [], {}) else "(none)"
         lines.append(
             [
                 Piece(f"{setting.key:<16}", "bold"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -19,16 +20,28 @@ def find_files(paths: tuple[str, ...], also: tuple[str, ...] = ()) -> list[Path 
         path = Path(name)
         if name == "-":
             found.append(None)
+        elif not _is_there(path):
+            raise UsageError(f"{name}: no such file or folder")
         elif path.is_dir():
             inside = sorted(file for file in path.rglob("*") if _may_be_input(file, path, also))
             if not inside:
                 raise UsageError(f"{name}: no results in this folder (looked for *.md and *.json)")
             found.extend(inside)
-        elif path.exists():
-            found.append(path)
         else:
-            raise UsageError(f"{name}: no such file or folder")
+            found.append(path)
     return found
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False  # a name that no file can have
+
+
+def shown_name(file: Path | None) -> str:
+    """A file's name as a report shows it: whatever bytes it has, as text."""
+    return "-" if file is None else os.fsencode(file).decode("utf-8", "replace")
 
 
 def _may_be_input(file: Path, folder: Path, also: tuple[str, ...]) -> bool:
@@ -44,9 +57,11 @@ def find_repository(repo: Path | None, files: list[Path | None]) -> tuple[Path, 
     """The checkout to hold claims against, and how it was chosen."""
     if repo is not None:
         return repo, "as given"
-    first = next((file for file in files if file is not None), Path.cwd())
-    above = root_above(first)
-    return (above, "the checkout above the document") if above is not None else (Path.cwd(), "the current folder")
+    first = next((file for file in files if file is not None), None)
+    above = root_above(first if first is not None else Path.cwd())
+    if above is None:
+        return Path.cwd(), "the current folder"
+    return above, "the checkout above the document" if first is not None else "the checkout above the current folder"
 
 
 def read_file(file: Path | None) -> bytes:

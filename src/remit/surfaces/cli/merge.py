@@ -17,7 +17,7 @@ from remit.merging.api import checked_settings, merge_inputs
 from remit.merging.inputs import read_input
 from remit.merging.model import SCALE, Merge, Settings
 from remit.merging.narrow import hide_known, only_changed
-from remit.surfaces.cli.files import find_files, find_repository, read_file
+from remit.surfaces.cli.files import find_files, find_repository, read_file, shown_name
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.workspace import git
 
@@ -63,7 +63,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     settings = _settings(given, configured)
     inputs = [
         read_input(read_file(file), name, options, sources, configured["merge.categories"])
-        for file, name in ((file, "-" if file is None else str(file)) for file in files)
+        for file, name in ((file, shown_name(file)) for file in files)
     ]
     merged = _narrowed(merge_inputs(inputs, settings), given, sources)
     _write(_formatted(merged, given, sources), given["output"])

@@ -1,0 +1,147 @@
+"""One finding as a card of the HTML report: what, where, how sure, the source, and who says so."""
+
+from __future__ import annotations
+
+from html import escape
+
+import msgspec
+
+from remit.merging.model import MergedFinding, Opinion
+from remit.reports.merge_parts import (
+    EVIDENCE,
+    MAX_TITLE,
+    agreement,
+    counted,
+    cut,
+    excerpt,
+    place_of,
+    score,
+    severity_of,
+)
+from remit.reports.visible import visible
+from remit.workspace.files import Workspace
+
+#: Lines of source before and after the cited ones.
+_AROUND = 3
+#: More agents on one finding, or longer words of one agent, are cut; the JSON form has them whole.
+_MAX_OPINIONS = 20
+_MAX_WORDS = 2000
+_EVIDENCE_CHIPS = {True: "good", False: "bad", None: ""}
+
+
+def shown(text: str, length: int = MAX_TITLE) -> str:
+    """Untrusted text as HTML: one line, nothing in it is obeyed."""
+    return escape(visible(cut(text, length)))
+
+
+def paragraphs(text: str, length: int) -> str:
+    """Untrusted text as HTML that keeps its lines, for an element in which white space counts."""
+    return "\n".join(escape(visible(line)) for line in cut(text.strip(), length).split("\n"))
+
+
+def tokens(names: tuple[str, ...]) -> str:
+    """Names for the filters, as the value of an attribute."""
+    return escape(msgspec.json.encode([visible(cut(name, MAX_TITLE)) for name in names]).decode())
+
+
+def filter_flags(finding: MergedFinding) -> tuple[str, ...]:
+    """What a finding can be filtered by: its flags, and how its evidence stands."""
+    return (*finding.flags, EVIDENCE[finding.verified])
+
+
+def attributes(finding: MergedFinding) -> str:
+    """What the filters look at."""
+    return (
+        f'data-severity="{severity_of(finding)}" data-agents="{tokens(finding.agents)}"'
+        f' data-flags="{tokens(filter_flags(finding))}"'
+    )
+
+
+def card(finding: MergedFinding, number: int, agents: int, workspace: Workspace | None) -> str:
+    """The card; the first one is open, so that a reader sees what is inside."""
+    severity = severity_of(finding)
+    return f"""<article class="card {severity}" id="finding-{number}" {attributes(finding)}>
+<details{" open" if number == 1 else ""}>
+<summary>
+{badge(severity)}
+<div class="what">
+<h3>{shown(finding.title) or "No title"}</h3>
+<div class="about">{_about(finding, agents)}</div>
+</div>
+<div class="sure">{_bar(finding.confidence)}<span>{score(finding.confidence)}</span></div>
+</summary>
+<div class="inside">
+{_flags(finding)}
+{_source(finding, workspace)}{_opinions(finding)}
+</div>
+</details>
+</article>
+"""
+
+
+def badge(severity: str) -> str:
+    """A severity in its colour."""
+    return f'<span class="badge {severity}">{severity.capitalize()}</span>'
+
+
+def _about(finding: MergedFinding, agents: int) -> str:
+    place = f'<span class="place">{shown(place_of(finding))}</span>' if finding.path else "<span>no place</span>"
+    notes = [shown(finding.id, 40), shown(finding.category, 40), f"{agreement(finding, agents)} agents"]
+    return place + "".join(f"<span>{note}</span>" for note in notes if note)
+
+
+def _bar(confidence: float) -> str:
+    """A picture of the number beside it, so it says nothing to a screen reader."""
+    return (
+        '<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect width="{min(100.0, max(0.0, round(confidence, 1))):g}" height="6"/></svg>'
+    )
+
+
+def _flags(finding: MergedFinding) -> str:
+    state = _EVIDENCE_CHIPS[finding.verified]
+    chips = [f'<li class="chip {state}">{EVIDENCE[finding.verified].capitalize()}</li>']
+    chips += [f'<li class="chip">{shown(flag, 60)}</li>' for flag in finding.flags[:_MAX_OPINIONS]]
+    return f'<ul class="flags" aria-label="Flags">{"".join(chips)}</ul>'
+
+
+def _source(finding: MergedFinding, workspace: Workspace | None) -> str:
+    lines = list(excerpt(finding, workspace, _AROUND))
+    if not lines:
+        return ""
+    rows = []
+    for line in lines:
+        tag = "mark" if line.cited else "span"
+        kind = "row cited" if line.cited else "row"
+        text = escape(visible(line.text))
+        rows.append(f'<{tag} class="{kind}"><span class="no">{line.number}</span>{text}\n</{tag}>')
+    place = shown(place_of(finding))
+    return (
+        f'<figure class="source"><figcaption class="place">{place}</figcaption>'
+        f'<pre tabindex="0" role="region" aria-label="Source of {place}"><code class="rows">{"".join(rows)}</code></pre>'
+        "</figure>\n"
+    )
+
+
+def _opinions(finding: MergedFinding) -> str:
+    more = len(finding.opinions) - _MAX_OPINIONS
+    note = f'<p class="quiet">And {counted(more, "more agent")}.</p>' if more > 0 else ""
+    rows = "\n".join(map(_opinion, finding.opinions[:_MAX_OPINIONS]))
+    return f"""<table class="opinions stack">
+<thead><tr><th scope="col">Agent</th><th scope="col">Severity</th><th scope="col">Score</th>\
+<th scope="col" class="says">What it says</th></tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table>{note}"""
+
+
+def _opinion(opinion: Opinion) -> str:
+    own = f' <span class="quiet">{shown(opinion.id, 40)}</span>' if opinion.id else ""
+    details = paragraphs(opinion.details, _MAX_WORDS)
+    words = f"<pre>{details}</pre>" if details else ""
+    return (
+        f'<tr><th scope="row">{shown(opinion.agent, 80)}</th><td>{badge(opinion.severity or "unrated")}</td>'
+        f'<td class="number" data-label="Score">{score(opinion.confidence)}</td>'
+        f'<td><span class="title">{shown(opinion.title) or "No title"}</span>{own}{words}</td></tr>'
+    )

@@ -1,0 +1,219 @@
+"""A merge as one HTML file that needs nothing else: no network, no scripts but its own, light and dark.
+
+Its policy lets only the style and the script of this package run, by their hashes, so that an agent's words
+could not do anything even where they slipped through. The same merge always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from importlib.resources import files
+from string import Template
+
+from remit.merging.model import Conflict, Merge, MergedFinding
+from remit.reports.merge_cards import attributes, badge, card, filter_flags, shown
+from remit.reports.merge_parts import SEVERITIES, Subjects, answered, counted, joined, place_of, score, severity_of
+from remit.workspace.files import Workspace
+
+TITLE = "What the agents found"
+#: Findings in full, at most: beyond this many, or this much text, they are rows of a table.
+MAX_CARDS = 2000
+MAX_TEXT = 8 * 1024 * 1024
+#: Rows of findings, and of dropped ones; what is beyond is counted.
+MAX_ROWS = 10_000
+_STATUS_CHIPS = {"SUCCESS": "good", "PARTIAL": "warn", "FAILED": "bad"}
+_VERDICT_CHIPS = {"accept": "good", "revise": "warn", "reject": "bad"}
+_DECISIONS = {
+    "continue": "Continue: every agent finished, and none disagrees with another.",
+    "review": "Review: a person should look before the work goes on.",
+    "retry": "Retry: an agent failed and should run again before anybody relies on this.",
+}
+_LEGEND = {
+    "Confidence": "0 to 100, after the evidence was looked up and the agents' scores were put together",
+    "Verified": "the cited place is there, and so is the code that was quoted",
+    "Evidence failed": "the place, or what was quoted from it, is not there",
+    "Unchecked": "nobody could look: there was no checkout, or the file cannot be read",
+    "agreed, confirmed": "two agents, or three and more, name it",
+    "unscored": "an agent gave no score; 70 was taken",
+    "revise, reject": "it comes from a result that breaks the contract",
+    "Dropped": "not sure enough to be kept; a critical finding always is",
+}
+
+
+def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TITLE) -> str:
+    """The page. With a checkout it shows the cited lines."""
+    style, script = _part("merge.css"), _part("merge.js")
+    return Template(_part("merge.html")).substitute(
+        policy=_policy(style, script),
+        title=shown(title) or TITLE,
+        style=style,
+        verdict=_verdict(merge),
+        numbers=_numbers(merge),
+        overview=_overview(merge),
+        filters=_filters(merge),
+        findings="".join(_findings(merge, workspace)),
+        dropped=_dropped(merge),
+        legend=_legend(),
+        script=script,
+    )
+
+
+def _part(name: str) -> str:
+    return (files("remit.reports") / "html" / name).read_text("utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    def allowed(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    return (
+        f"default-src 'none'; style-src {allowed(style)}; script-src {allowed(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _chip(word: str, kind: str) -> str:
+    return f'<span class="chip {kind}">{word}</span>'
+
+
+def _verdict(merge: Merge) -> str:
+    return (
+        f'<p class="verdict">{_chip(merge.status, _STATUS_CHIPS[merge.status])}'
+        f"<span>{_DECISIONS[merge.decision]}</span></p>"
+    )
+
+
+def _numbers(merge: Merge) -> str:
+    each = {name: sum(severity_of(finding) == name for finding in merge.findings) for name in SEVERITIES}
+    if not each["unrated"]:
+        del each["unrated"]
+    numbers = {**each, "conflicts": len(merge.conflicts), "dropped": len(merge.dropped)}
+    tiles = (
+        f'<div class="{name if number else "none"}"><dt>{name.capitalize()}</dt><dd>{number:,}</dd></div>'
+        for name, number in numbers.items()
+    )
+    return f'<dl class="numbers">{"".join(tiles)}</dl>'
+
+
+def _overview(merge: Merge) -> str:
+    """What agents disagree on, and who they are."""
+    conflicts = ""
+    if merge.conflicts:
+        subjects, places = Subjects(merge), {id(finding): at for at, finding in enumerate(merge.findings, 1)}
+        rows = "\n".join(_conflict(conflict, subjects.of(conflict), places) for conflict in merge.conflicts)
+        conflicts = (
+            '<section aria-labelledby="conflicts-title">\n<h2 id="conflicts-title">'
+            f'Conflicts for a person to settle</h2>\n<ul class="conflicts">\n{rows}\n</ul>\n</section>\n'
+        )
+    agents = "\n".join(
+        f'<tr><th scope="row">{shown(one.agent, 80)}</th>'
+        f"<td>{_chip(shown(one.status, 20), _STATUS_CHIPS.get(one.status, ''))}</td>"
+        f"<td>{_chip(shown(one.verdict or 'no result', 20), _VERDICT_CHIPS.get(one.verdict or '', ''))}</td></tr>"
+        for one in merge.agents
+    )
+    return f"""<div class="overview{" pair" if conflicts else ""}">
+{conflicts}<section aria-labelledby="agents-title">
+<h2 id="agents-title">Agents</h2>
+<table><thead><tr><th scope="col">Agent</th><th scope="col">Status</th><th scope="col">Contract</th></tr></thead>
+<tbody>
+{agents}
+</tbody></table>
+</section>
+</div>"""
+
+
+def _conflict(conflict: Conflict, finding: MergedFinding | None, places: dict[int, int]) -> str:
+    subject = f'<span class="subject">{shown(conflict.finding)}</span>'
+    if finding is not None and (at := places.get(id(finding))):
+        subject = f'<a class="subject" href="#finding-{at}">{shown(conflict.finding)}</a>'
+    place = f'<span class="place quiet">{shown(place_of(finding))}</span>' if finding is not None else ""
+    return (
+        f'<li><p>{_chip(conflict.kind.capitalize(), "")}{subject}{place}</p>'
+        f"<p>{shown(conflict.why, 1000)}</p></li>"
+    )
+
+
+def _filters(merge: Merge) -> str:
+    """The controls; hidden until the script has them in hand."""
+    if not merge.findings:
+        return ""
+    there = {severity_of(finding) for finding in merge.findings}
+    boxes = "".join(
+        f'<label><input type="checkbox" name="severity" value="{name}">{name.capitalize()}</label>'
+        for name in SEVERITIES
+        if name in there
+    )
+    agents = {agent for finding in merge.findings for agent in finding.agents}
+    flags = {flag for finding in merge.findings for flag in filter_flags(finding)}
+    return f"""<form class="filters" id="filters" hidden>
+<fieldset><legend>Severity</legend>{boxes}</fieldset>
+<label class="half"><span class="label">Agent</span><select name="agent">{_options("Any agent", agents)}</select></label>
+<label class="half"><span class="label">Flag</span><select name="flag">{_options("Any flag", flags)}</select></label>
+<label class="grow"><span class="label">Search</span><input type="search" name="q" autocomplete="off"></label>
+<button type="reset" class="half">Reset</button>
+<button type="button" class="half" data-action="open" aria-pressed="false">Open all</button>
+<p class="shown" id="shown" role="status"></p>
+</form>"""
+
+
+def _options(anything: str, values: set[str]) -> str:
+    own = (f'<option value="{shown(value)}">{shown(value, 60)}</option>' for value in sorted(values))
+    return f'<option value="">{anything}</option>{"".join(own)}'
+
+
+def _findings(merge: Merge, workspace: Workspace | None) -> Iterator[str]:
+    if not merge.findings:
+        yield '<p class="quiet">No agent named anything that was kept.</p>'
+        return
+    agents, size, whole = answered(merge), 0, 0
+    for whole, finding in enumerate(merge.findings[:MAX_CARDS], 1):
+        text = card(finding, whole, agents, workspace)
+        size += len(text)
+        yield text
+        if size > MAX_TEXT:
+            break
+    rest = merge.findings[whole:]
+    if rest:
+        yield _rows(rest, f"{counted(len(rest), 'milder finding')}, in short")
+
+
+def _rows(findings: tuple[MergedFinding, ...], caption: str) -> str:
+    """A table of findings without their details; what does not fit is counted."""
+    rows = "\n".join(
+        f"<tr {attributes(finding)}><td>{badge(severity_of(finding))}</td>"
+        f'<td class="number" data-label="Confidence">{score(finding.confidence)}</td>'
+        f'<th scope="row">{shown(finding.title) or "No title"} <span class="quiet">{shown(finding.id, 40)}</span></th>'
+        f'<td class="place">{shown(place_of(finding))}</td><td>{_reason(finding)}</td></tr>'
+        for finding in findings[:MAX_ROWS]
+    )
+    more = len(findings) - MAX_ROWS
+    note = f'<p class="quiet">And {more:,} more.</p>' if more > 0 else ""
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Severity", "Confidence", "Finding", "Place", "Why"))
+    return (
+        f'<table class="stack"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>\n'
+        f"<tbody>\n{rows}\n</tbody></table>{note}"
+    )
+
+
+def _reason(finding: MergedFinding) -> str:
+    return shown(finding.reason) if isinstance(finding.reason, str) else ""
+
+
+def _dropped(merge: Merge) -> str:
+    if not merge.dropped:
+        return ""
+    each = {name: sum(severity_of(finding) == name for finding in merge.dropped) for name in SEVERITIES}
+    caption = joined([f"{number:,} {name}" for name, number in each.items() if number])
+    return f"""<section><details class="fold">
+<summary><h2>Dropped findings ({len(merge.dropped):,})</h2></summary>
+{_rows(merge.dropped, caption)}
+</details></section>"""
+
+
+def _legend() -> str:
+    words = "".join(f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in _LEGEND.items())
+    return (
+        f'<details class="fold"><summary><h2>What the words mean</h2></summary><dl class="legend">{words}</dl></details>'
+    )

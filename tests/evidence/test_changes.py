@@ -1,0 +1,533 @@
+"""Claims of changed files and of test runs, held against git, a snapshot and the receipts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remit.checking import Verdict, check_text
+from remit.contract.model import Result
+from remit.contract.parse import parse
+from remit.evidence.changes import Changes, run_claims, settle_runs
+from remit.evidence.model import ChangeClaim, RunClaim
+from remit.evidence.receipts import RERUN, Ledger, Receipt
+from remit.evidence.sources import Sources, open_sources
+from remit.rules.examples import TREE, sample
+from remit.workspace.files import Workspace, WorkTree
+from remit.workspace.git import Commit
+from remit.workspace.snapshot import take
+
+
+def git(root: Path, *arguments: str) -> None:
+    """Run git without the person's own settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    calm = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.com", *arguments]
+    subprocess.run(command, cwd=root, env=kept | calm, check=True, capture_output=True)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A checkout with one commit."""
+    shop = (tmp_path / "shop").resolve()
+    shop.mkdir()
+    git(shop, "init", "--quiet")
+    (shop / "old.py").write_text("one\ntwo\nthree\n")
+    (shop / "same.py").write_text("same\n")
+    (shop / "image.png").write_bytes(b"\0")
+    git(shop, "add", ".")
+    git(shop, "commit", "--quiet", "--message", "first")
+    return shop
+
+
+def implementation(created: str = "", modified: str = "", tests: str = "", summary: str = "It is done.") -> Result:
+    """An implementation with some rows and test results."""
+    text = f"""## Backend Specialist Result
+
+### Status
+SUCCESS
+
+### Summary
+{summary}
+
+### Findings
+
+#### Files Created
+| File | Purpose | Lines |
+| --- | --- | --- |
+{created}
+
+#### Files Modified
+| File | Change | Lines Changed |
+| --- | --- | --- |
+{modified}
+
+#### Test Results
+{tests}
+"""
+    (document,) = parse(text)
+    return document.result
+
+
+def claims(workspace: Workspace, result: Result, *receipts: Receipt, snapshot: Any = None) -> list[ChangeClaim]:
+    ledger = Ledger(receipts, str(workspace.root)) if receipts else None
+    return Changes(workspace, ledger, snapshot).claims(result)
+
+
+def modified(
+    root: Path, name: str, *receipts: Receipt, stated: str = "", snapshot: Any = None
+) -> tuple[str, bool | None, str]:
+    """What is said of a file that a result says it modified."""
+    (claim,) = claims(
+        WorkTree(root), implementation(modified=f"| `{name}` | x | {stated} |"), *receipts, snapshot=snapshot
+    )
+    return claim.outcome, claim.denied, claim.why
+
+
+def created(root: Path, name: str, *receipts: Receipt, snapshot: Any = None) -> tuple[str, bool | None, str]:
+    (claim,) = claims(WorkTree(root), implementation(created=f"| `{name}` | x | |"), *receipts, snapshot=snapshot)
+    return claim.outcome, claim.denied, claim.why
+
+
+READ = Receipt(tool="Read", path="old.py")
+MAKE = Receipt(tool="Bash", arguments={"command": "make"}, exit=0)
+LOOK = Receipt(tool="Bash", arguments={"command": "git diff 2>/dev/null | head"}, exit=0)
+
+
+# Against git
+
+
+def test_git_bears_a_change_out_but_never_denies_one_by_itself(root: Path) -> None:
+    (root / "old.py").write_text("changed\n")
+    (root / "new.py").write_text("new\n")
+    assert modified(root, "old.py") == ("verified", None, "")
+    assert created(root, "new.py") == ("verified", None, "")
+    outcome, denied, why = modified(root, "same.py")
+    assert (outcome, denied) == ("unchecked", None)
+    assert "git shows no change against HEAD" in why
+
+
+def test_without_a_commit_git_cannot_tell(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("a\n")
+    assert modified(tmp_path, "a.py") == ("unchecked", None, "git cannot tell whether it changed")
+    git(tmp_path, "init", "--quiet")
+    assert modified(tmp_path, "a.py") == ("unchecked", None, "git cannot tell whether it changed")
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [("none.py", "missing-file"), ("../out.py", "outside"), ("image.png", "unchecked"), (".git/config", "outside")],
+)
+def test_a_file_that_is_not_there_is_no_change(root: Path, name: str, outcome: str) -> None:
+    assert modified(root, name, READ)[:2] == (outcome, None)
+
+
+def test_git_is_not_asked_where_nothing_is_claimed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remit.workspace.git.run", lambda *_, **__: pytest.fail("git was run"))
+    assert claims(WorkTree(root), implementation()) == []
+
+
+# Against receipts
+
+
+def test_an_edit_among_the_receipts_is_enough(root: Path) -> None:
+    for tool in ("Edit", "Write", "MultiEdit"):
+        assert modified(root, "old.py", Receipt(tool=tool, path="old.py")) == ("verified", False, "")
+
+
+def test_a_change_that_no_receipt_shows_is_denied(root: Path) -> None:
+    (root / "old.py").write_text("changed by somebody else\n")
+    for receipts in ((READ,), (READ, LOOK), (Receipt(tool="Edit", path="same.py"),)):
+        assert modified(root, "old.py", *receipts) == ("mismatch", True, "no receipt shows that it was written")
+
+
+def test_a_failed_edit_did_not_happen(root: Path) -> None:
+    assert modified(root, "old.py", Receipt(tool="Edit", path="old.py", failed=True))[1] is True
+
+
+def test_a_command_may_have_written_what_git_sees_changed(root: Path) -> None:
+    (root / "old.py").write_text("changed\n")
+    assert modified(root, "old.py", MAKE) == ("verified", False, "")
+    assert modified(root, "same.py", MAKE)[:2] == ("mismatch", True)
+
+
+@pytest.mark.parametrize("command", ["sed -i 's/a/b/' old.py", "echo x >> old.py", "cd . && echo x | tee old.py"])
+def test_a_command_that_writes_the_file_is_an_edit_even_after_a_commit(root: Path, command: str) -> None:
+    run = Receipt(tool="Bash", arguments={"command": command}, exit=0)
+    assert modified(root, "old.py", run) == ("verified", False, "")
+
+
+def test_where_git_cannot_tell_a_command_is_given_the_benefit_of_the_doubt(tmp_path: Path, root: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "old.py").write_text("x\n")
+    assert modified(plain, "old.py", MAKE)[:2] == ("unchecked", None)
+    assert modified(plain, "old.py", READ)[:2] == ("mismatch", True)
+    commit = Commit(root, "HEAD")
+    (claim,) = claims(commit, implementation(modified="| `old.py` | x | |"), MAKE)
+    commit.close()
+    assert (claim.outcome, claim.denied) == ("unchecked", None)
+
+
+# Against a snapshot
+
+
+def test_a_snapshot_decides_whatever_git_and_receipts_say(root: Path) -> None:
+    before = take(root)
+    (root / "old.py").write_text("changed\n")
+    (root / "new.py").write_text("new\n")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "--message", "second")
+    assert modified(root, "old.py", READ, snapshot=before) == ("verified", False, "")
+    assert created(root, "new.py", snapshot=before) == ("verified", False, "")
+    assert modified(root, "new.py", snapshot=before) == ("verified", False, "")
+    edit = Receipt(tool="Edit", path="same.py")
+    assert modified(root, "same.py", edit, snapshot=before) == ("mismatch", True, "it is as it was before the run")
+    assert created(root, "old.py", snapshot=before) == ("mismatch", True, "it was there before the run")
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        ("+3", (3, 3)),
+        ("+2", (2, 3)),
+        ("+3 -1", (1, 1)),
+        ("+3/-2", (2, 1)),
+        ("+4, -1", (4, 3)),
+        ("-1", (1, 1)),
+        ("−2", (2, 1)),
+        ("4", (4, 4)),
+        ("3", (3, 3)),
+        ("1 line", (1, 1)),
+        ("9", (9, 4)),
+        ("10-20", (20, 1)),
+        ("", (None, None)),
+        ("several", (None, None)),
+    ],
+)
+def test_stated_lines_are_compared_with_git(root: Path, stated: str, expected: tuple[int | None, int | None]) -> None:
+    (root / "old.py").write_text("one\nTWO\nthree\nfour\nfive\n")  # +3 -1
+    (claim,) = claims(WorkTree(root), implementation(modified=f"| `old.py` | x | {stated} |"))
+    assert (claim.stated, claim.counted) == expected
+
+
+@pytest.mark.parametrize(("stated", "expected"), [("4", (4, 4)), ("~5 lines", (5, 4)), ("", (None, None))])
+def test_the_lines_of_a_new_file_are_counted(root: Path, stated: str, expected: tuple[int | None, int | None]) -> None:
+    (root / "new.py").write_text("1\n2\n3\n4")
+    (claim,) = claims(WorkTree(root), implementation(created=f"| `new.py` | x | {stated} |"))
+    assert (claim.stated, claim.counted) == expected
+    assert claim.claim == (f"created, {stated}" if stated else "created")
+
+
+def test_a_binary_change_has_no_number_to_compare(root: Path) -> None:
+    (root / "old.py").write_text("one\n")
+    git(root, "config", "core.attributesFile", str(root / "attributes"))
+    (root / "attributes").write_text("*.py binary\n")
+    (claim,) = claims(WorkTree(root), implementation(modified="| `old.py` | x | +9 |"))
+    assert (claim.outcome, claim.stated) == ("verified", None)
+
+
+# Test runs: what is claimed
+
+
+@pytest.mark.parametrize(
+    ("tests", "passed", "command"),
+    [
+        ("```\n$ python -m pytest tests\n2 passed in 0.01s\n```", True, "python -m pytest tests"),
+        ("```console\n% npm test\n\nTests: 1 failed, 3 passed\n```", False, "npm test"),
+        ("```\nFAILED tests/test_a.py::test_b\n```", False, ""),
+        ("```\nFAIL: test_x (tests.T)\nFAILED (failures=1)\n```", False, ""),
+        ("All tests pass.", True, ""),
+        ("- Tests failed: 0\n- Passed: 12", True, ""),
+        ("- Failed: 3", False, ""),
+        ("No tests failed.", True, ""),
+        ("12 tests pass and 1 fails.", False, ""),
+        ("| Suite | Result |\n| --- | --- |\n| unit | 12 passed |", True, ""),
+        ("| Suite | Result |\n| --- | --- |\n| unit | 2 failed |", False, ""),
+    ],
+)
+def test_test_results_are_a_claim_that_tests_ran(tests: str, passed: bool, command: str) -> None:
+    (claim,) = run_claims(implementation(tests=tests))
+    assert (claim.passed, claim.command) == (passed, command)
+
+
+@pytest.mark.parametrize("tests", ["", "Tests were not run.", "They could not run here.", "There are no tests."])
+def test_saying_that_nothing_ran_is_no_claim(tests: str) -> None:
+    assert run_claims(implementation(tests=tests)) == []
+
+
+@pytest.mark.parametrize(
+    ("summary", "passed"),
+    [
+        ("The cart is done. All tests pass.", True),
+        ("The cart is done; 45 passed.", True),
+        ("The existing test suite is green.", True),
+        ("Two tests fail without the fix. With it all tests pass.", True),
+        ("All tests pass but 1 fails.", False),
+        ("The tests fail.", False),
+        ("テストはすべて成功しました。", True),
+        ("测试全部通过。", True),
+    ],
+)
+def test_a_summary_can_claim_a_run_too(summary: str, passed: bool) -> None:
+    (claim,) = run_claims(implementation(summary=summary))
+    assert claim.passed is passed
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "The cart is done.",
+        "Tests should be added.",
+        "All tests pass, I think; they were not run.",
+        "See the test plan.",
+    ],
+)
+def test_other_summaries_claim_nothing(summary: str) -> None:
+    assert run_claims(implementation(summary=summary)) == []
+
+
+# Test runs: what really ran
+
+
+def denied(claim: RunClaim, *runs: Receipt) -> str:
+    settle_runs([claim], list(runs))
+    return claim.denied
+
+
+def bash(command: str, status: int | None, *, failed: bool | None = None) -> Receipt:
+    has_failed = status not in (0, None) if failed is None else failed
+    return Receipt(tool="Bash", arguments={"command": command}, exit=status, failed=has_failed)
+
+
+def said(*, passed: bool = True, command: str = "") -> RunClaim:
+    return RunClaim(at=1, passed=passed, command=command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest",
+        "python -m pytest -q tests",
+        "python -m unittest",
+        "cd app && npm test",
+        "npm ci && npm run test:unit",
+        "env CI=1 timeout 60 pytest -q 2>&1 | tail -5",
+        "bash -lc 'cargo test'",
+        "go test ./...",
+        "make check",
+        "./run_tests.sh",
+        "uv run pytest",
+        "python manage.py test",
+        "pytest > out.txt; cat out.txt",
+    ],
+)
+def test_a_test_command_that_succeeded_bears_the_claim_out(command: str) -> None:
+    assert denied(said(), bash(command, 0)) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls tests",
+        "cat pytest.ini",
+        "grep -rn 'pytest' .",
+        "grep -E 'test|spec' a.py",
+        "echo 'pytest: 45 passed'",
+        "cat tests/test_a.py > copy.py",
+        "pip install pytest",
+        "python -m pip install pytest",
+        "npm install --save-dev jest",
+        "npx playwright install",
+        "git add tests && git commit -m 'tests pass'",
+        "mkdir -p tests && touch tests/test_a.py",
+        "ruff check tests",
+        "python -m pytest --collect-only",
+        "pytest --version",
+        "python build.py",
+    ],
+)
+def test_a_command_that_runs_no_tests_does_not(command: str) -> None:
+    assert denied(said(command="pytest"), bash(command, 0)) == "no test command is among the receipts"
+
+
+def test_no_run_at_all_is_denied() -> None:
+    assert denied(said()) == "no test command is among the receipts"
+
+
+def test_the_stated_command_counts_even_if_it_is_unknown() -> None:
+    assert denied(said(command="./verify --all"), bash("cd app && ./verify --all", 0)) == ""
+    assert denied(said(command="cd app && ./verify --all"), bash("./verify --all", 0)) == ""
+    assert denied(said(), bash("./verify --all", 0)) != ""
+
+
+@pytest.mark.parametrize(
+    ("passed", "status", "expected"),
+    [
+        (True, 0, ""),
+        (True, 1, "`pytest -q` ended with exit status 1"),
+        (True, 143, "`pytest -q` ended with exit status 143"),
+        (True, None, ""),
+        (False, 1, ""),
+        (False, 0, "`pytest -q` ended with exit status 0, though failures are reported"),
+        (False, None, ""),
+    ],
+)
+def test_the_exit_status_must_agree_with_what_is_said(passed: bool, status: int | None, expected: str) -> None:
+    assert denied(said(passed=passed), bash("pytest -q", status)) == expected
+
+
+def test_a_run_that_never_ended_proves_no_success() -> None:
+    assert denied(said(), bash("pytest", None, failed=True)) == "`pytest` ended with exit status unknown"
+
+
+def test_the_last_run_counts() -> None:
+    assert denied(said(), bash("pytest", 1), bash("ls", 0), bash("pytest", 0)) == ""
+    assert "exit status 1" in denied(said(), bash("pytest", 0), bash("pytest", 1))
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest | tail -5", "pytest 2>&1 | tee log", "pytest; echo done", "pytest || true"]
+)
+def test_a_success_that_is_not_the_tests_own_denies_no_failure(command: str) -> None:
+    assert denied(said(passed=False), bash(command, 0)) == ""
+    assert denied(said(passed=True), bash(command, 0)) == ""
+
+
+@pytest.mark.parametrize("command", ["pytest", "ruff check . && pytest", "pytest && echo ok && make docs"])
+def test_a_success_of_the_whole_line_is_the_tests_own(command: str) -> None:
+    assert "exit status 0" in denied(said(passed=False), bash(command, 0))
+
+
+@pytest.mark.parametrize("command", ["pytest && make docs", "pytest\nnpm run build"])
+def test_a_failure_that_may_be_another_commands_denies_nothing(command: str) -> None:
+    assert denied(said(), bash(command, 2)) == ""
+
+
+@pytest.mark.parametrize("command", ["cd app && pytest", "pytest && echo ok", "set -o pipefail; pytest | tee log"])
+def test_a_failure_that_can_only_be_the_tests_own_is_theirs(command: str) -> None:
+    assert "exit status 2" in denied(said(), bash(command, 2))
+
+
+def test_a_command_that_was_run_again_decides_whatever_it_is() -> None:
+    again = Receipt(tool=RERUN, arguments={"command": "exit 1"}, exit=1, failed=True)
+    assert denied(said(), bash("pytest", 0), again) == "`exit 1` ended with exit status 1"
+    assert denied(said(passed=False), again) == ""
+    assert denied(said(), Receipt(tool=RERUN, arguments={"command": "true"}, exit=0)) == ""
+
+
+def test_a_long_command_is_shown_on_one_short_line() -> None:
+    why = denied(said(), bash("pytest \\\n  " + "-k x " * 100, 1))
+    assert "\n" not in why
+    assert len(why) < 120
+
+
+# The rules
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the samples' project, before the changes that the implementation speaks of."""
+    root = (tmp_path / "project").resolve()
+    shutil.copytree(TREE, root, ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
+def unseen(sources: Sources, kind: str = "implementation") -> list[tuple[str, int, str]]:
+    """The violations that speak of changes and runs."""
+    verdict = verdict_of(sources, kind)
+    rules = ("test-run-unseen", "change-unseen")
+    return [(found.rule, found.line, found.message) for found in verdict.violations if found.rule in rules]
+
+
+def verdict_of(sources: Sources, kind: str = "implementation") -> Verdict:
+    (verdict,) = check_text(sample(kind), sources=sources)
+    return verdict
+
+
+HONEST = (
+    *(Receipt(tool="Read", path=name) for name in ("app/login.py", "app/session.py", "tests/test_login.py")),
+    *(Receipt(tool="Edit", path=name) for name in ("app/session.py", "tests/test_login.py")),
+)
+
+
+def test_an_implementation_that_did_what_it_says_has_nothing_unseen(tree: Path) -> None:
+    assert unseen(open_sources(tree, records=[*HONEST, bash("python -m pytest tests", 0)])) == []
+
+
+def test_a_run_that_never_was_is_named_with_its_line(tree: Path) -> None:
+    (found,) = unseen(open_sources(tree, records=HONEST))
+    assert found == (
+        "test-run-unseen",
+        sample("implementation").split("\n").index("$ python -m pytest tests"),
+        "tests are said to have passed: no test command is among the receipts",
+    )
+
+
+def test_a_run_that_failed_is_named_with_its_status(tree: Path) -> None:
+    (found,) = unseen(open_sources(tree, records=[*HONEST, bash("python -m pytest tests", 1)]))
+    assert found[2] == "tests are said to have passed: `python -m pytest tests` ended with exit status 1"
+
+
+def test_changes_that_nobody_made_are_named_each_with_its_row(tree: Path) -> None:
+    """Running the tests is no way of writing a file, even where git cannot tell."""
+    records = [*HONEST[:3], bash("python -m pytest tests", 0)]
+    lines = sample("implementation").split("\n")
+    rows = [
+        1 + next(at for at, line in enumerate(lines) if name in line) for name in ("test_login.py", "session.py:15")
+    ]
+    assert unseen(open_sources(tree, records=records)) == [
+        (
+            "change-unseen",
+            rows[0],
+            "tests/test_login.py is said to be created, 12: no receipt shows that it was written",
+        ),
+        ("change-unseen", rows[1], "app/session.py is said to be modified, +5: no receipt shows that it was written"),
+    ]
+
+
+def test_a_snapshot_alone_is_enough_to_deny_a_change(tree: Path, tmp_path: Path) -> None:
+    before = take(tree)
+    sources = Sources(workspace=WorkTree(tree), snapshot=before)
+    assert [found[0] for found in unseen(sources)] == ["change-unseen", "change-unseen"]
+    not_run = {entry.rule for entry in verdict_of(sources).not_run}
+    assert "change-unseen" not in not_run
+    assert {"test-run-unseen", "reference-unseen"} <= not_run
+    with (tree / "app" / "session.py").open("a") as file:
+        file.write("# closed\n")
+    assert [found[2] for found in unseen(Sources(workspace=WorkTree(tree), snapshot=before))] == [
+        "tests/test_login.py is said to be created, 12: it is as it was before the run"
+    ]
+
+
+def test_git_alone_neither_runs_nor_breaks_the_rule(tree: Path) -> None:
+    git(tree, "init", "--quiet")
+    git(tree, "add", ".")
+    git(tree, "commit", "--quiet", "--message", "everything")
+    sources = open_sources(tree)
+    assert unseen(sources) == []
+    assert {"change-unseen", "test-run-unseen"} <= {entry.rule for entry in verdict_of(sources).not_run}
+
+
+def test_git_and_receipts_together_tell_who_changed_a_file(tree: Path) -> None:
+    git(tree, "init", "--quiet")
+    git(tree, "commit", "--quiet", "--allow-empty", "--message", "nothing")
+    records = [*HONEST[:3], bash("python generate.py", 0), bash("python -m pytest tests", 0)]
+    assert unseen(open_sources(tree, records=records)) == []
+    git(tree, "add", ".")
+    git(tree, "commit", "--quiet", "--message", "everything")
+    assert [found[0] for found in unseen(open_sources(tree, records=records))] == ["change-unseen"] * 2
+
+
+def test_a_document_speaks_of_changes_too(tree: Path) -> None:
+    assert [found[0] for found in unseen(open_sources(tree, records=HONEST[:1]), "document")] == ["change-unseen"]
+    edit = Receipt(tool="Write", path="docs/login.md")
+    assert unseen(open_sources(tree, records=[*HONEST[:1], edit]), "document") == []

@@ -1,0 +1,625 @@
+"""Quotes: which pieces of a result are quotes, of which place, and whether they stand there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from corpus.tree import evidence_of, plant, shown
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.evidence import alike, quotes
+from remit.evidence.model import Quote
+from remit.evidence.quotes import Quotes
+from remit.evidence.readings import readings
+from remit.workspace.files import SourceFile, WorkTree
+
+CODE = "    user = store.find_user(name)\n    if user is None or not check_password(user, password):"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return plant(tmp_path_factory.mktemp("tree"))
+
+
+def fence(code: str, info: str = "python") -> str:
+    return f"```{info}\n{code}\n```"
+
+
+def outcomes(body: str, tree: Path, **options: str) -> list[str]:
+    return [shown(quote) for quote in evidence_of(body, tree, **options).quotes]
+
+
+# --- Which pieces are quotes, and of which place
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        "python src/app.py:14",
+        "src/app.py:14",
+        "python:src/app.py:14",
+        'python title="src/app.py:14"',
+        "python file=src/app.py:14",
+        "python {src/app.py:14}",
+        "python (src/app.py:14)",
+        "python src/app.py#L14",
+        "python src/app.py line 14",
+        "python # src/app.py:14",
+    ],
+)
+def test_a_place_may_stand_in_the_info_string(info: str, tree: Path) -> None:
+    found = evidence_of(fence(CODE, info), tree)
+    assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified"]
+    assert [shown(reference) for reference in found.references] == ["src/app.py:14 verified"]
+
+
+@pytest.mark.parametrize("info", ["14:15:src/app.py", "python 14:15:src/app.py", "python src/app.py lines 14-15"])
+def test_a_range_may_stand_in_the_info_string(info: str, tree: Path) -> None:
+    assert outcomes(fence(CODE, info), tree) == ["src/app.py:14-15 verified"]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# src/app.py:14",
+        "// src/app.py:14",
+        "/* src/app.py:14 */",
+        "<!-- src/app.py:14 -->",
+        "-- src/app.py:14",
+        "; src/app.py:14",
+        "% src/app.py:14",
+        "{/* src/app.py:14 */}",
+        "(* src/app.py:14 *)",
+        "REM src/app.py:14",
+        "# File: src/app.py:14",
+        "# from src/app.py:14",
+        "# src/app.py:14 - no check of the password",
+        "# `src/app.py:14` (excerpt)",
+        "# src/app.py, line 14",
+        "# line 14 of src/app.py",
+        "# src/app.py (line 14)",
+    ],
+)
+def test_a_place_may_stand_in_a_first_comment_that_is_no_part_of_the_quote(comment: str, tree: Path) -> None:
+    found = evidence_of(fence(f"{comment}\n{CODE}"), tree)
+    assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified"]
+    assert found.quotes[0].text == CODE
+    assert [reference.line for reference in found.references] == [14]
+
+
+def test_a_comment_may_name_a_file_without_a_line(tree: Path) -> None:
+    assert outcomes(fence(f"# src/app.py\n{CODE}"), tree) == ["src/app.py verified"]
+    assert outcomes(fence(f"# src/app.py (excerpt)\n{CODE}"), tree) == ["src/app.py verified"]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "#!/bin/sh",
+        "#!/usr/bin/env python3",
+        "# and/or something else",
+        "# /api/users are listed here",
+        "# src/store.py is loaded first",
+        "# see src/store.py:14",
+        '#include "shop/cart.hpp"',
+        "# eslint-disable-next-line no-console",
+        "--- a/src/app.py",
+    ],
+)
+def test_other_first_lines_name_no_place(comment: str, tree: Path) -> None:
+    assert evidence_of(fence(f"{comment}\n{CODE}"), tree).quotes == []
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "`src/app.py:14`",
+        "The lookup in src/app.py:14 is not cached:",
+        "- src/app.py:14",
+        "##### src/app.py:14",
+        "src/app.py, line 14:",
+        "[app.py:14](src/app.py#L14)",
+        "> src/app.py:14",
+    ],
+)
+@pytest.mark.parametrize("between", ["\n", "\n\n"])
+def test_a_place_may_stand_in_the_line_directly_above(above: str, between: str, tree: Path) -> None:
+    assert outcomes(above + between + fence(CODE), tree) == ["src/app.py:14 verified"]
+
+
+def test_a_place_two_lines_above_is_no_place(tree: Path) -> None:
+    assert evidence_of(f"src/app.py:14\nand this:\n{fence(CODE)}", tree).quotes == []
+    assert evidence_of(f"src/app.py:14\n\n\n{fence(CODE)}", tree).quotes == []
+
+
+def test_of_several_references_above_the_one_counts_at_which_the_quote_stands(tree: Path) -> None:
+    assert outcomes(f"In src/app.py:14 (called from src/store.py:1):\n{fence(CODE)}", tree) == [
+        "src/app.py:14 verified"
+    ]
+    assert outcomes(f"src/store.py:1 calls src/app.py:14:\n{fence(CODE)}", tree) == ["src/app.py:14 verified"]
+    found = evidence_of(f"src/store.py:1 calls src/app.py:35:\n{fence(CODE)}", tree)
+    assert [shown(quote) for quote in found.quotes] == ["src/app.py:35 relocated > src/app.py:14"]
+    assert [shown(reference) for reference in found.references] == [
+        "src/store.py:1 verified",
+        "src/app.py:35 relocated > src/app.py:14",
+    ]
+
+
+def test_a_path_in_the_fence_takes_its_line_from_the_reference_above(tree: Path) -> None:
+    body = f"At src/app.py:35:\n{fence(CODE, 'python src/app.py')}"
+    assert outcomes(body, tree) == ["src/app.py:35 relocated > src/app.py:14"]
+    assert outcomes(f"At src/app.py:14:\n{fence(f'# src/app.py{chr(10)}{CODE}')}", tree) == ["src/app.py:14 verified"]
+
+
+@pytest.mark.parametrize("indent", ["  ", "   "])
+def test_a_fence_inside_a_list_entry_is_a_quote(indent: str, tree: Path) -> None:
+    mark = "- " if indent == "  " else "1. "
+    body = "\n".join(indent + line for line in fence(CODE).split("\n"))
+    assert outcomes(f"{mark}src/app.py:14\n{body}", tree) == ["src/app.py:14 verified"]
+    assert outcomes(f"{mark}src/app.py:14\n\n{body}", tree) == ["src/app.py:14 verified"]
+
+
+def test_a_fence_inside_a_block_quote_is_a_quote(tree: Path) -> None:
+    body = "\n".join("> " + line for line in f"src/app.py:14\n{fence(CODE)}".split("\n"))
+    found = evidence_of(body, tree)
+    assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified"]
+    assert [shown(reference) for reference in found.references] == ["src/app.py:14 verified"]
+
+
+def test_a_fence_directly_below_a_row_quotes_that_row_and_one_below_a_blank_line_does_not(tree: Path) -> None:
+    table = "| Item | Location |\n|---|---|\n| a | src/app.py:14 |\n"
+    assert outcomes(table + fence(CODE), tree) == ["src/app.py:14 verified"]
+    assert outcomes(table + "\n" + fence(CODE), tree) == []
+
+
+DETAILS = """#### Issues Detected
+| ID | Issue | File:Line | Severity | Confidence |
+|---|---|---|---|---|
+| SEC-001 | one | `src/app.py:14` | Critical | 95 |
+| SEC-002 | two | `src/store.py:14` | Minor | 85 |
+
+#### Issue Details
+
+"""
+
+
+@pytest.mark.parametrize("head", ["**SEC-001: one**", "##### SEC-001: one", "**SEC-001** one"])
+def test_a_fence_below_an_id_quotes_the_place_of_that_finding(head: str, tree: Path) -> None:
+    body = f"{DETAILS}{head}\nSome words about it.\n\n{fence(CODE)}\n**Risk**: none\n"
+    found = evidence_of(body, tree, kind="review")
+    assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified"]
+
+
+def test_each_fence_belongs_to_the_id_above_it(tree: Path) -> None:
+    store = fence("def find_user(name):")
+    body = f"{DETAILS}**SEC-001: one**\n\n{fence(CODE)}\n\n**SEC-002: two**\n\n{store}\n"
+    assert outcomes(body, tree, kind="review") == ["src/app.py:14 verified", "src/store.py:14 verified"]
+
+
+def test_a_quote_that_is_not_there_discredits_the_finding_it_belongs_to(tree: Path) -> None:
+    found = evidence_of(
+        f"{DETAILS}**SEC-001: one**\n\n{fence('launch(the_missiles, now=True)')}\n", tree, kind="review"
+    )
+    assert [quote.outcome for quote in found.quotes] == ["mismatch"]
+    assert [shown(reference) for reference in found.references] == [
+        "src/app.py:14 mismatch",
+        "src/store.py:14 verified",
+    ]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "**Fix**:",
+        "**Suggested fix:**",
+        "**Remediation:**",
+        "- Fix:",
+        "Recommended change:",
+        "After:",
+        "修正案：",
+        "建议:",
+    ],
+)
+def test_code_that_is_only_proposed_is_no_quote(label: str, tree: Path) -> None:
+    proposed = fence("return secrets.compare_digest(one, other)")
+    body = f"{DETAILS}**SEC-001: one**\n{fence(CODE)}\n{label}\n{proposed}\n"
+    assert outcomes(body, tree, kind="review") == ["src/app.py:14 verified"]
+
+
+def test_proposed_code_beside_a_reference_is_no_quote_but_a_place_inside_the_fence_makes_it_one(tree: Path) -> None:
+    code = "return secrets.compare_digest(one, other)"
+    assert evidence_of(f"**Fix** (src/app.py:14):\n{fence(code)}", tree).quotes == []
+    assert outcomes(f"**Fix**:\n{fence('# src/app.py:14' + chr(10) + code)}", tree)[0].startswith(
+        "src/app.py:14 mismatch"
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        fence("2 passed in 0.01s", ""),
+        f"Running src/app.py:14:\n{fence('$ pytest', 'console')}",
+        f"Running src/app.py:14:\n{fence('$ pytest', 'bash')}",
+        f"See src/app.py:14:\n{fence('...')}",
+        f"See src/app.py:14:\n{fence('')}",
+        "`user = store.find_user(name)` in src/app.py:14",
+    ],
+)
+def test_other_fences_and_inline_code_are_no_quotes(body: str, tree: Path) -> None:
+    assert evidence_of(body, tree).quotes == []
+
+
+def test_test_results_are_no_quotes(tree: Path) -> None:
+    body = f"#### Test Results\nsrc/app.py:14\n{fence('2 passed', '')}"
+    assert evidence_of(body, tree, kind="implementation").quotes == []
+
+
+def test_a_shell_script_may_be_quoted_as_one(tree: Path) -> None:
+    assert outcomes(f"scripts/deploy.sh:3:\n{fence('set -eu', 'bash')}", tree) == ["scripts/deploy.sh:3 verified"]
+    assert outcomes(f"scripts/deploy.sh:1:\n{fence('#!/bin/sh', 'sh')}", tree) == ["scripts/deploy.sh:1 verified"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Found it in src/app.py:12\n- Verified: read\n- Code match: `def login(name, password):`",
+        "- src/app.py:12\n- Code match: `def login(name, password):`",
+        "- src/app.py:12\n  - Code match: `def login(name, password):`",
+        "- src/app.py:12: Code match: `def login(name, password):`",
+        "- **Code match**: `def login(name, password):` (src/app.py:12)",
+        "- code match: ``def login(name, password):`` at src/app.py:12",
+        "- src/store.py:14\n- src/app.py:12\n- **Code match:** `def login(name, password):`",
+        "src/app.py:12\n\nCode match: `def login(name, password):`",
+    ],
+)
+def test_inline_code_is_a_quote_after_code_match(body: str, tree: Path) -> None:
+    found = evidence_of(body, tree)
+    assert [shown(quote) for quote in found.quotes] == ["src/app.py:12 verified"]
+
+
+def test_code_match_without_a_reference_above_it_is_no_quote(tree: Path) -> None:
+    assert evidence_of("Code match: `def login(name, password):`", tree).quotes == []
+    body = "src/app.py:12\n\nOther words.\n\nMore words.\n\nCode match: `def login(name, password):`"
+    assert evidence_of(body, tree).quotes == []
+
+
+def test_at_is_the_first_line_of_code(tree: Path) -> None:
+    first = evidence_of(
+        "", tree, head="## A Result\n\n### Status\nSUCCESS\n\n### Findings\n" + fence(CODE, "py src/app.py:14")
+    )
+    assert (first.quotes[0].at, first.references[0].at) == (8, 7)
+    head = "## A Result\n\n### Status\nSUCCESS\n\n### Findings\n" + fence(f"\n\n# src/app.py:14\n{CODE}")
+    second = evidence_of("", tree, head=head)
+    assert (second.quotes[0].at, second.references[0].at) == (11, 10)
+
+
+# --- Whether they stand there
+
+
+def at(place: str, code: str) -> str:
+    return f"{place}:\n{fence(code)}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        CODE,
+        CODE.replace("    ", "\t"),
+        CODE.replace("    ", ""),
+        CODE.replace(" ", "  "),
+        CODE.replace("\n", "\n\n"),
+        "user = store.find_user(name)",
+        "store.find_user(name)",
+        "14 | user = store.find_user(name)\n15 | if user is None or not check_password(user, password):",
+        "14: user = store.find_user(name)\n15: if user is None or not check_password(user, password):",
+        "  14\tuser = store.find_user(name)\n  15\tif user is None or not check_password(user, password):",
+        "14→    user = store.find_user(name)\n15→    if user is None or not check_password(user, password):",
+        "> 14 │     user = store.find_user(name)\n  15 │     if user is None or not check_password(user, password):",
+        "L14: user = store.find_user(name)",
+        "14  user = store.find_user(name)\n15  if user is None or not check_password(user, password):",
+        '13 |     """Let a user in."""\n...\n16 |         return None',
+        "- user = store.find_user(name)\n+ user = store.find(name)",
+        "-    user = store.find(name)\n+    user = store.find_user(name)",
+        '@@ -13,3 +13,3 @@ login\n     """Let a user in."""\n-    user = store.find_user(name)\n+    user = find(name)',
+        "--- a/src/app.py\n+++ b/src/app.py\n@@ -14 +14 @@\n-    user = store.find_user(name)\n+    user = find(name)",
+        "def login(name, password):\n    ...\n    return open_session(user)",
+        "def login(name, password):\n    # ... existing code ...\n    return open_session(user)",
+        "def login(name, password):\n    // ...\n    return open_session(user)",
+        "def login(name, password):\n[...]\n    return open_session(user)",
+        "def login(name, password):\n    …\n    return open_session(user)",
+        "...\n    user = store.find_user(name)\n...",
+    ],
+)
+def test_a_right_quote_is_verified(code: str, tree: Path) -> None:
+    assert outcomes(at("src/app.py:14", code), tree) == ["src/app.py:14 verified"]
+
+
+def test_a_quote_one_to_five_lines_off_is_verified_and_says_where_it_stands(tree: Path) -> None:
+    line = "    user = store.find_user(name)"
+    assert outcomes(at("src/app.py:14", line), tree) == ["src/app.py:14 verified"]
+    for place in (9, 10, 13, 15, 18, 19):
+        assert outcomes(at(f"src/app.py:{place}", line), tree) == [f"src/app.py:{place} verified > src/app.py:14"]
+    for place in (1, 8, 20, 40):
+        assert outcomes(at(f"src/app.py:{place}", line), tree) == [f"src/app.py:{place} relocated > src/app.py:14"]
+    assert outcomes(at("src/app.py:3-9", line), tree) == ["src/app.py:3-9 verified > src/app.py:14"]
+    assert outcomes(at("src/app.py:3-8", line), tree) == ["src/app.py:3-8 relocated > src/app.py:14"]
+    assert outcomes(at("src/app.py:12-17", line), tree) == ["src/app.py:12-17 verified"]
+
+
+def test_a_quote_around_the_cited_line_is_there(tree: Path) -> None:
+    whole = "\n".join((tree / "src/app.py").read_text(encoding="utf-8").split("\n")[11:34])
+    for place in (12, 20, 34):
+        assert outcomes(at(f"src/app.py:{place}", whole), tree) == [f"src/app.py:{place} verified"]
+    assert outcomes(at("src/app.py:39", whole), tree) == ["src/app.py:39 verified > src/app.py:12"]
+    assert outcomes(at("src/app.py:40", whole), tree) == ["src/app.py:40 relocated > src/app.py:12"]
+
+
+def test_nearly_equal_is_verified_and_says_how_alike(tree: Path) -> None:
+    found = evidence_of(at("src/app.py:15", "if user is None or not check_pasword(user, password):"), tree).quotes[0]
+    assert found.outcome == "verified"
+    assert found.similarity is not None
+    assert 0.9 <= found.similarity < 1
+
+
+def test_a_long_quote_with_a_misprint_is_verified_though_only_its_first_line_is_cited(tree: Path) -> None:
+    whole = "\n".join((tree / "src/app.py").read_text(encoding="utf-8").split("\n")[11:34])
+    assert outcomes(at("src/app.py:12", whole.replace("token", "tokem", 1)), tree) == ["src/app.py:12 verified"]
+
+
+def test_pieces_between_ellipses_may_be_nearly_equal_too(tree: Path) -> None:
+    code = "def login(name, passwort):\n    ...\n    return open_session(user)"
+    assert outcomes(at("src/app.py:12", code), tree) == ["src/app.py:12 verified"]
+
+
+def test_of_lines_that_are_equally_alike_the_nearest_counts(tmp_path: Path) -> None:
+    lines = [""] * 20
+    lines[5] = lines[9] = "value = compute(first, second)"
+    (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
+    assert outcomes(at("a.py:10", "value = compute(first, secund)"), tmp_path) == ["a.py:10 verified"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "launch(the_missiles, now=True)",
+        "    user = store.find_user(email)\n    if user is None:\n        raise Unknown(email)",
+        "return open_session(user)\n    ...\ndef login(name, password):",
+        "    user = store.find_user(name)\n    grant_everything(user)",
+        "...state,\nuser = store.find_user(name)",
+        "timeout: 30\n- fake",
+        "find_use",
+    ],
+)
+def test_a_wrong_quote_is_a_mismatch(code: str, tree: Path) -> None:
+    found = evidence_of(at("src/app.py:14", code), tree)
+    assert [quote.outcome for quote in found.quotes] == ["mismatch"]
+    assert [reference.outcome for reference in found.references] == ["mismatch"]
+
+
+def test_a_line_that_a_list_seems_to_take_away_is_not_left_out(tree: Path) -> None:
+    assert outcomes(at("config/app.yaml:4", "retries:\n  - first\n  - second"), tree) == ["config/app.yaml:4 verified"]
+    assert [q.outcome for q in evidence_of(at("config/app.yaml:3", " timeout: 30\n- fake"), tree).quotes] == [
+        "mismatch"
+    ]
+
+
+def test_a_moved_quote_is_relocated_to_the_nearest_place_in_the_file(tmp_path: Path) -> None:
+    lines = [f"x{number} = {number}" for number in range(1, 101)]
+    for number in (10, 50, 90):
+        lines[number - 1] = "the_same_line_again(1, 2)"
+    (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
+    assert outcomes(at("a.py:30", "the_same_line_again(1, 2)"), tmp_path) == ["a.py:30 relocated > a.py:10"]
+    assert outcomes(at("a.py:31", "the_same_line_again(1, 2)"), tmp_path) == ["a.py:31 relocated > a.py:50"]
+    assert outcomes(at("a.py:99", "the_same_line_again(1, 2)"), tmp_path) == ["a.py:99 relocated > a.py:90"]
+
+
+def test_a_quote_from_exactly_one_other_file_is_relocated_there(tree: Path) -> None:
+    assert outcomes(at("src/app.py:14", "return USERS.get(name)"), tree) == [
+        "src/app.py:14 relocated > src/store.py:15"
+    ]
+    assert evidence_of(at("src/app.py:14", "return USERS.get(name)"), tree).references[0].outcome == "relocated"
+
+
+def test_a_quote_that_stands_in_two_other_files_is_a_mismatch(tmp_path: Path) -> None:
+    for name in ("a.py", "b.py", "c.py"):
+        (tmp_path / name).write_text("pass\n" if name == "a.py" else "the_same_line_again(1, 2)\n", encoding="utf-8")
+    assert [q.outcome for q in evidence_of(at("a.py:1", "the_same_line_again(1, 2)"), tmp_path).quotes] == ["mismatch"]
+
+
+def test_a_quote_of_fewer_than_ten_characters_is_not_looked_for_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("\n" * 99 + "abcd = efgh\nabcd = efghi\n", encoding="utf-8")
+    (tmp_path / "b.py").write_text("pass\n", encoding="utf-8")
+    assert outcomes(at("a.py:100", "abcd = efgh"), tmp_path) == ["a.py:100 verified"]
+    for place in ("a.py:1", "b.py:1"):
+        assert outcomes(at(place, "abcd = efgh"), tmp_path) == [f"{place} mismatch"]
+        assert outcomes(at(place, "abcd = efghi"), tmp_path) == [f"{place} relocated > a.py:101"]
+        assert outcomes(at(place, "1 | abcd = efgh"), tmp_path) == [f"{place} mismatch"]
+
+
+def test_a_place_without_a_line_is_the_whole_file(tree: Path) -> None:
+    assert outcomes(fence(CODE, "python src/app.py"), tree) == ["src/app.py verified"]
+    assert outcomes(fence(CODE.replace("name", "nome"), "python src/app.py"), tree) == ["src/app.py verified"]
+    assert outcomes(fence("return USERS.get(name)", "python src/app.py"), tree) == [
+        "src/app.py relocated > src/store.py:15"
+    ]
+
+
+@pytest.mark.parametrize("place", ["src/app.py:0", "src/app.py:41", "src/app.py:99", "src/app.py:17-12"])
+def test_a_quote_makes_a_line_that_is_out_of_range_relocated(place: str, tree: Path) -> None:
+    for code, line in (("SESSIONS = {}", 40), ('"""The way in."""', 1)):
+        found = evidence_of(at(place, code), tree)
+        assert [shown(quote) for quote in found.quotes] == [f"{place} relocated > src/app.py:{line}"]
+        assert [shown(reference) for reference in found.references] == [f"{place} relocated > src/app.py:{line}"]
+
+
+def test_an_end_past_the_file_stays_out_of_range_though_the_quote_is_there(tree: Path) -> None:
+    found = evidence_of(at("src/app.py:38-50", "SESSIONS = {}"), tree)
+    assert [shown(quote) for quote in found.quotes] == ["src/app.py:38-50 verified"]
+    assert [shown(reference) for reference in found.references] == ["src/app.py:38-50 out-of-range > src/app.py:38"]
+
+
+def test_a_quote_that_is_nowhere_leaves_a_line_out_of_range(tree: Path) -> None:
+    found = evidence_of(at("src/app.py:99", "launch(the_missiles, now=True)"), tree)
+    assert [quote.outcome for quote in found.quotes] == ["mismatch"]
+    assert [shown(reference) for reference in found.references] == ["src/app.py:99 out-of-range > src/app.py:40"]
+
+
+def test_a_missing_file_stays_missing_with_the_place_where_its_quote_stands(tree: Path) -> None:
+    found = evidence_of(at("src/ghost.py:3", "return USERS.get(name)"), tree)
+    assert [shown(quote) for quote in found.quotes] == ["src/ghost.py:3 missing-file > src/store.py:15"]
+    assert [shown(reference) for reference in found.references] == ["src/ghost.py:3 missing-file > src/store.py:15"]
+
+
+def test_a_quote_from_outside_is_outside(tree: Path) -> None:
+    assert outcomes(at("../secret.py:3", "return USERS.get(name)"), tree) == ["../secret.py:3 outside"]
+
+
+def test_a_quote_from_a_binary_file_is_unchecked(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(b"\0\1\2")
+    assert outcomes(at("a.py:3", "return USERS.get(name)"), tmp_path) == ["a.py:3 unchecked"]
+
+
+def test_a_wrong_symbol_is_told_although_the_quote_beside_it_is_right(tree: Path) -> None:
+    found = evidence_of(f"src/app.py:14 (ghost):\n{fence(CODE)}", tree)
+    assert [quote.outcome for quote in found.quotes] == ["verified"]
+    assert [(r.outcome, r.is_quote_place) for r in found.references] == [("mismatch", False)]
+
+
+def test_a_mismatch_guesses_which_lines_were_meant(tree: Path) -> None:
+    (quote,) = evidence_of(at("src/app.py:30", "    user = load_from_database(name, password)"), tree).quotes
+    assert (quote.outcome, quote.found and quote.found.path) == ("mismatch", "src/app.py")
+    assert quote.similarity is not None
+    assert 0.5 <= quote.similarity < 0.9
+    assert f"line {quote.found.line if quote.found else 0} is most like it" in quote.why
+
+
+def test_a_guess_is_made_within_fifty_lines_only(tmp_path: Path) -> None:
+    lines = [""] * 200
+    lines[99] = "value = compute(first, second)"
+    (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
+    wrong = "value = computing(first, other)"
+    assert outcomes(at("a.py:50", wrong), tmp_path) == ["a.py:50 mismatch > a.py:100"]
+    assert outcomes(at("a.py:150", wrong), tmp_path) == ["a.py:150 mismatch > a.py:100"]
+    assert outcomes(at("a.py:49", wrong), tmp_path) == ["a.py:49 mismatch"]
+    assert outcomes(at("a.py:100", "zzzzzzzzzzzz"), tmp_path) == ["a.py:100 mismatch"]
+
+
+def test_a_mismatch_that_is_guessed_stays_a_mismatch_of_its_reference(tree: Path) -> None:
+    found = evidence_of(at("src/app.py:14", "    user = load_user_by(name, password)"), tree)
+    assert [(r.outcome, r.found) for r in found.references] == [("mismatch", None)]
+
+
+# --- Readings
+
+
+def test_the_readings_of_a_text() -> None:
+    assert readings("a\n\n  b  c") == [["a\nb c"]]
+    assert readings("1 | a\n2 | b") == [["1 | a\n2 | b"], ["a\nb"]]
+    assert readings("2 | a\n1 | b") == [["2 | a\n1 | b"]]
+    assert readings("a\n...\nb") == [["a", "b"]]
+    assert readings("...args,\nb") == [["...args,\nb"]]
+    assert readings("-a\n+b\n c") == [["-a\n+b\nc"], ["a\nc"], ["b\nc"]]
+    assert readings("- a\n- b") == [["- a\n- b"], ["a\nb"]]
+    assert readings("...\n…") == []
+
+
+# --- Properties
+
+
+def lines_of(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+TEXT = st.text(st.sampled_from("abcdefgxyz_ =()+*.,:\"'0123456789{}[]"), min_size=3, max_size=40)
+
+
+@st.composite
+def file_and_run(draw: st.DrawFn) -> tuple[list[str], int, int]:
+    lines = draw(st.lists(st.one_of(TEXT, st.just("")), min_size=1, max_size=40))
+    first = draw(st.integers(1, len(lines)))
+    last = draw(st.integers(first, min(len(lines), first + 6)))
+    while first < last and not lines[last - 1].strip():
+        last -= 1
+    while first < last and not lines[first - 1].strip():
+        first += 1
+    return lines, first, last
+
+
+def check(text: str, lines: list[str], line: int | None, end_line: int | None = None) -> Quote:
+    file = SourceFile("a.py", "\n".join([*lines, ""]).encode())
+    quote = Quote(path="a.py", line=line, end_line=end_line, at=1, text=text)
+    if not Quotes(WorkTree(Path("/nonexistent"))).check(quote, file):
+        quote.outcome = "mismatch"
+    return quote
+
+
+@given(file_and_run())
+def test_lines_quoted_exactly_at_their_place_are_verified(case: tuple[list[str], int, int]) -> None:
+    lines, first, last = case
+    text = "\n".join(lines[first - 1 : last])
+    if not readings(text):
+        return
+    for place in ((first, last), (first, None), (last, None), (None, None)):
+        quote = check(text, lines, *place)
+        assert quote.outcome == "verified", (text, place)
+
+
+@given(file_and_run(), st.integers(40, 200))
+def test_lines_quoted_far_away_are_relocated_to_where_they_stand(case: tuple[list[str], int, int], gap: int) -> None:
+    lines, first, last = case
+    text = "\n".join(lines[first - 1 : last])
+    if sum(not mark.isspace() for mark in text) < 10 or len(readings(text)) != 1 or len(readings(text)[0]) != 1:
+        return
+    # Nothing else around the cited line but lines that are like no other.
+    quote = check(text, [*lines, *["@@@@"] * gap, *["%%%%"] * 40], len(lines) + gap + 20)
+    assert quote.outcome == "relocated"
+    assert quote.found is not None
+    found = " ".join(" ".join(lines[(quote.found.line or 0) - 1 :]).split())
+    assert " ".join(text.split()) in found
+
+
+@given(file_and_run(), st.text(st.sampled_from("äöüßÄÖÜéèà"), min_size=10, max_size=60))
+def test_text_that_is_not_in_the_file_is_never_verified(case: tuple[list[str], int, int], other: str) -> None:
+    lines, first, last = case
+    assert check(other, lines, first, last).outcome == "mismatch"
+    assert check(other, lines, None).outcome == "mismatch"
+    mixed = "\n".join([*lines[first - 1 : last][:1], other])
+    assert check(mixed, lines, first, last).outcome == "mismatch"
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_readings_without_blank_pieces(text: str) -> None:
+    for pieces in readings(text):
+        assert pieces
+        assert all(piece.strip() for piece in pieces)
+
+
+# --- Limits
+
+
+def test_all_quotes_of_a_result_together_may_cost_only_so_much(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quotes, "MAX_SCANNED", 0)
+    monkeypatch.setattr(alike, "MAX_TOTAL", 0)
+    assert [quote.outcome for quote in evidence_of(at("src/app.py:14", CODE), tree).quotes] == ["mismatch"]
+
+
+def test_other_files_are_searched_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.py", "b.py", "z.py"):
+        (tmp_path / name).write_text("pass\n" if name != "z.py" else "the_same_line_again(1, 2)\n", encoding="utf-8")
+    body = at("a.py:1", "the_same_line_again(1, 2)")
+    assert outcomes(body, tmp_path) == ["a.py:1 relocated > z.py:1"]
+    for limit in ("MAX_SEARCHED", "MAX_SEARCHED_FILE", "MAX_SEARCHED_FILES", "MAX_LOST"):
+        with monkeypatch.context() as patch:
+            patch.setattr(quotes, limit, 0)
+            assert outcomes(body, tmp_path) == ["a.py:1 mismatch"]
+
+
+def test_a_long_quote_is_compared_where_it_shares_lines(tmp_path: Path) -> None:
+    lines = [f"the value of number {number} is computed here = {number * 7919 % 10007}" for number in range(1, 1001)]
+    (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
+    quoted = lines[300:600]
+    quoted[150] = "this one line has been changed by somebody"
+    assert outcomes(at("a.py:301", "\n".join(quoted)), tmp_path) == ["a.py:301 verified"]
+    assert outcomes(at("a.py:400", "\n".join(quoted)), tmp_path) == ["a.py:400 verified"]

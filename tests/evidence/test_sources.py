@@ -1,0 +1,248 @@
+"""What claims are held against is opened once, said clearly where it is not there, and never run unasked."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from remit import check
+from remit.checking import Options, check_text
+from remit.errors import UsageError
+from remit.evidence import sources
+from remit.evidence.receipts import RERUN, Receipt
+from remit.evidence.sources import open_sources, open_workspace, run_again
+from remit.rules.examples import TREE, sample
+from remit.workspace.files import WorkTree
+from remit.workspace.snapshot import take
+
+MAIN = [sys.executable, "-c", "from remit.surfaces.cli import main; main()"]
+
+
+def remit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The real command."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.run([*MAIN, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def write(path: Path, value: object) -> Path:
+    path.write_bytes(msgspec.json.encode(value))
+    return path
+
+
+# What is opened
+
+
+def test_nothing_given_is_nothing_known() -> None:
+    nothing = open_sources(None)
+    assert (nothing.workspace, nothing.ledger, nothing.snapshot, nothing.rerun) == (None, None, None, None)
+
+
+def test_an_empty_list_of_receipts_is_known_to_be_empty(tmp_path: Path) -> None:
+    assert open_sources(tmp_path).ledger is None
+    for given in (
+        open_sources(tmp_path, records=[]),
+        open_sources(tmp_path, receipts=[write(tmp_path / "r.json", {"receipts": []})]),
+    ):
+        assert given.ledger is not None
+        assert given.ledger.count == 0
+
+
+@pytest.mark.parametrize("name", ["none", "file.txt"])
+def test_a_repository_that_is_no_folder_is_one_clear_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file.txt").write_text("x")
+    with pytest.raises(UsageError, match=r"not a folder; --repo takes the root of a checkout$"):
+        open_workspace(tmp_path / name, None)
+
+
+def test_receipts_and_transcripts_are_taken_together(tmp_path: Path) -> None:
+    receipts = write(tmp_path / "r.json", {"receipts": [{"tool": "Read", "path": "a.py"}]})
+    block = {"type": "tool_use", "id": "1", "name": "Glob", "input": {}}
+    transcript = write(tmp_path / "t.jsonl", {"type": "assistant", "message": {"content": [block]}})
+    book = open_sources(
+        tmp_path, receipts=[receipts], transcripts=[transcript], records=[Receipt(tool="Read", path="b.py")]
+    ).ledger
+    assert book is not None
+    assert (book.count, book.touched) == (3, {"a.py", "b.py"})
+
+
+def test_the_last_snapshot_given_is_used(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("a")
+    snapshot = take(tmp_path)
+    files = [
+        write(tmp_path / "1.json", {"receipts": [], "snapshot": {"files": {}}}),
+        write(tmp_path / "2.json", {"receipts": [], "snapshot": snapshot}),
+        write(tmp_path / "3.json", {"receipts": []}),
+    ]
+    assert open_sources(tmp_path, receipts=files).snapshot == snapshot
+
+
+@pytest.mark.parametrize(
+    ("root", "path", "expected"),
+    [
+        (None, "app/a.py", "app/a.py"),
+        ("app", "a.py", "app/a.py"),
+        ("{repo}/app", "a.py", "app/a.py"),
+        ("{repo}", "app/a.py", "app/a.py"),
+        ("/elsewhere/copy", "app/a.py", "app/a.py"),
+        ("/elsewhere/copy", "/elsewhere/copy/app/a.py", "app/a.py"),
+        ("/elsewhere/copy", "{repo}/app/a.py", "app/a.py"),
+    ],
+)
+def test_the_root_of_a_file_of_receipts_says_where_its_paths_begin(
+    tmp_path: Path, root: str | None, path: str, expected: str
+) -> None:
+    repo = str(tmp_path.resolve())
+    record = {"tool": "Read", "path": path.format(repo=repo)}
+    whole = {"receipts": [record]} | ({"root": root.format(repo=repo)} if root else {})
+    book = open_sources(tmp_path, receipts=[write(tmp_path / "r.json", whole)]).ledger
+    assert book is not None
+    assert book.touched == {expected}
+
+
+@pytest.mark.parametrize(("name", "words"), [("none.json", "No such file or directory"), (".", "Is a directory")])
+def test_receipts_that_cannot_be_read_are_one_clear_line(tmp_path: Path, name: str, words: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        open_sources(None, receipts=[tmp_path / name])
+    assert str(raised.value) == f"{tmp_path / name}: {words}"
+
+
+def test_receipts_of_more_than_the_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write(tmp_path / "r.json", {"receipts": []})
+    monkeypatch.setattr(sources, "_MAX_RECEIPTS", file.stat().st_size)
+    assert open_sources(None, receipts=[file]).ledger is not None
+    monkeypatch.setattr(sources, "_MAX_RECEIPTS", file.stat().st_size - 1)
+    with pytest.raises(UsageError, match="are not read"):
+        open_sources(None, receipts=[file])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--receipts", "none.json"), "remit: none.json: No such file or directory"),
+        (("--transcript", "none.jsonl"), "remit: none.jsonl: No such file or directory"),
+        (("--receipts", "answer.md"), "remit: answer.md: not receipts of the shape remit.receipts/1"),
+        (("--repo", "none"), "remit: none: not a folder"),
+        (("--repo", ".", "--rev", "none"), "has no commit 'none'"),
+        (("--repo", ".", "--rev", "-x"), "has no commit '-x'"),
+    ],
+)
+def test_the_command_says_in_one_line_what_is_not_there(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    (tmp_path / "answer.md").write_text(sample("generic"))
+    done = remit("check", "answer.md", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+# Running again
+
+
+@pytest.mark.parametrize("status", [0, 1, 3])
+def test_a_command_is_run_again_in_the_checkout_and_its_status_kept(tmp_path: Path, status: int) -> None:
+    command = f"\"{sys.executable}\" -c \"import os, sys; open('where', 'w').write(os.getcwd()); sys.exit({status})\""
+    receipt = run_again(command, tmp_path)
+    assert receipt == Receipt(tool=RERUN, arguments={"command": command}, exit=status, failed=status != 0)
+    assert (tmp_path / "where").read_text() == str(tmp_path.resolve())
+
+
+def test_what_is_run_again_gets_no_input_and_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_again("cat; echo out; echo err >&2", tmp_path).exit == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_command_that_does_not_end_is_stopped_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "RERUN_SECONDS", 0.5)
+    os.mkfifo(tmp_path / "alive")
+    reader = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
+    # The child of the shell holds the pipe open as long as it lives.
+    receipt = run_again("(exec 3> alive; sleep 600) & sleep 600", tmp_path)
+    assert (receipt.exit, receipt.failed) == (-signal.SIGKILL, True)
+    assert select.select([reader], [], [], 30)[0] == [reader]
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_an_interruption_stops_what_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        if timeout == sources.RERUN_SECONDS:
+            raise KeyboardInterrupt
+        return real(self, timeout)
+
+    real = subprocess.Popen.wait
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_again("sleep 600", tmp_path)
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> Path:
+    """An implementation whose test command would leave a marker, in a folder of its own."""
+    path = tmp_path / "answer.md"
+    path.write_text(sample("implementation").replace("$ python -m pytest tests", "$ touch MARKER && pytest tests"))
+    return path
+
+
+def test_nothing_is_run_unless_it_is_asked_for(answer: Path, tmp_path: Path) -> None:
+    """The command in the report and those in the receipts would all leave a marker."""
+    records = [Receipt(tool="Bash", arguments={"command": "touch MARKER; pytest"}, exit=0)]
+    before = sorted(tmp_path.rglob("*"))
+    check(answer, repo=tmp_path, receipts=records)
+    receipts = write(tmp_path / "r.json", {"receipts": records})
+    for extra in ((), ("--receipts", str(receipts)), ("--claims", "--format", "json")):
+        remit("check", str(answer), "--repo", str(tmp_path), *extra, cwd=tmp_path)
+    assert not list(tmp_path.rglob("MARKER*"))
+    assert sorted(tmp_path.rglob("*")) == sorted([*before, receipts])
+    remit("check", str(answer), "--repo", str(tmp_path), "--rerun", "touch MARKER", cwd=tmp_path)
+    assert (tmp_path / "MARKER").exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "edit", "expected"),
+    [
+        (0, (), []),
+        (1, (), ["tests are said to have passed: `{command}` ended with exit status 1"]),
+        (1, ("2 passed", "2 failed"), []),
+        (
+            0,
+            ("2 passed", "2 failed"),
+            ["tests are said to have failed: `{command}` ended with exit status 0, though failures are reported"],
+        ),
+    ],
+)
+def test_what_is_run_again_is_compared_with_what_is_claimed(
+    tmp_path: Path, status: int, edit: tuple[str, ...], expected: list[str]
+) -> None:
+    command = f"{sys.executable} -c 'raise SystemExit({status})'"
+    text = sample("implementation").replace(*edit) if edit else sample("implementation")
+    (tmp_path / "answer.md").write_text(text)
+    done = remit(
+        *("check", "answer.md", "--repo", str(TREE), "--rerun", command, "--select", "test-run-unseen"),
+        *("--format", "json"),
+        cwd=tmp_path,
+    )
+    (found,) = json.loads(done.stdout)["results"]
+    assert [violation["message"] for violation in found["violations"]] == [
+        line.format(command=command[:80]) for line in expected
+    ]
+    assert done.returncode == bool(expected)
+    assert "test-run-unseen" not in [entry["rule"] for entry in found["not_run"]]
+
+
+def test_a_command_that_is_run_again_is_no_receipt_of_the_agents(tmp_path: Path) -> None:
+    given = open_sources(TREE, rerun="true")
+    (verdict,) = check_text(sample("implementation"), options=Options(), sources=given)
+    assert given.ledger is None
+    assert not verdict.evidence.executed
+    assert "no-tool-calls" in [entry.rule for entry in verdict.not_run]
+    assert isinstance(given.workspace, WorkTree)

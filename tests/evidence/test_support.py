@@ -1,0 +1,198 @@
+"""How much confidence the evidence supports: 60·r + 25·q + 15·x, computed by hand."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from remit.checking import check_text
+from remit.evidence.model import Evidence, Outcome, Quote, Reference
+from remit.evidence.receipts import Ledger, Receipt
+from remit.evidence.sources import Sources, open_sources
+from remit.evidence.support import band, is_above, supported
+from remit.rules.examples import TREE, sample
+
+ROOT = "/home/dev/shop"
+RAN = Receipt(tool="Bash", arguments={"command": "python -m pytest"}, exit=0)
+
+
+def reference(outcome: Outcome, path: str = "a.py") -> Reference:
+    return Reference(text=path, path=path, line=1, end_line=None, at=1, outcome=outcome)
+
+
+def quote(outcome: Outcome, path: str = "a.py") -> Quote:
+    return Quote(path=path, line=1, end_line=None, at=1, text="x", outcome=outcome)
+
+
+def score(references: list[Reference], *receipts: Receipt, quotes: tuple[Quote, ...] = ()) -> float | None:
+    return supported(Evidence(references=references, quotes=list(quotes)), Ledger(receipts, ROOT))
+
+
+READ = Receipt(tool="Read", path="a.py")
+GOOD, MOVED, BAD = reference("verified"), reference("relocated"), reference("missing-file")
+
+
+@pytest.mark.parametrize(
+    ("references", "quotes", "receipts", "expected"),
+    [
+        # r = 1, q = r, x = 1
+        ([GOOD], (), (READ, RAN), 100.0),
+        # r = 1, q = r, x = 0
+        ([GOOD], (), (READ,), 85.0),
+        # r = (1 + 1/2) / 2 = 3/4, q = r: 45 + 18.75
+        ([GOOD, MOVED], (), (READ,), 63.75),
+        # r = (1 + 1/2 + 0) / 3 = 1/2, q = r: 30 + 12.5 + 15
+        ([GOOD, MOVED, BAD], (), (READ, RAN), 57.5),
+        # r = 0, q = r
+        ([BAD], (), (READ,), 0.0),
+        ([BAD], (), (READ, RAN), 15.0),
+        # r = 1, q = 1
+        ([GOOD], (quote("verified"),), (READ,), 85.0),
+        # r = 1, q = 0
+        ([GOOD], (quote("mismatch"),), (READ,), 60.0),
+        # r = 1, q = (1 + 1/2 + 0) / 3 = 1/2: 60 + 12.5
+        ([GOOD], (quote("verified"), quote("relocated"), quote("mismatch")), (READ,), 72.5),
+        # halved, the file was never read: r = 1/2, q = r: 30 + 12.5
+        ([GOOD], (), (), 42.5),
+        # only one of the two files was read: r = (1 + 1/2) / 2 = 3/4, q = r
+        ([GOOD, reference("verified", "b.py")], (), (READ,), 63.75),
+        # relocated and never read: r = 1/4, q = r: 15 + 6.25
+        ([MOVED], (), (), 21.25),
+        # quotes are halved by their own file: r = 1, q = 1/2
+        ([GOOD], (quote("verified", "b.py"),), (READ,), 72.5),
+        # planned files are left out: r = 1
+        ([GOOD, reference("planned", "new.py")], (), (READ,), 85.0),
+        # three thirds that do not divide: r = 2/3, q = r: 40 + 16.67
+        ([GOOD, GOOD, BAD], (), (READ,), 56.67),
+    ],
+)
+def test_supported_confidence_is_as_computed_by_hand(
+    references: list[Reference], quotes: tuple[Quote, ...], receipts: tuple[Receipt, ...], expected: float
+) -> None:
+    assert score(references, *receipts, quotes=quotes) == expected
+
+
+@pytest.mark.parametrize("outcome", ["missing-file", "out-of-range", "outside", "mismatch", "unchecked"])
+def test_what_is_neither_verified_nor_relocated_is_worth_nothing(outcome: Outcome) -> None:
+    assert score([reference(outcome)], READ) == 0.0
+    assert score([GOOD], READ, quotes=(quote(outcome),)) == 60.0
+
+
+def test_without_a_reference_nothing_is_supported_and_nothing_denied() -> None:
+    assert score([], READ, RAN) is None
+    assert score([], READ, quotes=(quote("verified"),)) is None
+    assert score([reference("planned")], READ, RAN) is None
+
+
+@pytest.mark.parametrize(
+    ("receipt", "expected"),
+    [
+        (Receipt(tool="Read", path="a.py", ranges=((50, 60),)), 85.0),
+        (Receipt(tool="Edit", path="a.py"), 85.0),
+        (Receipt(tool="Grep", hits={"a.py": (1,)}), 85.0),
+        (Receipt(tool="Bash", arguments={"command": "cat a.py"}, exit=0), 85.0),
+        (Receipt(tool="Grep", hits={"a.py": ()}), 42.5),
+        (Receipt(tool="Glob", hits={"a.py": ()}), 42.5),
+        (Receipt(tool="Read", path="a.py", failed=True), 42.5),
+        (Receipt(tool="Bash", arguments={"command": "ls a.py"}, exit=0), 42.5),
+    ],
+)
+def test_a_file_counts_whole_only_if_something_of_it_was_shown(receipt: Receipt, expected: float) -> None:
+    assert score([GOOD], receipt) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "expected"),
+    [
+        ("python -m pytest", 0, 100.0),
+        ("python -m pytest", 1, 85.0),
+        ("python -m pytest", None, 85.0),
+        ("ls && cat a.py", 0, 85.0),
+        ("grep -rn 'a|b' . 2>/dev/null", 0, 85.0),
+        ("git status", 0, 85.0),
+    ],
+)
+def test_only_a_successful_execution_adds_its_fifteen_points(command: str, status: int | None, expected: float) -> None:
+    assert score([GOOD], READ, Receipt(tool="Bash", arguments={"command": command}, exit=status)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (100, "certain"),
+        (95, "certain"),
+        (94.99, "high"),
+        (85, "high"),
+        (84.99, "moderate"),
+        (75, "moderate"),
+        (74.99, "low"),
+        (60, "low"),
+        (59.99, "ask for clarification"),
+        (0, "ask for clarification"),
+        (-1, "ask for clarification"),
+    ],
+)
+def test_each_band_begins_at_its_edge(value: float, name: str) -> None:
+    assert band(value) == name
+
+
+@pytest.mark.parametrize(
+    ("claimed", "value", "above"),
+    [
+        (95, 94.9, True),
+        (94, 85, False),
+        (85, 84.9, True),
+        (84, 75, False),
+        (75, 74.9, True),
+        (74, 60, False),
+        (60, 59.9, True),
+        (59, 0, False),
+        (60, 100, False),
+        (100, 95, False),
+    ],
+)
+def test_only_a_higher_band_is_above(claimed: float, value: float, above: bool) -> None:
+    assert is_above(claimed, value) is above
+
+
+# The rule
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the samples' project."""
+    shutil.copytree(TREE, tmp_path / "project", ignore=shutil.ignore_patterns("__pycache__"))
+    return (tmp_path / "project").resolve()
+
+
+def checked(sources: Sources, claimed: int) -> tuple[float | None, list[str]]:
+    """What is supported, and what the rule says of a claimed score."""
+    text = sample("generic").replace("90 - every", f"{claimed} - every")
+    (verdict,) = check_text(text, sources=sources)
+    rule = [found.message for found in verdict.violations if found.rule == "confidence-unsupported"]
+    return verdict.confidence.supported, rule
+
+
+BOTH = (Receipt(tool="Read", path="app/login.py"), Receipt(tool="Read", path="app/session.py"))
+
+
+@pytest.mark.parametrize(("claimed", "is_too_high"), [(84, False), (85, False), (94, False)])
+def test_a_score_in_the_supported_band_is_fine(tree: Path, claimed: int, is_too_high: bool) -> None:
+    value, said = checked(open_sources(tree, records=BOTH), claimed)
+    assert (value, bool(said)) == (85.0, is_too_high)
+
+
+@pytest.mark.parametrize(("claimed", "is_too_high"), [(59, False), (60, True), (90, True)])
+def test_a_score_above_the_supported_band_is_named_with_both(tree: Path, claimed: int, is_too_high: bool) -> None:
+    value, said = checked(open_sources(tree, records=[Receipt(tool="Glob")]), claimed)
+    assert value == 42.5
+    assert bool(said) is is_too_high
+    if said:
+        assert "is claimed, 42.5 (ask for clarification) is supported" in said[0]
+
+
+def test_without_receipts_or_without_a_checkout_nothing_is_computed(tree: Path) -> None:
+    assert checked(open_sources(tree), 90) == (None, [])
+    assert checked(open_sources(None, records=BOTH), 90) == (None, [])

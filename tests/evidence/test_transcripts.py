@@ -1,0 +1,623 @@
+"""Transcripts: what the real client wrote, and everything that must not matter in such a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.errors import UsageError
+from remit.evidence.receipts import WHOLE, Ledger, Receipt
+from remit.evidence.sources import open_sources
+from remit.evidence.transcripts import MAX_LINE, Transcript, read_transcript
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "transcripts"
+SHOP = Path(__file__).parents[2] / "examples" / "shop"
+CWD = "/home/dev/shop"
+
+
+def call(name: str, tool: str, cwd: str | None = CWD, **arguments: object) -> dict[str, Any]:
+    """A line with a tool call, as the client writes it."""
+    block = {"type": "tool_use", "id": name, "name": tool, "input": arguments}
+    return _line("assistant", block, cwd)
+
+
+def result(name: str, content: object, cwd: str | None = CWD, **more: object) -> dict[str, Any]:
+    """A line with the result of a call."""
+    return _line("user", {"tool_use_id": name, "type": "tool_result", "content": content, **more}, cwd)
+
+
+def _line(role: str, block: dict[str, Any], cwd: str | None) -> dict[str, Any]:
+    about = {"type": role, "message": {"role": role, "content": [block]}, "timestamp": "2026-01-31T10:00:00.000Z"}
+    return about | ({"cwd": cwd, "isSidechain": True, "version": "2.1.325"} if cwd else {})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where the transcript goes."""
+    return tmp_path / "agent.jsonl"
+
+
+def read(file: Path, lines: Iterable[dict[str, Any] | bytes]) -> Transcript:
+    file.write_bytes(b"\n".join(line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines))
+    return read_transcript(file)
+
+
+def one(file: Path, tool: str, output: object, *, is_error: bool | None = None, **arguments: object) -> Receipt:
+    """The receipt of a single call."""
+    more = {} if is_error is None else {"is_error": is_error}
+    (receipt,) = read(file, [call("1", tool, **arguments), result("1", output, **more)]).receipts
+    return receipt
+
+
+# What the real client wrote
+
+
+def test_the_calls_of_the_captured_subagent_are_all_there_in_order() -> None:
+    transcript = read_transcript(FIXTURES / "subagent.jsonl")
+    shown = [
+        (receipt.tool, receipt.path or receipt.command, receipt.ranges, receipt.exit, receipt.failed)
+        for receipt in transcript.receipts
+    ]
+    assert shown == [
+        ("Read", "/home/dev/shop/shop/cart.py", ((1, 96),), None, False),
+        ("Read", "/home/dev/shop/shop/orders.py", ((26, 35),), None, False),
+        ("Grep", "", (), None, False),
+        ("Grep", "", (), None, False),
+        ("Glob", "", (), None, False),
+        ("Bash", "cat shop/cart.py", (), 0, False),
+        ("Bash", "sed -n '10,40p' shop/orders.py", (), 0, False),
+        ("Bash", "python -m pytest -q tests", (), 0, False),
+        ("Bash", "echo looking; echo 'no such order' >&2; exit 3", (), 3, True),
+        ("Read", "/home/dev/shop/README.md", ((1, 16),), None, False),
+        ("Read", "/home/dev/shop/pyproject.toml", ((1, 9),), None, False),
+        ("Edit", "/home/dev/shop/README.md", (), None, False),
+        ("Write", "/home/dev/shop/NOTES.md", (), None, False),
+        ("Read", "/home/dev/shop/shop/missing.py", (), None, True),
+    ]
+    assert [receipt.hits for receipt in transcript.receipts[2:4]] == [
+        {"shop/orders.py": (32,), "shop/prices.py": (12,), "shop/cart.py": (39,)},
+        {"tests/test_cart.py": (), "shop/orders.py": (), "shop/cart.py": (), "shop/prices.py": ()},
+    ]
+    assert len(transcript.receipts[4].hits) == 18
+    assert transcript.roots == (CWD,)
+    assert transcript.passed_over == 0
+    assert {receipt.cwd for receipt in transcript.receipts} == {CWD}
+    assert all(receipt.time and receipt.time.startswith("20") for receipt in transcript.receipts)
+    assert all(receipt.digest for receipt in transcript.receipts)
+
+
+def test_the_captured_subagent_read_searched_and_edited_exactly_these_files() -> None:
+    """The agent worked in /home/dev/shop; the repository is another copy of it."""
+    book = open_sources(SHOP, transcripts=[FIXTURES / "subagent.jsonl"]).ledger
+    assert book is not None
+    assert book.read == {
+        "shop/cart.py": [(1, 96), (39, 39), (1, WHOLE)],
+        "shop/orders.py": [(26, 35), (32, 32), (10, 40)],
+        "shop/prices.py": [(12, 12)],
+        "README.md": [(1, 16)],
+        "pyproject.toml": [(1, 9)],
+    }
+    assert book.edited == {"README.md", "NOTES.md"}
+    assert book.touched >= {*book.read, *book.edited, "tests/test_cart.py", "shop/auth.py"}
+    assert book.seen("shop/missing.py", 1, None) == "no"
+    assert book.seen("tests/test_orders.py", 1, None) == "no"
+    assert [book.seen("shop/orders.py", line, None) for line in (9, 10, 40, 41)] == ["file", "line", "line", "file"]
+    assert [(run.command.split()[0], run.exit) for run in book.runs] == [
+        ("cat", 0),
+        ("sed", 0),
+        ("python", 0),
+        ("echo", 3),
+    ]
+    assert book.count == 14
+    assert book.executed
+
+
+def test_the_captured_main_thread_made_one_call_and_read_nothing() -> None:
+    transcript = read_transcript(FIXTURES / "session.jsonl")
+    (receipt,) = transcript.receipts
+    assert (receipt.tool, receipt.arguments["subagent_type"], receipt.failed) == ("Agent", "code-explorer", False)
+    book = open_sources(SHOP, transcripts=[FIXTURES / "session.jsonl"]).ledger
+    assert book is not None
+    assert (book.count, book.touched, book.runs, book.executed) == (1, set(), [], False)
+    assert (transcript.roots, transcript.passed_over) == ((CWD,), 0)
+
+
+def test_several_transcripts_are_taken_together() -> None:
+    book = open_sources(SHOP, transcripts=[FIXTURES / "session.jsonl", FIXTURES / "subagent.jsonl"]).ledger
+    assert book is not None
+    assert book.count == 15
+
+
+# What tools answer
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("1\timport os\n2\t", (1, 2)),
+        ("26\tdef a():\n27\t    pass", (26, 27)),
+        ("     1→one\n     2→two", (1, 2)),
+        ("7\t", (7, 7)),
+        ("1\ta\n2\tb\n\n<system-reminder>\n3 things\n</system-reminder>", (1, 2)),
+        ("1\ta\n2\tb\n99\tno line of the file", (1, 2)),
+        ("1\ta\x0cb\u2028c\n2\td", (1, 2)),
+        ("<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>", (0, 0)),
+        ("<system-reminder>shorter than the provided offset (90). The file has 3 lines.</system-reminder>", (0, 0)),
+        ("", (0, 0)),
+        ([{"type": "image", "source": {}}], (0, 0)),
+        ([{"type": "text", "text": "1\ta\n2\tb"}], (1, 2)),
+        (None, (0, 0)),
+    ],
+)
+def test_a_read_showed_the_lines_that_carry_a_number(file: Path, output: object, expected: tuple[int, int]) -> None:
+    receipt = one(file, "Read", output, file_path="a.py")
+    assert (receipt.ranges, receipt.failed) == ((expected,), False)
+
+
+def test_an_empty_file_that_was_read_is_seen_but_no_line_of_it(file: Path) -> None:
+    receipt = one(file, "Read", "<system-reminder>Warning: the file exists but ...", file_path=f"{CWD}/a.py")
+    book = Ledger([receipt], CWD)
+    assert [book.seen("a.py", 1, None), "a.py" in book.read] == ["file", True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output", "expected"),
+    [
+        ({}, "Found 2 files\na.py\napp/b c.py", {"a.py": (), "app/b c.py": ()}),
+        ({"output_mode": "files_with_matches"}, "Found 1 file\na.py", {"a.py": ()}),
+        ({}, "Found 2 files limit: 2\na.py\n\n[Showing results with pagination = limit: 2]", {"a.py": ()}),
+        ({}, "No files found", {}),
+        ({"path": "a.py"}, "No files found", {"a.py": ()}),
+        ({"output_mode": "content"}, "a.py:32:    x = 1\na.py:40:y\nb.py:7:z", {"a.py": (32, 40), "b.py": (7,)}),
+        ({"output_mode": "content"}, "./a.py:3:x", {"a.py": (3,)}),
+        ({"output_mode": "content"}, "a.py:3:b.py:9:x", {"a.py": (3,)}),
+        ({"output_mode": "content"}, "two words.py:3:x", {"two words.py": (3,)}),
+        ({"output_mode": "content"}, "a.py-1-b\na.py:2:c\na.py-3-d\n--\na.py-8-e\na.py:9:f", {"a.py": (1, 2, 3, 8, 9)}),
+        ({"output_mode": "content"}, "my-1-x.py-4-a\nmy-1-x.py:5:b", {"my-1-x.py": (4, 5)}),
+        ({"output_mode": "content"}, "a.py:2:c\n\n[Showing results with pagination = limit: 1]", {"a.py": (2,)}),
+        ({"output_mode": "content"}, "No matches found", {}),
+        ({"output_mode": "content", "path": "a.py"}, "32:    x = 1\n33-\n--\n40:y", {"a.py": (32, 33, 40)}),
+        ({"output_mode": "content", "path": "a.csv"}, "32:10:20\n33:11-12", {"a.csv": (32, 33)}),
+        ({"output_mode": "content", "path": "a.py"}, "No matches found", {"a.py": ()}),
+        ({"output_mode": "content", "path": "app"}, "app/a.py:2:x", {"app/a.py": (2,)}),
+        ({"output_mode": "content", "-n": False}, "a.py:    x = 1\nb.py:12:x", {"a.py": (), "b.py": ()}),
+        (
+            {"output_mode": "count"},
+            "a.py:3\nb:c.py:1\n\nFound 4 total occurrences across 2 files.",
+            {"a.py": (), "b:c.py": ()},
+        ),
+        ({"output_mode": "count", "path": "a.py"}, "3", {"a.py": ()}),
+        ({"output_mode": ["content"], "path": 7}, "a.py", {"a.py": ()}),
+    ],
+)
+def test_a_search_names_its_files_and_the_lines_it_showed(
+    file: Path, arguments: dict[str, object], output: str, expected: dict[str, tuple[int, ...]]
+) -> None:
+    assert one(file, "Grep", output, pattern="x", **arguments).hits == expected
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("a.py\napp/b.py", {"a.py": (), "app/b.py": ()}),
+        ("No files found", {}),
+        ("a.py\n(Results are truncated. Consider using a more specific path or pattern.)", {"a.py": ()}),
+        ("(auth)/page.tsx\nNo Name.md", {"(auth)/page.tsx": (), "No Name.md": ()}),
+    ],
+)
+def test_a_glob_names_its_files(file: Path, output: str, expected: dict[str, tuple[int, ...]]) -> None:
+    assert one(file, "Glob", output, pattern="*").hits == expected
+
+
+@pytest.mark.parametrize(
+    ("output", "is_error", "status", "failed"),
+    [
+        ("45 passed", False, 0, False),
+        ("45 passed", None, 0, False),
+        ("", False, 0, False),
+        ("Exit code 3\nlooking", True, 3, True),
+        ("Error: Exit code 1\nx", True, 1, True),
+        ("Exit code 143\nCommand timed out after 2m 0s", True, 143, True),
+        ("Exit code -1", True, -1, True),
+        ("Permission to use Bash has been denied.", True, None, True),
+        ("<tool_use_error>InputValidationError: ...</tool_use_error>", True, None, True),
+        ("Command running in background with ID: bash_1. Output is being written to: ...", False, None, False),
+        ("<persisted-output>\nOutput too large (300KB).", False, 0, False),
+        ("Exit code 3 is what it printed", False, 0, False),
+    ],
+)
+def test_the_status_of_a_command_is_told_by_its_result(
+    file: Path, output: str, is_error: bool | None, status: int | None, failed: bool
+) -> None:
+    receipt = one(file, "Bash", output, is_error=is_error, command="make")
+    assert (receipt.exit, receipt.failed) == (status, failed)
+
+
+def test_a_denied_command_did_not_run(file: Path) -> None:
+    lines = [call("1", "Bash", command="pytest"), result("1", "denied", is_error=True) | {"toolDenialKind": "rule"}]
+    book = Ledger(read(file, lines).receipts, CWD)
+    assert (book.count, book.executed) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "expected"),
+    [
+        ("grep -rn x .", "./a.py:3:x\n./app/b.py:7:x", {"a.py": (3,), "app/b.py": (7,)}),
+        ("cd app && grep -rn x . | head -5", "./b.py:7:x", {"app/b.py": (7,)}),
+        ("git grep -n x", "a.py:3:x", {"a.py": (3,)}),
+        ("rg -n x src | head", "src/a.py:3:x", {"src/a.py": (3,)}),
+        ("grep -n x a.py", "3:x\n9:x", {"a.py": (3, 9)}),
+        ("cd app && grep -n x b.py", "3:x", {"app/b.py": (3,)}),
+        ("grep -rl x .", "./a.py", {}),
+        ("python -m pytest", "tests/a.py:3: AssertionError", {}),
+        ("make", "a.c:3:4: error", {}),
+    ],
+)
+def test_a_search_in_the_shell_names_its_files_too(
+    file: Path, command: str, output: str, expected: dict[str, tuple[int, ...]]
+) -> None:
+    assert one(file, "Bash", output, command=command).hits == expected
+
+
+# Pairing
+
+
+def test_results_are_paired_by_id_and_not_by_order(file: Path) -> None:
+    lines = [
+        call("1", "Read", file_path="a.py"),
+        call("2", "Read", file_path="b.py"),
+        result("2", "5\tb"),
+        result("1", "1\ta"),
+    ]
+    assert [(r.path, r.ranges) for r in read(file, lines).receipts] == [("a.py", ((1, 1),)), ("b.py", ((5, 5),))]
+
+
+def test_a_result_may_come_before_its_call(file: Path) -> None:
+    lines = [
+        result("1", "Exit code 2\n", is_error=True),
+        result("9", "nobody asked"),
+        call("1", "Bash", command="make"),
+    ]
+    (receipt,) = read(file, lines).receipts
+    assert (receipt.exit, receipt.failed) == (2, True)
+
+
+def test_a_call_without_a_result_was_made_and_proves_nothing(file: Path) -> None:
+    lines = [call("1", "Read", file_path=f"{CWD}/a.py"), call("2", "Bash", command="pytest"), result("3", "1\tx")]
+    transcript = read(file, lines)
+    assert [(r.tool, r.failed, r.exit, r.digest) for r in transcript.receipts] == [
+        ("Read", True, None, None),
+        ("Bash", True, None, None),
+    ]
+    book = Ledger(transcript.receipts, CWD)
+    assert (book.count, book.touched, book.executed) == (2, set(), False)
+
+
+def test_what_stands_there_twice_counts_once(file: Path) -> None:
+    lines = [
+        call("1", "Bash", command="pytest"),
+        result("1", "ok", is_error=False),
+        call("1", "Bash", command="pytest"),
+        result("1", "Exit code 1", is_error=True),
+        call("1", "Read", file_path="forged.py"),
+    ]
+    (receipt,) = read(file, lines).receipts
+    assert (receipt.command, receipt.exit, receipt.failed) == ("pytest", 0, False)
+
+
+def test_several_blocks_may_stand_on_one_line(file: Path) -> None:
+    both = call("1", "Read", file_path="a.py")
+    both["message"]["content"] += [{"type": "text", "text": "and"}, *call("2", "Glob")["message"]["content"]]
+    answers = result("1", "1\ta")
+    answers["message"]["content"] += result("2", "b.py")["message"]["content"]
+    assert [receipt.tool for receipt in read(file, [both, answers]).receipts] == ["Read", "Glob"]
+
+
+# Folders
+
+
+def mapped(file: Path, repo: Path, *lines: dict[str, Any]) -> dict[str, list[tuple[int, int]]]:
+    """The files of the repository that a transcript says were read."""
+    read(file, lines)
+    book = open_sources(repo, transcripts=[file]).ledger
+    assert book is not None
+    return book.read
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A checkout with a part of its own."""
+    root = (tmp_path / "copy").resolve()
+    (root / ".git").mkdir(parents=True)
+    (root / "part" / "app").mkdir(parents=True)
+    return root
+
+
+def test_paths_of_another_machine_are_those_of_the_repository(file: Path, repo: Path) -> None:
+    lines = (call("1", "Read", file_path=f"{CWD}/app/a.py"), result("1", "1\ta"))
+    assert mapped(file, repo, *lines) == {"app/a.py": [(1, 1)]}
+
+
+def test_relative_paths_begin_where_the_agent_was(file: Path, repo: Path) -> None:
+    lines = (
+        call("1", "Read", file_path="app/a.py"),
+        result("1", "1\ta"),
+        call("2", "Bash", cwd=f"{CWD}/app", command="cat b.py"),
+        result("2", "b", cwd=f"{CWD}/app"),
+        call("3", "Grep", cwd=f"{CWD}/app", output_mode="content"),
+        result("3", "c.py:3:c\n../d.py:4:d", cwd=f"{CWD}/app"),
+    )
+    found = mapped(file, repo, *lines)
+    assert found == {"app/a.py": [(1, 1)], "app/b.py": [(1, WHOLE)], "app/c.py": [(3, 3)], "d.py": [(4, 4)]}
+
+
+def test_the_repository_may_be_a_part_of_where_the_agent_was(file: Path, repo: Path) -> None:
+    lines = (
+        call("1", "Read", file_path=f"{CWD}/part/app/a.py"),
+        result("1", "1\ta"),
+        call("2", "Read", file_path="part/app/b.py"),
+        result("2", "1\tb"),
+    )
+    assert mapped(file, repo / "part", *lines) == {"app/a.py": [(1, 1)], "app/b.py": [(1, 1)]}
+
+
+def test_the_agent_may_have_been_in_the_repository_itself_above_or_below_its_root(file: Path, repo: Path) -> None:
+    for cwd, written in {
+        repo: "app/a.py",
+        repo.parent: "copy/app/a.py",
+        repo / "app": "a.py",
+        repo.parent.parent: f"{repo}/app/a.py",
+        Path("/"): f"{repo}/app/a.py",
+    }.items():
+        lines = (call("1", "Read", cwd=str(cwd), file_path=written), result("1", "1\ta", cwd=str(cwd)))
+        assert mapped(file, repo, *lines) == {"app/a.py": [(1, 1)]}, cwd
+
+
+def test_files_beside_the_repository_are_not_taken_for_its_own(file: Path, repo: Path) -> None:
+    lines = (
+        call("1", "Read", cwd=str(repo.parent), file_path=f"{repo.parent}/app/a.py"),
+        result("1", "1\ta", cwd=str(repo.parent)),
+        call("2", "Read", cwd=str(repo.parent), file_path="app/b.py"),
+        result("2", "1\tb", cwd=str(repo.parent)),
+    )
+    assert mapped(file, repo, *lines) == {}
+
+
+def test_a_folder_that_was_only_visited_does_not_stand_for_the_repository(file: Path, repo: Path) -> None:
+    lines = (
+        call("1", "Read", file_path="app/a.py"),
+        result("1", "1\ta"),
+        call("2", "Read", cwd="/somewhere", file_path="app/b.py"),
+        result("2", "1\tb", cwd="/somewhere"),
+    )
+    assert mapped(file, repo, *lines) == {"app/a.py": [(1, 1)]}
+
+
+def test_a_windows_folder_stands_for_the_repository_too(file: Path, repo: Path) -> None:
+    cwd = "C:\\work\\shop"
+    lines = (call("1", "Read", cwd=cwd, file_path="c:\\work\\shop\\app\\a.py"), result("1", "1\ta", cwd=cwd))
+    assert mapped(file, repo, *lines) == {"app/a.py": [(1, 1)]}
+
+
+def test_without_a_folder_paths_are_relative_to_the_repository(file: Path, repo: Path) -> None:
+    lines = (call("1", "Read", cwd=None, file_path="app/a.py"), result("1", "1\ta", cwd=None))
+    assert mapped(file, repo, *lines) == {"app/a.py": [(1, 1)]}
+
+
+# Whatever else may stand in such a file
+
+GOOD = (call("1", "Read", file_path="a.py"), result("1", "1\ta"))
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"{",
+        b"not json",
+        b"\xff\xfe\x00\x01",
+        b'{"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "\xff"}]}}',
+        b'{"type": 7}',
+        b'{"type": "assistant", "message": "text"}',
+        b'{"type": "assistant", "message": {"content": []}, "cwd": 7}',
+        b"[1, 2]",
+        b"null",
+        b'"text"',
+        b"1e999",
+        b'{"type": "user", "message": ' + b'{"a":' * 50_000,
+        b'{"type": "user", "message": {"content": ' + b"[" * 50_000 + b"]" * 50_000 + b"}}",
+        b"\0" * 1000,
+        bytes(range(128, 256)),
+    ],
+)
+def test_a_broken_line_is_passed_over_and_the_others_count(file: Path, junk: bytes) -> None:
+    transcript = read(file, [GOOD[0], junk, GOOD[1], junk])
+    assert [receipt.ranges for receipt in transcript.receipts] == [((1, 1),)]
+    assert transcript.passed_over == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {},
+        {"type": "summary", "summary": "x"},
+        {"type": "assistant"},
+        {"type": "assistant", "message": None},
+        {"type": "assistant", "message": {}},
+        {"type": "user", "message": {"role": "user", "content": "tool_use"}},
+        {"type": "user", "message": {"role": "user", "content": None}},
+        {"type": "user", "message": {"role": "user", "content": {"type": "tool_use", "id": "2", "name": "Read"}}},
+        {"type": "user", "message": {"role": "user", "content": ["tool_use", 7, None, []]}},
+        {"type": "assistant", "message": {"content": [{"type": "text", "id": "2", "name": "Read"}]}},
+        {"type": "assistant", "message": {"content": [{"type": "tool_use", "name": "Read"}]}},
+        {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": 2, "name": "Read"}]}},
+        {"type": "api-request-blob", "message": {"role": "user", "content": call("2", "Read")["message"]["content"]}},
+        {"type": "attachment", "message": call("2", "Read")["message"]},
+        {"type": "queue-operation", "content": call("2", "Read")},
+        {"role": "assistant", "content": call("2", "Read")["message"]["content"]},
+    ],
+)
+def test_lines_of_other_types_and_shapes_are_ignored(file: Path, line: dict[str, Any]) -> None:
+    transcript = read(file, [GOOD[0], line, GOOD[1]])
+    assert [receipt.tool for receipt in transcript.receipts] == ["Read"]
+    assert transcript.passed_over == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\n\n  \n", b"\r\n"])
+def test_an_empty_file_has_no_calls(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    assert read_transcript(file) == Transcript((), (), 0)
+
+
+def test_windows_line_ends_and_a_last_line_without_end_are_fine(file: Path) -> None:
+    file.write_bytes(b"\r\n".join(json.dumps(line).encode() for line in GOOD))
+    assert len(read_transcript(file).receipts) == 1
+
+
+@pytest.mark.parametrize(("name", "words"), [("none.jsonl", "No such file or directory"), (".", "Is a directory")])
+def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path: Path, name: str, words: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        read_transcript(tmp_path / name)
+    assert str(raised.value) == f"{tmp_path / name}: {words}"
+
+
+def test_a_pipe_is_read_as_a_transcript(tmp_path: Path) -> None:
+    text = "\n".join(json.dumps(line) for line in GOOD)
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as pipe:
+        pipe.write(text)
+    assert len(read_transcript(Path(f"/dev/fd/{reader}")).receipts) == 1
+    os.close(reader)
+
+
+_MEASURE = """
+import resource, sys
+from pathlib import Path
+from remit.evidence.transcripts import read_transcript
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+found = read_transcript(Path(sys.argv[1]))
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(len(found.receipts), found.passed_over, (after - before) // 1024)
+"""
+
+
+def test_a_huge_line_is_passed_over_within_bounded_memory(file: Path) -> None:
+    """A quarter of a gigabyte on one line, between a call and its result, costs a few times the longest line."""
+    with file.open("wb") as out:
+        out.write(json.dumps(GOOD[0]).encode() + b"\n")
+        out.write(b'{"type": "user", "message": {"content": "')
+        for _ in range(256):
+            out.write(b"a" * (1 << 20))
+        out.write(b'"}}\n' + json.dumps(GOOD[1]).encode() + b"\n")
+    done = subprocess.run(
+        [sys.executable, "-c", _MEASURE, str(file)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    file.unlink()
+    receipts, passed_over, megabytes = map(int, done.stdout.split())
+    assert (receipts, passed_over) == (1, 1)
+    assert megabytes < 4 * MAX_LINE >> 20
+
+
+@pytest.mark.parametrize(("more", "passed_over"), [(0, 0), (1, 1)])
+def test_a_line_of_exactly_the_limit_is_read_and_one_byte_more_is_not(
+    file: Path, monkeypatch: pytest.MonkeyPatch, more: int, passed_over: int
+) -> None:
+    line = json.dumps(GOOD[0]).encode()
+    monkeypatch.setattr("remit.evidence.transcripts.MAX_LINE", len(line) + 1 - more)
+    file.write_bytes(line + b"\n" + b"{}\n")
+    found = read_transcript(file)
+    assert (len(found.receipts), found.passed_over) == (1 - more, passed_over)
+
+
+def test_a_long_output_is_cut_before_it_is_looked_at(file: Path) -> None:
+    receipt = one(file, "Grep", "a.py:1:x\n" * 400_000 + "late.py:1:x", output_mode="content")
+    assert receipt.hits == {"a.py": (1,)}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+TOOLS = st.sampled_from(["Read", "Grep", "Glob", "Bash", "Edit", "NotebookEdit", "PowerShell"])
+OUTPUTS = st.text(st.sampled_from("0123456789:-\t\n→./ab[]()<> 'E"), max_size=60)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            JSON,
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "type": st.sampled_from(["assistant", "user"]) | JSON,
+                    "cwd": JSON,
+                    "timestamp": JSON,
+                    "message": JSON
+                    | st.fixed_dictionaries(
+                        {},
+                        optional={
+                            "content": JSON
+                            | st.lists(
+                                JSON
+                                | st.fixed_dictionaries(
+                                    {},
+                                    optional={
+                                        "type": st.sampled_from(["tool_use", "tool_result"]) | JSON,
+                                        "id": st.sampled_from(["1", "2"]) | JSON,
+                                        "tool_use_id": st.sampled_from(["1", "2"]) | JSON,
+                                        "name": TOOLS | JSON,
+                                        "input": JSON,
+                                        "content": JSON | OUTPUTS,
+                                        "is_error": JSON,
+                                    },
+                                ),
+                                max_size=3,
+                            )
+                        },
+                    ),
+                },
+            ),
+        ),
+        max_size=6,
+    )
+)
+def test_any_value_in_any_place_is_read_without_an_error(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[Any]
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in lines))
+    transcript = read_transcript(file)
+    open_sources(SHOP, transcripts=[file])
+    assert len(transcript.receipts) + transcript.passed_over <= 6 * 3
+
+
+@given(
+    TOOLS,
+    st.dictionaries(
+        st.sampled_from(["file_path", "notebook_path", "path", "output_mode", "-n", "command", "pattern"]),
+        JSON | st.sampled_from(["content", "count", "a.py", "grep -n x a.py", "cd app && rg x"]),
+    ),
+    OUTPUTS,
+    st.booleans() | JSON,
+)
+def test_any_answer_to_any_call_is_read_without_an_error(
+    tmp_path_factory: pytest.TempPathFactory, tool: str, arguments: dict[str, Any], output: str, is_error: object
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "call.jsonl"
+    lines = [_line("assistant", {"type": "tool_use", "id": "1", "name": tool, "input": arguments}, CWD)]
+    (receipt,) = read(file, [*lines, result("1", output, is_error=is_error)]).receipts
+    Ledger([receipt], CWD)
+    assert receipt.failed is bool(is_error)

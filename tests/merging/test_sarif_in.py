@@ -1,0 +1,722 @@
+"""SARIF of any tool becomes reports, and nothing in it is believed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.errors import UsageError
+from remit.evidence.model import Quote
+from remit.merging import adjust, sarif
+from remit.merging.merge import merge_reports
+from remit.merging.model import Report, Settings, Sighting
+from remit.merging.sarif import open_sarif, read_sarif
+from remit.workspace.files import Workspace, WorkTree
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "tests" / "fixtures" / "sarif"
+
+
+def code(number: int) -> str:
+    """A line of code that is like no other."""
+    return f"_{hashlib.sha256(str(number).encode()).hexdigest()[:32]} = {number}"
+
+
+SOURCE = "".join(f"{code(number)}\n" for number in range(1, 31))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> WorkTree:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text(SOURCE)
+    (tmp_path / "src" / "b c.py").write_text(SOURCE)
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / "image.bin").write_bytes(b"\0\1\2")
+    return WorkTree(tmp_path)
+
+
+def place(uri: str = "src/a.py", line: Any = 3, **more: Any) -> dict[str, Any]:
+    region = {"startLine": line, **more.pop("region", {})}
+    return {"physicalLocation": {"artifactLocation": {"uri": uri, **more}, "region": region}}
+
+
+def result(**fields: Any) -> dict[str, Any]:
+    return {"ruleId": "X1", "message": {"text": "It is wrong."}, "locations": [place()], **fields}
+
+
+def run(*results: Any, tool: str = "Some Tool", rules: Any = (), **fields: Any) -> dict[str, Any]:
+    return {"tool": {"driver": {"name": tool, "rules": list(rules)}}, "results": list(results), **fields}
+
+
+def read(*runs: Any, workspace: Workspace | None = None, categories: dict[str, str] | None = None) -> list[Report]:
+    data = json.dumps({"version": "2.1.0", "runs": list(runs)}).encode()
+    return read_sarif(data, "tool.sarif", workspace, categories or {})
+
+
+def one(found: Any, workspace: Workspace | None = None, **about: Any) -> Sighting:
+    categories = about.pop("categories", None)
+    (report,) = read(run(found, **about), workspace=workspace, categories=categories)
+    (sighting,) = report.sightings
+    return sighting
+
+
+def at(location: dict[str, Any], tree: Workspace | None, **about: Any) -> Sighting:
+    return one(result(locations=[location], rank=90), tree, **about)
+
+
+# What a run and a result become
+
+
+def test_each_run_is_a_report_named_by_its_tool() -> None:
+    reports = read(run(result()), run(tool="Other_Tool"))
+    assert [(report.agent, report.status, report.verdict) for report in reports] == [
+        ("some-tool", "SUCCESS", None),
+        ("other-tool", "SUCCESS", None),
+    ]
+
+
+def test_a_run_without_a_name_is_named_by_its_file() -> None:
+    assert read({"results": []})[0].agent == "tool"
+
+
+def test_a_run_that_says_it_failed_has_failed() -> None:
+    calls = [{"executionSuccessful": True}, {"executionSuccessful": False}]
+    (report,) = read(run(result(), invocations=calls))
+    assert (report.status, len(report.sightings)) == ("FAILED", 1)
+
+
+@pytest.mark.parametrize("results", [None, "none", {}])
+def test_a_run_that_does_not_say_what_it_found_is_partial(results: Any) -> None:
+    assert read(run() | {"results": results})[0].status == "PARTIAL"
+
+
+def test_a_run_that_found_nothing_is_a_success() -> None:
+    assert read(run())[0].status == "SUCCESS"
+
+
+def test_a_file_without_runs_has_failed() -> None:
+    assert [(report.agent, report.status) for report in read()] == [("tool", "FAILED")]
+
+
+def test_a_result_becomes_a_sighting() -> None:
+    rule = {"id": "X1", "fullDescription": {"text": "Why it matters."}}
+    found = one(result(level="note", rank=42.5), rules=[rule])
+    said = found.opinion
+    assert (said.agent, said.id, said.title, said.line) == ("some-tool", "X1", "It is wrong.", 3)
+    assert (said.severity, said.confidence, found.unscored) == ("minor", 42.5, False)
+    assert (found.path, found.end_line, found.category, found.verified) == ("src/a.py", None, "general", None)
+    assert said.details == "Why it matters."
+
+
+@pytest.mark.parametrize(
+    ("given_result", "rule", "severity"),
+    [
+        ({"level": "error"}, {}, "critical"),
+        ({"level": "warning"}, {}, "important"),
+        ({"level": "note"}, {}, "minor"),
+        ({"level": "none"}, {}, "minor"),
+        ({}, {}, "important"),
+        ({}, {"defaultConfiguration": {"level": "note"}}, "minor"),
+        ({"level": "error"}, {"defaultConfiguration": {"level": "note"}}, "critical"),
+        ({"kind": "informational"}, {"defaultConfiguration": {"level": "error"}}, "minor"),
+        ({"level": "huge"}, {}, "important"),
+        ({"level": ["error"]}, {}, "important"),
+        ({"level": "note"}, {"properties": {"security-severity": "9.0"}}, "critical"),
+        ({"level": "error"}, {"properties": {"security-severity": "8.9"}}, "important"),
+        ({"level": "error"}, {"properties": {"security-severity": 4}}, "important"),
+        ({"level": "error"}, {"properties": {"security-severity": 3.9}}, "minor"),
+        ({"level": "error"}, {"properties": {"security-severity": "much"}}, "critical"),
+        ({"properties": {"security-severity": "9.8"}}, {"properties": {"security-severity": "1"}}, "critical"),
+    ],
+)
+def test_levels_become_severities(given_result: dict[str, Any], rule: dict[str, Any], severity: str) -> None:
+    assert one(result(**given_result), rules=[{"id": "X1", **rule}]).opinion.severity == severity
+
+
+def test_an_error_of_a_tool_that_knows_no_other_level_is_important() -> None:
+    assert one(result(level="error"), tool="ruff").opinion.severity == "important"
+
+
+@pytest.mark.parametrize(
+    ("fields", "score", "unscored"),
+    [
+        ({"rank": 0}, 0, False),
+        ({"rank": 100.0}, 100, False),
+        ({"rank": -1.0}, 70, True),
+        ({"rank": 101}, 70, True),
+        ({"rank": True}, 70, True),
+        ({"rank": "90"}, 70, True),
+        ({"properties": {"confidence": "HIGH"}}, 90, False),
+        ({"properties": {"confidence": "medium"}}, 70, False),
+        ({"properties": {"issue_confidence": "LOW"}}, 50, False),
+        ({"properties": {"confidence": 85}}, 85, False),
+        ({"properties": {"confidence": 0.85}}, 85, False),
+        ({"properties": {"confidence": "sure"}}, 70, True),
+        ({"rank": 30, "properties": {"confidence": "HIGH"}}, 30, False),
+        ({}, 70, True),
+    ],
+)
+def test_a_score_is_taken_from_where_the_tool_gives_it(fields: dict[str, Any], score: float, unscored: bool) -> None:
+    found = one(result(**fields))
+    assert (found.opinion.confidence, found.unscored) == (score, unscored)
+
+
+def test_the_precision_of_a_rule_is_a_score() -> None:
+    assert one(result(), rules=[{"id": "X1", "properties": {"precision": "very-high"}}]).opinion.confidence == 95
+
+
+# Categories
+
+
+@pytest.mark.parametrize(
+    ("table", "category"),
+    [
+        ({"S608": "data"}, "data"),
+        ({"ruff/S608": "data", "S608": "ux"}, "data"),
+        ({"S": "data"}, "data"),
+        ({"ruff/S": "data", "S": "ux"}, "data"),
+        ({"S6*": "data", "S*": "ux", "*": "operations"}, "data"),
+        ({"S6*": "data", "S608": "ux"}, "ux"),
+        ({"other/S608": "data", "SIM": "ux", "s": "ux"}, "security"),
+        ({"*": "Data"}, "data"),
+    ],
+)
+def test_the_configured_category_of_a_rule_is_the_nearest_key(table: dict[str, str], category: str) -> None:
+    assert one(result(ruleId="S608"), tool="ruff", categories=table).category == category
+
+
+@pytest.mark.parametrize(
+    ("tool", "rule", "tags", "category"),
+    [
+        ("ruff", "S101", [], "security"),
+        ("ruff", "SIM102", [], "quality"),
+        ("ruff", "D103", [], "documentation"),
+        ("Bandit", "B101", [], "security"),
+        ("Semgrep OSS", "python.lang.x", [], "security"),
+        ("CodeQL", "py/unused", ["performance", "other"], "performance"),
+        ("other", "X1", ["Security"], "security"),
+        ("other", "X1", "security", "general"),
+        ("other", "X1", [None, 3], "general"),
+    ],
+)
+def test_without_configuration_tags_and_then_the_tool_decide(tool: str, rule: str, tags: Any, category: str) -> None:
+    rules = [{"id": rule, "properties": {"tags": tags}}]
+    assert one(result(ruleId=rule), tool=tool, rules=rules).category == category
+
+
+# Rules and messages
+
+
+def test_a_rule_is_found_by_its_index() -> None:
+    rules = [{"id": "X0"}, {"id": "X1", "shortDescription": {"text": "By index"}}]
+    found = one({"ruleIndex": 1, "message": {"text": "m"}}, rules=rules)
+    assert (found.opinion.id, found.opinion.title) == ("X1", "By index")
+
+
+def test_a_rule_of_an_extension_is_found() -> None:
+    about = run({"rule": {"index": 0, "toolComponent": {"index": 0}}, "message": {"text": "m"}})
+    about["tool"]["extensions"] = [{"name": "pack", "rules": [{"id": "py/x", "shortDescription": {"text": "Packed"}}]}]
+    (report,) = read(about)
+    assert (report.sightings[0].opinion.id, report.sightings[0].opinion.title) == ("py/x", "Packed")
+
+
+def test_a_rule_with_a_part_is_found_by_its_whole() -> None:
+    rules = [{"id": "X1", "shortDescription": {"text": "The whole"}}]
+    assert one(result(ruleId="X1/part"), rules=rules).opinion.title == "The whole"
+
+
+def test_an_index_that_contradicts_the_id_is_not_believed() -> None:
+    rules = [{"id": "X0", "shortDescription": {"text": "Wrong"}}, {"id": "X1", "shortDescription": {"text": "Right"}}]
+    assert one(result(ruleIndex=0), rules=rules).opinion.title == "Right"
+
+
+def test_messages_of_a_rule_are_filled_in() -> None:
+    rules = [{"id": "X1", "messageStrings": {"default": {"text": "{{{0}}} is {1}, not {7}."}}}]
+    message = {"id": "default", "arguments": ["x", "bad", 3]}
+    assert one(result(message=message), rules=rules).opinion.title == "{x} is bad, not {7}."
+
+
+def test_braces_without_arguments_are_left_alone() -> None:
+    assert one(result(message={"text": "Use {{x}} or {0}"})).opinion.title == "Use {{x}} or {0}"
+
+
+def test_a_description_with_gaps_is_no_title() -> None:
+    rules = [{"id": "X1", "shortDescription": {"text": "Line too long ({width} > {limit})"}}]
+    said = one(result(message={"text": "Line too long (89 > 88)"}), rules=rules).opinion
+    assert said.title == "Line too long (89 > 88)"
+
+
+def test_the_title_is_the_first_sentence_and_the_details_are_all() -> None:
+    said = one(result(message={"text": "A [value](1) e.g. x is bad. It\nmatters."})).opinion
+    assert said.title == "A value e.g. x is bad."
+    assert said.details == "A value e.g. x is bad. It\nmatters."
+
+
+@pytest.mark.parametrize("message", [None, {}, {"text": ""}, {"text": 3}, {"id": "x"}, "words"])
+def test_a_result_without_words_has_its_rule_for_a_title(message: Any) -> None:
+    assert one(result(message=message)).opinion.title == "X1"
+
+
+def test_long_words_are_cut() -> None:
+    said = one(result(message={"text": "x" * 1_000_000})).opinion
+    assert (len(said.title), said.title[-1]) == (300, "…")
+    assert (len(said.details), said.details[-1]) == (20_000, "…")
+
+
+def test_many_placeholders_do_not_multiply_the_file() -> None:
+    message = {"text": "{0}" * 6_000, "arguments": ["y" * 1_000_000]}
+    assert len(one(result(message=message)).opinion.details) == 20_000
+
+
+def test_the_words_of_a_rule_in_all_its_results_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sarif, "_MAX_WORDS", 30_000)
+    rules = [{"id": "X1", "fullDescription": {"text": "z" * 12_000}}]
+    (report,) = read(run(result(), result(), result(), rules=rules))
+    assert [len(sighting.opinion.details) for sighting in report.sightings] == [12_000, 12_000, 0]
+
+
+def test_escapes_in_a_title_come_through_for_the_output_to_show() -> None:
+    assert one(result(message={"text": "a\x1b[31mred\u202e\x00"})).opinion.title == "a\x1b[31mred\u202e\x00"
+
+
+# What is no finding
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"suppressions": [{"kind": "inSource"}]}, "suppressed"),
+        ({"suppressions": [{"kind": "external", "status": "accepted"}]}, "suppressed"),
+        ({"baselineState": "absent"}, "gone"),
+        ({"kind": "pass"}, "no fault"),
+        ({"kind": "notApplicable"}, "no fault"),
+    ],
+)
+def test_what_is_no_finding_is_left_out_and_counted(fields: dict[str, Any], why: str) -> None:
+    data = json.dumps({"runs": [run(result(), result(**fields))]}).encode()
+    (report,), left_out = open_sarif(data, "x", None, {})
+    assert (report.status, len(report.sightings), left_out) == ("SUCCESS", 1, {why: 1})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"suppressions": []},
+        {"suppressions": [{"kind": "external", "status": "underReview"}]},
+        {"suppressions": [{"status": "accepted"}, {"status": "rejected"}]},
+        {"suppressions": ["accepted"]},
+        {"baselineState": "unchanged"},
+        {"kind": ["pass"]},
+    ],
+)
+def test_what_nobody_has_settled_stays_a_finding(fields: dict[str, Any]) -> None:
+    assert one(result(**fields)).flags == ()
+
+
+@pytest.mark.parametrize("kind", ["open", "review"])
+def test_what_a_person_should_look_at_is_flagged(kind: str) -> None:
+    assert one(result(kind=kind)).flags == ("needs-review",)
+
+
+# Places
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("src/a.py", "src/a.py"),
+        ("./src/../src/a.py", "src/a.py"),
+        ("src\\a.py", "src/a.py"),
+        ("src%2Fa.py", "src/a.py"),
+        ("src/b%20c.py", "src/b c.py"),
+        ("file:src/a.py", "src/a.py"),
+    ],
+)
+def test_a_place_in_the_checkout_is_verified(tree: WorkTree, uri: str, path: str) -> None:
+    found = at(place(uri), tree)
+    assert (found.path, found.verified, found.opinion.confidence) == (path, True, 90)
+
+
+@pytest.mark.parametrize("form", ["file://{}", "file://localhost{}", "FILE:{}", "{}"])
+def test_an_absolute_place_inside_the_checkout_is_made_relative(tree: WorkTree, form: str) -> None:
+    found = at(place(form.format(tree.root / "src" / "a.py")), tree)
+    assert (found.path, found.verified) == ("src/a.py", True)
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:///etc/passwd", "/etc/passwd"),
+        ("/etc/passwd", "/etc/passwd"),
+        ("../../etc/passwd", "../../etc/passwd"),
+        ("%2e%2e/%2E%2e/etc/passwd", "../../etc/passwd"),
+        ("src/%2e%2e/%2e%2e/etc/passwd", "src/../../etc/passwd"),
+        ("..%5C..%5Cetc", "../../etc"),
+        ("%252e%252e/x", "%2e%2e/x"),
+        ("file://other/src/a.py", "//other/src/a.py"),
+        ("https://example.org/src/a.py", "https://example.org/src/a.py"),
+        (".git/config", ".git/config"),
+        ("src/a.py%00.txt", "src/a.py\0.txt"),
+        ("src/a.py\0", "src/a.py\0"),
+        ("src", "src"),
+        ("nowhere.py", "nowhere.py"),
+        ("SRC/A.py", "SRC/A.py"),
+        ("%ff", "\ufffd"),
+    ],
+)
+def test_a_place_that_is_not_in_the_checkout_is_failed_evidence(tree: WorkTree, uri: str, path: str) -> None:
+    found = at(place(uri), tree)
+    assert (found.path, found.verified, found.opinion.confidence, found.opinion.line) == (path, False, 70, 3)
+
+
+def test_a_link_out_of_the_checkout_is_not_followed(tree: WorkTree, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other") / "secret.py"
+    other.write_text(SOURCE)
+    (tree.root / "link.py").symlink_to(other)
+    assert at(place("link.py"), tree).verified is False
+
+
+def test_a_file_that_is_no_text_is_not_checked(tree: WorkTree) -> None:
+    found = at(place("image.bin"), tree)
+    assert (found.verified, found.opinion.confidence) == (None, 90)
+
+
+@pytest.mark.parametrize("uri", ["src/a.py", "../x.py", "file:///etc/passwd"])
+def test_without_a_checkout_nothing_is_verified(uri: str) -> None:
+    found = at(place(uri), None)
+    assert (found.verified, found.opinion.confidence) == (None, 90)
+
+
+def test_an_absolute_place_stays_absolute_without_a_checkout() -> None:
+    assert at(place("file:///x/a.py"), None).path == "/x/a.py"
+
+
+def test_a_result_without_a_place_has_none(tree: WorkTree) -> None:
+    for locations in (None, [], [{}], [None], [{"physicalLocation": {}}], [{"logicalLocations": [{"name": "f"}]}]):
+        found = one(result(locations=locations), tree)
+        assert (found.path, found.opinion.line, found.verified) == (None, None, None)
+
+
+def test_the_first_physical_place_counts(tree: WorkTree) -> None:
+    found = one(result(locations=[{"logicalLocations": []}, place(line=7), place(line=9)]), tree)
+    assert found.opinion.line == 7
+
+
+def test_bases_are_resolved_in_a_chain(tree: WorkTree) -> None:
+    bases = {"SRC": {"uri": "src/", "uriBaseId": "ROOT"}, "ROOT": {"uri": tree.root.as_uri() + "/"}}
+    assert at(place("a.py", uriBaseId="SRC"), tree, originalUriBaseIds=bases).path == "src/a.py"
+
+
+@pytest.mark.parametrize(
+    "bases",
+    [
+        {"A": {"uri": "src/", "uriBaseId": "B"}, "B": {"uriBaseId": "A"}},
+        {"A": {"uri": "src/", "uriBaseId": "A"}},
+        {"A": {"uri": "src", "uriBaseId": "gone"}},
+        {"A": {"uri": "src", "uriBaseId": ["A"]}},
+    ],
+)
+def test_bases_that_run_in_a_circle_or_are_missing_end(tree: WorkTree, bases: dict[str, Any]) -> None:
+    found = at(place("a.py", uriBaseId="A"), tree, originalUriBaseIds=bases)
+    assert (found.path, found.verified) == ("src/a.py", True)
+
+
+@pytest.mark.parametrize("bases", [None, {}, {"A": None}, {"A": "x"}, ["A"], {"A": {"uri": 3}}])
+def test_a_base_that_says_nothing_is_the_checkout(tree: WorkTree, bases: Any) -> None:
+    assert at(place("src/a.py", uriBaseId="A"), tree, originalUriBaseIds=bases).verified is True
+
+
+def test_a_base_on_another_machine_stands_for_the_checkout(tree: WorkTree) -> None:
+    bases = {"%SRCROOT%": {"uri": "file:///home/runner/work/x/"}}
+    found = at(place("src/a.py", uriBaseId="%SRCROOT%"), tree, originalUriBaseIds=bases)
+    assert (found.path, found.verified) == ("src/a.py", True)
+
+
+def test_a_file_of_a_base_on_another_machine_that_is_not_here_is_outside(tree: WorkTree) -> None:
+    bases = {"LIB": {"uri": "file:///usr/lib/"}}
+    for uri, path in (("x.py", "/usr/lib/x.py"), ("../../etc/passwd", "/usr/lib/../../etc/passwd")):
+        found = at(place(uri, uriBaseId="LIB"), tree, originalUriBaseIds=bases)
+        assert (found.path, found.verified) == (path, False)
+
+
+def test_a_place_may_be_given_by_the_index_of_an_artifact(tree: WorkTree) -> None:
+    location = {"physicalLocation": {"artifactLocation": {"index": 1}, "region": {"startLine": 3}}}
+    artifacts = [{"location": {"uri": "nowhere"}}, {"location": {"uri": "src/a.py"}}]
+    assert at(location, tree, artifacts=artifacts).path == "src/a.py"
+    assert at(location, tree, artifacts=artifacts[:1]).path is None
+
+
+# Regions
+
+
+@pytest.mark.parametrize(
+    ("region", "line", "end_line"),
+    [
+        ({"startLine": 30}, 30, None),
+        ({"startLine": 3, "endLine": 3}, 3, None),
+        ({"startLine": 3, "endLine": 30}, 3, 30),
+        ({"startLine": 30, "endLine": 31, "endColumn": 1}, 30, None),
+        ({"charOffset": 12}, None, None),
+    ],
+)
+def test_lines_that_are_there_are_verified(
+    tree: WorkTree, region: dict[str, Any], line: int | None, end_line: int | None
+) -> None:
+    found = at({"physicalLocation": {"artifactLocation": {"uri": "src/a.py"}, "region": region}}, tree)
+    assert (found.opinion.line, found.end_line, found.verified) == (line, end_line, True)
+
+
+@pytest.mark.parametrize(
+    ("region", "line"),
+    [
+        ({"startLine": 31}, 31),
+        ({"startLine": 3, "endLine": 31}, 3),
+        ({"startLine": 0}, None),
+        ({"startLine": -3}, None),
+        ({"startLine": 9, "endLine": 3}, 9),
+        ({"startLine": 10**30}, None),
+        ({"startLine": 2**31 - 1}, 2**31 - 1),
+        ({"startLine": "3"}, None),
+        ({"startLine": 3.5}, None),
+        ({"startLine": True}, None),
+        ({"startLine": 3, "endLine": "4"}, 3),
+        ({"endLine": 4}, None),
+        ("3", None),
+        ([3], None),
+    ],
+)
+def test_lines_that_cannot_be_are_failed_evidence(tree: WorkTree, region: Any, line: int | None) -> None:
+    found = at({"physicalLocation": {"artifactLocation": {"uri": "src/a.py"}, "region": region}}, tree)
+    assert (found.opinion.line, found.verified, found.opinion.confidence) == (line, False, 70)
+
+
+def test_the_first_line_of_an_empty_file_is_there(tree: WorkTree) -> None:
+    assert at(place("empty.py", line=1), tree).verified is True
+    assert at(place("empty.py", line=2), tree).verified is False
+
+
+def test_failed_evidence_of_an_unscored_result_costs_it_as_much(tree: WorkTree) -> None:
+    found = one(result(locations=[place("nowhere.py")]), tree)
+    assert (found.opinion.confidence, found.unscored) == (50, True)
+
+
+# Snippets
+
+
+def quoted(text: Any, line: int, **region: Any) -> dict[str, Any]:
+    return place(line=line, region={"snippet": {"text": text}, **region})
+
+
+def test_a_snippet_at_its_place_is_verified(tree: WorkTree) -> None:
+    found = at(quoted(f"{code(9)}\n", 9), tree)
+    assert (found.opinion.line, found.verified, found.opinion.confidence) == (9, True, 90)
+
+
+def test_a_snippet_elsewhere_in_the_file_corrects_the_place(tree: WorkTree) -> None:
+    found = at(quoted(f"{code(25)}\n{code(26)}", 3, endLine=4), tree)
+    assert (found.opinion.line, found.end_line, found.verified, found.opinion.confidence) == (25, 26, True, 80)
+
+
+def test_a_snippet_corrects_a_line_that_is_not_there(tree: WorkTree) -> None:
+    found = at(quoted(code(25), 400), tree)
+    assert (found.opinion.line, found.verified, found.opinion.confidence) == (25, True, 80)
+
+
+def test_a_snippet_that_is_nowhere_is_failed_evidence(tree: WorkTree) -> None:
+    found = at(quoted("os.system(user_input)", 9), tree)
+    assert (found.opinion.line, found.verified, found.opinion.confidence) == (9, False, 70)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", None, 3, ["x"]])
+def test_a_snippet_that_says_nothing_is_no_evidence(tree: WorkTree, text: Any) -> None:
+    assert at(quoted(text, 9), tree).verified is True
+
+
+def test_a_very_long_snippet_is_compared_by_its_first_lines(tree: WorkTree) -> None:
+    (tree.root / "long.py").write_text(text := "".join(f"name_{number} = {number}\n" for number in range(3_000)))
+    location = place("long.py", line=1, region={"endLine": 3_000, "snippet": {"text": text}})
+    assert at(location, tree).verified is True
+
+
+def test_a_snippet_gives_the_fingerprint_that_a_quote_of_a_result_gives(tree: WorkTree) -> None:
+    quote = Quote(path="src/a.py", line=9, end_line=None, at=0, text=f"  {code(9)}  ", outcome="verified")
+    expected = adjust._fingerprint([quote], tree)
+    assert expected
+    assert at(quoted(f"{code(9)}\n", 9), tree).fingerprint == expected
+
+
+def test_code_that_is_short_or_stands_twice_gives_no_fingerprint(tree: WorkTree) -> None:
+    (tree.root / "src" / "a.py").write_text("do_the_work(now)\nx = 1\ndo_the_work(now)\n")
+    assert at(quoted("do_the_work(now)", 1), tree).fingerprint == ""
+    assert at(quoted("x = 1", 2), tree).fingerprint == ""
+
+
+def test_fingerprints_stop_when_they_have_cost_enough(tree: WorkTree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sarif, "_MAX_COUNTED", len(SOURCE))
+    located = [result(locations=[quoted(code(n), n)]) for n in (7, 8, 9)]
+    (report,) = read(run(*located), workspace=tree)
+    assert [bool(sighting.fingerprint) for sighting in report.sightings] == [True, True, False]
+
+
+# The file as a whole
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff\xfe\xfd",
+        b"{}",
+        b'{"runs": {}}',
+        b'{"runs": null}',
+        b'{"runs": [1,]}',
+        b'{"runs":' + b"[" * 100_000,
+        b'{"version": "1.0.0", "runs": []}',
+        b'{"version": "2.0.0", "runs": []}',
+        b'{"runs": [' + b"1," * 1_000 + b"1]}",
+    ],
+)
+def test_what_is_no_sarif_is_refused_in_one_line(data: bytes) -> None:
+    with pytest.raises(UsageError) as refusal:
+        read_sarif(data, "x.sarif", None, {})
+    assert str(refusal.value).startswith("x.sarif: ")
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_file_over_64_mib_is_refused_in_one_line() -> None:
+    with pytest.raises(UsageError, match=r"^big\.sarif: 65 MiB of SARIF, at most 64 are read: split it$"):
+        read_sarif(bytes(65 << 20), "big.sarif", None, {})
+
+
+def test_results_beyond_the_limit_are_left_out_and_the_run_is_partial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sarif, "MAX_RESULTS", 3)
+    data = json.dumps({"runs": [run(*[result()] * 5), run(result()), run()]}).encode()
+    reports, left_out = open_sarif(data, "x", None, {})
+    assert [report.status for report in reports] == ["PARTIAL", "PARTIAL", "SUCCESS"]
+    assert [len(report.sightings) for report in reports] == [3, 0, 0]
+    assert left_out == {"over the limit": 3}
+
+
+def test_of_a_million_results_a_hundred_thousand_are_looked_at() -> None:
+    data = b'{"runs": [{"results": [' + b"0," * 999_999 + b"0]}]}"
+    (report,), left_out = open_sarif(data, "x", None, {})
+    assert report.status == "PARTIAL"
+    assert left_out == {"unreadable": 100_000, "over the limit": 900_000}
+
+
+def test_a_broken_result_costs_only_itself() -> None:
+    (report,) = read(run(result(), "words", None, 3, result()))
+    assert (report.status, len(report.sightings)) == ("PARTIAL", 2)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-8"])
+def test_files_are_read_as_other_systems_write_them(encoding: str) -> None:
+    text = json.dumps({"runs": [run(result(message={"text": "Größe 😀"}))]}, ensure_ascii=False)
+    (report,) = read_sarif(text.encode(encoding), "x", None, {})
+    assert report.sightings[0].opinion.title == "Größe 😀"
+
+
+def test_halves_of_characters_and_broken_bytes_are_replaced() -> None:
+    data = b'{"runs": [{"results": [{"message": {"text": "a\\ud800b \\ud83d\\ude00 \xff"}}]}]}'
+    (report,) = read_sarif(data, "x", None, {})
+    assert report.sightings[0].opinion.title == "a\ufffdb 😀 \ufffd"
+
+
+KEYS = st.sampled_from(
+    [
+        *("ruleId", "ruleIndex", "rule", "level", "kind", "message", "text", "id", "arguments", "locations", "A"),
+        *("physicalLocation", "artifactLocation", "uri", "uriBaseId", "index", "region", "startLine", "endLine"),
+        *("endColumn", "snippet", "rank", "properties", "tags", "confidence", "suppressions", "status", "name"),
+        *("toolComponent", "driver", "rules", "extensions", "shortDescription", "messageStrings"),
+    ]
+)
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 40),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.sampled_from(["src/a.py", "file:///x", "../x", "%2e%2e/%00", "A", "error", "pass", "X1", "{0}", "accepted"]),
+)
+JSON = st.recursive(
+    ODD, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
+)
+BENT = st.fixed_dictionaries(
+    {},
+    optional={
+        "tool": st.fixed_dictionaries({"driver": st.dictionaries(KEYS, JSON, max_size=4)}) | JSON,
+        "results": st.lists(
+            st.fixed_dictionaries({}, optional=dict.fromkeys(result(rule=0, kind=0, rank=0, level=0), JSON))
+            | st.builds(lambda where: result(locations=[{"physicalLocation": where}]), JSON)
+            | JSON,
+            max_size=4,
+        )
+        | JSON,
+        "originalUriBaseIds": st.dictionaries(st.sampled_from(["A", "B"]), JSON) | JSON,
+        "artifacts": st.lists(JSON, max_size=2) | JSON,
+        "invocations": st.lists(JSON, max_size=2) | JSON,
+    },
+)
+
+
+@given(st.lists(BENT | JSON, max_size=3), st.booleans())
+def test_bent_sarif_never_breaks_the_reader_or_the_merge(
+    tmp_path_factory: pytest.TempPathFactory, runs: list[Any], with_tree: bool
+) -> None:
+    workspace = None
+    if with_tree:
+        folder = tmp_path_factory.getbasetemp() / "bent"
+        (folder / "src").mkdir(parents=True, exist_ok=True)
+        (folder / "src" / "a.py").write_text(SOURCE)
+        workspace = WorkTree(folder)
+    try:
+        reports = read(*runs, workspace=workspace)
+    except UsageError:
+        return
+    assert all(0 <= sighting.opinion.confidence <= 100 for report in reports for sighting in report.sightings)
+    merge_reports(reports, Settings())
+
+
+@given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    with suppress(UsageError):
+        read_sarif(data, "x", None, {})
+
+
+# Files of real tools
+
+
+def fixture(name: str) -> bytes:
+    return (FIXTURES / name).read_bytes().replace(b"file:///checkout", ROOT.as_uri().encode())
+
+
+def test_all_places_of_real_files_hold() -> None:
+    workspace = WorkTree(ROOT)
+    for name, agent, count in (("ruff.sarif", "ruff", 103), ("bandit.sarif", "bandit", 66)):
+        (report,) = read_sarif(fixture(name), name, workspace, {})
+        assert (report.agent, report.status, len(report.sightings)) == (agent, "SUCCESS", count)
+        assert {sighting.verified for sighting in report.sightings} == {True}
+        assert all(sighting.path and sighting.path.startswith("examples/shop/") for sighting in report.sightings)
+
+
+def test_two_tools_that_see_the_same_fault_agree() -> None:
+    workspace = WorkTree(ROOT)
+    names = ("ruff.sarif", "bandit.sarif")
+    reports = [report for name in names for report in read_sarif(fixture(name), name, workspace, {})]
+    merged = merge_reports(reports, Settings())
+    query = next(finding for finding in (*merged.findings, *merged.dropped) if "SQL" in finding.title)
+    assert query.path == "examples/shop/shop/catalog.py"
+    assert (query.agents, query.category, query.verified) == (("bandit", "ruff"), "security", True)
+    assert "agreed" in query.flags
+    assert (merged.counts.critical, merged.counts.conflicts) == (0, 0)

@@ -1,0 +1,294 @@
+"""The commands beside `check` and `merge`, as a person or a script meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jsonschema
+import pytest
+
+from remit import __version__
+from remit.contract.kinds import KINDS
+from remit.contract.profiles import PROFILES
+from remit.rules.catalog import BY_NAME, CATALOG
+from remit.rules.examples import sample
+from remit.surfaces.cli.group import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = sorted(path.stem for path in (ROOT / "src/remit/rules/samples").glob("*.md"))
+REMIT = [sys.executable, "-c", "import sys; sys.argv[0]='remit'; from remit.surfaces.cli import main; main()"]
+#: Many command lines in one process: reads a list of them, writes [code, stdout, stderr] for each.
+MANY = """
+import contextlib, io, json, sys
+from remit.surfaces.cli import main
+answers = []
+for words in json.load(sys.stdin):
+    sys.argv, out, err, code = ["remit", *words], io.StringIO(), io.StringIO(), None
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code
+    answers.append([code, out.getvalue(), err.getvalue()])
+json.dump(answers, sys.stdout)
+"""
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
+    own = {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"}
+    return kept | own | dict(changes or {})
+
+
+def run(folder: Path, *words: str, given: bytes = b"", variables: Mapping[str, str] | None = None) -> Ran:
+    done = subprocess.run(
+        [*REMIT, *words],
+        cwd=folder,
+        input=given,
+        capture_output=True,
+        env=environment(variables),
+        check=False,
+        timeout=60,
+    )
+    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def run_many(folder: Path, *lines: list[str], variables: Mapping[str, str] | None = None) -> list[Ran]:
+    done = subprocess.run(
+        [sys.executable, "-c", MANY],
+        cwd=folder,
+        input=json.dumps(lines).encode(),
+        capture_output=True,
+        env=environment(variables),
+        check=True,
+        timeout=60,
+    )
+    return [Ran(*answer) for answer in json.loads(done.stdout)]
+
+
+@pytest.fixture(scope="session")
+def schemas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    words = ("schema", "schema result", "schema check")
+    answers = run_many(tmp_path_factory.mktemp("empty"), *(line.split() for line in words))
+    assert [ran.code for ran in answers] == [0, 0, 0]
+    return {line: json.loads(ran.out) for line, ran in zip(words, answers, strict=True)}
+
+
+# rules
+
+
+def test_the_list_of_rules_has_a_line_for_each_no_wider_than_the_screen(tmp_path: Path) -> None:
+    ran = run(tmp_path, "rules")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    for rule in CATALOG:
+        assert sum(line.startswith(f"  {rule.code} {rule.level} {rule.name} ") for line in lines) == 1
+    assert lines[-1].startswith(f"{len(CATALOG)} rules")
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_rule_is_explained_by_its_name_and_by_its_code_alike(tmp_path: Path) -> None:
+    name, code, small, typo, wild = run_many(
+        tmp_path,
+        ["rules", "confidence-arithmetic"],
+        ["rules", "CNF005"],
+        ["rules", "cnf005"],
+        ["rules", "confidence-arithmetics"],
+        ["rules", "zzz"],
+    )
+    assert name.code == 0
+    assert name.out == code.out == small.out
+    for words in ("confidence-arithmetic  CNF005", "What to do: ", "good example", "bad example", "v1 "):
+        assert words in name.out
+    assert (typo.code, typo.out, typo.err.count("\n")) == (2, "", 1)
+    assert "did you mean 'confidence-arithmetic'?" in typo.err
+    assert (wild.code, wild.out, wild.err.count("\n")) == (2, "", 1)
+    assert "did you mean" not in wild.err
+
+
+def test_rules_as_json_are_the_catalogue(tmp_path: Path) -> None:
+    every, one = run_many(tmp_path, ["rules", "--format", "json"], ["rules", "RES002", "--format", "json"])
+    report = json.loads(every.out)
+    assert report["schema"] == "remit.rules/1"
+    assert [rule["rule"] for rule in report["rules"]] == list(BY_NAME)
+    keys = ["rule", "code", "family", "since", "needs", "levels", "summary", "why", "help", "requires"]
+    assert all(list(rule) == keys for rule in report["rules"])
+    assert [rule["rule"] for rule in json.loads(one.out)["rules"]] == ["status-missing"]
+
+
+# convert and schema
+
+
+@pytest.fixture(scope="session")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str, str]]:
+    """Each sample in canonical Markdown, as JSON, and that JSON in Markdown again."""
+    folder = tmp_path_factory.mktemp("converted")
+    for name in SAMPLES:
+        (folder / f"{name}.md").write_text(sample(name), encoding="utf-8")
+    first = run_many(folder, *(["convert", f"{name}.md", "--to", form] for name in SAMPLES for form in ("md", "json")))
+    assert {(ran.code, ran.err) for ran in first} == {(0, "")}
+    for name, ran in zip(SAMPLES, first[1::2], strict=True):
+        (folder / f"{name}.json").write_text(ran.out, encoding="utf-8")
+    again = run_many(folder, *(["convert", f"{name}.json", "--to", "md"] for name in SAMPLES))
+    rows = zip(first[::2], first[1::2], again, strict=True)
+    return dict(zip(SAMPLES, ((a.out, b.out, c.out) for a, b, c in rows), strict=True))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_markdown_to_json_and_back_is_the_canonical_form_to_the_byte(
+    name: str, converted: dict[str, tuple[str, str, str]]
+) -> None:
+    canonical, _, again = converted[name]
+    assert canonical
+    assert again == canonical
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_json_form_of_each_sample_keeps_the_printed_schema(
+    name: str, converted: dict[str, tuple[str, str, str]], schemas: dict[str, Any]
+) -> None:
+    jsonschema.validate(json.loads(converted[name][1]), schemas["schema result"])
+
+
+def test_several_results_become_a_list_and_come_back_as_one_file(tmp_path: Path) -> None:
+    (tmp_path / "two.md").write_text(sample("review") + "\n" + sample("error"), encoding="utf-8")
+    canonical, data = run_many(tmp_path, ["convert", "two.md", "--to", "md"], ["convert", "two.md", "--to", "json"])
+    first, _ = json.loads(data.out)
+    assert first["agent"] == "Security Auditor"
+    again = run(tmp_path, "convert", "-", "--to", "md", given=data.out.encode())
+    assert (again.code, again.err) == (0, "")
+    assert again.out == canonical.out
+
+
+def test_what_is_no_result_cannot_be_converted_and_one_line_says_so(tmp_path: Path) -> None:
+    (tmp_path / "chat.md").write_text("Sure, I will have a look.\n")
+    (tmp_path / "other.json").write_text('{"name": "shop"}')
+    (tmp_path / "latin.md").write_bytes(b"## Caf\xe9 Result\n")
+    (tmp_path / "empty.md").write_bytes(b"")
+    names = ("chat.md", "other.json", "latin.md", "empty.md", "nosuch.md", ".")
+    for name, ran in zip(names, run_many(tmp_path, *(["convert", n, "--to", "json"] for n in names)), strict=True):
+        assert (ran.code, ran.out) == (2, ""), name
+        assert ran.err.startswith(f"remit: {name}: ")
+        assert ran.err.count("\n") == 1
+
+
+def test_the_printed_schemas_are_valid_json_schemas(schemas: dict[str, Any]) -> None:
+    for schema in schemas.values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+    assert schemas["schema"] == schemas["schema result"] != schemas["schema check"]
+
+
+def test_the_report_on_every_example_keeps_the_printed_schema(schemas: dict[str, Any]) -> None:
+    ran = run(ROOT, "check", "examples/results", "--format", "json")
+    assert (ran.code, ran.err) == (1, "")
+    report = json.loads(ran.out)
+    assert {result["path"] for result in report["results"]} >= {
+        str(path.relative_to(ROOT)) for path in (ROOT / "examples/results").glob("*.md")
+    }
+    jsonschema.validate(report, schemas["schema check"])
+
+
+# prompt
+
+
+def test_the_prompt_of_every_kind_and_profile_names_only_rules_that_exist(tmp_path: Path) -> None:
+    pairs = [(kind, profile) for kind in KINDS for profile in PROFILES]
+    answers = run_many(tmp_path, *(["prompt", "--kind", kind, "--profile", profile] for kind, profile in pairs))
+    for (kind, profile), ran in zip(pairs, answers, strict=True):
+        assert (ran.code, ran.err) == (0, ""), (kind, profile)
+        rules = re.findall(r"^- ([a-z]+(?:-[a-z]+)+): ", ran.out.split("## Rules")[1].split("````")[0], re.MULTILINE)
+        assert len(rules) > 10
+        for name in rules:
+            assert BY_NAME[name].level_in(profile) is not None, (kind, profile, name)
+
+
+def test_a_prompt_is_for_the_configured_profile_and_an_unknown_kind_is_one_line(tmp_path: Path) -> None:
+    variables = {"REMIT_PROFILE": "v1"}
+    data, typo = run_many(tmp_path, ["prompt", "--format", "json"], ["prompt", "--kind", "desing"], variables=variables)
+    report = json.loads(data.out)
+    assert list(report) == ["schema", "kind", "profile", "text"]
+    assert (report["schema"], report["kind"], report["profile"]) == ("remit.prompt/1", "generic", "v1")
+    assert (typo.code, typo.out, typo.err.count("\n")) == (2, "", 1)
+    assert "did you mean 'design'?" in typo.err
+
+
+# doctor
+
+
+def test_doctor_says_of_each_value_whether_it_is_a_default_or_from_a_file_or_a_variable(tmp_path: Path) -> None:
+    (tmp_path / "remit.toml").write_text('[check]\nignore = ["CNF"]\n')
+    variables = {"REMIT_PROFILE": "v1", "REMIT_PROFIL": "v1"}
+    text, data = run_many(tmp_path, ["doctor"], ["doctor", "--format", "json"], variables=variables)
+    assert (text.code, text.err, data.code, data.err) == (0, "", 0, "")
+    report = json.loads(data.out)
+    assert (report["schema"], report["version"]) == ("remit.doctor/1", __version__)
+    settings = {row["key"]: (row["value"], row["source"]) for row in report["settings"]}
+    file = str(tmp_path / "remit.toml")
+    assert settings["profile"] == ("v1", "REMIT_PROFILE")
+    assert settings["check.ignore"] == (["CNF"], file)
+    assert settings["merge.threshold"] == (80, "default")
+    assert report["unknown_variables"] == ["REMIT_PROFIL"]
+    assert f"configuration file: {file}" in text.out
+    assert re.search(r"^profile +v1 +from REMIT_PROFILE$", text.out, re.MULTILINE)
+    assert re.search(rf"^check.ignore +\['CNF'\] +from {re.escape(file)}$", text.out, re.MULTILINE)
+    assert re.search(r"^check.select +\(none\) +from default$", text.out, re.MULTILINE)
+    assert re.search(r"^merge.window +0 +from default$", text.out, re.MULTILINE)
+    assert "unknown variable REMIT_PROFIL: remit does not read it" in text.out
+
+
+# the rest
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_the_shell(shell: str, completions: dict[str, Ran]) -> None:
+    ran = completions[shell]
+    assert (ran.code, ran.err) == (0, "")
+    assert f"_REMIT_COMPLETE={shell}_complete" in ran.out
+
+
+@pytest.fixture(scope="session")
+def completions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    """The scripts; bash need not be there to print its script."""
+    shells = ("bash", "zsh", "fish", "tcsh")
+    answers = run_many(tmp_path_factory.mktemp("empty"), *(["completion", shell] for shell in shells))
+    return dict(zip(shells, answers, strict=True))
+
+
+def test_completion_for_another_shell_is_one_line(completions: dict[str, Ran]) -> None:
+    ran = completions["tcsh"]
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "'tcsh'" in ran.err
+
+
+def test_the_version_is_printed(tmp_path: Path) -> None:
+    assert run(tmp_path, "--version") == (0, f"remit {__version__}\n", "")
+
+
+def test_the_help_of_every_command_shows_examples_and_says_what_it_does(tmp_path: Path) -> None:
+    pages = run_many(tmp_path, ["--help"], ["-h"], *([name, "--help"] for name in COMMANDS))
+    assert pages[0] == pages[1]
+    for ran in pages:
+        assert (ran.code, ran.err) == (0, "")
+        assert "Examples:" in ran.out
+    for name, ran in zip(COMMANDS, pages[2:], strict=True):
+        assert f"  {name} " in pages[0].out
+        assert f"remit {name}" in ran.out.split("Examples:")[1]
+
+
+def test_remit_alone_shows_its_help_and_ends_with_2(tmp_path: Path) -> None:
+    ran = run(tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert "Commands:" in ran.err

@@ -1,0 +1,385 @@
+"""A report that invents things, against a real checkout: exactly what was invented is named, with its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import remit
+
+MAIN = [sys.executable, "-c", "from remit.surfaces.cli import main; main()"]
+
+FILES = {
+    "shop/cart.py": '''"""The cart of a session."""
+
+from shop import prices
+
+
+class Cart:
+    def __init__(self, lines, code=""):
+        self.lines = lines
+        self.code = code
+
+    def total(self):
+        """What the customer pays."""
+        goods = sum(line.price * line.quantity for line in self.lines)
+        return prices.discounted(goods, self.code)
+''',
+    "shop/prices.py": '''"""Prices are whole pence."""
+
+CODES = {"TEA10": 10, "TEA25": 25}
+
+
+def percentage(pence, percent):
+    """A part of a price, rounded down."""
+    return pence * percent // 100
+
+
+def shipping(pence):
+    """Free from thirty pounds on."""
+    return 0 if pence >= 3000 else 350
+
+
+def vat(pence):
+    """Contained in every price."""
+    return percentage(pence, 20)
+
+
+def discounted(pence, code):
+    """A price after the discount that a code gives."""
+    return pence - percentage(pence, CODES.get(code, 0))
+''',
+    "shop/orders.py": '''"""Orders, once they are placed."""
+
+from shop import prices
+
+
+def place(cart, address):
+    """Turn a cart into an order."""
+    if not address.strip():
+        raise ValueError("where shall we send it?")
+    total = cart.total() + prices.shipping(cart.total())
+    return {"total": total, "address": address.strip()}
+''',
+    "shop/stock.py": '''"""What is on the shelves."""
+
+SHELVES = {}
+
+
+def take(product, quantity):
+    """Take goods from a shelf."""
+    SHELVES[product] = SHELVES.get(product, 0) - quantity
+''',
+}
+
+REPORT = """## Code Explorer Result
+
+### Status
+SUCCESS
+
+### Summary
+A cart computes its total with the discount and an order adds the shipping. All 12 tests pass.
+
+### Findings
+
+#### Entry Points
+| Entry | File:Line | Type |
+| --- | --- | --- |
+| place | `shop/orders.py:6` | function |
+
+#### Execution Flow
+1. Add up the lines → `shop/cart.py:11` (total)
+2. Take the discount off → `shop/prices.py:6` (discounted)
+3. Look the code up → `shop/coupons.py:18`
+4. Take the goods from the shelf → `shop/stock.py:6` (take)
+
+The order adds the shipping in one line:
+
+```python shop/orders.py:10
+    total = round(cart.subtotal() * (1 + VAT)) + shipping_cost(address)
+```
+
+### Key References
+| Item | Location | Relevance |
+| --- | --- | --- |
+| total | `shop/cart.py:11` | where the discount is taken off |
+| place | `shop/orders.py:6` | where an order begins |
+
+### Confidence
+55 - the files were read, but not how a payment follows
+
+### Uncertainty
+- How a payment follows: read the handlers
+
+### Verification Completed
+- [x] **File References Valid**: every `file:line` was opened
+- [x] **Code Snippets Accurate**: the quote was copied
+- [x] **No Hallucinated Paths**: no path was guessed
+- [x] **Evidence Documented**: each statement names its place
+
+### Next Steps
+1. Read the handlers
+"""
+
+#: What is true instead.
+CORRECTIONS = (
+    ("`shop/prices.py:6` (discounted)", "`shop/prices.py:21` (discounted)"),
+    ("`shop/coupons.py:18`", "`shop/prices.py:3`"),
+    (
+        "    total = round(cart.subtotal() * (1 + VAT)) + shipping_cost(address)",
+        "    total = cart.total() + prices.shipping(cart.total())",
+    ),
+    ("All 12 tests pass.", "Tests were not run."),
+)
+
+
+def line_of(words: str) -> int:
+    """The line of the report on which some words stand."""
+    (line,) = (number for number, line in enumerate(REPORT.split("\n"), 1) if words in line)
+    return line
+
+
+#: Rule, level, line of the report, and words of the message.
+RUN = ("test-run-unseen", "L1", line_of("All 12 tests pass"), "no test command is among the receipts")
+STALE = ("reference-relocated", "L2", line_of("shop/prices.py:6"), "discounted stands at line 21")
+INVENTED = ("reference-missing-file", "L1", line_of("shop/coupons.py:18"), "there is no such file")
+ALTERED = ("quote-mismatch", "L1", line_of("total = round("), "the quote from shop/orders.py:10 is not there")
+UNOPENED = ("reference-unseen", "L2", line_of("shop/stock.py:6"), "shop/stock.py is cited but was never opened")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """The shop, under git."""
+    root = (tmp_path / "checkout").resolve()
+    for name, content in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    calm = kept | {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    for arguments in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "the shop"]):
+        command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.com", *arguments]
+        subprocess.run(command, cwd=root, env=calm, check=True)
+    return root
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    """The report."""
+    path = tmp_path / "answer.md"
+    path.write_text(REPORT)
+    return path
+
+
+@pytest.fixture
+def receipts(tmp_path: Path) -> Path:
+    """An honest reading of every file, and no test run."""
+    read = [{"tool": "Read", "path": name, "ranges": [[1, text.count("\n")]]} for name, text in FILES.items()]
+    look = {"tool": "Bash", "arguments": {"command": "ls tests 2>/dev/null"}, "exit": 0}
+    path = tmp_path / "receipts.json"
+    path.write_text(json.dumps({"schema": "remit.receipts/1", "receipts": [*read, look]}))
+    return path
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    """A transcript as the client writes it, from another machine: three files were opened, the stock was not."""
+    path = tmp_path / "agent-af01.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in _transcript()))
+    return path
+
+
+def _transcript() -> list[dict[str, Any]]:
+    lines: list[dict[str, Any]] = [
+        _line("user", "Find where the discount is applied."),
+        {"type": "attachment", "attachment": {"type": "skill_listing"}, "cwd": "/home/dev/shop"},
+        {"type": "api-request-blob", "message": {"role": "user", "content": [{"type": "text", "text": "[trimmed]"}]}},
+        _line("assistant", [{"type": "text", "text": "I start with the cart."}]),
+    ]
+    for name in ("shop/cart.py", "shop/prices.py"):
+        shown = "\n".join(f"{number}\t{text}" for number, text in enumerate(FILES[name].split("\n"), 1))
+        lines += _called(f"toolu_{name}", "Read", {"file_path": f"/home/dev/shop/{name}"}, {"content": shown})
+    command = {"command": "cat shop/orders.py", "description": "Show the orders"}
+    lines += _called("toolu_cat", "Bash", command, {"content": FILES["shop/orders.py"], "is_error": False})
+    missing = "File does not exist. Note: your current working directory is /home/dev/shop."
+    away = {"file_path": "/home/dev/shop/shop/coupons.py"}
+    lines += _called("toolu_away", "Read", away, {"content": missing, "is_error": True})
+    return [*lines, _line("assistant", [{"type": "text", "text": REPORT}])]
+
+
+def _called(name: str, tool: str, arguments: dict[str, str], result: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        _line("assistant", [{"type": "tool_use", "id": name, "name": tool, "input": arguments}]),
+        _line("user", [{"tool_use_id": name, "type": "tool_result", **result}]),
+        {"type": "api-request", "requestId": None},
+    ]
+
+
+def _line(role: str, content: object) -> dict[str, Any]:
+    return {
+        "parentUuid": None,
+        "isSidechain": True,
+        "agentId": "af01b51016df552db",
+        "type": role,
+        "message": {"role": role, "content": content},
+        "uuid": "00000000-0000-0000-0000-000000000000",
+        "timestamp": "2026-01-31T10:00:00.000Z",
+        "cwd": "/home/dev/shop",
+        "sessionId": "00000000-0000-0000-0000-000000000001",
+        "version": "2.1.325",
+    }
+
+
+def check(report: Path, repo: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """What the real command says: its exit code and its one result."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [*MAIN, "check", str(report), "--repo", str(repo), "--format", "json", *arguments]
+    done = subprocess.run(command, cwd=report.parent, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    (result,) = json.loads(done.stdout)["results"]
+    return done.returncode, result
+
+
+def assert_exactly(violations: list[tuple[str, str, int, str]], *expected: tuple[str, str, int, str]) -> None:
+    """The violations are these, in this order, each with its words."""
+    assert [found[:3] for found in violations] == [wanted[:3] for wanted in expected]
+    for found, wanted in zip(violations, expected, strict=True):
+        assert wanted[3] in found[3]
+
+
+def violations(result: dict[str, Any]) -> list[tuple[str, str, int, str]]:
+    return [(found["rule"], found["level"], found["line"], found["message"]) for found in result["violations"]]
+
+
+def test_with_receipts_exactly_the_four_inventions_are_named(report: Path, repo: Path, receipts: Path) -> None:
+    code, result = check(report, repo, "--receipts", str(receipts))
+    assert (code, result["verdict"]) == (1, "revise")
+    assert_exactly(violations(result), RUN, STALE, INVENTED, ALTERED)
+    found = {entry["text"]: (entry["outcome"], entry["found"], entry["seen"]) for entry in result["references"]}
+    assert found["shop/prices.py:6"] == ("relocated", {"path": "shop/prices.py", "line": 21}, "line")
+    assert found["shop/coupons.py:18"][0] == "missing-file"
+    assert found["shop/coupons.py:18"][2] == "no"
+    assert found["shop/stock.py:6"] == ("verified", None, "line")
+    assert [(entry["path"], entry["line"], entry["outcome"], entry["at"]) for entry in result["quotes"]] == [
+        ("shop/orders.py", 10, "mismatch", ALTERED[2])
+    ]
+    assert "test-run-unseen" not in [entry["rule"] for entry in result["not_run"]]
+
+
+def test_the_help_says_where_the_moved_symbol_is(report: Path, repo: Path, receipts: Path) -> None:
+    _, result = check(report, repo, "--receipts", str(receipts))
+    helps = {found["rule"]: found["help"] for found in result["violations"]}
+    assert helps["reference-relocated"] == "Cite shop/prices.py:21 instead."
+
+
+def test_the_supported_confidence_counts_what_holds(report: Path, repo: Path, receipts: Path) -> None:
+    """Of the eight references (the quote's place is one) five hold, one is half right, two are not: r = 5.5/8, q = 0."""
+    _, result = check(report, repo, "--receipts", str(receipts))
+    outcomes = [entry["outcome"] for entry in result["references"]]
+    assert sorted(outcomes) == ["mismatch", "missing-file", "relocated", *["verified"] * 5]
+    assert result["confidence"]["supported"] == 60 * 5.5 / 8
+
+
+def test_with_its_transcript_the_file_that_was_never_opened_is_named_too(
+    report: Path, repo: Path, transcript: Path
+) -> None:
+    code, result = check(report, repo, "--transcript", str(transcript))
+    assert (code, result["verdict"]) == (1, "revise")
+    assert_exactly(violations(result), RUN, STALE, INVENTED, UNOPENED, ALTERED)
+    seen = {entry["path"]: entry["seen"] for entry in result["references"]}
+    assert seen == {
+        "shop/orders.py": "line",
+        "shop/cart.py": "line",
+        "shop/prices.py": "line",
+        "shop/coupons.py": "no",
+        "shop/stock.py": "no",
+    }
+
+
+def test_without_receipts_the_claimed_run_is_said_to_be_unchecked(report: Path, repo: Path) -> None:
+    code, result = check(report, repo)
+    assert code == 1
+    assert_exactly(violations(result), STALE, INVENTED, ALTERED)
+    not_run = {entry["rule"]: entry["why"] for entry in result["not_run"]}
+    assert not_run["test-run-unseen"] == (
+        f"no receipts were given; the test run claimed at line {RUN[2]} was not checked"
+    )
+    assert "reference-unseen" in not_run
+    assert {entry["seen"] for entry in result["references"]} == {None}
+
+
+def test_the_second_time_it_is_rejected(report: Path, repo: Path, receipts: Path) -> None:
+    code, result = check(report, repo, "--receipts", str(receipts), "--attempt", "2")
+    assert (code, result["verdict"]) == (1, "reject")
+
+
+def test_against_the_commit_the_same_is_found_whatever_lies_on_disk(report: Path, repo: Path, receipts: Path) -> None:
+    (repo / "shop" / "coupons.py").write_text("\n" * 30)
+    (repo / "shop" / "cart.py").unlink()
+    _, result = check(report, repo, "--receipts", str(receipts), "--rev", "HEAD")
+    assert_exactly(violations(result), RUN, STALE, INVENTED, ALTERED)
+
+
+def test_python_says_the_same(report: Path, repo: Path, receipts: Path, transcript: Path) -> None:
+    def named(verdict: remit.Verdict) -> list[tuple[str, str, int, str]]:
+        return [(found.rule, found.level, found.line, found.message) for found in verdict.violations]
+
+    for given in (receipts, str(receipts), json.loads(receipts.read_text())["receipts"]):
+        verdict = remit.check(report, repo=repo, receipts=given)
+        assert (verdict.verdict, verdict.accepted) == ("revise", False)
+        assert_exactly(named(verdict), RUN, STALE, INVENTED, ALTERED)
+    verdict = remit.check(REPORT, repo=repo, receipts=transcript)
+    assert_exactly(named(verdict), RUN, STALE, INVENTED, UNOPENED, ALTERED)
+    verdict = remit.check(REPORT, repo=str(repo))
+    assert_exactly(named(verdict), STALE, INVENTED, ALTERED)
+    (entry,) = (entry for entry in verdict.not_run if entry.rule == "test-run-unseen")
+    assert f"line {RUN[2]} was not checked" in entry.why
+
+
+def test_what_the_command_says_in_python_and_on_the_line_is_equal(report: Path, repo: Path, receipts: Path) -> None:
+    _, result = check(report, repo, "--receipts", str(receipts))
+    verdict = remit.check(report, repo=repo, receipts=receipts)
+    assert violations(result) == [(found.rule, found.level, found.line, found.message) for found in verdict.violations]
+
+
+def test_the_report_with_the_truth_in_place_of_each_invention_is_accepted(
+    report: Path, repo: Path, receipts: Path
+) -> None:
+    text = REPORT
+    for wrong, right in CORRECTIONS:
+        assert text.count(wrong) == 1
+        text = text.replace(wrong, right)
+    report.write_text(text)
+    code, result = check(report, repo, "--receipts", str(receipts))
+    assert (code, result["verdict"], result["violations"]) == (0, "accept", [])
+
+
+@pytest.mark.parametrize(("left", "expected"), [(1, STALE), (2, INVENTED), (3, ALTERED), (0, RUN)])
+def test_each_invention_alone_is_the_only_one_named(
+    report: Path, repo: Path, receipts: Path, left: int, expected: tuple[str, str, int, str]
+) -> None:
+    text = REPORT
+    for wrong, right in CORRECTIONS[: left - 1] + CORRECTIONS[left:] if left else CORRECTIONS[:3]:
+        text = text.replace(wrong, right)
+    report.write_text(text)
+    _, result = check(report, repo, "--receipts", str(receipts))
+    assert_exactly(violations(result), expected)
+
+
+def test_a_test_run_among_the_receipts_bears_the_claim_out(report: Path, repo: Path, receipts: Path) -> None:
+    given = json.loads(receipts.read_text())
+    given["receipts"].append({"tool": "Bash", "arguments": {"command": "python -m pytest -q"}, "exit": 0})
+    receipts.write_text(json.dumps(given))
+    _, result = check(report, repo, "--receipts", str(receipts))
+    assert_exactly(violations(result), STALE, INVENTED, ALTERED)
+    given["receipts"][-1] |= {"exit": 1, "failed": True}
+    receipts.write_text(json.dumps(given))
+    _, result = check(report, repo, "--receipts", str(receipts))
+    assert_exactly(
+        violations(result), (*RUN[:3], "`python -m pytest -q` ended with exit status 1"), STALE, INVENTED, ALTERED
+    )
