@@ -84,7 +84,7 @@ REPORT = """## Code Explorer Result
 SUCCESS
 
 ### Summary
-A cart computes its total with the discount and an order adds the shipping. All 12 tests pass.
+A cart computes its total with the discount and an order adds the shipping. Nothing else prices goods.
 
 ### Findings
 
@@ -104,6 +104,10 @@ The order adds the shipping in one line:
 ```python shop/orders.py:10
     total = round(cart.subtotal() * (1 + VAT)) + shipping_cost(address)
 ```
+
+#### Test Results
+
+All 12 tests pass.
 
 ### Key References
 | Item | Location | Relevance |
@@ -259,7 +263,7 @@ def violations(result: dict[str, Any]) -> list[tuple[str, str, int, str]]:
 def test_with_receipts_exactly_the_four_inventions_are_named(report: Path, repo: Path, receipts: Path) -> None:
     code, result = check(report, repo, "--receipts", str(receipts))
     assert (code, result["verdict"]) == (1, "revise")
-    assert_exactly(violations(result), RUN, STALE, INVENTED, ALTERED)
+    assert_exactly(violations(result), STALE, INVENTED, ALTERED, RUN)
     found = {entry["text"]: (entry["outcome"], entry["found"], entry["seen"]) for entry in result["references"]}
     assert found["shop/prices.py:6"] == ("relocated", {"path": "shop/prices.py", "line": 21}, "line")
     assert found["shop/coupons.py:18"][0] == "missing-file"
@@ -278,7 +282,7 @@ def test_the_help_says_where_the_moved_symbol_is(report: Path, repo: Path, recei
 
 
 def test_the_supported_confidence_counts_what_holds(report: Path, repo: Path, receipts: Path) -> None:
-    """Of the eight references (the quote's place is one) five hold, one is half right, two are not: r = 5.5/8, q = 0."""
+    """Of eight references, the quote's place among them, five hold and one is half right: r = 5.5/8, q = 0."""
     _, result = check(report, repo, "--receipts", str(receipts))
     outcomes = [entry["outcome"] for entry in result["references"]]
     assert sorted(outcomes) == ["mismatch", "missing-file", "relocated", *["verified"] * 5]
@@ -290,7 +294,7 @@ def test_with_its_transcript_the_file_that_was_never_opened_is_named_too(
 ) -> None:
     code, result = check(report, repo, "--transcript", str(transcript))
     assert (code, result["verdict"]) == (1, "revise")
-    assert_exactly(violations(result), RUN, STALE, INVENTED, UNOPENED, ALTERED)
+    assert_exactly(violations(result), STALE, INVENTED, UNOPENED, ALTERED, RUN)
     seen = {entry["path"]: entry["seen"] for entry in result["references"]}
     assert seen == {
         "shop/orders.py": "line",
@@ -322,7 +326,7 @@ def test_against_the_commit_the_same_is_found_whatever_lies_on_disk(report: Path
     (repo / "shop" / "coupons.py").write_text("\n" * 30)
     (repo / "shop" / "cart.py").unlink()
     _, result = check(report, repo, "--receipts", str(receipts), "--rev", "HEAD")
-    assert_exactly(violations(result), RUN, STALE, INVENTED, ALTERED)
+    assert_exactly(violations(result), STALE, INVENTED, ALTERED, RUN)
 
 
 def test_python_says_the_same(report: Path, repo: Path, receipts: Path, transcript: Path) -> None:
@@ -332,9 +336,9 @@ def test_python_says_the_same(report: Path, repo: Path, receipts: Path, transcri
     for given in (receipts, str(receipts), json.loads(receipts.read_text())["receipts"]):
         verdict = remit.check(report, repo=repo, receipts=given)
         assert (verdict.verdict, verdict.accepted) == ("revise", False)
-        assert_exactly(named(verdict), RUN, STALE, INVENTED, ALTERED)
+        assert_exactly(named(verdict), STALE, INVENTED, ALTERED, RUN)
     verdict = remit.check(REPORT, repo=repo, receipts=transcript)
-    assert_exactly(named(verdict), RUN, STALE, INVENTED, UNOPENED, ALTERED)
+    assert_exactly(named(verdict), STALE, INVENTED, UNOPENED, ALTERED, RUN)
     verdict = remit.check(REPORT, repo=str(repo))
     assert_exactly(named(verdict), STALE, INVENTED, ALTERED)
     (entry,) = (entry for entry in verdict.not_run if entry.rule == "test-run-unseen")
@@ -380,6 +384,14 @@ def test_a_test_run_among_the_receipts_bears_the_claim_out(report: Path, repo: P
     given["receipts"][-1] |= {"exit": 1, "failed": True}
     receipts.write_text(json.dumps(given))
     _, result = check(report, repo, "--receipts", str(receipts))
-    assert_exactly(
-        violations(result), (*RUN[:3], "`python -m pytest -q` ended with exit status 1"), STALE, INVENTED, ALTERED
-    )
+    failed = (*RUN[:3], "`python -m pytest -q` ended with exit status 1")
+    assert_exactly(violations(result), STALE, INVENTED, ALTERED, failed)
+
+
+def test_a_run_claimed_in_the_summary_is_named_there(report: Path, repo: Path, receipts: Path) -> None:
+    text = REPORT.replace("All 12 tests pass.", "None.").replace("Nothing else prices goods.", "All 12 tests pass.")
+    report.write_text(text)
+    _, result = check(report, repo, "--receipts", str(receipts))
+    (line,) = (found["line"] for found in result["violations"] if found["rule"] == RUN[0])
+    heading = text.split("\n").index("### Summary") + 1
+    assert line in (heading, heading + 1)

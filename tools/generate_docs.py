@@ -20,7 +20,7 @@ from remit.checking import Options, check_text  # noqa: E402 (the path must be k
 from remit.contract.profiles import LEVELS, PROFILES  # noqa: E402
 from remit.evidence import grammar_examples  # noqa: E402
 from remit.reports.json import pretty  # noqa: E402
-from remit.reports.shapes import check_schema, result_schema  # noqa: E402
+from remit.reports.shapes import check_schema, merge_schema, result_schema  # noqa: E402
 from remit.rules.base import Example, Rule, Violation  # noqa: E402
 from remit.rules.catalog import CATALOG  # noqa: E402
 from remit.rules.examples import sample, sources, written  # noqa: E402
@@ -66,6 +66,7 @@ def generate() -> dict[Path, str]:
     pages[FORMS] = forms()
     pages[SCHEMAS / "result.json"] = pretty(result_schema()) + "\n"
     pages[SCHEMAS / "check.json"] = pretty(check_schema()) + "\n"
+    pages[SCHEMAS / "merge.json"] = pretty(merge_schema()) + "\n"
     return pages
 
 

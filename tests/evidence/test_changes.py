@@ -259,7 +259,13 @@ def test_test_results_are_a_claim_that_tests_ran(tests: str, passed: bool, comma
     assert (claim.passed, claim.command) == (passed, command)
 
 
-@pytest.mark.parametrize("tests", ["", "Tests were not run.", "They could not run here.", "There are no tests."])
+@pytest.mark.parametrize(
+    "tests",
+    [
+        *("", "None", "None.", "N/A", "-", "Tests were not run.", "They could not run here.", "There are no tests."),
+        *("Not tested.", "The suite was not executed.", "Tests have not been run"),
+    ],
+)
 def test_saying_that_nothing_ran_is_no_claim(tests: str) -> None:
     assert run_claims(implementation(tests=tests)) == []
 

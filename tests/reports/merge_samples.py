@@ -89,8 +89,7 @@ PIECES = [
     ),
 ]
 
-_letters = st.text(max_size=8)
-hostile = st.lists(st.one_of(st.sampled_from(PIECES), _letters), max_size=6).map("".join)
+hostile = st.one_of(st.lists(st.sampled_from(PIECES), max_size=5).map("".join), st.text(max_size=8))
 _fences = st.tuples(hostile, st.sampled_from(["py", "", "text", "python a/b.py:3"]), hostile, hostile).map(
     lambda drawn: f"{drawn[0]}\n```{drawn[1]}\n{drawn[2]}\n```\n{drawn[3]}"
 )

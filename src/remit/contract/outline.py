@@ -18,6 +18,8 @@ from remit.contract.model import Code, Item, Items, Row, Table, Text
 
 #: Tables larger than this are not something a person reads; such a document is refused (see `refusal`).
 MAX_CELLS = 100_000
+#: Nor are texts of more lines than this.
+MAX_LINES = 100_000
 #: Deeper nesting of quotes and lists than this is read as plain text.
 MAX_NESTING = 12
 
@@ -50,9 +52,11 @@ Node = Head | Text | Table | Items | Code
 def refusal(text: str) -> str | None:
     """Why a text is too costly to read, or None.
 
-    Short rows of a table are filled up to the width of its head, so a wide head over many short lines
+    Every line and every cell costs something, however little it holds. Short rows of a table are filled up to the width of its head, so a wide head over many short lines
     would cost far more than its size.
     """
+    if text.count("\n") > MAX_LINES:
+        return f"it has more than {MAX_LINES:,} lines"
     cells = 0
     for found in _DELIMITER_ROW.finditer(text):
         end = _BLANK_LINE.search(text, found.end())

@@ -1,6 +1,6 @@
 """From text to results. Never raises: what cannot be read is said in `Document.refusal`.
 
-Limits: 1 MiB of text, 1,000 results, 100,000 table cells, JSON nested as deep as the schema goes.
+Limits: 1 MiB of text, 100,000 lines, 1,000 results, 100,000 table cells, JSON nested as deep as the schema goes.
 """
 
 from __future__ import annotations

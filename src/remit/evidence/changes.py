@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from remit.contract.fields import plain
+from remit.contract.fields import plain, says_none
 from remit.contract.findings import blocks, tables
 from remit.contract.headings import column_index
 from remit.contract.model import Code, Items, Result, Row, Table, Text
@@ -35,7 +35,7 @@ _SAYS_RUN = re.compile(
     re.IGNORECASE,
 )
 _NOT_RUN = re.compile(
-    r"\b(?:not (?:been )?run|were not run|did not run|no tests?(?! fail)|cannot run|could not run|skipped the tests)\b",
+    r"\b(?:not (?:been )?(?:run|tested|executed)|no tests?(?! fail)|cannot run|skipped the tests)\b",
     re.IGNORECASE,
 )
 _FAILURES = re.compile(
@@ -162,7 +162,7 @@ def run_claims(result: Result) -> list[RunClaim]:
     for block in blocks(result, "test_results"):
         texts = [_words(part) for part in block.content]
         whole = "\n".join(texts)
-        if whole.strip() and not _NOT_RUN.search(whole):
+        if not says_none(whole) and not _NOT_RUN.search(whole):
             line = next((part.line for part in block.content), block.line)
             return [RunClaim(at=line, passed=not _FAILURES.search(whole), command=_command(whole), text=whole[:200])]
     said = [found.start() for found in _SAYS_RUN.finditer(result.summary)]

@@ -127,18 +127,18 @@ def _look_everything_up(
     # By file, so that each is read once even where all of them do not fit in memory.
     for reference in sorted(evidence.references, key=lambda reference: reference.path):
         look_up(reference, workspace, guesser, symbols, planned)
-    _check_quotes(placed, workspace)
+    _check_quotes(placed, workspace, document.text.strip())
     evidence.changes = Changes(workspace, sources.ledger, sources.snapshot).claims(document.result)
 
 
-def _check_quotes(placed: list[Placed], workspace: Workspace) -> None:
+def _check_quotes(placed: list[Placed], workspace: Workspace, document: str) -> None:
     quotes = Quotes(workspace)
     settled = [
         (quote, _check_quote(quote, places, quotes, workspace))
         for quote, places, _ in sorted(placed, key=lambda one: one.quote.path)
     ]
     lost = [quote for quote, _ in settled if quote.outcome in ("mismatch", "missing-file")]
-    quotes.find_moved(lost)
+    quotes.find_moved(lost, document)
     for quote in lost:
         file = workspace.read(quote.path)
         if quote.outcome == "mismatch" and quote.found is not None:

@@ -26,6 +26,7 @@ from remit.evidence.names import (
     MAX_PATH,
     Exists,
     has_known_ending,
+    has_letter,
     is_elsewhere,
     looks_like_file,
     meant,
@@ -127,10 +128,12 @@ def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]
     """Where paths may stand."""
     in_words = bare or bool(_LINE_WORD.search(text))
     for run in _RUN.finditer(text):
-        start, end = run.span()
-        name = run.group()
+        name, end = run.group(), run.end()
         if not (in_words or "/" in name or "." in name or "\\" in name or text[end : end + 1] in (":", "：")):
             continue
+        if not has_letter(name):
+            continue
+        start = run.start()
         if name.isascii():
             yield start, end
         else:
@@ -140,30 +143,32 @@ def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]
 def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) -> Iterator[Written]:
     if end - start > MAX_PATH:
         return
-    begun = start
-    told = None
-    if (
-        text[end - 1] in _BRACKET_ENDS
-        and (tail := _BRACKET_TAIL.search(text, start, end))
-        and has_known_ending(text[start : tail.start()])
-    ):
-        told, end = lines_in_brackets(text, tail.start()), tail.start()
+    begun, told = start, None
+    if text[end - 1] in _BRACKET_ENDS:
+        told, end = _in_brackets(text, start, end)
     start, end = _trimmed(text, start, end)
-    path = text[start:end]
+    path, skipped = meant(text[start:end], exists)
+    start += skipped
+    if _is_decoy(text, begun, end, path) or not _is_file(text, begun, path, exists):
+        return
     told = told or lines_after(text, end, in_column=bare, is_source=_is_source(path))
     if told is not None and has_known_ending(next_path(text, told)):
         told = None
-    path, skipped = meant(path, exists)
-    start += skipped
-    if told and path[:1] == "_" and text[told.end : told.end + 1] == "_" and not exists(path):
-        path, start = path[1:], start + 1  # emphasis
-    if _is_decoy(text, begun, end, path) or not _is_file(text, begun, path, exists):
-        return
     told = told or lines_before(text, start, end)
     if told is not None:
+        if path[0] == "_" and text[told.end : told.end + 1] == "_" and not exists(path):
+            path, start = path[1:], start + 1  # emphasis
         yield from _written(text, min(start, told.start), told.end, path, told.ranges)
     elif bare:
         yield Written(start, end, text[start:end], path, None, None)
+
+
+def _in_brackets(text: str, start: int, end: int) -> tuple[Told | None, int]:
+    """The lines in brackets at the end of a run, and where the path before them ends."""
+    tail = _BRACKET_TAIL.search(text, start, end)
+    if tail is None or not has_known_ending(text[start : tail.start()]):
+        return None, end
+    return lines_in_brackets(text, tail.start()), tail.start()
 
 
 def _is_file(text: str, begun: int, path: str, exists: Exists) -> bool:

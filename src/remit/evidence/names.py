@@ -50,11 +50,16 @@ Exists = Callable[[str], bool]
 
 def looks_like_file(path: str) -> bool:
     """Whether a name has a slash or a known ending; other names count only if such a file exists."""
-    if not _LETTER.search(path) or path.lower() in _NO_FILES:
+    if not has_letter(path) or path.lower() in _NO_FILES:
         return False
     if "/" in path or "\\" in path:
         return not _MOMENT.match(path) and not _ABBREVIATIONS.match(path)
     return has_known_ending(path)
+
+
+def has_letter(name: str) -> bool:
+    """Whether there is a letter in it: numbers and marks alone name no file."""
+    return bool(_LETTER.search(name))
 
 
 def has_known_ending(path: str) -> bool:

@@ -33,6 +33,7 @@ MAX_LOST = 100
 MAX_SCANNED = 4_000_000_000
 _HIT_COST = 2_000
 #: Endings of files that hold no text; they are not even opened.
+_PROSE = (".md", ".markdown", ".txt", ".rst", ".html", ".json", ".jsonl", ".sarif", ".xml", ".log")
 _NO_TEXT = (
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".mp4", ".woff", ".woff2", ".ttf"),
     *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
@@ -139,14 +140,22 @@ class Quotes:
         self._left -= max(0, characters)
         return self._left > 0
 
-    def find_moved(self, quotes: list[Quote]) -> None:
-        """Look for quotes that are not in their own file in all other files, in one pass over the tree."""
+    def find_moved(self, quotes: list[Quote], document: str = "") -> None:
+        """Look for quotes that are not in their own file in all other files, in one pass over the tree.
+
+        The document that quotes is not where its quotes come from, nor is prose where code comes from.
+        """
         wanted = [_Lost(quote, meanings) for quote in quotes[:MAX_LOST] if (meanings := _heavy(quote))]
         if not wanted:
             return
         for file in self._other_files():
+            if document and document in file.text:
+                continue
+            is_prose = file.path.lower().endswith(_PROSE)
             for lost in wanted:
-                if file.path != lost.quote.path and len(lost.places) < 2 and (place := self._anywhere(file, lost)):
+                if file.path == lost.quote.path or (is_prose and not lost.quote.path.lower().endswith(_PROSE)):
+                    continue
+                if len(lost.places) < 2 and (place := self._anywhere(file, lost)):
                     lost.places.append(place)
         for lost in wanted:
             if len(lost.places) == 1:

@@ -35,7 +35,7 @@ MAX_RESULTS = 100_000
 MAX_TITLE = 300
 MAX_DETAILS = 20_000
 _MAX_NAME = 200
-_MAX_PATH = 4_096
+_MAX_PATH = 2_048
 _MAX_LINE = 2**31 - 1
 _MAX_BASES = 16
 _MAX_TAGS = 100
@@ -209,7 +209,7 @@ class _Places:
             below, above = uri, _text(here.get("uri"), _MAX_PATH)
             uri = f"{above.rstrip('/')}/{uri}" if above else uri
             base = _text(here.get("uriBaseId"), _MAX_NAME)
-        path, workspace = _decoded(uri), self._workspace
+        path, workspace = _text(_decoded(uri), _MAX_PATH), self._workspace
         if workspace is not None and seen and _ABSOLUTE.match(path) and normal(path, str(workspace.root)) is None:
             # A base is where the files lay when the tool ran; on another machine it stands for the checkout.
             moved = normal(_decoded(below), str(workspace.root))

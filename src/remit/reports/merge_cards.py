@@ -115,11 +115,10 @@ def _source(finding: MergedFinding, workspace: Workspace | None) -> str:
         kind = "row cited" if line.cited else "row"
         text = escape(visible(line.text))
         rows.append(f'<{tag} class="{kind}"><span class="no">{line.number}</span>{text}\n</{tag}>')
-    place = shown(place_of(finding))
+    place, code = shown(place_of(finding)), f'<code class="rows">{"".join(rows)}</code>'
     return (
         f'<figure class="source"><figcaption class="place">{place}</figcaption>'
-        f'<pre tabindex="0" role="region" aria-label="Source of {place}"><code class="rows">{"".join(rows)}</code></pre>'
-        "</figure>\n"
+        f'<pre tabindex="0" role="group" aria-label="Source of {place}">{code}</pre></figure>\n'
     )
 
 
@@ -129,7 +128,7 @@ def _opinions(finding: MergedFinding) -> str:
     rows = "\n".join(map(_opinion, finding.opinions[:_MAX_OPINIONS]))
     return f"""<table class="opinions stack">
 <thead><tr><th scope="col">Agent</th><th scope="col">Severity</th><th scope="col">Score</th>\
-<th scope="col" class="says">What it says</th></tr></thead>
+<th scope="col">What it says</th></tr></thead>
 <tbody>
 {rows}
 </tbody>

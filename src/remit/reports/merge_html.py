@@ -91,10 +91,14 @@ def _numbers(merge: Merge) -> str:
         del each["unrated"]
     numbers = {**each, "conflicts": len(merge.conflicts), "dropped": len(merge.dropped)}
     tiles = (
-        f'<div class="{name if number else "none"}"><dt>{name.capitalize()}</dt><dd>{number:,}</dd></div>'
+        f'<div class="{_tile(name, number)}"><dt>{name.capitalize()}</dt><dd>{number:,}</dd></div>'
         for name, number in numbers.items()
     )
     return f'<dl class="numbers">{"".join(tiles)}</dl>'
+
+
+def _tile(name: str, number: int) -> str:
+    return ("none" if not number else name if name in SEVERITIES else "count") + " tile"
 
 
 def _overview(merge: Merge) -> str:
@@ -129,10 +133,7 @@ def _conflict(conflict: Conflict, finding: MergedFinding | None, places: dict[in
     if finding is not None and (at := places.get(id(finding))):
         subject = f'<a class="subject" href="#finding-{at}">{shown(conflict.finding)}</a>'
     place = f'<span class="place quiet">{shown(place_of(finding))}</span>' if finding is not None else ""
-    return (
-        f'<li><p>{_chip(conflict.kind.capitalize(), "")}{subject}{place}</p>'
-        f"<p>{shown(conflict.why, 1000)}</p></li>"
-    )
+    return f"<li><p>{_chip(conflict.kind.capitalize(), '')}{subject}{place}</p><p>{shown(conflict.why, 1000)}</p></li>"
 
 
 def _filters(merge: Merge) -> str:
@@ -145,12 +146,12 @@ def _filters(merge: Merge) -> str:
         for name in SEVERITIES
         if name in there
     )
-    agents = {agent for finding in merge.findings for agent in finding.agents}
-    flags = {flag for finding in merge.findings for flag in filter_flags(finding)}
+    agents = _options("Any agent", {agent for finding in merge.findings for agent in finding.agents})
+    flags = _options("Any flag", {flag for finding in merge.findings for flag in filter_flags(finding)})
     return f"""<form class="filters" id="filters" hidden>
 <fieldset><legend>Severity</legend>{boxes}</fieldset>
-<label class="half"><span class="label">Agent</span><select name="agent">{_options("Any agent", agents)}</select></label>
-<label class="half"><span class="label">Flag</span><select name="flag">{_options("Any flag", flags)}</select></label>
+<label class="half"><span class="label">Agent</span><select name="agent">{agents}</select></label>
+<label class="half"><span class="label">Flag</span><select name="flag">{flags}</select></label>
 <label class="grow"><span class="label">Search</span><input type="search" name="q" autocomplete="off"></label>
 <button type="reset" class="half">Reset</button>
 <button type="button" class="half" data-action="open" aria-pressed="false">Open all</button>
@@ -176,29 +177,35 @@ def _findings(merge: Merge, workspace: Workspace | None) -> Iterator[str]:
             break
     rest = merge.findings[whole:]
     if rest:
-        yield _rows(rest, f"{counted(len(rest), 'milder finding')}, in short")
+        yield _rows(rest, f"{counted(len(rest), 'milder finding')}, in short", "Agents", whole + 1)
 
 
-def _rows(findings: tuple[MergedFinding, ...], caption: str) -> str:
-    """A table of findings without their details; what does not fit is counted."""
+def _rows(findings: tuple[MergedFinding, ...], caption: str, last: str, first: int = 0) -> str:
+    """A table of findings without their details; what does not fit is counted. `first`: the number of the first."""
     rows = "\n".join(
-        f"<tr {attributes(finding)}><td>{badge(severity_of(finding))}</td>"
+        f"<tr {_anchor(number, first)}{attributes(finding)}>"
+        f"<td>{badge(severity_of(finding))}</td>"
         f'<td class="number" data-label="Confidence">{score(finding.confidence)}</td>'
         f'<th scope="row">{shown(finding.title) or "No title"} <span class="quiet">{shown(finding.id, 40)}</span></th>'
-        f'<td class="place">{shown(place_of(finding))}</td><td>{_reason(finding)}</td></tr>'
-        for finding in findings[:MAX_ROWS]
+        f'<td class="place">{shown(place_of(finding))}</td><td>{_remark(finding)}</td></tr>'
+        for number, finding in enumerate(findings[:MAX_ROWS], first)
     )
     more = len(findings) - MAX_ROWS
     note = f'<p class="quiet">And {more:,} more.</p>' if more > 0 else ""
-    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Severity", "Confidence", "Finding", "Place", "Why"))
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Severity", "Confidence", "Finding", "Place", last))
     return (
         f'<table class="stack"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>\n'
         f"<tbody>\n{rows}\n</tbody></table>{note}"
     )
 
 
-def _reason(finding: MergedFinding) -> str:
-    return shown(finding.reason) if isinstance(finding.reason, str) else ""
+def _anchor(number: int, first: int) -> str:
+    return f'id="finding-{number}" ' if first else ""
+
+
+def _remark(finding: MergedFinding) -> str:
+    """Why it was dropped, or who says so."""
+    return shown(finding.reason if isinstance(finding.reason, str) else ", ".join(finding.agents))
 
 
 def _dropped(merge: Merge) -> str:
@@ -208,12 +215,11 @@ def _dropped(merge: Merge) -> str:
     caption = joined([f"{number:,} {name}" for name, number in each.items() if number])
     return f"""<section><details class="fold">
 <summary><h2>Dropped findings ({len(merge.dropped):,})</h2></summary>
-{_rows(merge.dropped, caption)}
+{_rows(merge.dropped, caption, "Why")}
 </details></section>"""
 
 
 def _legend() -> str:
     words = "".join(f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in _LEGEND.items())
-    return (
-        f'<details class="fold"><summary><h2>What the words mean</h2></summary><dl class="legend">{words}</dl></details>'
-    )
+    head = "<summary><h2>What the words mean</h2></summary>"
+    return f'<details class="fold">{head}<dl class="legend">{words}</dl></details>'

@@ -72,6 +72,5 @@ def _broken(line: str, written: Written) -> str:
         at = written.start + len(line[written.start : written.start + before].rstrip(_AROUND_PATH))
         return f"{line[:at]}:{line[at:]}"
     at = written.start + len(written.path)
-    if line[at : at + 1] == ":":
-        return f"{line[:at]}: {line[at + 1 :]}"
-    return f"{line[:at]}{' ' if line[at : at + 1] in ('#', '(') else ';'}{line[at:]}"
+    between = {":": ": ", ",": ";", "#": " #", "(": " ("}.get(line[at : at + 1])
+    return f"{line[:at]}{between}{line[at + 1 :]}" if between else f"{line[:at]};{line[at:]}"

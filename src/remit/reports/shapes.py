@@ -12,6 +12,7 @@ from remit.checking import Decision, NotRun, Recorded, Scores, Verdict
 from remit.contract.model import SCHEMA, STATUSES, Result
 from remit.contract.profiles import Level
 from remit.evidence.model import Outcome, Place, Seen
+from remit.merging.model import Merge
 
 
 class ViolationShape(msgspec.Struct):
@@ -139,6 +140,11 @@ def summary(verdicts: Sequence[Verdict]) -> SummaryShape:
 def check_schema() -> dict[str, Any]:
     """JSON Schema of what `remit check --format json` prints."""
     return _dialect(msgspec.json.schema(CheckShape))
+
+
+def merge_schema() -> dict[str, Any]:
+    """JSON Schema of what `remit merge --format json` prints."""
+    return _dialect(msgspec.json.schema(Merge))
 
 
 def result_schema() -> dict[str, Any]:

@@ -97,7 +97,7 @@ def _fails(merged: Merge, limit: str | None) -> bool:
         return False
     if limit == "conflict":
         return bool(merged.conflicts)
-    worse = SCALE[SCALE.index(limit) :]  # type: ignore[arg-type]
+    worse = SCALE[SCALE.index(limit) :]
     return any(finding.severity in worse for finding in merged.findings)
 
 

@@ -8,7 +8,7 @@ from remit.surfaces.cli.printing import print_text
 
 
 @click.command("schema")
-@click.argument("name", type=click.Choice(["result", "check"]), default="result")
+@click.argument("name", type=click.Choice(["result", "check", "merge"]), default="result")
 def command(name: str) -> int:
     """Print the JSON Schema of a result written as JSON, or of a report.
 
@@ -16,9 +16,11 @@ def command(name: str) -> int:
     Examples:
       remit schema result
       remit schema check
+      remit schema merge
     """
     from remit.reports.json import pretty
-    from remit.reports.shapes import check_schema, result_schema
+    from remit.reports.shapes import check_schema, merge_schema, result_schema
 
-    print_text(pretty(result_schema() if name == "result" else check_schema()))
+    schemas = {"result": result_schema, "check": check_schema, "merge": merge_schema}
+    print_text(pretty(schemas[name]()))
     return 0

@@ -1,0 +1,151 @@
+"""A merge for machines that show findings beside the code: GitHub annotations, and JUnit XML."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from remit.merging.model import Merge, MergedFinding
+from remit.reports.merge_parts import EVIDENCE, MAX_TITLE, agreement, answered, cut, place_of, score, severity_of
+from remit.reports.visible import visible
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+_COMMAND = {"critical": "error", "important": "warning", "minor": "notice", "unrated": "notice"}
+#: What an annotation or a test case says; the JSON form has every word.
+_MAX_MESSAGE = 2000
+
+
+def merge_github(merge: Merge) -> str:
+    """One workflow command for each finding and each conflict; empty if there is nothing to say."""
+    agents = answered(merge)
+    conflicts = (
+        f"::warning title={_property(f'{conflict.kind} conflict: {cut(conflict.finding, MAX_TITLE)}')}::"
+        f"{_data(cut(conflict.why, _MAX_MESSAGE))}"
+        for conflict in merge.conflicts
+    )
+    return "\n".join([*(_annotation(finding, agents) for finding in merge.findings), *conflicts])
+
+
+def _annotation(finding: MergedFinding, agents: int) -> str:
+    """A place that failed its check is told in the message: GitHub would put the note on somebody else's line."""
+    place = ""
+    if finding.path is not None and finding.verified is not False:
+        place = f"file={_property(finding.path)},"
+        if finding.line is not None:
+            last = f"endLine={finding.end_line}," if finding.end_line is not None else ""
+            place += f"line={finding.line},{last}"
+    title = f"{severity_of(finding)}, {score(finding.confidence)}: {_name(finding)}"
+    return f"::{_COMMAND[severity_of(finding)]} {place}title={_property(title)}::{_data(_message(finding, agents))}"
+
+
+def _name(finding: MergedFinding) -> str:
+    return cut(" ".join(filter(None, [finding.id, finding.title])), MAX_TITLE) or "no title"
+
+
+def _message(finding: MergedFinding, agents: int) -> str:
+    said = "; ".join(
+        f"{opinion.agent} says {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
+        for opinion in finding.opinions
+    )
+    state = EVIDENCE[finding.verified] + (f" at {place_of(finding)}" if finding.verified is False else "")
+    flags = f" ({', '.join(finding.flags)})" if finding.flags else ""
+    return cut(f"{agreement(finding, agents)} agents, {state}{flags}: {said}", _MAX_MESSAGE)
+
+
+def _data(text: str) -> str:
+    return visible(text).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def merge_junit(merge: Merge) -> str:
+    """Three suites: each agent, each finding and each conflict is a test case.
+
+    An agent fails if it FAILED or broke the contract, a finding and a conflict always do; a finding that was
+    dropped is a test that was skipped.
+    """
+    from xml.etree import ElementTree  # late: slow to load and seldom needed
+
+    root = ElementTree.Element("testsuites")
+    for name, cases in (("agents", _agents(merge)), ("findings", _findings(merge)), ("conflicts", _conflicts(merge))):
+        suite = ElementTree.SubElement(root, "testsuite", {"name": f"remit merge: {name}"})
+        suite.extend(_unique(cases))
+        _count(suite, list(suite))
+    _count(root, [case for suite in root for case in suite])
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
+
+
+def _xml(text: str) -> str:
+    """Visible text; two code points that are no characters may not even be named in XML."""
+    return visible(text).translate({0xFFFE: "\ufffd", 0xFFFF: "\ufffd"})
+
+
+def _case(group: str, name: str) -> Element:
+    from xml.etree import ElementTree
+
+    return ElementTree.Element("testcase", {"classname": _xml(group), "name": _xml(name) or "unnamed"})
+
+
+def _with(case: Element, tag: str, attributes: dict[str, str], text: str) -> Element:
+    from xml.etree import ElementTree
+
+    inner = ElementTree.SubElement(case, tag, {name: _xml(value) for name, value in attributes.items()})
+    inner.text = _xml(text) or None
+    return case
+
+
+def _agents(merge: Merge) -> Iterator[Element]:
+    for report in merge.agents:
+        case = _case("agents", cut(report.agent, MAX_TITLE))
+        words = f"{report.status}, {report.verdict or 'no result'}"
+        if report.status == "FAILED" or report.verdict in ("revise", "reject"):
+            kind = "FAILED" if report.status == "FAILED" else report.verdict or ""
+            yield _with(case, "failure", {"type": kind, "message": words}, "")
+        else:
+            yield _with(case, "system-out", {}, words)
+
+
+def _findings(merge: Merge) -> Iterator[Element]:
+    agents = answered(merge)
+    for finding in merge.findings:
+        severity = severity_of(finding)
+        message = f"{severity}, confidence {score(finding.confidence)}, at {place_of(finding) or 'no place'}"
+        case = _case(finding.path or "no place", _name(finding))
+        yield _with(case, "failure", {"type": severity, "message": message}, _message(finding, agents))
+    for finding in merge.dropped:
+        reason = finding.reason if isinstance(finding.reason, str) else ""
+        case = _case(finding.path or "no place", _name(finding))
+        yield _with(case, "skipped", {"message": cut(reason, MAX_TITLE) or "dropped"}, "")
+
+
+def _conflicts(merge: Merge) -> Iterator[Element]:
+    for conflict in merge.conflicts:
+        case = _case("conflicts", f"{conflict.kind}: {cut(conflict.finding, MAX_TITLE)}")
+        why = cut(conflict.why, _MAX_MESSAGE)
+        yield _with(case, "failure", {"type": f"{conflict.kind} conflict", "message": why}, "")
+
+
+def _unique(cases: Iterator[Element]) -> Iterator[Element]:
+    """Readers of JUnit take two cases of one name for one that ran twice."""
+    taken: set[tuple[str, str]] = set()
+    times: Counter[tuple[str, str]] = Counter()
+    for case in cases:
+        group, name = case.attrib["classname"], case.attrib["name"]
+        while (group, case.attrib["name"]) in taken:
+            times[group, name] += 1
+            case.set("name", f"{name} ({times[group, name] + 1})")
+        taken.add((group, case.attrib["name"]))
+        yield case
+
+
+def _count(parent: Element, cases: list[Element]) -> None:
+    parent.set("tests", str(len(cases)))
+    parent.set("failures", str(sum(case.find("failure") is not None for case in cases)))
+    parent.set("skipped", str(sum(case.find("skipped") is not None for case in cases)))
+    parent.set("errors", "0")

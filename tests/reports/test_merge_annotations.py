@@ -1,0 +1,117 @@
+"""A merge for machines: workflow commands and JUnit XML that hold whatever an agent wrote."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from merge_samples import LOST, PLACES, example, finding, merge_of, merges
+
+from remit.contract.findings import Severity
+from remit.merging.model import AgentReport, Conflict, Merge
+from remit.reports.merge_annotations import merge_github, merge_junit
+
+COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:]*,)*title=[^,:]*)::(.*)")
+
+
+@pytest.mark.parametrize(
+    ("severity", "command"), [("critical", "error"), ("important", "warning"), ("minor", "notice"), (None, "notice")]
+)
+def test_the_severity_chooses_the_command(severity: Severity | None, command: str) -> None:
+    assert merge_github(merge_of(finding(severity=severity))).startswith(f"::{command} ")
+
+
+def test_an_annotation_names_the_lines_the_agents_and_their_scores() -> None:
+    one = finding("QA-002", severity="critical", place=PLACES[1], agents=("a", "b"), flags=("agreed",), score=96.5)
+    assert merge_github(merge_of(one, agents=(AgentReport("a", "SUCCESS", "accept"),))) == (
+        "::error file=examples/shop/shop/payments.py,line=40,endLine=42,title=critical%2C 96.5%3A QA-002 A bug::"
+        "2 of 2 agents, verified (agreed): a says critical, 96.5; b says critical, 96.5"
+    )
+
+
+@pytest.mark.parametrize("place", [place for place in LOST if place[0]])
+def test_a_place_that_failed_is_told_and_not_annotated(place: tuple[str, int, int | None]) -> None:
+    text = merge_github(merge_of(finding(place=place, verified=False)))
+    assert "file=" not in text
+    assert f"evidence failed at {place[0]}:{place[1]}" in text
+
+
+def test_a_conflict_is_a_warning() -> None:
+    conflict = Conflict("score", "QA-001", ("a", "b"), "a is sure to 97, b to 45")
+    assert merge_github(merge_of(conflicts=(conflict,))) == (
+        "::warning title=score conflict%3A QA-001::a is sure to 97, b to 45"
+    )
+
+
+def test_nothing_found_is_nothing_said() -> None:
+    assert merge_github(merge_of()) == ""
+
+
+@given(merges())
+def test_each_finding_and_conflict_is_exactly_one_command(merge: Merge) -> None:
+    lines = merge_github(merge).split("\n") if merge.findings or merge.conflicts else []
+    assert len(lines) == len(merge.findings) + len(merge.conflicts)
+    assert all(COMMAND.fullmatch(line) for line in lines)
+
+
+def test_agents_findings_and_conflicts_are_cases_and_what_was_dropped_is_skipped() -> None:
+    merge = merge_of(
+        finding(),
+        dropped=(finding("QA-009", reason="confidence 60 is under 80"),),
+        conflicts=(Conflict("score", "QA-001", ("a", "b"), "far apart"),),
+        agents=(AgentReport("a", "SUCCESS", "accept"), AgentReport("b", "PARTIAL", "accept")),
+    )
+    root = ElementTree.fromstring(merge_junit(merge))
+    assert root.attrib == {"tests": "5", "failures": "2", "skipped": "1", "errors": "0"}
+    assert [suite.attrib["name"] for suite in root] == [
+        "remit merge: agents",
+        "remit merge: findings",
+        "remit merge: conflicts",
+    ]
+    assert [suite.attrib["failures"] for suite in root] == ["0", "1", "1"]
+    skipped = root.find(".//skipped")
+    assert skipped is not None
+    assert skipped.attrib["message"] == "confidence 60 is under 80"
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "fails"),
+    [
+        ("SUCCESS", "accept", False),
+        ("PARTIAL", "accept", False),
+        ("FAILED", "accept", True),
+        ("FAILED", None, True),
+        ("SUCCESS", "revise", True),
+        ("SUCCESS", "reject", True),
+    ],
+)
+def test_an_agent_fails_if_it_failed_or_broke_the_contract(status: str, verdict: str | None, fails: bool) -> None:
+    root = ElementTree.fromstring(merge_junit(merge_of(agents=(AgentReport("a", status, verdict),))))
+    assert (root.find(".//failure") is not None) is fails
+
+
+def test_cases_of_one_name_are_told_apart() -> None:
+    names = [
+        case.attrib["name"] for case in ElementTree.fromstring(merge_junit(merge_of(*[finding()] * 3))).iter("testcase")
+    ]
+    assert names == ["qa-engineer", "QA-001 A bug", "QA-001 A bug (2)", "QA-001 A bug (3)"]
+
+
+@given(merges())
+def test_the_xml_is_well_formed_and_counts_what_it_holds(merge: Merge) -> None:
+    root = ElementTree.fromstring(merge_junit(merge))
+    parts = (merge.agents, merge.findings, merge.dropped, merge.conflicts)
+    cases = list(root.iter("testcase"))
+    assert root.attrib["tests"] == str(sum(map(len, parts))) == str(len(cases))
+    assert root.attrib["failures"] == str(len(list(root.iter("failure"))))
+    assert len({(case.attrib["classname"], case.attrib["name"]) for case in cases}) == len(cases)
+
+
+def test_code_points_that_xml_forbids_do_not_break_it() -> None:
+    ElementTree.fromstring(merge_junit(merge_of(finding(title="a\ufffe\uffff\x00\ud800b"))))
+
+
+def test_the_same_merge_gives_the_same_bytes() -> None:
+    assert merge_junit(example()) == merge_junit(example())

@@ -1,0 +1,195 @@
+"""The HTML report in a real browser: filters work, nothing an agent wrote runs, and a phone shows it whole."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html import unescape
+from pathlib import Path
+
+import pytest
+from merge_samples import PLACES, example, finding, merge_of, sources
+
+from remit.merging.model import Conflict, Merge
+from remit.reports.merge_html import TITLE, merge_html
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium on the PATH")
+
+RUNS = "document.title='it ran'"
+HOSTILE = (
+    f"<script>{RUNS}</script>",
+    f"</style><script>{RUNS}</script>",
+    f"</title><script>{RUNS}</script>",
+    f'</pre></details></article><img src=x onerror="{RUNS}">',
+    f'"><svg onload="{RUNS}">',
+    f"' autofocus onfocus=\"{RUNS}\" x='",
+    f"javascript:{RUNS}",
+    f"[x](javascript:{RUNS})",
+    f"${{{RUNS}}}",
+    f'{{{{constructor.constructor("{RUNS}")()}}}}',
+)
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+
+
+class Shown:
+    """A page after its scripts have run."""
+
+    def __init__(self, dom: str, console: str) -> None:
+        self.dom = dom
+        #: What the page wrote to the console; a refused resource is written there, too.
+        self.console = [line for line in console.splitlines() if ":CONSOLE" in line]
+
+    @property
+    def title(self) -> str:
+        found = re.search(r"<title>(.*?)</title>", self.dom, re.DOTALL)
+        return unescape(found.group(1)) if found else ""
+
+    def cards(self) -> list[str]:
+        """The numbers of the cards that are not hidden."""
+        return [
+            found.group(1)
+            for found in re.finditer(r'<article [^>]*id="finding-(\d+)"[^>]*>', self.dom)
+            if 'hidden=""' not in found.group()
+        ]
+
+    def count(self) -> str:
+        found = re.search(r'id="shown"[^>]*>(.*?)<', self.dom)
+        return found.group(1) if found else ""
+
+
+def show(page: str, folder: Path, address: str = "", width: int = 1280) -> Shown:
+    assert BROWSER is not None
+    file = folder / "merge.html"
+    file.write_text(page, "utf-8")
+    flags = (
+        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+        " --disable-component-update --disable-sync --enable-logging=stderr"
+    ).split()
+    done = subprocess.run(
+        [
+            *(BROWSER, *flags, f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900"),
+            *("--dump-dom", f"{file.as_uri()}{address}"),
+        ],
+        capture_output=True,
+        check=True,
+        timeout=120,
+    )
+    return Shown(done.stdout.decode(), done.stderr.decode("utf-8", "replace"))
+
+
+def measured(page: str, script: str) -> str:
+    """The page with a script of the test's own at its end, which its policy would not let run."""
+    return POLICY.sub("", page).replace("</body>", f"<script>{script}</script></body>")
+
+
+@pytest.fixture(scope="module")
+def merge() -> Merge:
+    return merge_of(
+        finding("SEC-001", severity="critical", agents=("security-auditor", "qa-engineer"), flags=("agreed",)),
+        finding("QA-001", severity="important", agents=("qa-engineer",), title="Needle in the hay"),
+        finding("QA-002", severity="minor", agents=("qa-engineer",), place=PLACES[1], verified=None),
+        finding("R-1", severity=None, agents=("ruff & <b>",), flags=("revise",), place=PLACES[2]),
+        conflicts=(Conflict("score", "QA-001", ("qa-engineer",), "far apart"),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "cards"),
+    [
+        ("", ["1", "2", "3", "4"]),
+        ("#severity=critical", ["1"]),
+        ("#severity=critical,minor", ["1", "3"]),
+        ("#severity=unrated", ["4"]),
+        ("#agent=qa-engineer", ["1", "2", "3"]),
+        ("#agent=ruff%20%26%20%3Cb%3E", ["4"]),
+        ("#agent=nobody", ["1", "2", "3", "4"]),
+        ("#flag=agreed", ["1"]),
+        ("#flag=unchecked", ["3"]),
+        ("#severity=important,minor&agent=qa-engineer&flag=verified", ["2"]),
+        ("#q=needle", ["2"]),
+        ("#q=no+such+words", []),
+        ("#finding-3", ["1", "2", "3", "4"]),
+    ],
+)
+def test_the_address_chooses_what_is_shown(merge: Merge, tmp_path: Path, address: str, cards: list[str]) -> None:
+    shown = show(merge_html(merge, sources().workspace), tmp_path, address)
+    assert shown.cards() == cards
+    assert shown.count() == ("All 4 shown" if len(cards) == 4 else f"{len(cards)} of 4 shown")
+    assert shown.console == []
+
+
+def test_a_link_to_a_finding_opens_it(merge: Merge, tmp_path: Path) -> None:
+    assert re.search(r'id="finding-3"[^>]*>\s*<details open="">', show(merge_html(merge), tmp_path, "#finding-3").dom)
+    assert not re.search(r'id="finding-3"[^>]*>\s*<details open="">', show(merge_html(merge), tmp_path).dom)
+
+
+def test_the_controls_filter_and_the_address_remembers(merge: Merge, tmp_path: Path) -> None:
+    script = """
+        const box = document.querySelector("input[value=critical]");
+        box.click();
+        document.querySelector("[data-action=open]").click();
+        document.title = location.hash + " " + document.querySelectorAll(".card > details[open]").length;
+    """
+    shown = show(measured(merge_html(merge), script), tmp_path)
+    assert shown.title == "#severity=critical 4"
+    assert shown.cards() == ["1"]
+
+
+def test_without_scripts_everything_is_shown_and_no_control_is_offered(merge: Merge, tmp_path: Path) -> None:
+    page = re.sub(r"<script>.*</script>", "", merge_html(merge), flags=re.DOTALL)
+    shown = show(page, tmp_path, "#severity=critical")
+    assert shown.cards() == ["1", "2", "3", "4"]
+    assert re.search(r'<form [^>]*hidden=""', shown.dom)
+
+
+def test_no_words_of_an_agent_run(tmp_path: Path) -> None:
+    merge = merge_of(
+        *(
+            finding(words, title=words, details=words, agents=(words,), flags=(words,), category=words)
+            for words in HOSTILE
+        ),
+        dropped=tuple(finding(title=words, reason=words) for words in HOSTILE),
+        conflicts=tuple(Conflict("score", words, (words,), words) for words in HOSTILE),
+    )
+    for page in (merge_html(merge), POLICY.sub("", merge_html(merge))):
+        shown = show(page, tmp_path)
+        assert shown.title == TITLE
+        assert shown.console == []
+        assert len(shown.cards()) == len(HOSTILE)
+
+
+def test_even_a_script_that_slipped_through_would_not_run(merge: Merge, tmp_path: Path) -> None:
+    page = merge_html(merge).replace("Needle in the hay", f"<script>{RUNS}</script>")
+    assert show(page, tmp_path).title == TITLE
+    assert show(POLICY.sub("", page), tmp_path).title == "it ran"
+
+
+def test_nothing_from_the_network_would_be_loaded(merge: Merge, tmp_path: Path) -> None:
+    image = '<img src="http://127.0.0.1:9/x.png" onerror="document.title=this.src">'
+    shown = show(merge_html(merge).replace("Needle in the hay", image), tmp_path)
+    assert shown.title == TITLE
+    assert shown.console != []
+
+
+@pytest.mark.parametrize("width", [360, 768, 1600])
+def test_no_width_makes_the_page_scroll_sideways(tmp_path: Path, width: int) -> None:
+    wide = finding(title="w" * 300, agents=("a" * 80,), flags=("f" * 80,), details="d" * 500, category="c" * 60)
+    merge = merge_of(
+        wide, *example().findings, dropped=(wide,), conflicts=(Conflict("score", "x" * 200, ("a",), "y" * 300),)
+    )
+    script = """
+        for (const fold of document.querySelectorAll("details")) fold.open = true;
+        document.title = [innerWidth, document.documentElement.scrollWidth].join(" ");
+    """
+    page = measured(merge_html(merge, sources().workspace), script)
+    assert show(page, tmp_path, width=width).title == f"{width} {width}"
+
+
+def test_print_opens_and_shows_everything(merge: Merge, tmp_path: Path) -> None:
+    script = """
+        dispatchEvent(new Event("beforeprint"));
+        document.title = document.querySelectorAll("details:not([open])").length;
+    """
+    assert show(measured(merge_html(merge), script), tmp_path).title == "0"

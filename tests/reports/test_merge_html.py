@@ -1,0 +1,220 @@
+"""The HTML report as a document: whole, escaped, bounded, accessible, the same bytes each time."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import pytest
+from hypothesis import given
+from merge_samples import LOST, PLACES, SHOP, example, finding, merge_of, merges, sources
+
+from remit.merging.model import AgentReport, Conflict, Merge
+from remit.reports import merge_html as page
+from remit.reports.merge_html import merge_html
+
+VOID = {"meta", "input", "rect"}
+TAGS = set(
+    "html head meta title style body a header p h1 h2 h3 span dl dt dd div main section ul li table thead tbody tr th"
+    " td caption form fieldset legend label input select option button article details summary svg rect figure"
+    " figcaption pre code mark footer script".split()
+)
+ATTRIBUTES = set(
+    "lang charset http-equiv content name class href id aria-labelledby aria-label aria-hidden aria-pressed role scope"
+    " type value hidden autocomplete data-action data-severity data-agents data-flags data-label open tabindex viewbox"
+    " preserveaspectratio width height".split()
+)
+
+
+class Tree(HTMLParser):
+    """What a browser would see: tags, attributes, headings and text; tags must close in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.text: dict[str, list[str]] = {}
+        self.marked: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self.text.setdefault(self._open[-1], []).append(data)
+        if "mark" in self._open:
+            self.marked.append(data)
+
+    def values(self, name: str) -> list[str]:
+        return [value for _, own, value in self.attributes if own == name]
+
+
+def seen(merge: Merge, *, with_checkout: bool = False) -> Tree:
+    return Tree(merge_html(merge, sources().workspace if with_checkout else None))
+
+
+@given(merges())
+def test_no_words_of_an_agent_become_a_tag_an_attribute_or_an_address(merge: Merge) -> None:
+    tree = seen(merge, with_checkout=True)
+    assert set(tree.tags) <= TAGS
+    assert {name for _, name, _ in tree.attributes} <= ATTRIBUTES
+    assert all(value.startswith("#") for value in tree.values("href"))
+    assert tree.tags.count("article") == len(merge.findings)
+    assert tree.tags.count("script") == tree.tags.count("style") == 1
+
+
+@given(merges())
+def test_the_same_merge_gives_the_same_bytes(merge: Merge) -> None:
+    assert merge_html(merge).encode() == merge_html(merge).encode()
+
+
+def test_the_policy_allows_nothing_but_the_two_parts_of_the_page() -> None:
+    (policy,) = [value for value in seen(example()).values("content") if "default-src" in value]
+    assert re.fullmatch(
+        r"default-src 'none'; style-src 'sha256-[\w+/]{43}='; script-src 'sha256-[\w+/]{43}='; "
+        r"base-uri 'none'; form-action 'none'",
+        policy,
+    )
+
+
+def test_headings_come_in_order() -> None:
+    conflict = Conflict("score", "QA-001", ("a", "b"), "far apart")
+    merge = merge_of(finding(), dropped=(finding(reason="unsure"),), conflicts=(conflict,))
+    levels = [int(tag[1]) for tag in seen(merge).tags if re.fullmatch("h[1-6]", tag)]
+    assert levels == [1, 2, 2, 2, 3, 2, 2]
+
+
+def test_every_control_has_a_label_and_every_id_is_unique() -> None:
+    text = merge_html(example())
+    form = text[text.index("<form") : text.index("</form>")]
+    for control in re.findall(r"<(?:input|select)[^>]*>", form):
+        before = form[: form.index(control)]
+        assert before.count("<label") > before.count("</label")
+    ids = Tree(text).values("id")
+    assert len(ids) == len(set(ids))
+    assert all(name in ids for name in Tree(text).values("aria-labelledby"))
+
+
+def test_the_cited_lines_are_marked_with_three_lines_around_them() -> None:
+    tree = seen(merge_of(finding(place=PLACES[1])), with_checkout=True)
+    assert [row.strip() for row in tree.marked if row.strip().isdigit()] == ["40", "41", "42"]
+    assert tree.values("class").count("row") == 6
+
+
+@pytest.mark.parametrize("place", [*LOST, (f"{SHOP}/auth.py", None, None)])
+def test_a_place_that_cannot_be_shown_has_no_excerpt(place: tuple[str | None, int | None, int | None]) -> None:
+    tree = seen(merge_of(finding(place=place, verified=False)), with_checkout=True)
+    assert "figure" not in tree.tags
+    assert "Evidence failed" in "".join(tree.text["li"])
+
+
+def test_a_long_range_is_cut() -> None:
+    tree = seen(merge_of(finding(place=(f"{SHOP}/catalog.py", 1, 60))), with_checkout=True)
+    assert tree.values("class").count("row cited") == 12
+
+
+def test_a_card_shows_agreement_and_each_agents_own_opinion() -> None:
+    one = finding("SEC-001", agents=("a", "b"), details="**Risk**: loss\n**Fix**: <b>mend</b>", flags=("agreed",))
+    agents = tuple(AgentReport(name, "SUCCESS", "accept") for name in "abcde")
+    text = merge_html(merge_of(one, agents=agents))
+    assert "<span>2 of 5 agents</span>" in text
+    assert text.count("<pre>**Risk**: loss\n**Fix**: &lt;b&gt;mend&lt;/b&gt;</pre>") == 2
+
+
+def test_conflicts_come_before_findings_and_lead_to_their_card() -> None:
+    conflict = Conflict("score", "QA-002", ("b",), "far apart")
+    merge = merge_of(finding("QA-001"), finding("QA-002", agents=("b",)), conflicts=(conflict,))
+    text = merge_html(merge)
+    assert text.index('<a class="subject" href="#finding-2">QA-002</a>') < text.index('id="findings"')
+
+
+def test_dropped_findings_are_folded_away_with_their_reasons() -> None:
+    text = merge_html(merge_of(dropped=(finding("QA-009", reason="confidence 60 is under 80"),)))
+    assert '<details class="fold">\n<summary><h2>Dropped findings (1)</h2></summary>' in text
+    assert "<td>confidence 60 is under 80</td>" in text
+
+
+def test_nothing_found_needs_no_filters() -> None:
+    tree = seen(merge_of())
+    assert "form" not in tree.tags
+    assert "No agent named anything that was kept." in "".join(tree.text["p"])
+
+
+def test_more_findings_than_cards_are_rows_and_all_can_be_filtered() -> None:
+    tree = seen(merge_of(*(finding(f"QA-{number}") for number in range(2050))))
+    assert tree.tags.count("article") == 2000
+    assert tree.values("data-severity").count("important") == 2050
+    assert "50 milder findings, in short" in "".join(tree.text["caption"])
+    assert "finding-2050" in tree.values("id")
+
+
+def test_more_text_than_anybody_reads_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "MAX_TEXT", 50_000)
+    monkeypatch.setattr(page, "MAX_ROWS", 10)
+    words = "x" * 1_000_000
+    text = merge_html(merge_of(*(finding(title=words, details=words, agents=tuple("abcdef")) for _ in range(200))))
+    assert text.count("<article") < 10
+    assert "more.</p>" in text
+    assert len(text) < 150_000
+
+
+def test_a_title_of_the_callers_own_is_escaped_and_an_empty_one_replaced() -> None:
+    assert "<title>a &lt;b&gt; c</title>" in merge_html(merge_of(), title="a <b> c")
+    assert "<title>What the agents found</title>" in merge_html(merge_of(), title="")
+
+
+# Colours: text against what it stands on, in both schemes.
+PAIRS = [
+    *(("ink", ground) for ground in ("page", "card", "sunk", "mark", "dispute")),
+    *(("soft", ground) for ground in ("page", "card", "sunk", "mark", "dispute")),
+    *(("link", ground) for ground in ("page", "card", "dispute")),
+    *((name, f"{name}-wash") for name in ("critical", "important", "minor", "unrated", "good")),
+    *((name, "card") for name in ("critical", "important", "minor")),
+]
+
+
+def colours() -> list[dict[str, str]]:
+    style = (files("remit.reports") / "html" / "merge.css").read_text("utf-8")
+    blocks = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    return [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{3,6});", block)) for block in blocks]
+
+
+def luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(digit * 2 for digit in colour[1:])
+    parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1, 2], ids=["light", "dark", "print"])
+@pytest.mark.parametrize(("ink", "ground"), PAIRS)
+def test_text_stands_out_from_its_ground(scheme: int, ink: str, ground: str) -> None:
+    palette = colours()[scheme]
+    assert contrast(palette[ink], palette[ground]) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+def test_the_edges_of_controls_can_be_seen(scheme: int) -> None:
+    palette = colours()[scheme]
+    assert contrast(palette["edge"], palette["page"]) >= 3
+    assert contrast(palette["focus"], palette["page"]) >= 3
+    assert contrast(palette["bar"], palette["card"]) >= 3

@@ -1,0 +1,107 @@
+"""A merge at a terminal: the decision first, conflicts never hidden, and no line is longer than the window."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from merge_samples import LOST, PLACES, example, finding, merge_of, merges, sources
+
+from remit.merging.model import AgentReport, Conflict, Merge
+from remit.reports.layout import plain
+from remit.reports.merge_text import merge_text_lines
+from remit.reports.visible import visible, width
+
+
+def written(merge: Merge, columns: int = 80, *, with_checkout: bool = True) -> str:
+    return plain(merge_text_lines(merge, columns, sources().workspace if with_checkout else None))
+
+
+def test_the_status_and_the_decision_come_first() -> None:
+    merge = merge_of(finding(), status="PARTIAL", decision="review")
+    assert written(merge).splitlines()[0] == "PARTIAL review: a person should look before the work goes on"
+
+
+def test_parts_stand_in_the_order_in_which_a_person_needs_them() -> None:
+    merge = merge_of(
+        finding(),
+        dropped=(finding("QA-009", reason="confidence 60 is under 80"),),
+        conflicts=(Conflict("score", "QA-001", ("qa-engineer", "ruff"), "far apart"),),
+    )
+    heads = [line.split("  ")[0] for line in written(merge).splitlines() if line and not line.startswith(" ")]
+    assert heads[1:-1] == ["Agents", "Conflicts", "Findings", "Dropped"]
+    assert heads[-1] == "1 finding: 1 important · 1 result · 1 conflict · 1 dropped"
+
+
+def test_an_agent_shows_how_it_ended_and_whether_it_keeps_the_contract() -> None:
+    agents = (AgentReport("qa-engineer", "PARTIAL", "revise"), AgentReport("ruff", "FAILED", None))
+    assert "  qa-engineer  PARTIAL  revise\n  ruff         FAILED   no result\n" in written(merge_of(agents=agents))
+
+
+def test_a_finding_says_what_where_how_sure_and_who_says_so() -> None:
+    one = finding("SEC-001", severity="critical", title="Pasted SQL", agents=("a", "b"), flags=("agreed",), score=96.5)
+    agents = tuple(AgentReport(name, "SUCCESS", "accept") for name in "abc")
+    text = written(merge_of(one, agents=agents), 140)
+    assert "  critical   96.5  SEC-001  Pasted SQL\n" in text
+    assert "      examples/shop/shop/catalog.py:63   verified · 2 of 3 agents · quality · agreed\n" in text
+    assert "      critical   96.5  a SEC-001\n      critical   96.5  b SEC-001\n" in text
+
+
+def test_the_cited_line_is_shown_where_there_is_a_checkout() -> None:
+    code = "63 │         f\"SELECT * FROM products WHERE name LIKE '%{text}%'\""
+    assert code in written(merge_of(finding()))
+    assert "│" not in written(merge_of(finding()), with_checkout=False)
+
+
+@pytest.mark.parametrize("place", LOST)
+def test_a_place_that_is_not_there_has_no_excerpt_and_is_said_to_have_failed(
+    place: tuple[str | None, int | None, int | None],
+) -> None:
+    text = written(merge_of(finding(place=place, verified=False)))
+    assert "evidence failed" in text
+    assert "│" not in text
+
+
+def test_every_conflict_is_listed_even_if_its_finding_was_dropped() -> None:
+    conflicts = tuple(Conflict("severity", f"QA-{number:03}", ("a", "b"), f"reason {number}") for number in range(300))
+    text = written(merge_of(dropped=(finding("QA-001", reason="unsure"),), conflicts=conflicts))
+    assert all(f"reason {number}" in text for number in range(300))
+
+
+def test_a_conflict_names_the_place_of_the_one_finding_that_its_agents_share() -> None:
+    one = finding("SEC-001", agents=("a", "b"), place=PLACES[0])
+    other = finding("SEC-001", agents=("c",), place=PLACES[1])
+    text = written(merge_of(one, other, conflicts=(Conflict("score", "SEC-001", ("a", "b"), "far apart"),)))
+    assert "  score      SEC-001  examples/shop/shop/catalog.py:63\n" in text
+
+
+def test_what_was_dropped_is_short_and_counted() -> None:
+    dropped = tuple(finding(f"QA-{number}", reason="confidence 60 is under 80") for number in range(50))
+    text = written(merge_of(dropped=dropped))
+    assert text.count("confidence 60 is under 80") == 20
+    assert "and 30 more" in text
+
+
+def test_the_worst_findings_come_first_as_the_merge_orders_them() -> None:
+    merge = example()
+    text = written(merge)
+    titles = [text.index(one.title[:40]) for one in merge.findings]
+    assert titles == sorted(titles)
+    assert len(titles) == 9
+
+
+@given(merges(), st.sampled_from([80, 140]))
+def test_no_line_is_wider_than_the_terminal_and_nothing_in_it_is_obeyed(merge: Merge, columns: int) -> None:
+    for line in written(merge, columns).split("\n"):
+        assert width(line) <= columns
+        assert visible(line) == line
+
+
+def test_nothing_to_merge_is_said_so() -> None:
+    text = written(merge_of(agents=(), status="FAILED", decision="retry"))
+    assert "none: there was nothing to merge" in text
+    assert text.splitlines()[-1] == "0 findings · 0 results · 0 conflicts · 0 dropped"
+
+
+def test_a_title_of_a_million_characters_is_cut() -> None:
+    assert len(written(merge_of(finding(title="x" * 1_000_000)))) < 2000
