@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,10 @@ from remit.reports.merge_html import TITLE, merge_html
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium on the PATH")
 
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--enable-logging=stderr"),
+)
 RUNS = "document.title='it ran'"
 HOSTILE = (
     f"<script>{RUNS}</script>",
@@ -59,19 +64,12 @@ class Shown:
         return found.group(1) if found else ""
 
 
-def show(page: str, folder: Path, address: str = "", width: int = 1280) -> Shown:
+def show(page: str, folder: Path, address: str = "") -> Shown:
     assert BROWSER is not None
     file = folder / "merge.html"
     file.write_text(page, "utf-8")
-    flags = (
-        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-        " --disable-component-update --disable-sync --enable-logging=stderr"
-    ).split()
     done = subprocess.run(
-        [
-            *(BROWSER, *flags, f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900"),
-            *("--dump-dom", f"{file.as_uri()}{address}"),
-        ],
+        [BROWSER, *FLAGS, f"--user-data-dir={folder / 'profile'}", "--dump-dom", f"{file.as_uri()}{address}"],
         capture_output=True,
         check=True,
         timeout=120,
@@ -79,9 +77,22 @@ def show(page: str, folder: Path, address: str = "", width: int = 1280) -> Shown
     return Shown(done.stdout.decode(), done.stderr.decode("utf-8", "replace"))
 
 
+SHOWN = 'const shown = () => [...document.querySelectorAll("article:not([hidden])")].map((a) => a.id.slice(8)).join();'
+
+
 def measured(page: str, script: str) -> str:
     """The page with a script of the test's own at its end, which its policy would not let run."""
-    return POLICY.sub("", page).replace("</body>", f"<script>{script}</script></body>")
+    return POLICY.sub("", page).replace("</body>", f"<script>{{{SHOWN}{script}}}</script></body>")
+
+
+def framed(page: str, script: str, width: int) -> str:
+    """A page that holds the report in a frame of that width (no window is as narrow as a phone) and looks at it."""
+    return f"""<!DOCTYPE html><title>not loaded</title>
+<iframe width="{width}" height="900" frameborder="0" srcdoc="{escape(page)}"></iframe>
+<script>addEventListener("load", () => {{
+const frame = document.querySelector("iframe").contentWindow, page = frame.document;
+{script}
+}});</script>"""
 
 
 @pytest.fixture(scope="module")
@@ -95,29 +106,47 @@ def merge() -> Merge:
     )
 
 
+ADDRESSES = {
+    "": "1,2,3,4",
+    "#severity=critical": "1",
+    "#severity=critical,minor": "1,3",
+    "#severity=unrated": "4",
+    "#agent=qa-engineer": "1,2,3",
+    "#agent=ruff%20%26%20%3Cb%3E": "4",
+    "#agent=nobody": "1,2,3,4",
+    "#flag=agreed": "1",
+    "#flag=unchecked": "3",
+    "#severity=important,minor&agent=qa-engineer&flag=verified": "2",
+    "#q=needle": "2",
+    "#q=no+such+words": "",
+    "#finding-3": "1,2,3,4",
+}
+
+
 @pytest.mark.parametrize(
-    ("address", "cards"),
-    [
-        ("", ["1", "2", "3", "4"]),
-        ("#severity=critical", ["1"]),
-        ("#severity=critical,minor", ["1", "3"]),
-        ("#severity=unrated", ["4"]),
-        ("#agent=qa-engineer", ["1", "2", "3"]),
-        ("#agent=ruff%20%26%20%3Cb%3E", ["4"]),
-        ("#agent=nobody", ["1", "2", "3", "4"]),
-        ("#flag=agreed", ["1"]),
-        ("#flag=unchecked", ["3"]),
-        ("#severity=important,minor&agent=qa-engineer&flag=verified", ["2"]),
-        ("#q=needle", ["2"]),
-        ("#q=no+such+words", []),
-        ("#finding-3", ["1", "2", "3", "4"]),
-    ],
+    "address", ["", "#severity=critical", "#severity=important,minor&agent=qa-engineer&flag=verified"]
 )
-def test_the_address_chooses_what_is_shown(merge: Merge, tmp_path: Path, address: str, cards: list[str]) -> None:
+def test_the_address_chooses_what_is_shown(merge: Merge, tmp_path: Path, address: str) -> None:
     shown = show(merge_html(merge, sources().workspace), tmp_path, address)
+    cards = ADDRESSES[address].split(",")
     assert shown.cards() == cards
     assert shown.count() == ("All 4 shown" if len(cards) == 4 else f"{len(cards)} of 4 shown")
     assert shown.console == []
+
+
+def test_every_filter_can_be_named_in_the_address(merge: Merge, tmp_path: Path) -> None:
+    script = f"""
+        const said = {{}};
+        for (const address of {json.dumps(list(ADDRESSES))}) {{
+            for (const next of ["#x=", address]) {{
+                history.replaceState(null, "", next || location.pathname);
+                dispatchEvent(new Event("hashchange"));
+            }}
+            said[address] = shown();
+        }}
+        document.title = JSON.stringify(said);
+    """
+    assert json.loads(show(measured(merge_html(merge), script), tmp_path).title) == ADDRESSES
 
 
 def test_a_link_to_a_finding_opens_it(merge: Merge, tmp_path: Path) -> None:
@@ -127,14 +156,11 @@ def test_a_link_to_a_finding_opens_it(merge: Merge, tmp_path: Path) -> None:
 
 def test_the_controls_filter_and_the_address_remembers(merge: Merge, tmp_path: Path) -> None:
     script = """
-        const box = document.querySelector("input[value=critical]");
-        box.click();
+        document.querySelector("input[value=critical]").click();
         document.querySelector("[data-action=open]").click();
-        document.title = location.hash + " " + document.querySelectorAll(".card > details[open]").length;
+        document.title = [location.hash, shown(), document.querySelectorAll(".card > details[open]").length].join(" ");
     """
-    shown = show(measured(merge_html(merge), script), tmp_path)
-    assert shown.title == "#severity=critical 4"
-    assert shown.cards() == ["1"]
+    assert show(measured(merge_html(merge), script), tmp_path).title == "#severity=critical 1 4"
 
 
 def test_without_scripts_everything_is_shown_and_no_control_is_offered(merge: Merge, tmp_path: Path) -> None:
@@ -180,16 +206,20 @@ def test_no_width_makes_the_page_scroll_sideways(tmp_path: Path, width: int) -> 
         wide, *example().findings, dropped=(wide,), conflicts=(Conflict("score", "x" * 200, ("a",), "y" * 300),)
     )
     script = """
-        for (const fold of document.querySelectorAll("details")) fold.open = true;
-        document.title = [innerWidth, document.documentElement.scrollWidth].join(" ");
+        for (const fold of page.querySelectorAll("details")) fold.open = true;
+        const { clientWidth, scrollWidth } = page.documentElement;
+        document.title = [frame.innerWidth, scrollWidth - clientWidth].join(" ");
     """
-    page = measured(merge_html(merge, sources().workspace), script)
-    assert show(page, tmp_path, width=width).title == f"{width} {width}"
+    page = framed(merge_html(merge, sources().workspace), script, width)
+    assert show(page, tmp_path).title == f"{width} 0"
 
 
 def test_print_opens_and_shows_everything(merge: Merge, tmp_path: Path) -> None:
     script = """
+        const closed = () => document.querySelectorAll("details:not([open])").length;
         dispatchEvent(new Event("beforeprint"));
-        document.title = document.querySelectorAll("details:not([open])").length;
+        const before = closed();
+        dispatchEvent(new Event("afterprint"));
+        document.title = [before, closed()].join(" ");
     """
-    assert show(measured(merge_html(merge), script), tmp_path).title == "0"
+    assert show(measured(merge_html(merge), script), tmp_path).title == "0 4"

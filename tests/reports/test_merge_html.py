@@ -15,16 +15,18 @@ from remit.reports import merge_html as page
 from remit.reports.merge_html import merge_html
 
 VOID = {"meta", "input", "rect"}
-TAGS = set(
-    "html head meta title style body a header p h1 h2 h3 span dl dt dd div main section ul li table thead tbody tr th"
-    " td caption form fieldset legend label input select option button article details summary svg rect figure"
-    " figcaption pre code mark footer script".split()
-)
-ATTRIBUTES = set(
-    "lang charset http-equiv content name class href id aria-labelledby aria-label aria-hidden aria-pressed role scope"
-    " type value hidden autocomplete data-action data-severity data-agents data-flags data-label open tabindex viewbox"
-    " preserveaspectratio width height".split()
-)
+TAGS = {
+    *("html", "head", "meta", "title", "style", "script", "body", "header", "main", "footer", "section", "article"),
+    *("h1", "h2", "h3", "p", "a", "div", "span", "ul", "li", "dl", "dt", "dd", "details", "summary", "mark"),
+    *("table", "caption", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "pre", "code", "svg", "rect"),
+    *("form", "fieldset", "legend", "label", "input", "select", "option", "button"),
+}
+ATTRIBUTES = {
+    *("lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "role", "scope", "type", "value"),
+    *("aria-labelledby", "aria-label", "aria-hidden", "aria-pressed", "hidden", "open", "tabindex", "autocomplete"),
+    *("data-action", "data-severity", "data-agents", "data-flags", "data-label"),
+    *("viewbox", "preserveaspectratio", "width", "height"),
+}
 
 
 class Tree(HTMLParser):

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 #: Larger numbers are no lines of any file; they are kept as this one.
 MAX_LINE = 999_999_999
-#: Nobody lists more lines than this beside one path.
-MAX_LISTED = 50
 
 Range = tuple[int, int | None]
 
@@ -149,7 +147,7 @@ def _one(text: str, at: int) -> tuple[Range, int] | None:
 
 def _more(text: str, end: int, ranges: list[Range], sign: re.Pattern[str], *, ascending: bool) -> int:
     """Add what else is listed; lists that ascend stop at a smaller number: it counts something else."""
-    while len(ranges) < MAX_LISTED and (mark := sign.match(text, end)) and (following := _one(text, mark.end())):
+    while (mark := sign.match(text, end)) and (following := _one(text, mark.end())):
         if ascending and following[0][0] <= (ranges[-1][1] or ranges[-1][0]):
             break
         ranges.append(following[0])
@@ -232,7 +230,7 @@ def _after_rows(text: str, at: int) -> Told | None:
     end = position = at
     mark = _ROWS.match(text, at)
     label = _ROWS_LABEL.match(text, at) if mark is None else None
-    while len(ranges) < MAX_LISTED and (mark := mark or label) and (row := _ROW.match(text, mark.end())):
+    while (mark := mark or label) and (row := _ROW.match(text, mark.end())):
         ranges.append(_range(row[1], row[2]))
         position = row.end()
         if (word := _ROW_WORD.match(text, position)) or label:

@@ -18,14 +18,14 @@ def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset())
         low = min(given, key=lambda opinion: (SCALE.index(opinion.severity or "minor"), opinion.agent))
         high = max(given, key=lambda opinion: (SCALE.index(opinion.severity or "minor"), opinion.agent))
         if SCALE.index(high.severity or "minor") - SCALE.index(low.severity or "minor") >= 2:
-            why = f"{high.agent} calls it {high.severity}, {low.agent} {low.severity}"
+            why = f"{high.agent} calls it {high.severity}, {low.agent} {low.severity}{_at(finding)}"
             yield Conflict("severity", name_of(finding), _agents(high.agent, low.agent), why)
     scored = [opinion for opinion in finding.opinions if opinion.agent not in unscored]
     if len(scored) > 1:
         least = min(scored, key=lambda opinion: (opinion.confidence, opinion.agent))
         most = max(scored, key=lambda opinion: (opinion.confidence, opinion.agent))
         if most.confidence - least.confidence >= SCORE_GAP:
-            why = f"{most.agent} is sure to {most.confidence:g}, {least.agent} to {least.confidence:g}"
+            why = f"{most.agent} is sure to {most.confidence:g}, {least.agent} to {least.confidence:g}{_at(finding)}"
             yield Conflict("score", name_of(finding), _agents(most.agent, least.agent), why)
 
 
@@ -34,6 +34,11 @@ def name_of(finding: MergedFinding) -> str:
     if finding.id:
         return finding.id
     return f"{finding.path}:{finding.line}" if finding.path else finding.title
+
+
+def _at(finding: MergedFinding) -> str:
+    """Where it is: two agents may use one id for two things."""
+    return f" (at {finding.path}:{finding.line})" if finding.path and finding.line else ""
 
 
 def _agents(*names: str) -> tuple[str, ...]:
@@ -67,5 +72,5 @@ def presence(findings: Sequence[MergedFinding], statements: Sequence[Statement])
         last = min(finding.end_line or finding.line, finding.line + 10_000)
         denied = [s for line in range(finding.line, last + 1) for s in at.get((finding.path, line), ())]
         for statement in sorted(denied, key=lambda s: (s.agent, s.subject)):
-            why = f"{statement.agent} could not verify: {statement.subject}"
+            why = f"{statement.agent} could not verify: {statement.subject}{_at(finding)}"
             yield Conflict("presence", name_of(finding), _agents(statement.agent, *finding.agents), why)

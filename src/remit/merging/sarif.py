@@ -34,6 +34,8 @@ MAX_RUNS = 1_000
 MAX_RESULTS = 100_000
 MAX_TITLE = 300
 MAX_DETAILS = 20_000
+#: As much of a text as a title is looked for in.
+_MAX_HEAD = 1_000
 _MAX_NAME = 200
 _MAX_PATH = 2_048
 _MAX_LINE = 2**31 - 1
@@ -168,17 +170,17 @@ class _Tool:
             rule = self._by_id.get(name) or self._by_id.get(name.rpartition("/")[0]) or {}
         return _text(name or own, _MAX_NAME), rule
 
-    def message(self, result: dict[str, Any], rule: dict[str, Any]) -> str:
+    def message(self, result: dict[str, Any], rule: dict[str, Any], most: int) -> str:
         """What a result says, its placeholders filled in and its links made words."""
         message = _dict(result.get("message"))
-        text = _text(message.get("text"))
+        text = _text(message.get("text"), most)
         for strings in (_dict(rule.get("messageStrings")), self._strings):
-            text = text or _text(_dict(strings.get(_text(message.get("id")))).get("text"))
+            text = text or _text(_dict(strings.get(_text(message.get("id")))).get("text"), most)
         arguments = [_text(argument, 1_000) for argument in _list(message.get("arguments"))]
         if arguments:
             values = {"{{": "{", "}}": "}", **{f"{{{at}}}": argument for at, argument in enumerate(arguments)}}
             text = _PLACEHOLDER.sub(lambda found: values.get(found[0], found[0]), text, count=_MAX_FILLED)
-        return _text(_LINK.sub(r"\1", text))
+        return _text(_LINK.sub(r"\1", text), most)
 
 
 class _Places:
@@ -286,7 +288,7 @@ class _Reader:
 
     def _claim(self, result: dict[str, Any], tool: _Tool, places: _Places) -> _Claim:
         name, rule = tool.rule(result)
-        message = tool.message(result, rule)
+        message = tool.message(result, rule, MAX_DETAILS if self._words > 0 else _MAX_HEAD)
         locations = (_dict(_dict(each).get("physicalLocation")) for each in _list(result.get("locations")))
         physical = next((found for found in locations if found), {})
         line, end_line, is_broken = _region(physical)
@@ -312,11 +314,13 @@ class _Reader:
         return _Claim(sighting, _snippet(physical), is_broken)
 
     def _details(self, message: str, rule: dict[str, Any]) -> str:
+        if self._words <= 0:
+            return ""
         more = (_text(_dict(rule.get(key)).get("text")) for key in ("fullDescription", "help"))
         words = [message, next((text for text in more if text and text not in message), "")]
         details = _text("\n\n".join(filter(None, words)))
         self._words -= len(details)
-        return details if self._words >= 0 else ""
+        return details
 
     def _category(self, tool: str, name: str, result: dict[str, Any], rule: dict[str, Any]) -> str:
         properties = (_dict(rule.get("properties")), _dict(result.get("properties")))
@@ -398,9 +402,9 @@ def _snippet(physical: dict[str, Any]) -> str:
 
 
 def _title(message: str, rule: dict[str, Any]) -> str:
-    short = _text(_dict(rule.get("shortDescription")).get("text"))
+    short = _text(_dict(rule.get("shortDescription")).get("text"), _MAX_HEAD)
     if not short.strip() or _TEMPLATE.search(short):
-        short = _SENTENCE_END.split(message.strip().partition("\n")[0], maxsplit=1)[0]
+        short = _SENTENCE_END.split(_text(message.strip(), _MAX_HEAD).partition("\n")[0], maxsplit=1)[0]
     return _text(" ".join(short.split()), MAX_TITLE)
 
 

@@ -1,0 +1,309 @@
+"""The grammar of references: every written form, every decoy, wherever in a document it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from corpus.tree import evidence_of, shown_place
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.evidence.grammar import Written, cursor_place, looks_like_file, nowhere, references_in
+from remit.evidence.grammar_examples import DECOYS, EXAMPLES, FILES, FORMS, ROOT, Example
+from remit.evidence.lines import lines_alone
+from remit.evidence.names import EXTENSIONS, unwrapped
+from remit.workspace.paths import normal
+
+PROSE = [example for examples in FORMS.values() for example in examples if not example.in_column]
+
+
+def exists(path: str) -> bool:
+    return normal(path, ROOT) in FILES
+
+
+def shown(written: Written) -> str:
+    inside = normal(written.path, ROOT)
+    path = inside if inside is not None else written.path.replace("\\", "/")
+    return shown_place(path, written.line, written.end_line)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.text)
+def test_an_example_is_read_as_its_table_says(example: Example) -> None:
+    found = references_in(example.text, exists, bare=example.in_column)
+    assert tuple(map(shown, found)) == example.found
+    assert all(0 <= one.start < one.end <= len(example.text) for one in found)
+    assert [one.start for one in found] == sorted(one.start for one in found)
+
+
+def test_there_is_an_example_of_every_form_that_the_contract_names() -> None:
+    texts = {example.text for example in EXAMPLES}
+    for text in ("src/app.py:12", "src/app.py:12-18", "src/app.py:12:5", "src/app.py#L12-L18", "line 12 of src/app.py"):
+        assert text in texts
+    for heading in ("Several references", "Names of all kinds", "A column for places"):
+        assert heading in FORMS
+    assert all(example.found for examples in FORMS.values() for example in examples)
+    assert not any(example.found for examples in DECOYS.values() for example in examples)
+    assert len({(example.text, example.in_column) for example in EXAMPLES}) == len(EXAMPLES)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("examples")
+    for path in FILES:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("", encoding="utf-8")
+    return root
+
+
+#: Where a line of text may stand in a document; a table's own pipes are guarded.
+CONTAINERS: dict[str, Callable[[str], str]] = {
+    "paragraph": lambda text: f"Words {text} and words",
+    "list": lambda text: f"- first\n- then {text}\n- last",
+    "numbered list": lambda text: f"1. {text}\n2. last",
+    "nested list": lambda text: f"- first\n  - {text}",
+    "heading": lambda text: f"##### About {text} #####",
+    "block quote": lambda text: f"> {text}",
+    "cell": lambda text: f"| Item | Note |\n|---|---|\n| a | {text.replace('|', chr(92) + '|')} |",
+    "bold": lambda text: f"**Note**: {text}",
+    "between fences": lambda text: f"```\nx\n```\n{text}\n```\ny\n```",
+}
+PLAIN = [
+    example.text
+    for example in PROSE
+    if example.found == ("src/app.py:12",) and example.text.isascii() and not example.text.startswith("_")
+]
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_form_counts_wherever_it_stands(container: str, tree: Path) -> None:
+    missed = []
+    for text in PLAIN:
+        found = evidence_of(CONTAINERS[container](text), tree).references
+        places = [(one.path, one.line) for one in found]
+        # An absolute path of the examples' own checkout is outside of this one.
+        if places != [("src/app.py", 12)] and ROOT not in text:
+            missed.append((text, places))
+    assert missed == []
+    assert len(PLAIN) > 80
+
+
+@pytest.mark.parametrize(
+    "heading", ["File", "File:Line", "Location", "Path", "Files", "場所", "ファイル:行", "文件", "位置"]
+)
+def test_a_bare_path_counts_in_a_column_for_places(heading: str, tree: Path) -> None:
+    body = f"| Item | {heading} | Note |\n|---|---|---|\n| a | `src/app.py` | src/other.py |\n"
+    assert [(one.path, one.line) for one in evidence_of(body, tree).references] == [("src/app.py", None)]
+
+
+@pytest.mark.parametrize("heading", ["Item", "Component", "Example", "Pattern", "Notes", "Purpose"])
+def test_a_bare_path_counts_in_no_other_column(heading: str, tree: Path) -> None:
+    assert evidence_of(f"| {heading} | Note |\n|---|---|\n| `src/app.py` | b |\n", tree).references == []
+
+
+@pytest.mark.parametrize(
+    "fence",
+    [
+        "```\n{}\n```",
+        "```python\n{}\n```",
+        "~~~\n{}\n~~~",
+        "````\n```\n{}\n```\n````",
+        "- item\n\n  ```\n  {}\n  ```",
+        "- item\n  ~~~text\n  {}\n  ~~~",
+        "1. item\n   ```\n   {}",
+        "> ```\n> {}\n> ```",
+        "    {}",
+        "```\n{}",
+    ],
+)
+def test_nothing_inside_a_fence_is_a_reference(fence: str, tree: Path) -> None:
+    for text in ("x src/app.py:12", "x line 12 of src/app.py", "x [a](src/app.py#L12)"):
+        assert evidence_of(fence.format(text), tree).references == []
+
+
+@pytest.mark.parametrize("examples", DECOYS.values(), ids=DECOYS)
+def test_a_decoy_is_none_in_a_document_either(examples: tuple[Example, ...], tree: Path) -> None:
+    for example in examples:
+        heading = "Location" if example.in_column else "Note"
+        body = f"| Item | {heading} |\n|---|---|\n| a | {example.text} |\n"
+        assert evidence_of(body, tree).references == [], example.text
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "redis", "example.com", "node", ".env", "LICENSE"])
+def test_a_name_that_does_not_look_like_a_file_counts_only_if_there_is_one(name: str) -> None:
+    assert references_in(f"{name}:12") == []
+    assert references_in(f"{name}:12", lambda path: path == name)[0][3:] == (name, 12, None)
+    assert references_in(name, lambda path: path == name, bare=True)[0].path == name
+    assert references_in(name, bare=True) == []
+
+
+def test_known_endings_make_a_name_a_file() -> None:
+    assert looks_like_file("app.py")
+    assert looks_like_file("src/anything")
+    assert not looks_like_file("example.com")
+    assert not looks_like_file(".env")
+    assert not looks_like_file("")
+    assert not looks_like_file("12/34")
+    assert {"py", "ts", "go", "rs", "java", "md", "yml", "toml", "svelte"} <= EXTENSIONS
+
+
+def test_an_editor_may_write_the_lines_first() -> None:
+    assert cursor_place("12:18:src/app.py") == Written(0, 16, "12:18:src/app.py", "src/app.py", 12, 18)
+    assert cursor_place("python") is None
+
+
+def test_brackets_around_a_path_are_told_from_brackets_in_it() -> None:
+    def inner(path: str) -> str:
+        first, end = unwrapped(path)
+        return path[first:end]
+
+    assert inner("(a/b.py)") == "a/b.py"
+    assert inner("([a/b.py") == "a/b.py"
+    assert inner("(shop)/[id]/page.tsx") == "(shop)/[id]/page.tsx"
+    assert inner("((shop)/page.tsx") == "(shop)/page.tsx"
+    assert inner("[[...slug]]/page.tsx]") == "[[...slug]]/page.tsx"
+    assert inner("a/b.py(line") == "a/b.py"
+    assert inner("open(Shop.java") == "Shop.java"
+    assert inner("{}") == ""
+
+
+def test_lines_may_stand_alone() -> None:
+    assert lines_alone("12") == ((12, None),)
+    assert lines_alone("`L12-L18`") == ()
+    assert lines_alone("L12-18") == ((12, 18),)
+    assert lines_alone("12, 15 and 20-25") == ((12, None), (15, None), (20, 25))
+    assert lines_alone("lines 12 to 18") == ((12, 18),)
+    assert lines_alone("12 lines") == ()
+    assert lines_alone("many") == ()
+
+
+def test_a_list_of_lines_may_be_long() -> None:
+    numbers = ",".join(str(number) for number in range(1, 2000))
+    assert [one.line for one in references_in(f"a/b.py:{numbers}")] == list(range(1, 2000))
+    assert len(references_in(f"a/b.py の{numbers.replace(',', '、')}行目")) == 1999
+
+
+# --- Properties
+
+NAMES = st.text(st.sampled_from("abcXYZ019_-.+@$é設"), min_size=1, max_size=12).filter(
+    lambda name: name.strip(".") and name[0] not in "-+.@" and not name[0].isdigit() and name[-1] not in ".-+@"
+)
+PATHS = st.lists(NAMES, min_size=2, max_size=5).map("/".join).map(lambda path: f"src/{path}.py")
+FORM = st.sampled_from(
+    [
+        "{path}:{line}",
+        "`{path}:{line}`",
+        "see {path}:{line}.",
+        "({path}:{line})",
+        "{path}:{line}:7",
+        "{path}#L{line}",
+        "{path}(line {line})",
+        "{path}, line {line}",
+        "line {line} of {path}",
+        "`{path}` の{line}行目",
+        "`{path}` 第{line}行",
+        "[x]({path}#L{line})",
+    ]
+)
+
+
+@given(PATHS, st.integers(0, 10**8), FORM)
+def test_any_path_and_line_is_read_in_any_form(path: str, line: int, form: str) -> None:
+    text = form.format(path=path, line=line)
+    found = references_in(text, lambda written: written == path)
+    assert [(one.path, one.line) for one in found] == [(path, line)], text
+
+
+@given(st.text(max_size=200), st.booleans(), st.booleans())
+def test_any_text_can_be_read(text: str, bare: bool, there: bool) -> None:
+    line = text.replace("\n", " ")
+    for one in references_in(line, (lambda _: True) if there else nowhere, bare=bare):
+        assert 0 <= one.start < one.end <= len(line)
+        assert one.path
+        assert one.line is None or 0 <= one.line <= 999_999_999
+
+
+MARKS = (
+    *("a/b.py", "a.py", ":", "12", "-", " ", "`", "(", ")", "[", "](", "#L", ",", "line ", "of ", "の", "行", "{", "}"),
+    *("*", "and ", "http://", "\\", "=", "…", "/", "L1", "~", "第", "、", "@", "<", ">", "|", "'", '"', "to ", "."),
+)
+PIECES = st.lists(st.sampled_from(MARKS), max_size=30).map("".join)
+
+
+@given(PIECES, st.booleans())
+def test_any_mixture_of_marks_can_be_read(text: str, bare: bool) -> None:
+    for one in references_in(text, lambda path: path == "a.py", bare=bare):
+        assert 0 <= one.start < one.end <= len(text)
+        assert bare or one.line is not None
+
+
+# --- Hostile texts: each is read in one go; what is not linear would not come back.
+
+UNITS = (
+    *"a/.:1[](){}`*#L- \\@=%~$+_,|<>…あ行第の",
+    *(
+        "a.py:1 ",
+        "a.py:1,",
+        "a.py:1, ",
+        "a.py#L1,",
+        "line 1 of ",
+        "lines 1, 2 of ",
+        "a.py 1、1、",
+        "1、",
+        "1 、",
+        "a.py の1行と",
+    ),
+    *(
+        "[a](",
+        "[a](b.py) ",
+        "[a[b]",
+        "](",
+        "[a](b(c)",
+        "{a,b}",
+        "{a,",
+        "a.py(1,",
+        "a.py[1",
+        "a.py@1",
+        "`a b.py:1` ",
+        "` `",
+    ),
+    *(
+        "http://a",
+        "a:1:1:1",
+        "::a:1",
+        "../",
+        "a.pyあ",
+        "あa.py",
+        "docker a/b:1 ",
+        "x.com/a:1 ",
+        "a=",
+        "\\_",
+        "a%41.py:1 ",
+    ),
+    *(
+        "a.py:1 to ",
+        "a.py:1`–`",
+        "a.py:1:1-1:",
+        "12th line of ",
+        "a.py:1 (b(",
+        "`f()` ",
+        "a.py:1_",
+        "\u202e",
+        "\x00\x1b[31m",
+    ),
+)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=ascii)
+def test_a_long_line_of_one_pattern_is_read(unit: str) -> None:
+    text = (unit * (20_000 // len(unit) + 1))[:20_000]
+    for bare in (False, True):
+        references_in(text, nowhere, bare=bare)
+        references_in(text, lambda _: True, bare=bare)
+
+
+@pytest.mark.parametrize("character", ["\u200f", "\u202e", "\u2066", "\x1b", "\x07", "\u0000", "\ufeff"])
+def test_marks_that_cannot_be_seen_are_no_part_of_a_path(character: str) -> None:
+    assert [one.path for one in references_in(f"{character}src/app.py:12{character}")] == ["src/app.py"]
+    assert all(character not in one.path for one in references_in(f"src/{character}app.py:12"))
