@@ -52,8 +52,8 @@ Node = Head | Text | Table | Items | Code
 def refusal(text: str) -> str | None:
     """Why a text is too costly to read, or None.
 
-    Every line and every cell costs something, however little it holds. Short rows of a table are filled up to the width of its head, so a wide head over many short lines
-    would cost far more than its size.
+    Every line and every cell costs something, however little it holds. Short rows of a table are filled up to
+    the width of its head, so a wide head over many short lines would cost far more than its size.
     """
     if text.count("\n") > MAX_LINES:
         return f"it has more than {MAX_LINES:,} lines"
@@ -134,8 +134,8 @@ def _skip(events: Iterator[tuple[Any, Any]]) -> None:
 
 def _heading_text(raw: str) -> str:
     raw = raw.strip()
-    if not raw.startswith("#"):
-        return " ".join(raw.split("\n")[:-1]).strip()  # underlined: the last line is the underline
+    if "\n" in raw:
+        return " ".join(map(str.strip, raw.split("\n")[:-1])).strip()  # underlined: the last line is the underline
     raw = raw.lstrip("#").strip()
     bare = raw.rstrip("#")
     return bare.rstrip() if not bare or bare[-1] in " \t" else raw

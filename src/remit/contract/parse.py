@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from remit.contract import fields, outline
 from remit.contract.chunks import Chunk, split
 from remit.contract.escape import clean, unguard_heading
+from remit.contract.findings import Detail, Finding, details_of, findings_of
 from remit.contract.model import SCHEMA, Block, Extra, Result
 from remit.contract.render import free_text, render
 from remit.contract.sections import Outline, Section, arrange
@@ -26,7 +28,7 @@ _LOOK_AHEAD = 12
 _JSON_FENCE = re.compile(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
 
 
-class Document(msgspec.Struct, frozen=True):
+class Document(msgspec.Struct, frozen=True, dict=True):
     """One result as it stands in a file: what it says, and where."""
 
     result: Result
@@ -36,6 +38,16 @@ class Document(msgspec.Struct, frozen=True):
     first_line: int
     #: Why nothing could be read ("it is not UTF-8 text"), or None.
     refusal: str | None = None
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What the result says of the code."""
+        return findings_of(self.result)
+
+    @cached_property
+    def details(self) -> list[Detail]:
+        """The entries of Issue Details."""
+        return details_of(self.result)
 
     @property
     def has_text(self) -> bool:

@@ -18,6 +18,7 @@ from remit.evidence.lines import (
     Told,
     lines_after,
     lines_alone,
+    lines_at_end,
     lines_before,
     lines_in_brackets,
     next_path,
@@ -36,7 +37,9 @@ from remit.evidence.names import (
 
 __all__ = ["Exists", "Written", "cursor_place", "looks_like_file", "nowhere", "references_in"]
 
-_PATH_CHARACTERS = r"\w./\\@+\-$~\[\](){}%&="
+#: Accents and vowel signs that are characters of their own.
+_MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0e7f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a"
+_PATH_CHARACTERS = rf"\w./\\@+\-$~\[\](){{}}%&={_MARKS}"
 _RUN = re.compile(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
 _PLAIN_SPAN = re.compile(rf"[{_PATH_CHARACTERS}:]*+$")
 _URL = re.compile(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+")
@@ -51,6 +54,8 @@ _SPAN_PATH = re.compile(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORE
 _BRACKET_TAIL = re.compile(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE)
 _BRACKET_ENDS = frozenset(")]0123456789")
 _LINE_WORD = re.compile(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
+#: Without one of these no line is told.
+_MARK = re.compile(r"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|行|row|\+", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _GLOB = re.compile(r"\*{1,2}[\w./]")
 _CURSOR = re.compile(r"^(\d{1,9}):(\d{1,9}):([^\s:]+)$")
@@ -76,7 +81,7 @@ def nowhere(_: str) -> bool:
 
 def references_in(text: str, exists: Exists = nowhere, *, bare: bool = False) -> list[Written]:
     """Every reference in one line of text, in order; with `bare`, paths without a line too."""
-    if not bare and not _DIGIT.search(text):
+    if not bare and not (_DIGIT.search(text) and _MARK.search(text)):
         return []
     found: list[Written] = []
     if "](" in text:
@@ -238,7 +243,7 @@ def _of_link(
     if own:
         return start, end, own
     told: Told | None = None
-    ranges = lines_alone(link[1]) if _LINE_WORD.search(link[1]) else ()
+    ranges = lines_at_end(link[1]) or (lines_alone(link[1]) if _LINE_WORD.search(link[1]) else ())
     if not ranges and (told := lines_after(text, end) or lines_before(text, start, end)):
         start, end, ranges = min(start, told.start), max(end, told.end), told.ranges
     if ranges:

@@ -77,6 +77,7 @@ _LOOK_BACK = 80
 
 _IN_BRACKETS = re.compile(rf"[(\[]L?(\d++)(?:{_DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE)
 _RANGE_IN_BRACKETS = re.compile(rf"[`*]{{0,3}}\s[(\[]L?(\d++){_DASH}L?(\d++)[)\]]", re.IGNORECASE)
+_AT_END = re.compile(rf"[:：#]L?(\d++)(?:{_DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
 _ALONE = re.compile(
     rf"\W*+(?:lines?|L)?\s?#?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})\W*", re.I
 )
@@ -126,6 +127,12 @@ def lines_alone(text: str) -> tuple[Range, ...]:
     """The lines in a text that tells nothing else: `12`, `L12-L18`, `lines 12 and 15`."""
     found = _ALONE.fullmatch(text) if len(text) <= 200 else None
     return _listed(found[1]) if found else ()
+
+
+def lines_at_end(text: str) -> tuple[Range, ...]:
+    """The lines at the end of the text of a link: `login:12`."""
+    found = _AT_END.search(text)
+    return (_range(found[1], found[2]),) if found else ()
 
 
 def _number(digits: str) -> int:

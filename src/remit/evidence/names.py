@@ -114,7 +114,7 @@ def _partners(path: str) -> dict[int, int]:
 def parts(run: str, exists: Exists) -> Iterator[tuple[int, int]]:
     """Where the paths of a run may stand: Japanese and Chinese put no space after a path."""
     cuts = [found.end() for found in _GLUED.finditer(run) if found.group(1).lower() in EXTENSIONS]
-    if cuts and not (len(run) <= MAX_PATH and exists(run)):
+    if cuts and not (len(run) <= MAX_PATH and exists(run[slice(*unwrapped(run))])):
         yield from zip([0, *cuts], [*cuts, len(run)], strict=True)
     else:
         yield 0, len(run)

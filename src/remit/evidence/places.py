@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from remit.contract.findings import details_of, findings_of
 from remit.contract.parse import Document
 from remit.evidence.grammar import Written, cursor_place, references_in
 from remit.evidence.model import Quote, Reference
@@ -202,7 +201,5 @@ def finding_rows(document: Document, references: list[Reference]) -> dict[int, R
     for reference in references:
         if reference.block == "issues_detected" and reference.row:
             by_row.setdefault(reference.row, reference)
-    by_id = {f.id.upper(): by_row[f.line] for f in findings_of(document.result) if f.line in by_row and f.id}
-    return {
-        detail.line: by_id[detail.id.upper()] for detail in details_of(document.result) if detail.id.upper() in by_id
-    }
+    by_id = {f.id.upper(): by_row[f.line] for f in document.findings if f.line in by_row and f.id}
+    return {detail.line: by_id[detail.id.upper()] for detail in document.details if detail.id.upper() in by_id}

@@ -175,6 +175,9 @@ def _text(content: Any) -> str:
 
 def _read_ranges(output: str) -> tuple[tuple[int, int], ...]:
     """The lines that a Read showed, by the numbers before them; none if it only showed a notice."""
+    first, last_line = _NUMBERED.match(output), _NUMBERED.match(output, output.rfind("\n") + 1)
+    if first and last_line and int(last_line[1]) - int(first[1]) == output.count("\n"):
+        return ((int(first[1]), int(last_line[1])),)  # one number a line, none left out: nearly always
     numbers = [int(found.group(1)) for line in output.split("\n") if (found := _NUMBERED.match(line))]
     if not numbers:
         return ((0, 0),)

@@ -13,7 +13,7 @@ from collections import defaultdict
 
 from remit.checking import Verdict
 from remit.contract.fields import plain
-from remit.contract.findings import Detail, Finding, details_of, findings_of, tables
+from remit.contract.findings import Detail, Finding, tables
 from remit.contract.headings import column_index
 from remit.contract.model import STATUSES
 from remit.contract.render import free_text
@@ -30,14 +30,13 @@ _MIN_FINGERPRINT = 10
 
 def report_of(verdict: Verdict, workspace: Workspace | None = None) -> Report:
     """What one checked result brings."""
-    result = verdict.document.result
     agent = verdict.agent or "unknown"
-    details = details_of(result)
+    details = verdict.document.details
     beside = _Beside(verdict, details)
     words = {detail.id.upper(): free_text(detail.content) for detail in details}
     sightings = tuple(
         _sighting(finding, agent, verdict, beside, words.get(finding.id.upper(), ""), workspace)
-        for finding in findings_of(result)
+        for finding in verdict.document.findings
     )
     return Report(
         agent=agent,

@@ -132,7 +132,8 @@ def _conflict(conflict: Conflict, finding: MergedFinding | None, places: dict[in
     subject = f'<span class="subject">{shown(conflict.finding)}</span>'
     if finding is not None and (at := places.get(id(finding))):
         subject = f'<a class="subject" href="#finding-{at}">{shown(conflict.finding)}</a>'
-    place = f'<span class="place quiet">{shown(place_of(finding))}</span>' if finding is not None else ""
+    where = place_of(finding) if finding is not None else ""
+    place = f'<span class="place quiet">{shown(where)}</span>' if where not in conflict.why + conflict.finding else ""
     return f"<li><p>{_chip(conflict.kind.capitalize(), '')}{subject}{place}</p><p>{shown(conflict.why, 1000)}</p></li>"
 
 

@@ -96,7 +96,8 @@ def _conflicts(merge: Merge, columns: int) -> Iterator[Line]:
     for conflict in merge.conflicts:
         what = _fit(visible(cut(conflict.finding, MAX_TITLE)), columns - 13)
         finding = subjects.of(conflict)
-        place = f"  {visible(place_of(finding))}" if finding is not None and finding.id else ""
+        place = place_of(finding) if finding is not None else ""
+        place = f"  {visible(place)}" if place and place not in conflict.why + conflict.finding else ""
         yield [
             Piece(f"  {conflict.kind:<11}", "bold yellow"),
             Piece(what, "bold"),

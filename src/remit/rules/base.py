@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from remit.contract.findings import Detail, Finding, details_of, findings_of
+from remit.contract.findings import Detail, Finding
 from remit.contract.kinds import Kind
 from remit.contract.model import Result
 from remit.contract.parse import Document
@@ -62,15 +62,15 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         """The result itself."""
         return self.document.result
 
-    @cached_property
+    @property
     def findings(self) -> list[Finding]:
         """What the result says of the code."""
-        return findings_of(self.result)
+        return self.document.findings
 
-    @cached_property
+    @property
     def details(self) -> list[Detail]:
         """The entries of Issue Details."""
-        return details_of(self.result)
+        return self.document.details
 
     @cached_property
     def tokens(self) -> int:

@@ -1,0 +1,234 @@
+"""Symbols: names beside a reference, and where they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from corpus.tree import evidence_of, plant, shown
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.evidence.symbols import REACH, Symbols, stands_near, symbol_after, symbols_called
+from remit.workspace.files import SourceFile
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return plant(tmp_path_factory.mktemp("tree"))
+
+
+def outcomes(body: str, tree: Path) -> list[str]:
+    return [shown(reference) for reference in evidence_of(body, tree).references]
+
+
+@pytest.mark.parametrize(
+    ("after", "symbol"),
+    [
+        (" (login)", "login"),
+        ("` (login)", "login"),
+        ("** (login)", "login"),
+        ("(login)", "login"),
+        (" (`login`)", "login"),
+        (" (`login()`)", "login"),
+        (" (login())", "login"),
+        (" (login(user, password))", "login"),
+        (" （login）", "login"),
+        (" (User.login)", "User.login"),
+        (" (User::login)", "User::login"),
+        (" (User#login)", "User#login"),
+        (" (user->login)", "user->login"),
+        (" ($login)", "$login"),
+        (" (_login)", "_login"),
+        (" (main)", "main"),
+        (" (`test`)", "test"),
+        (" (test())", "test"),
+        (" (`config`)", "config"),
+        (" (new)", ""),
+        (" (New)", ""),
+        (" (critical)", ""),
+        (" (see below)", ""),
+        (" (login, logout)", ""),
+        (" (L12)", ""),
+        (" (v2)", ""),
+        (" (line 12)", ""),
+        (" (Cart.java)", ""),
+        (" (新規)", ""),
+        (" (12)", ""),
+        (" and (login)", ""),
+        (", (login)", ""),
+        ("  (login)", ""),
+        ("", ""),
+    ],
+)
+def test_a_name_in_brackets_directly_after_a_reference_is_a_symbol(after: str, symbol: str) -> None:
+    assert symbol_after("src/app.py:12" + after, len("src/app.py:12")) == symbol
+
+
+def test_a_call_in_backticks_is_a_symbol_of_its_row() -> None:
+    assert symbols_called("`login()` calls `store.find()`") == ["login", "store.find"]
+    assert symbols_called("login() and `login` and `login(user)`") == []
+
+
+def test_a_symbol_must_stand_within_five_lines(tmp_path: Path) -> None:
+    lines = ["pass"] * 40
+    lines[19] = "def login():"
+    (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
+    for line in range(1, 41):
+        expected = "verified" if abs(line - 20) <= REACH else "relocated > a.py:20"
+        assert outcomes(f"a.py:{line} (login)", tmp_path) == [f"a.py:{line} {expected}"]
+    assert outcomes("a.py:25-30 (login)", tmp_path) == ["a.py:25-30 verified"]
+    assert outcomes("a.py:26-30 (login)", tmp_path) == ["a.py:26-30 relocated > a.py:20"]
+    assert outcomes("a.py:5-15 (login)", tmp_path) == ["a.py:5-15 verified"]
+    assert outcomes("a.py:5-14 (login)", tmp_path) == ["a.py:5-14 relocated > a.py:20"]
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "def login(user):",
+        "async def login(user):",
+        "class login:",
+        "function login(user) {",
+        "export async function login(user) {",
+        "const login = () => {",
+        "func login(user User) error {",
+        "func (s *Server) login(user User) error {",
+        "fn login(user: &str) {",
+        "pub struct login {",
+        "interface login {",
+        "type login = string",
+        "macro_rules! login {",
+        "CREATE TABLE login (",
+    ],
+)
+def test_the_nearest_definition_is_preferred_to_a_nearer_use(definition: str, tmp_path: Path) -> None:
+    lines = ["pass"] * 100
+    lines[49], lines[69], lines[89] = definition, "login(user)", "x = login"
+    (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
+    assert outcomes("a.py:80 (login)", tmp_path) == ["a.py:80 relocated > a.py:50"]
+    lines[49] = "pass"
+    (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
+    assert outcomes("a.py:79 (login)", tmp_path) == ["a.py:79 relocated > a.py:70"]
+    assert outcomes("a.py:81 (login)", tmp_path) == ["a.py:81 relocated > a.py:90"]
+
+
+def test_a_symbol_that_is_part_of_a_longer_name_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def login_user():\n$login\nrelogin\n", encoding="utf-8")
+    assert outcomes("a.py:1 (login)", tmp_path) == ["a.py:1 mismatch"]
+    assert outcomes("a.py:1 (user)", tmp_path) == ["a.py:1 mismatch"]
+    assert outcomes("a.py:2 ($login)", tmp_path) == ["a.py:2 verified"]
+
+
+def test_the_last_part_of_a_dotted_name_counts(tree: Path) -> None:
+    assert outcomes("cmd/server/main.go:21 (Server.Listen)", tree) == ["cmd/server/main.go:21 verified"]
+    assert outcomes("src/cart.cpp:12 (Cart::add)", tree) == ["src/cart.cpp:12 verified"]
+    assert outcomes("src/cart.cpp:12 (Cart::remove)", tree) == ["src/cart.cpp:12 mismatch"]
+
+
+def test_a_line_out_of_range_is_relocated_to_its_symbol(tree: Path) -> None:
+    assert outcomes("src/app.py:0 (login)", tree) == ["src/app.py:0 relocated > src/app.py:12"]
+    assert outcomes("src/app.py:99 (login)", tree) == ["src/app.py:99 relocated > src/app.py:12"]
+    assert outcomes("src/app.py:99 (ghost)", tree) == ["src/app.py:99 out-of-range > src/app.py:40"]
+
+
+def test_a_symbol_beside_a_whole_file_stands_anywhere_in_it(tree: Path) -> None:
+    table = "| Entry | File |\n|---|---|\n| `{}()` | src/app.py |\n"
+    assert outcomes(table.format("open_session"), tree) == ["src/app.py verified"]
+    assert outcomes(table.format("ghost"), tree) == ["src/app.py mismatch"]
+
+
+ROW = "| Entry | File:Line | Note |\n|---|---|---|\n| {} | {} | {} |\n"
+
+
+def test_the_first_call_of_a_row_belongs_to_its_reference(tree: Path) -> None:
+    assert outcomes(ROW.format("`login()`", "src/app.py:12", "x"), tree) == ["src/app.py:12 verified"]
+    assert outcomes(ROW.format("x", "src/app.py:12", "`login()` calls `ghost()`"), tree) == ["src/app.py:12 verified"]
+    assert outcomes(ROW.format("`ghost()`", "src/app.py:12", "`login()`"), tree) == ["src/app.py:12 mismatch"]
+    assert outcomes(ROW.format("`open_session()`", "src/app.py:12", "x"), tree) == ["src/app.py:12 verified"]
+    assert outcomes(ROW.format("`SESSIONS()`", "src/app.py:12", "x"), tree) == [
+        "src/app.py:12 relocated > src/app.py:33"
+    ]
+    # A name in brackets says more than one elsewhere in the row.
+    assert outcomes(ROW.format("`ghost()`", "src/app.py:12 (login)", "x"), tree) == ["src/app.py:12 verified"]
+
+
+def test_of_several_references_in_a_row_one_must_be_where_the_symbol_stands(tree: Path) -> None:
+    both = "src/app.py:31, src/store.py:14"
+    verified = ["src/app.py:31 verified", "src/store.py:14 verified"]
+    assert outcomes(ROW.format("`find_user()`", both, "x"), tree) == verified
+    assert outcomes(ROW.format("`open_session()`", both, "x"), tree) == verified
+    assert outcomes(ROW.format("`find_user()`", both, "`open_session()`"), tree) == verified
+    assert outcomes(ROW.format("`ghost()`", both, "x"), tree) == ["src/app.py:31 mismatch", "src/store.py:14 verified"]
+    assert outcomes(ROW.format("`ghost()`", both, "`spook()`"), tree) == [
+        "src/app.py:31 mismatch",
+        "src/store.py:14 mismatch",
+    ]
+
+
+def test_a_symbol_after_a_list_of_lines_stands_at_one_of_them(tree: Path) -> None:
+    assert outcomes("src/app.py:12,31 (open_session)", tree) == ["src/app.py:12 verified", "src/app.py:31 verified"]
+    assert outcomes("src/app.py:12,31 (login)", tree) == ["src/app.py:12 verified", "src/app.py:31 verified"]
+    assert outcomes("src/app.py:12,31 (ghost)", tree) == ["src/app.py:12 verified", "src/app.py:31 mismatch"]
+
+
+# --- Many names, long lines, long files: the same answers
+
+
+def brute(lines: list[str], name: str, line: int | None, last: int | None) -> int | None:
+    """The line on which a name stands, found by looking at every line."""
+    import re
+
+    word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+    uses = [number for number, text in enumerate(lines, 1) if word.search(text)]
+    if line is None:
+        return uses[0] if uses else None
+    near = [number for number in uses if line - REACH <= number <= (last or line) + REACH]
+    defined = [number for number in uses if re.search(rf"\bdef {re.escape(name)}(?![\w$])", lines[number - 1])]
+    wanted = near or defined or uses
+    return min(wanted, key=lambda number: (abs(number - line), number), default=None)
+
+
+LINES = st.lists(
+    st.sampled_from(["", "a", "def a():", "ab a", "$a", "b(a)", "def b(): pass", "a_b", "def ab(a):"]), max_size=60
+)
+
+
+@given(LINES, st.sampled_from(["a", "b", "ab", "a_b", "$a", "zz"]), st.integers(1, 70), st.integers(0, 40))
+def test_a_symbol_is_found_where_looking_at_every_line_finds_it(
+    lines: list[str], name: str, line: int, more: int
+) -> None:
+    file = SourceFile("a.py", "\n".join([*lines, ""]).encode())
+    many = Symbols([name, *(f"n{number}" for number in range(30))])
+    for number in range(30):
+        many.find(file, f"n{number}", 1, None)
+    for cited, last in ((line, None), (line, line + more), (None, None)):
+        expected = brute(lines, name, cited, last)
+        assert Symbols([name]).find(file, name, cited, last) == expected
+        assert many.find(file, name, cited, last) == expected
+        near = expected is not None and (cited is None or cited - REACH <= expected <= (last or cited) + REACH)
+        assert stands_near(file, name, cited, last) == near
+
+
+def test_long_lines_and_long_ranges_give_the_same_answers() -> None:
+    lines = ["x " * 30_000, *["pass"] * 30_000, "def login(): pass", *["pass"] * 30_000]
+    file = SourceFile("a.py", "\n".join(lines).encode())
+    symbols = Symbols(["login", "x", "ghost"])
+    assert symbols.find(file, "x", 1, None) == 1
+    assert symbols.find(file, "login", 1, None) == 30_002
+    assert symbols.find(file, "login", 10, 60_000) == 30_002
+    assert symbols.find(file, "login", 40_000, 60_000) == 30_002
+    assert symbols.find(file, "ghost", 1, 60_000) is None
+
+
+def test_a_file_with_many_symbols_is_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from remit.evidence import symbols as module
+
+    passes = []
+    whole = module._all_lines
+    monkeypatch.setattr(module, "_all_lines", lambda *given: passes.append(1) or whole(*given))
+    file = SourceFile("a.py", "\n".join(f"n{number} = 1" for number in range(5000)).encode())
+    names = [f"n{number}" for number in range(0, 5000, 5)]
+    found = Symbols(names)
+    assert [found.find(file, name, 1, None) for name in names[:100]] == [int(name[1:]) + 1 for name in names[:100]]
+    assert len(passes) == 1
