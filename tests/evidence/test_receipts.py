@@ -174,15 +174,15 @@ def test_a_command_that_is_no_text_is_no_command(command: object) -> None:
         ("shop/a.py", "/home/dev", "a.py"),
         ("cart.py", "app", "app/cart.py"),
         ("/home/dev/shop/a.py", "/somewhere", "a.py"),
-        ("/work/copy/a.py", None, "a.py"),
-        ("app/cart.py", "/work/copy", "app/cart.py"),
-        ("cart.py", "/work/copy/app", "app/cart.py"),
+        ("/other/copy/a.py", None, "a.py"),
+        ("app/cart.py", "/other/copy", "app/cart.py"),
+        ("cart.py", "/other/copy/app", "app/cart.py"),
     ],
 )
 def test_paths_are_those_of_the_repository_whatever_folder_they_were_written_in(
     written: str, cwd: str | None, expected: str
 ) -> None:
-    book = ledger(Receipt(tool="Read", path=written, cwd=cwd), other_roots=("/work/copy",))
+    book = ledger(Receipt(tool="Read", path=written, cwd=cwd), other_roots=("/other/copy",))
     assert book.touched == {expected}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 #: The root of the checkout that these examples speak of.
-ROOT = "/work"
+ROOT = "/project"
 #: The files that exist where these examples are read; they matter only to names that do not look like files.
 FILES = frozenset(
     {
@@ -306,9 +306,9 @@ FORMS: dict[str, tuple[Example, ...]] = {
         Example("src\\app.py:12", ("src/app.py:12",)),
         Example(".\\src\\app.py:12", ("src/app.py:12",)),
         Example("src\\\\app.py:12", ("src/app.py:12",)),
-        Example("C:\\work\\src\\app.py:12:5", ("C:/work/src/app.py:12",)),
-        Example("/work/src/app.py:12", ("src/app.py:12",)),
-        Example("~/work/src/app.py:12", ("~/work/src/app.py:12",)),
+        Example("C:\\project\\src\\app.py:12:5", ("C:/project/src/app.py:12",)),
+        Example("/project/src/app.py:12", ("src/app.py:12",)),
+        Example("~/project/src/app.py:12", ("~/project/src/app.py:12",)),
         Example("../src/app.py:12", ("../src/app.py:12",)),
         Example("src/../src/app.py:12", ("src/app.py:12",)),
         Example("src/\\_\\_init\\_\\_.py:3", ("src/__init__.py:3",)),
@@ -350,7 +350,7 @@ DECOYS: dict[str, tuple[Example, ...]] = {
         "https://github.com/acme/shop/blob/main/src/app.py#L12-L18",
         "[the docs](https://example.com/a/b.html#L12)",
         "<http://localhost:8080/app.js:3>",
-        "file:///work/src/app.py:12",
+        "file:///project/src/app.py:12",
         "git@github.com:acme/shop.git",
         "github.com/acme/shop/src/app.go:12",
         "example.com/a/b.html:12",
@@ -373,7 +373,7 @@ DECOYS: dict[str, tuple[Example, ...]] = {
         "python:3.11",
         "nginx:1.25.3",
         "postgres:16-alpine",
-        "ghcr.io/acme/shop:12",
+        "registry.example.io/acme/shop:12",
         "registry.example.com/acme/shop:12",
         "`docker pull acme/shop:12`",
         "image: acme/shop:12",

@@ -16,7 +16,7 @@ class DetailWithoutRow(Rule):
     name = "detail-without-row"
     code = "KND006"
     level = "L2"
-    requires = ("block-missing", "wrong-column")
+    requires = ("block-missing", "wrong-column", "empty-table")
     help = "Add a row with that ID to Issues Detected, or correct the ID."
     bad = (
         Example(
