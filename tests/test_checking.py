@@ -1,162 +1,367 @@
-"""Verdicts: levels, attempts, overrides, profiles, and one violation for one fault."""
+"""Verdicts: levels and attempts, overrides, profiles, and that one fault gives one violation."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from strategies import documents
+from verdicts import blocking, broken, verdict
 
 import remit
-from remit.checking import Options, Verdict, check_text
+from remit.checking import Options, check_text
 from remit.contract.kinds import KINDS
+from remit.contract.profiles import PROFILES
 from remit.errors import UsageError
-from remit.evidence.sources import Sources
-from remit.rules.examples import TREE, sample
-from remit.workspace.files import WorkTree
-
-
-def verdict(text: str | bytes, **options: object) -> Verdict:
-    (found,) = check_text(text, options=Options(**options), sources=Sources(workspace=WorkTree(TREE)))  # type: ignore[arg-type]
-    return found
-
+from remit.rules.catalog import CATALOG
+from remit.rules.examples import sample
 
 GENERIC = sample("generic")
-L1 = GENERIC.replace("### Status\nSUCCESS\n\n", "")
-L2 = GENERIC.replace("90 - every cited line was opened and read", "90")
-L3 = GENERIC.replace("\n### Next Steps\n1. Tag the release\n", "")
+#: One fault of each level, in a result that has no other.
+FAULTS = {
+    "L1": GENERIC.replace("### Status\nSUCCESS", "### Status\nDONE"),
+    "L2": GENERIC.replace("90 - every cited line was opened and read", "90"),
+    "L3": GENERIC.replace("### Next Steps\n1. Tag the release\n", ""),
+}
+RULES = {"L1": "status-unknown", "L2": "confidence-reason", "L3": "next-steps-missing"}
 
 
-@pytest.mark.parametrize(
-    ("text", "first", "second"),
-    [(GENERIC, "accept", "accept"), (L1, "revise", "reject"), (L2, "revise", "accept"), (L3, "accept", "accept")],
-    ids=["faultless", "L1", "L2", "L3"],
-)
-def test_a_level_decides_by_attempt(text: str, first: str, second: str) -> None:
-    assert verdict(text, attempt=1).verdict == first
-    assert verdict(text, attempt=2).verdict == second
-    assert verdict(text, attempt=3).verdict == second
-    assert verdict(text, attempt=1).violations == verdict(text, attempt=2).violations
+def with_overrides(text: str, *lines: str) -> str:
+    return text + "\n### Overrides\n" + "".join(f"- {line}\n" for line in lines)
 
 
-def test_an_override_with_a_reason_excuses_a_default_rule() -> None:
-    found = verdict(L2, overrides=(("confidence-reason", "scored by a tool"),))
-    assert found.verdict == "accept"
-    assert [(o.rule, o.reason) for o in found.overrides] == [("confidence-reason", "scored by a tool")]
-    assert [v.rule for v in found.violations] == ["confidence-reason"]
+class TestLevels:
+    """Section 1 of the contract: the table of levels and submissions."""
 
-
-def test_an_override_in_the_result_counts_too() -> None:
-    own = L2.replace("### Next Steps", "### Overrides\n- confidence-reason: scored by a tool\n\n### Next Steps")
-    assert verdict(own).verdict == "accept"
-    bare = L2.replace("### Next Steps", "### Overrides\n- confidence-reason:\n\n### Next Steps")
-    assert verdict(bare).verdict == "revise"
-
-
-def test_a_hard_rule_cannot_be_overridden() -> None:
-    assert verdict(L1, overrides=(("status-missing", "I say so"),)).verdict == "revise"
-    own = L1.replace("### Next Steps", "### Overrides\n- status-missing: I say so\n\n### Next Steps")
-    assert verdict(own).verdict == "revise"
-
-
-def test_an_override_needs_a_reason_and_a_rule_that_exists() -> None:
-    with pytest.raises(UsageError, match="needs a reason"):
-        verdict(L2, overrides=(("confidence-reason", " "),))
-    with pytest.raises(UsageError, match="no rule 'confidence-raeson', did you mean 'confidence-reason'"):
-        verdict(L2, overrides=(("confidence-raeson", "x"),))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"profile": "v3"}, "no profile 'v3'"),
-        ({"kind": "reveiw"}, "did you mean 'review'"),
-        ({"attempt": 0}, "counted from 1"),
-        ({"select": ("nothing",)}, "no rule 'nothing'"),
-        ({"kinds": {"helper": "other"}}, "no kind 'other'"),
-    ],
-)
-def test_options_that_do_not_exist_are_named(options: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(message)):
-        verdict(GENERIC, **options)
-
-
-def sections(text: str) -> list[str]:
-    return re.findall(r"^### .*\n(?:(?!### ).*\n)*", text, re.MULTILINE)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_section_that_is_taken_out_gives_at_most_one_violation_that_blocks(kind: str) -> None:
-    text = sample(kind)
-    for section in sections(text):
-        found = verdict(text.replace(section, ""), kind=None if kind == "error" else kind)
-        blocking = [v.rule for v in found.violations if v.level != "L3"]
-        assert len(blocking) <= 1, (section.split("\n")[0], blocking)
-
-
-def test_a_failed_result_has_kind_error_and_is_accepted_if_it_says_what_went_wrong() -> None:
-    found = verdict(sample("error"))
-    assert (found.kind, found.status, found.verdict) == ("error", "FAILED", "accept")
-
-
-@pytest.mark.parametrize("text", ["", " \n\n", b"", b"\xff\xfe\x00", "{", '{"schema": "remit.result/1", "status": 3}'])
-def test_a_document_with_nothing_in_it_is_rejected_at_once(text: str | bytes) -> None:
-    found = verdict(text)
-    assert found.verdict == "reject"
-    assert len(found.violations) == 1
-    assert found.violations[0].level == "L1"
-
-
-def test_words_without_any_structure_break_one_rule() -> None:
-    found = verdict("Done! Everything works.")
-    assert [v.rule for v in found.violations] == ["title-missing"]
-    assert found.verdict == "revise"
-
-
-def test_a_placeholder_is_the_only_fault_of_its_line() -> None:
-    found = verdict(GENERIC.replace("90 - every cited line was opened and read", "[0-100] - [Brief justification]"))
-    assert [v.rule for v in found.violations] == ["placeholder-left"]
-
-
-def test_without_a_repository_what_needs_one_is_said_to_be_unchecked() -> None:
-    found = remit.check(GENERIC)
-    why = {skipped.rule: skipped.why for skipped in found.not_run}
-    assert why["reference-missing-file"] == "no repository was given"
-    assert why["no-tool-calls"] == "no receipts were given"
-    assert {r.outcome for r in found.evidence.references} == {"unchecked"}
-    assert found.confidence.supported is None
-
-
-def test_a_claim_of_a_test_run_that_nobody_checked_is_named() -> None:
-    found = verdict(sample("implementation"))
-    why = {skipped.rule: skipped.why for skipped in found.not_run}
-    assert why["test-run-unseen"] == "no receipts were given; the test run claimed at line 22 was not checked"
-
-
-def test_selection_hides_rules_but_not_their_consequences() -> None:
-    assert verdict(L1, ignore=("status-missing",)).violations == ()
-    assert verdict(L1, select=("confidence",)).violations == ()
-    assert [v.rule for v in verdict(L1, select=("RES",)).violations] == ["status-missing"]
-
-
-def test_the_python_function_takes_text_paths_and_receipts(tmp_path: Path) -> None:
-    path = tmp_path / "answer.md"
-    path.write_text(GENERIC, encoding="utf-8")
-    assert remit.check(path, repo=TREE).accepted
-    assert remit.check(str(path), repo=str(TREE)).path == str(path)
-    assert remit.check(GENERIC, repo=TREE, receipts=[]).verdict == "revise"
-    assert len(remit.check_all(GENERIC + GENERIC)) == 2
-    with pytest.raises(UsageError, match="2 results"):
-        remit.check(GENERIC + GENERIC)
-    with pytest.raises(UsageError, match="No such file"):
-        remit.check(tmp_path / "none.md")
-
-
-def test_one_file_as_scope_excuses_a_single_source() -> None:
-    text = (
-        sample("verification")
-        .replace("app/session.py:10", "app/login.py:14")
-        .replace("app/session.py:8", "app/login.py:14")
+    @pytest.mark.parametrize(
+        ("level", "attempt", "expected"),
+        [
+            ("L1", 1, "revise"),
+            ("L1", 2, "reject"),
+            ("L1", 3, "reject"),
+            ("L2", 1, "revise"),
+            ("L2", 2, "accept"),
+            ("L3", 1, "accept"),
+            ("L3", 2, "accept"),
+        ],
     )
-    assert "single-source" in [v.rule for v in verdict(text).violations]
-    assert "single-source" not in [v.rule for v in verdict(text, scope=("app/login.py",)).violations]
+    def test_the_level_and_the_submission_decide(self, level: str, attempt: int, expected: str) -> None:
+        found = verdict(FAULTS[level], attempt=attempt)
+        assert [(violation.rule, violation.level) for violation in found.violations] == [(RULES[level], level)]
+        assert found.verdict == expected
+        assert found.accepted == (expected == "accept")
+
+    def test_a_faultless_result_is_accepted_whichever_submission_it_is(self) -> None:
+        assert [verdict(GENERIC, attempt=attempt).verdict for attempt in (1, 2)] == ["accept", "accept"]
+
+    def test_the_hardest_fault_decides(self) -> None:
+        all_three = FAULTS["L1"].replace("90 - every cited line was opened and read", "90").replace("1. Tag", "Tag")
+        assert verdict(all_three, attempt=2).verdict == "reject"
+
+    @pytest.mark.parametrize("attempt", [0, -1])
+    def test_submissions_are_counted_from_one(self, attempt: int) -> None:
+        with pytest.raises(UsageError, match="attempts are counted from 1"):
+            verdict(GENERIC, attempt=attempt)
+
+
+class TestOverrides:
+    def test_an_override_in_the_result_excuses_a_default_rule(self) -> None:
+        found = verdict(with_overrides(FAULTS["L2"], "confidence-reason: scored by a tool"))
+        assert found.verdict == "accept"
+        assert [violation.rule for violation in found.violations] == ["confidence-reason"]
+        assert [(override.rule, override.reason) for override in found.overrides] == [
+            ("confidence-reason", "scored by a tool")
+        ]
+
+    def test_an_override_of_the_caller_excuses_a_default_rule(self) -> None:
+        found = verdict(FAULTS["L2"], overrides=(("confidence-reason", "scored by a tool"),))
+        assert found.verdict == "accept"
+        assert found.overrides[0].reason == "scored by a tool"
+
+    def test_the_callers_reason_comes_before_the_results(self) -> None:
+        text = with_overrides(FAULTS["L2"], "confidence-reason: mine")
+        assert verdict(text, overrides=(("confidence-reason", "yours"),)).overrides[0].reason == "yours"
+
+    @pytest.mark.parametrize(("attempt", "expected"), [(1, "revise"), (2, "reject")])
+    def test_a_hard_rule_cannot_be_overridden(self, attempt: int, expected: str) -> None:
+        text = with_overrides(FAULTS["L1"], "status-unknown: because")
+        assert verdict(text, attempt=attempt).verdict == expected
+        assert verdict(text, attempt=attempt, overrides=(("status-unknown", "because"),)).verdict == expected
+
+    def test_a_default_rule_that_the_profile_hardens_cannot_be_overridden(self) -> None:
+        text = with_overrides(FAULTS["L2"], "confidence-reason: because")
+        assert verdict(text, profile="v1").verdict == "revise"
+
+    @pytest.mark.parametrize("line", ["confidence-reason", "confidence-reason:", "confidence-reason:  "])
+    def test_an_override_without_a_reason_does_not_count(self, line: str) -> None:
+        found = verdict(with_overrides(FAULTS["L2"], line))
+        assert found.verdict == "revise"
+        assert found.overrides == ()
+
+    def test_an_override_without_a_reason_is_a_mistake_of_the_caller(self) -> None:
+        with pytest.raises(UsageError, match="needs a reason"):
+            verdict(GENERIC, overrides=(("confidence-reason", " "),))
+
+    def test_an_override_of_an_unknown_rule_does_not_count_in_a_result(self) -> None:
+        assert verdict(with_overrides(FAULTS["L2"], "confidence-resaon: because")).verdict == "revise"
+
+    def test_an_override_of_an_unknown_rule_is_a_mistake_of_the_caller(self) -> None:
+        with pytest.raises(UsageError, match="did you mean 'confidence-reason'"):
+            verdict(GENERIC, overrides=(("confidence-resaon", "because"),))
+
+    @pytest.mark.parametrize(
+        "line", ["**confidence-reason**: why", "`confidence-reason`: why", "Confidence-Reason: why"]
+    )
+    def test_an_override_may_be_emphasised(self, line: str) -> None:
+        assert verdict(with_overrides(FAULTS["L2"], line)).verdict == "accept"
+
+    def test_an_override_of_one_rule_does_not_excuse_another(self) -> None:
+        both = FAULTS["L2"].replace("**Score**: 90\n", "")
+        assert verdict(with_overrides(both, "confidence-reason: because")).verdict == "revise"
+
+
+class TestProfiles:
+    """Section 2 of the contract, rule by rule."""
+
+    NOT_IN_V1 = (
+        "confidence-breakdown",
+        "confidence-justification",
+        "confidence-uncertainty",
+        "checklist-missing",
+        "checklist-unticked",
+        "single-source",
+        "security-without-quote",
+    )
+    OTHER_IN_V1 = {"confidence-reason": "L1", "block-missing": "L2", "finding-without-reference": "L1"}
+
+    @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+    def test_v1_asks_the_flat_rules_of_the_first_version(self, rule: Any) -> None:
+        expected = None if rule.name in self.NOT_IN_V1 else self.OTHER_IN_V1.get(rule.name, rule.level)
+        assert rule.level_in("v1") == expected
+
+    @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+    def test_lenient_lowers_the_rules_on_confidence_and_the_checklist_and_no_other(self, rule: Any) -> None:
+        lowered = rule.family() == "confidence" or rule.name.startswith("checklist-")
+        assert rule.level_in("lenient") == ("L3" if lowered else rule.level_in("v2"))
+
+    @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+    def test_v2_takes_every_rule_at_its_own_level(self, rule: Any) -> None:
+        assert rule.level_in("v2") == rule.level
+
+    def test_a_result_without_the_scored_parts_is_judged_by_its_profile(self) -> None:
+        bare = re.sub(r"verified_confidence.*?(?=### Next Steps)", "", GENERIC, flags=re.DOTALL)
+        assert sorted(blocking(bare)) == ["checklist-missing", "confidence-breakdown", "confidence-justification"]
+        assert verdict(bare).verdict == "revise"
+        assert broken(bare, profile="v1") == []
+        assert verdict(bare, profile="v1").verdict == "accept"
+        assert blocking(bare, profile="lenient") == []
+        assert len(broken(bare, profile="lenient")) == 3
+        assert verdict(bare, profile="lenient").verdict == "accept"
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_every_sample_is_accepted_under_every_profile(self, kind: str, profile: str) -> None:
+        assert broken(sample(kind), profile=profile) == []
+
+    def test_an_unknown_profile_is_named_with_the_known_ones(self) -> None:
+        with pytest.raises(UsageError, match="there is no profile 'v3'; choose from v2, v1, lenient"):
+            verdict(GENERIC, profile="v3")
+
+
+class TestKinds:
+    def test_a_failed_result_has_the_kind_error_and_may_be_accepted(self) -> None:
+        found = verdict(sample("error"))
+        assert (found.status, found.kind, found.verdict) == ("FAILED", "error", "accept")
+
+    def test_a_failed_result_has_the_kind_error_whatever_the_caller_names(self) -> None:
+        assert verdict(sample("error"), kind="implementation").kind == "error"
+
+    def test_the_agents_name_decides_the_kind(self) -> None:
+        assert {kind: verdict(sample(kind)).kind for kind in KINDS} == {kind: kind for kind in KINDS}
+
+    def test_the_caller_may_name_the_kind(self) -> None:
+        found = verdict(GENERIC, kind="verification")
+        assert found.kind == "verification"
+        assert [violation.rule for violation in found.violations] == ["block-missing"]
+
+    def test_the_configuration_may_name_the_kind_of_an_agent(self) -> None:
+        assert verdict(GENERIC, kinds={"release-helper": "document"}).kind == "document"
+        assert verdict(GENERIC, kinds={"other": "document"}).kind == "generic"
+
+    def test_the_agents_name_is_compared_as_a_slug(self) -> None:
+        for name in ("code-explorer", "CODE EXPLORER", "Code_Explorer", "`code-explorer`", "my-plugin:code-explorer"):
+            found = verdict(sample("exploration").replace("Code Explorer", name, 1))
+            assert found.kind == "exploration", name
+
+    def test_output_uses_the_slug(self) -> None:
+        assert verdict(sample("exploration")).agent == "code-explorer"
+
+    def test_an_unknown_kind_is_named_with_the_nearest(self) -> None:
+        with pytest.raises(UsageError, match="there is no kind 'reveiw', did you mean 'review'"):
+            verdict(GENERIC, kind="reveiw")
+        with pytest.raises(UsageError, match="there is no kind"):
+            verdict(GENERIC, kinds={"a": "nonsense"})
+
+
+class TestStatus:
+    @pytest.mark.parametrize(
+        "written",
+        [
+            "### Status\n\n",
+            "",
+            "### Status\n[SUCCESS | PARTIAL | FAILED]\n\n",
+            "### Status\n-\n\n",
+            "### Status\n✅\n\n",
+        ],
+    )
+    def test_a_missing_or_empty_status_is_never_success(self, written: str) -> None:
+        text = GENERIC.replace("### Status\nSUCCESS\n\n", written)
+        found = verdict(text)
+        assert found.status != "SUCCESS"
+        assert found.verdict == "revise"
+        assert len(found.violations) == 1
+
+    def test_a_status_in_the_summary_is_no_status(self) -> None:
+        text = GENERIC.replace("### Status\nSUCCESS\n\n", "").replace(
+            "nothing waits", "the status is SUCCESS and nothing waits"
+        )
+        assert verdict(text).status is None
+
+
+def without(text: str, place: int, *, mark: str) -> tuple[str, str]:
+    """A text without its n-th part, parts beginning with a heading `mark`, and the first line of that part."""
+    parts = re.split(rf"^(?={mark} )", text, flags=re.MULTILINE)
+    return "".join(parts[:place] + parts[place + 1 :]), parts[place].split("\n", 1)[0]
+
+
+def places(mark: str) -> list[tuple[str, int]]:
+    return [
+        (kind, place)
+        for kind in KINDS
+        for place in range(1, len(re.split(rf"^(?={mark} )", sample(kind), flags=re.MULTILINE)))
+    ]
+
+
+class TestOneFault:
+    """One fault gives one violation."""
+
+    OPTIONAL = {
+        "### Next Steps": ["next-steps-missing"],
+        "### Trade-offs Considered": ["tradeoffs-missing"],
+        "### Severity Summary": [],
+        "### Attempted Actions": ["error-details-missing"],
+        "### Root Cause Analysis": ["error-details-missing"],
+        "### Recovery Options": ["error-details-missing"],
+        "### Blockers": [],
+    }
+
+    @pytest.mark.parametrize(("kind", "place"), places("###"))
+    def test_a_section_left_out_is_one_violation(self, kind: str, place: int) -> None:
+        text, heading = without(sample(kind), place, mark="###")
+        found = verdict(text)
+        if heading in self.OPTIONAL:
+            assert [violation.rule for violation in found.violations] == self.OPTIONAL[heading]
+            assert found.verdict == "accept"
+        else:
+            assert len(found.violations) == 1
+            assert found.violations[0].level in ("L1", "L2")
+            assert found.verdict == "revise"
+
+    @pytest.mark.parametrize(("kind", "place"), places("###"))
+    def test_a_section_that_is_empty_is_the_same_violation_as_one_left_out(self, kind: str, place: int) -> None:
+        missing, heading = without(sample(kind), place, mark="###")
+        parts = re.split(r"^(?=### )", sample(kind), flags=re.MULTILINE)
+        empty = "".join([*parts[:place], f"{heading}\n\n", *parts[place + 1 :]])
+        assert broken(empty) == broken(missing)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_title_left_out_is_one_violation(self, kind: str) -> None:
+        assert broken(sample(kind).split("\n", 1)[1]) == ["title-missing"]
+
+    @pytest.mark.parametrize(("kind", "place"), places("####?"))
+    def test_a_block_left_out_or_empty_is_never_two_kinds_of_violation(self, kind: str, place: int) -> None:
+        text, heading = without(sample(kind), place, mark="####?")
+        parts = re.split(r"^(?=####? )", sample(kind), flags=re.MULTILINE)
+        empty = "".join([*parts[:place], f"{heading}\n\n", *parts[place + 1 :]])
+        assert len(set(broken(text))) <= 1
+        assert len(set(broken(empty))) <= 1
+
+    def test_an_unfilled_placeholder_is_not_also_a_fault_of_its_place(self) -> None:
+        text = GENERIC.replace("90 - every cited line was opened and read", "[0-100] - [why]")
+        assert broken(text) == ["placeholder-left"]
+
+    def test_prose_without_a_sign_of_a_result_lacks_a_title_and_nothing_else(self) -> None:
+        assert broken("I could not do it. Sorry.") == ["title-missing"]
+
+    def test_violations_come_in_the_order_of_the_document(self) -> None:
+        text = re.sub(r"### Status\nSUCCESS", "### Status\nDONE", sample("review")).replace("| Minor |", "| Severe |")
+        lines = [violation.line for violation in verdict(text).violations]
+        assert lines == sorted(lines)
+        assert len(lines) == 2
+
+
+class TestSelection:
+    FAULTY = FAULTS["L1"].replace("90 - every cited line was opened and read", "90")
+
+    def test_without_a_selection_every_rule_is_checked(self) -> None:
+        assert broken(self.FAULTY) == ["status-unknown", "confidence-reason"]
+
+    @pytest.mark.parametrize("selector", ["confidence-reason", "CNF003", "cnf003", "confidence", "CNF"])
+    def test_a_selection_keeps_a_rule_a_code_or_a_family(self, selector: str) -> None:
+        assert broken(self.FAULTY, select=(selector,)) == ["confidence-reason"]
+
+    @pytest.mark.parametrize("selector", ["confidence-reason", "CNF003", "confidence"])
+    def test_a_rule_that_is_ignored_is_not_reported_and_does_not_block(self, selector: str) -> None:
+        assert broken(self.FAULTY, ignore=(selector,)) == ["status-unknown"]
+        assert verdict(FAULTS["L2"], ignore=(selector,)).verdict == "accept"
+
+    def test_ignoring_wins_over_selecting(self) -> None:
+        assert broken(self.FAULTY, select=("confidence", "result"), ignore=("status-unknown",)) == ["confidence-reason"]
+
+    def test_an_unknown_rule_is_named_with_the_nearest(self) -> None:
+        with pytest.raises(UsageError, match="there is no rule 'status-mising', did you mean 'status-missing'"):
+            verdict(GENERIC, select=("status-mising",))
+        with pytest.raises(UsageError, match="there is no rule"):
+            verdict(GENERIC, ignore=("nonsense",))
+
+
+class TestLibrary:
+    def test_check_takes_text(self) -> None:
+        assert remit.check(GENERIC).accepted
+
+    def test_check_takes_a_path(self, tmp_path: Any) -> None:
+        path = tmp_path / "answer.md"
+        path.write_text(GENERIC, encoding="utf-8")
+        assert remit.check(path).accepted
+        assert remit.check(str(path)).path == str(path)
+
+    def test_check_refuses_several_results(self) -> None:
+        with pytest.raises(UsageError, match="check_all"):
+            remit.check(GENERIC + GENERIC)
+        assert len(remit.check_all(GENERIC + GENERIC)) == 2
+
+    def test_a_missing_file_is_a_mistake_of_the_caller(self) -> None:
+        with pytest.raises(UsageError, match=r"no-such-file\.md"):
+            remit.check("no-such-file.md")
+
+    def test_the_claimed_scores_are_part_of_the_verdict(self) -> None:
+        scores = verdict(GENERIC).confidence
+        assert (scores.claimed, scores.verified, scores.inferred, scores.supported) == (90, 95, 85, None)
+
+    def test_a_score_in_words_is_no_number(self) -> None:
+        assert verdict(GENERIC.replace("90 - every", "high - every")).confidence.claimed is None
+
+
+@given(documents)
+def test_nothing_makes_a_check_raise(text: str) -> None:
+    for profile in PROFILES:
+        for found in check_text(text, "x.md", Options(profile=profile)):
+            assert found.verdict in ("accept", "revise", "reject")
+            assert all(violation.line >= 1 for violation in found.violations)
+
+
+@given(documents)
+def test_a_second_submission_is_never_asked_for_a_third(text: str) -> None:
+    assert all(found.verdict != "revise" for found in check_text(text, "x.md", Options(attempt=2)))

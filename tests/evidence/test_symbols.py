@@ -65,6 +65,13 @@ def test_a_name_in_brackets_directly_after_a_reference_is_a_symbol(after: str, s
     assert symbol_after("src/app.py:12" + after, len("src/app.py:12")) == symbol
 
 
+def test_a_word_that_may_be_a_remark_is_a_symbol_if_the_file_defines_it(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n" * 20 + "def config():\n    new = 1\n", encoding="utf-8")
+    assert outcomes("a.py:20 (config)", tmp_path) == ["a.py:20 verified"]
+    assert outcomes("a.py:1 (config)", tmp_path) == ["a.py:1 relocated > a.py:21"]
+    assert outcomes("a.py:1 (new)", tmp_path) == ["a.py:1 verified"]
+
+
 def test_a_call_in_backticks_is_a_symbol_of_its_row() -> None:
     assert symbols_called("`login()` calls `store.find()`") == ["login", "store.find"]
     assert symbols_called("login() and `login` and `login(user)`") == []

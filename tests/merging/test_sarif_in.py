@@ -184,6 +184,7 @@ def test_the_precision_of_a_rule_is_a_score() -> None:
         ({"ruff/S": "data", "S": "ux"}, "data"),
         ({"S6*": "data", "S*": "ux", "*": "operations"}, "data"),
         ({"S6*": "data", "S608": "ux"}, "ux"),
+        ({"S[0-9]08": "data", "S608": "ux"}, "ux"),
         ({"other/S608": "data", "SIM": "ux", "s": "ux"}, "security"),
         ({"*": "Data"}, "data"),
     ],
@@ -211,6 +212,11 @@ def test_without_configuration_tags_and_then_the_tool_decide(tool: str, rule: st
     assert one(result(ruleId=rule), tool=tool, rules=rules).category == category
 
 
+def test_what_is_configured_counts_more_than_a_tag() -> None:
+    rules = [{"id": "X1", "properties": {"tags": ["security"]}}]
+    assert one(result(), rules=rules, categories={"X": "data"}).category == "data"
+
+
 # Rules and messages
 
 
@@ -235,6 +241,12 @@ def test_a_rule_with_a_part_is_found_by_its_whole() -> None:
 def test_an_index_that_contradicts_the_id_is_not_believed() -> None:
     rules = [{"id": "X0", "shortDescription": {"text": "Wrong"}}, {"id": "X1", "shortDescription": {"text": "Right"}}]
     assert one(result(ruleIndex=0), rules=rules).opinion.title == "Right"
+
+
+@pytest.mark.parametrize("index", [True, -1, 2, 1.0, "1", None, [1]])
+def test_an_index_that_is_none_finds_no_rule(index: Any) -> None:
+    rules = [{"id": "X0"}, {"id": "X1"}]
+    assert one({"ruleIndex": index, "message": {"text": "m"}}, rules=rules).opinion.id == ""
 
 
 def test_messages_of_a_rule_are_filled_in() -> None:
@@ -273,6 +285,8 @@ def test_long_words_are_cut() -> None:
 def test_many_placeholders_do_not_multiply_the_file() -> None:
     message = {"text": "{0}" * 6_000, "arguments": ["y" * 1_000_000]}
     assert len(one(result(message=message)).opinion.details) == 20_000
+    message = {"text": "{0}" * 60, "arguments": ["y"]}
+    assert one(result(message=message)).opinion.title == "y" * 50 + "{0}" * 10
 
 
 def test_the_words_of_a_rule_in_all_its_results_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,8 +360,8 @@ def test_a_place_in_the_checkout_is_verified(tree: WorkTree, uri: str, path: str
 
 @pytest.mark.parametrize("form", ["file://{}", "file://localhost{}", "FILE:{}", "{}"])
 def test_an_absolute_place_inside_the_checkout_is_made_relative(tree: WorkTree, form: str) -> None:
-    found = at(place(form.format(tree.root / "src" / "a.py")), tree)
-    assert (found.path, found.verified) == ("src/a.py", True)
+    found = at(place(form.format(tree.root / "src" / "b%20c.py")), tree)
+    assert (found.path, found.verified) == ("src/b c.py", True)
 
 
 @pytest.mark.parametrize(
@@ -434,7 +448,7 @@ def test_a_base_that_says_nothing_is_the_checkout(tree: WorkTree, bases: Any) ->
 
 
 def test_a_base_on_another_machine_stands_for_the_checkout(tree: WorkTree) -> None:
-    bases = {"%SRCROOT%": {"uri": "file:///home/runner/work/x/"}}
+    bases = {"%SRCROOT%": {"uri": "file:///elsewhere/x/"}}
     found = at(place("src/a.py", uriBaseId="%SRCROOT%"), tree, originalUriBaseIds=bases)
     assert (found.path, found.verified) == ("src/a.py", True)
 
@@ -529,6 +543,17 @@ def test_a_snippet_corrects_a_line_that_is_not_there(tree: WorkTree) -> None:
     assert (found.opinion.line, found.verified, found.opinion.confidence) == (25, True, 80)
 
 
+def test_a_snippet_corrects_a_line_just_behind_the_end(tree: WorkTree) -> None:
+    found = at(quoted(code(30), 31), tree)
+    assert (found.opinion.line, found.verified, found.opinion.confidence) == (30, True, 80)
+
+
+@pytest.mark.parametrize("region", [{"startLine": "25"}, {"endLine": 3}])
+def test_a_snippet_does_not_mend_a_region_that_makes_no_sense(tree: WorkTree, region: dict[str, Any]) -> None:
+    found = at(place(line=25, region={"snippet": {"text": code(25)}, **region}), tree)
+    assert (found.verified, found.opinion.confidence) == (False, 70)
+
+
 def test_a_snippet_that_is_nowhere_is_failed_evidence(tree: WorkTree) -> None:
     found = at(quoted("os.system(user_input)", 9), tree)
     assert (found.opinion.line, found.verified, found.opinion.confidence) == (9, False, 70)
@@ -542,7 +567,8 @@ def test_a_snippet_that_says_nothing_is_no_evidence(tree: WorkTree, text: Any) -
 def test_a_very_long_snippet_is_compared_by_its_first_lines(tree: WorkTree) -> None:
     (tree.root / "long.py").write_text(text := "".join(f"name_{number} = {number}\n" for number in range(3_000)))
     location = place("long.py", line=1, region={"endLine": 3_000, "snippet": {"text": text}})
-    assert at(location, tree).verified is True
+    found = at(location, tree)
+    assert (found.verified, bool(found.fingerprint)) == (True, True)
 
 
 def test_a_snippet_gives_the_fingerprint_that_a_quote_of_a_result_gives(tree: WorkTree) -> None:
@@ -556,6 +582,14 @@ def test_code_that_is_short_or_stands_twice_gives_no_fingerprint(tree: WorkTree)
     (tree.root / "src" / "a.py").write_text("do_the_work(now)\nx = 1\ndo_the_work(now)\n")
     assert at(quoted("do_the_work(now)", 1), tree).fingerprint == ""
     assert at(quoted("x = 1", 2), tree).fingerprint == ""
+
+
+def test_each_file_is_read_in_one_go(tree: WorkTree, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    read_file = tree.read
+    monkeypatch.setattr(tree, "read", lambda path: (asked.append(path), read_file(path))[1])
+    read(run(*(result(locations=[place(uri)]) for uri in ("src/a.py", "empty.py") * 3)), workspace=tree)
+    assert asked == ["empty.py"] * 3 + ["src/a.py"] * 3
 
 
 def test_fingerprints_stop_when_they_have_cost_enough(tree: WorkTree, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -326,6 +326,7 @@ def test_markdown_in_a_title_is_not_obeyed() -> None:
         ("https://example.org:port/x", None),
         ("javascript:alert(1)", None),
         ("file:///srv/r", None),
+        ("file://host/srv/r", None),
         ("", None),
     ],
 )

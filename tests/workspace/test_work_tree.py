@@ -305,6 +305,22 @@ def test_links_and_special_files_are_not_listed(root: Path) -> None:
     assert WorkTree(root).paths == ["README", "app/cart.py"]
 
 
+def test_what_tools_put_there_is_not_listed_but_read_where_it_is_cited(root: Path) -> None:
+    names = ("node_modules/x/index.js", "app/__pycache__/a.txt", ".venv/lib/b.py", ".gitignore", "build/c.py")
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    (root / ".gitignore").write_text("build/\n")
+    (root / ".venv" / "pyvenv.cfg").write_text("home = /usr\n")
+    assert WorkTree(root).paths == [".gitignore", "README", "app/cart.py", "build/c.py"]
+    assert [why(root, name) for name in names[:3]] == list(names[:3])
+
+
+def test_a_root_that_is_an_environment_itself_is_listed_all_the_same(root: Path) -> None:
+    (root / "pyvenv.cfg").write_text("home = /usr\n")
+    assert WorkTree(root).paths == ["README", "app/cart.py", "pyvenv.cfg"]
+
+
 def test_paths_are_found_by_their_last_part_in_any_case(root: Path) -> None:
     (root / "lib").mkdir()
     (root / "lib" / "Cart.py").write_text("")

@@ -77,8 +77,8 @@ def test_a_path_that_leads_out_or_into_git_is_none(written: str) -> None:
     assert normal(written, ROOT) is None
 
 
-@pytest.mark.parametrize("root", ["C:\\work\\shop", "C:/home/dev/shop", "c:\\work\\shop\\"])
-@pytest.mark.parametrize("written", ["C:\\work\\shop\\app\\a.py", "c:/home/dev/shop/app/a.py", "app\\a.py"])
+@pytest.mark.parametrize("root", ["C:\\projects\\shop", "C:/projects/shop", "c:\\projects\\shop\\"])
+@pytest.mark.parametrize("written", ["C:\\projects\\shop\\app\\a.py", "c:/projects/shop/app/a.py", "app\\a.py"])
 def test_a_windows_path_below_a_windows_root_is_inside(root: str, written: str) -> None:
     assert normal(written, root) == "app/a.py"
 

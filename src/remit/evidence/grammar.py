@@ -150,7 +150,7 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
         return
     begun, told = start, None
     if text[end - 1] in _BRACKET_ENDS:
-        told, end = _in_brackets(text, start, end)
+        told, end = _in_brackets(text, start, end, exists)
     start, end = _trimmed(text, start, end)
     path, skipped = meant(text[start:end], exists)
     start += skipped
@@ -160,6 +160,8 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
     if told is not None and has_known_ending(next_path(text, told)):
         told = None
     told = told or lines_before(text, start, end)
+    if _is_globbed(text, begun, told.end if told else end, path):
+        return
     if told is not None:
         if path[0] == "_" and text[told.end : told.end + 1] == "_" and not exists(path):
             path, start = path[1:], start + 1  # emphasis
@@ -168,10 +170,11 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
         yield Written(start, end, text[start:end], path, None, None)
 
 
-def _in_brackets(text: str, start: int, end: int) -> tuple[Told | None, int]:
+def _in_brackets(text: str, start: int, end: int, exists: Exists) -> tuple[Told | None, int]:
     """The lines in brackets at the end of a run, and where the path before them ends."""
     tail = _BRACKET_TAIL.search(text, start, end)
-    if tail is None or not has_known_ending(text[start : tail.start()]):
+    stem = text[start : tail.start()] if tail else ""
+    if tail is None or not (has_known_ending(stem) or (stem and exists(stem.lstrip("([")))):
         return None, end
     return lines_in_brackets(text, tail.start()), tail.start()
 
@@ -199,15 +202,20 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_decoy(text: str, start: int, end: int, path: str) -> bool:
-    """Whether a run is a piece of something else: `host:80/a:3`, `ns::name`, `*.py`, `src/*.py`, `page#part`."""
+    """Whether a run is a piece of something else: `host:80/a:3`, `ns::name`, `src/*.py`, `page#part`."""
     before = text[start - 1] if start else ""
     if before == ":":
         return path[:1].isdigit() or text[start - 2 : start] == "::"
-    if before == "#" or (before == "*" and path[:1] in "./"):
+    if before == "#":
         return True
     if text[end : end + 1] != "*" or before == "*":
         return False
     return path.endswith("/") or bool(_GLOB.match(text, end))
+
+
+def _is_globbed(text: str, start: int, end: int, path: str) -> bool:
+    """Whether a star before a run belongs to it, as in `*.py:12`, and is not the emphasis that ends after it."""
+    return path[:1] in "./" and text[start - 1 : start] == "*" and text[end : end + 1] != "*"
 
 
 def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[Written]]]:

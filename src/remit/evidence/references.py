@@ -51,9 +51,11 @@ def find_references(segment: Segment, workspace: Workspace | None) -> list[Refer
         for one in written
     ]
     ends = [one.end for one in written]
-    for end, listed in groupby(zip(ends, found, strict=True), key=itemgetter(0)):
-        if symbol := symbol_after(segment.text, end):
-            _give([symbol], [reference for _, reference in listed][::-1], workspace)
+    for end, group in groupby(zip(ends, found, strict=True), key=itemgetter(0)):
+        listed = [reference for _, reference in group]
+        file = workspace.read(listed[-1].path) if workspace is not None and "(" in segment.text[end : end + 6] else None
+        if symbol := symbol_after(segment.text, end, file if isinstance(file, SourceFile) else None):
+            _give([symbol], listed[::-1], workspace)
     return found
 
 

@@ -38,19 +38,35 @@ _KEYWORDS = (
 )
 #: Up to this many characters around a reference are read directly.
 _SMALL = 20_000
+_GLANCE = 200_000
 #: After this many names a file is gone through once for all names of the result.
 _FEW = 20
 _MAX_FILES = 8
 
 
-def symbol_after(text: str, end: int) -> str:
-    """The symbol in brackets directly after a reference that ends at `end`, or nothing."""
+def symbol_after(text: str, end: int, file: SourceFile | None = None) -> str:
+    """The symbol in brackets directly after a reference that ends at `end`, or nothing.
+
+    A plain word that people use as a remark is a symbol if the file defines it.
+    """
     found = _AFTER.match(text, end)
     if not found:
         return ""
     ticked, name, called = found.groups()
-    is_remark = not ticked and not called and (name.lower() in _REMARKS or _SHORTHAND.match(name))
-    return "" if is_remark or (not called and has_known_ending(name)) else name
+    if ticked or called:
+        return name
+    if _SHORTHAND.match(name) or has_known_ending(name):
+        return ""
+    if name.lower() in _REMARKS:
+        return name if file is not None and _defines(file, name) else ""
+    return name
+
+
+def _defines(file: SourceFile, name: str) -> bool:
+    if len(file.text) > _GLANCE or name not in file.text:
+        return False
+    defined = re.compile(rf"\b(?:def|class|function|func|fn|struct|interface)\s+{re.escape(name)}(?![\w$])")
+    return any(defined.search(file.lines[number - 1]) for number in _lines(file, name))
 
 
 def symbols_called(text: str) -> list[str]:

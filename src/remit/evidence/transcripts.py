@@ -22,7 +22,7 @@ from remit.evidence.receipts import Receipt, below, read_by_shell, simple_comman
 MAX_LINE = 16 * 1024 * 1024
 _MAX_OUTPUT = 2_000_000
 _MAX_NAMES = 5000
-_NUMBERED = re.compile(r"^\s*(\d{1,9})(?:\t|→)")
+_NUMBERED = re.compile(r"\s*(\d{1,9})(?:\t|→)")
 _EXIT = re.compile(r"^(?:Error: )?Exit code (-?\d{1,5})")
 _HIT = re.compile(r"^(?:\./)?([^\s:][^:]{0,400}):(\d{1,9}):")
 _OWN_HIT = re.compile(r"^(\d{1,9})[:\-]")

@@ -455,6 +455,7 @@ def _outcome(claim: _Claim, file: SourceFile | Absent, quote: Quote, quotes: Quo
     inside = not claim.is_broken and last <= max(1, len(file.lines))
     if not quote.text.strip():
         return "verified" if inside else "out-of-range"
-    if not quotes.check(quote, file):
-        return "mismatch" if inside else "out-of-range"
-    return quote.outcome if inside or quote.found is None else "relocated"
+    is_there = quotes.check(quote, file)
+    if inside:
+        return quote.outcome if is_there else "mismatch"
+    return "relocated" if is_there and quote.found is not None else "out-of-range"

@@ -223,7 +223,7 @@ class WorkTree(Workspace):
                 entries = sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
             except OSError:
                 continue  # forbidden, or gone meanwhile
-            if any(entry.name == "pyvenv.cfg" for entry in entries):
+            if folder and any(entry.name == "pyvenv.cfg" for entry in entries):
                 continue  # an environment: other people's files
             for entry in entries:
                 path = f"{folder}/{entry.name}" if folder else entry.name

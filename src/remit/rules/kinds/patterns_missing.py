@@ -33,5 +33,5 @@ class PatternsMissing(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        if case.kind.name == "design" and not blocks(case.result, "pattern_analysis"):
+        if case.kind.name == "design" and not any(block.content for block in blocks(case.result, "pattern_analysis")):
             yield Fault(line=case.document.line_of("findings"), message="the design has no Pattern Analysis")

@@ -20,7 +20,7 @@ class SeverityCount(Rule):
     name = "severity-count"
     code = "KND005"
     level = "L2"
-    requires = ("findings-missing", "block-missing", "severity-missing", "severity-unknown")
+    requires = ("findings-missing", "block-missing", "empty-table", "severity-missing", "severity-unknown")
     help = "Count the rows of Issues Detected again and correct the Severity Summary."
     prompt = "The Severity Summary counts exactly the rows of Issues Detected."
     good = (

@@ -45,5 +45,6 @@ class TradeoffsMissing(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        if case.kind.name == "design" and not case.result.tradeoffs and not blocks(case.result, "tradeoffs"):
+        weighed = any(block.content for block in blocks(case.result, "tradeoffs"))
+        if case.kind.name == "design" and not case.result.tradeoffs and not weighed:
             yield Fault(line=case.document.title_line, message="the design names no trade-offs")
