@@ -171,7 +171,11 @@ def _sources(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
         return open_sources(repo, rev=rev, receipts=[path])
     if receipts is None:
         return open_sources(repo, rev=rev)
-    return open_sources(repo, rev=rev, records=[msgspec.convert(receipt, Receipt) for receipt in receipts])
+    try:
+        records = [msgspec.convert(receipt, Receipt) for receipt in receipts]
+    except msgspec.ValidationError as error:
+        raise UsageError(f"receipts are not of the shape remit.receipts/1: {error}") from error
+    return open_sources(repo, rev=rev, records=records)
 
 
 def check_text(

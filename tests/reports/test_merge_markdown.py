@@ -87,6 +87,21 @@ def test_a_place_that_failed_is_told_in_words_and_never_cited(place: tuple[str |
     assert place[0] is None or place[0] in text
 
 
+def test_two_findings_of_one_place_are_kept_apart_although_their_severities_differ() -> None:
+    whole = (f"{SHOP}/auth.py", None, None)
+    merge = merge_of(finding(place=whole, severity="critical"), finding(place=whole, severity="minor", title="Other"))
+    text = merge_markdown(merge)
+    assert refused(text) == []
+    assert "- self-conflict: different findings of one place are kept apart" in text
+
+
+def test_a_severity_that_nobody_gave_is_not_made_up() -> None:
+    text = merge_markdown(merge_of(finding(severity=None)))
+    assert refused(text) == []
+    assert "- severity-missing: no agent gave a severity, and a merge makes none up" in text
+    assert "### Severity Summary\n- Critical: 0\n- Important: 0\n- Minor: 0\n" in text
+
+
 def test_a_checkout_is_asked_again_before_a_place_is_cited() -> None:
     planned = merge_of(finding(place=("shop/planned.py", 3, None), verified=None))
     assert refused(merge_markdown(planned)) != []

@@ -93,7 +93,8 @@ def says_none(text: str) -> bool:
 
 def is_not_applicable(score: Score | None) -> bool:
     """Whether `n/a` stands in place of a score."""
-    return isinstance(score, str) and fold(score) in ("n/a", "na", "not applicable", "none", "-")
+    words = ("n/a", "na", "not applicable", "none")
+    return isinstance(score, str) and (score in ("-", "–", "—") or fold(score) in words)
 
 
 def plain(text: str) -> str:

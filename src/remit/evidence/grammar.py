@@ -51,6 +51,8 @@ _BRACES = re.compile(
     r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?:,\s?[\w./@+\-]++){1,19}+)\}([\w./\\@+\-$~]*+)"
 )
 _SPAN_PATH = re.compile(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORECASE)
+_PATH_LIKE = re.compile(r"[./\\(\[@]")
+_TOLD = re.compile(r"[`*]{0,3}[:：#]")
 _BRACKET_TAIL = re.compile(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE)
 _BRACKET_ENDS = frozenset(")]0123456789")
 _LINE_WORD = re.compile(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
@@ -134,9 +136,7 @@ def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]
     in_words = bare or bool(_LINE_WORD.search(text))
     for run in _RUN.finditer(text):
         name, end = run.group(), run.end()
-        if not (in_words or "/" in name or "." in name or "\\" in name or text[end : end + 1] in (":", "：")):
-            continue
-        if not has_letter(name):
+        if not (in_words or _PATH_LIKE.search(name) or _TOLD.match(text, end)) or not has_letter(name):
             continue
         start = run.start()
         if name.isascii():

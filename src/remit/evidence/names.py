@@ -43,6 +43,7 @@ _UNUSUAL = re.compile(r"[=\\%]")
 _KEY = re.compile(r"[\w.\-]++=(?=.)")
 _ESCAPE = re.compile(r"\\([_\[\](){}.+\-~$@&])")
 _GLUED = re.compile(rf"\.([A-Za-z0-9]{{1,12}})(?=[{CJK}])")
+_WORDS = re.compile(rf"[{CJK}]*")
 _LEAD = re.compile(rf"[^/\\]*[{CJK}](?=[A-Za-z0-9_@.$~+(\[])")
 
 Exists = Callable[[str], bool]
@@ -142,8 +143,8 @@ def _without_lead(path: str, exists: Exists) -> tuple[str, int]:
     lead = _LEAD.match(path)
     if lead and (path[lead.end()] != "." or "/" in path[lead.end() :] or exists(path[lead.end() :])):
         return path[lead.end() :], lead.end()
-    first = re.split(r"[/\\]", path, maxsplit=1)[0]
-    for cut in range(1, min(len(first), _MAX_TRIES)):
+    words = _WORDS.match(path)
+    for cut in range(1, min(words.end() if words else 0, _MAX_TRIES)):
         if exists(path[cut:]):
             return path[cut:], cut
     return path, 0

@@ -12,7 +12,11 @@ _ELLIPSIS = re.compile(
     rf"\s*+(?:{_COMMENT}\s*+{_DOTS}.{{0,120}}|[(\[{{<]\s*+(?:{_DOTS}|snip\b|omitted\b).{{0,120}}[)\]}}>]\s*+|"
     rf"{_DOTS}(?:[)\]}}>*/]*+|\s.{{0,120}}))$"
 )
-_NUMBERED = re.compile(r"\s*+(?:[>*]\s*+)?[Ll]?(\d{1,7})(?:\s*+[|│┃▏:→\])-]\s?|\t|\.\s|\s++|$)(.*)$")
+#: What may stand between a line's number and the line; one of them all the way down.
+_NUMBERED = tuple(
+    re.compile(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:{mark})(.*)$")
+    for mark in (r"\s*+[|│┃▏→]\s?", r"[:\])-]\s?", r"\.(?:\s|$)", r"\s++|$")
+)
 _DIFF_HEAD = re.compile(r"(?:diff --git |index [0-9a-f]{4,}\.|--- \S|\+\+\+ \S|\\ No newline)")
 _HUNK = re.compile(r"@@ .*")
 
@@ -20,9 +24,7 @@ _HUNK = re.compile(r"@@ .*")
 def readings(text: str) -> list[list[str]]:
     """Every reading of a quote; a reading is the pieces between its ellipses, white space collapsed by line."""
     lines = text.split("\n")
-    bases = [lines]
-    if (plain := _without_numbers(lines)) is not None:
-        bases.append(plain)
+    bases = [lines, *(plain for style in _NUMBERED if (plain := _without_numbers(lines, style)) is not None)]
     sides = [*bases, *(side for base in bases for side in _sides(base))]
     found = [pieces for side in sides if (pieces := _pieces(side))]
     return [pieces for at, pieces in enumerate(found) if pieces not in found[:at]]
@@ -33,12 +35,12 @@ def is_ellipsis(line: str) -> bool:
     return bool(_ELLIPSIS.match(line))
 
 
-def _without_numbers(lines: list[str]) -> list[str] | None:
+def _without_numbers(lines: list[str], style: re.Pattern[str]) -> list[str] | None:
     """The lines without the numbers before them, if all of them are numbered and the numbers ascend."""
     plain: list[str] = []
     numbers: list[int] = []
     for line in lines:
-        found = _NUMBERED.match(line)
+        found = style.match(line)
         if found:
             numbers.append(int(found[1]))
             plain.append(found[2])

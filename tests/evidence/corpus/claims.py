@@ -126,7 +126,7 @@ def references(tree: Tree, random_: random.Random) -> Iterator[Claim]:
         yield from _nowhere(tree, file, random_)
         yield from _symbols(file, random_)
     for decoy in DECOYS * 5:
-        file = random_.choice(tree.files)
+        file = random_.choice([file for file in tree.files if " " not in file.path])
         yield Claim("decoy", decoy.format(path=file.path, name=file.path.rsplit("/", 1)[-1]))
 
 

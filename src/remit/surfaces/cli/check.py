@@ -65,11 +65,15 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
         receipts=given["receipts"],
         rerun=given["rerun"],
     )
-    verdicts = list(_check_all(files, options, sources))
-    if given["form"] == "text":
-        _print_text(verdicts, sources, f"{root} ({whence})", every_claim=given["claims"])
-    else:
-        _print_for_programs(verdicts, given["form"], str(root))
+    try:
+        verdicts = list(_check_all(files, options, sources))
+        if given["form"] == "text":
+            _print_text(verdicts, sources, f"{root} ({whence})", every_claim=given["claims"])
+        else:
+            _print_for_programs(verdicts, given["form"], str(root))
+    finally:
+        if sources.workspace is not None:
+            sources.workspace.close()
     return 0 if all(verdict.accepted for verdict in verdicts) else 1
 
 

@@ -1,0 +1,76 @@
+"""Backslashes that protect, and the way back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import item, line, maybe_line, paragraph
+
+from remit.contract.escape import (
+    UNGUARDED_PIPE,
+    guard_cell,
+    guard_colons,
+    guard_heading,
+    guard_lines,
+    guard_pipes,
+    join_colon,
+    split_colon,
+    unguard_cell,
+    unguard_colons,
+    unguard_heading,
+    unguard_lines,
+    unguard_pipes,
+)
+from remit.contract.model import Text
+from remit.contract.outline import read
+
+
+@given(paragraph | item)
+def test_lines_come_back(text: str) -> None:
+    assert unguard_lines(guard_lines(text)) == text
+
+
+@given(paragraph)
+def test_a_guarded_paragraph_is_read_as_one_paragraph(text: str) -> None:
+    assert read(guard_lines(text)) == [Text(text=guard_lines(text))]
+
+
+@given(line, st.booleans())
+def test_headings_come_back(text: str, taken: bool) -> None:
+    assert unguard_heading(guard_heading(text, taken=taken)) == text
+
+
+@given(maybe_line)
+def test_cells_come_back(text: str) -> None:
+    assert unguard_cell(guard_cell(text)) == text
+
+
+@given(item)
+def test_pipes_come_back_and_none_separates(text: str) -> None:
+    assert unguard_pipes(guard_pipes(text)) == text
+    assert not UNGUARDED_PIPE.search(guard_pipes(text))
+
+
+@given(item)
+def test_colons_come_back(text: str) -> None:
+    assert unguard_colons(guard_colons(text)) == text
+
+
+@given(maybe_line, st.just("") | item)
+def test_a_name_and_its_words_come_back(name: str, words: str) -> None:
+    assert split_colon(join_colon(name, words)) == (name, words)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        ("a: b: c", "a", "b: c"),
+        ("a.py:12", "a.py:12", ""),
+        ("`a.py:3`: b", "`a.py:3`", "b"),
+        ("a：b", "a：b", ""),
+        ("a:", "a", ""),
+    ],
+)
+def test_a_name_ends_at_the_first_colon_with_a_blank_after_it(text: str, name: str, words: str) -> None:
+    assert split_colon(text) == (name, words)
