@@ -458,7 +458,9 @@ def test_a_name_that_is_not_utf8_is_no_crash(form: str, desk: Path, tmp_path: Pa
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are another matter there")
 def test_an_interrupt_while_waiting_for_input_is_one_line_and_130(desk: Path) -> None:
-    waiting = "import sys; sys.argv[0]='remit'; import remit.surfaces.cli.check as check; "
+    # A shell starts what runs in the background with interrupts ignored; a person's terminal does not.
+    waiting = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    waiting += "import sys; sys.argv[0]='remit'; import remit.surfaces.cli.check as check; "
     # The process says that it waits for input just before it does: no clock decides.
     waiting += "found = check.open_sources; "
     waiting += "check.open_sources = lambda *a, **k: (found(*a, **k), print('ready', flush=True))[0]; "
