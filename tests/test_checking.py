@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from strategies import documents
-from verdicts import blocking, broken, verdict
+from verdicts import SAMPLE_TREE, blocking, broken, verdict
 
 import remit
 from remit.checking import Options, check_text
@@ -16,7 +17,7 @@ from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
 from remit.errors import UsageError
 from remit.rules.catalog import CATALOG
-from remit.rules.examples import sample
+from remit.rules.examples import TREE, sample
 
 GENERIC = sample("generic")
 #: One fault of each level, in a result that has no other.
@@ -320,6 +321,12 @@ class TestSelection:
     def test_ignoring_wins_over_selecting(self) -> None:
         assert broken(self.FAULTY, select=("confidence", "result"), ignore=("status-unknown",)) == ["confidence-reason"]
 
+    def test_a_rule_that_is_not_shown_still_keeps_what_follows_from_it_quiet(self) -> None:
+        text = GENERIC.replace("### Status\nSUCCESS\n\n", "")
+        assert broken(text, ignore=("status-missing",)) == []
+        assert broken(text, select=("confidence",)) == []
+        assert broken(text, select=("RES",)) == ["status-missing"]
+
     def test_an_unknown_rule_is_named_with_the_nearest(self) -> None:
         with pytest.raises(UsageError, match="there is no rule 'status-mising', did you mean 'status-missing'"):
             verdict(GENERIC, select=("status-mising",))
@@ -331,7 +338,7 @@ class TestLibrary:
     def test_check_takes_text(self) -> None:
         assert remit.check(GENERIC).accepted
 
-    def test_check_takes_a_path(self, tmp_path: Any) -> None:
+    def test_check_takes_a_path(self, tmp_path: Path) -> None:
         path = tmp_path / "answer.md"
         path.write_text(GENERIC, encoding="utf-8")
         assert remit.check(path).accepted
@@ -352,6 +359,38 @@ class TestLibrary:
 
     def test_a_score_in_words_is_no_number(self) -> None:
         assert verdict(GENERIC.replace("90 - every", "high - every")).confidence.claimed is None
+
+
+class TestEvidence:
+    def test_without_a_repository_what_needs_one_is_said_to_be_unchecked(self) -> None:
+        found = remit.check(GENERIC)
+        why = {skipped.rule: skipped.why for skipped in found.not_run}
+        assert why["reference-missing-file"] == "no repository was given"
+        assert why["no-tool-calls"] == "no receipts were given"
+        assert {reference.outcome for reference in found.evidence.references} == {"unchecked"}
+        assert found.confidence.supported is None
+
+    def test_a_claim_of_a_test_run_that_nobody_checked_is_named(self) -> None:
+        found = verdict(sample("implementation"), SAMPLE_TREE)
+        why = {skipped.rule: skipped.why for skipped in found.not_run}
+        assert why["test-run-unseen"] == "no receipts were given; the test run claimed at line 22 was not checked"
+
+    def test_the_python_function_takes_a_repository_and_receipts(self, tmp_path: Path) -> None:
+        path = tmp_path / "answer.md"
+        path.write_text(GENERIC, encoding="utf-8")
+        assert remit.check(path, repo=TREE).accepted
+        assert remit.check(str(path), repo=str(TREE)).path == str(path)
+        assert remit.check(GENERIC, repo=TREE, receipts=[]).verdict == "revise"
+
+    def test_one_file_as_scope_excuses_a_single_source(self) -> None:
+        text = sample("verification").replace("app/session.py:10", "app/login.py:14")
+        text = text.replace("app/session.py:8", "app/login.py:14")
+        assert "single-source" in broken(text, SAMPLE_TREE)
+        assert "single-source" not in broken(text, SAMPLE_TREE, scope=("app/login.py",))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_every_sample_holds_against_the_tree_it_speaks_of(self, kind: str) -> None:
+        assert broken(sample(kind), SAMPLE_TREE) == []
 
 
 @given(documents)

@@ -5,19 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from remit.checking import Options, Verdict, check_text
+from remit.evidence.sources import Sources
+from remit.rules.examples import TREE
+from remit.workspace.files import WorkTree
+
+#: The checkout that the samples speak of.
+SAMPLE_TREE = Sources(workspace=WorkTree(TREE))
 
 
-def verdict(text: str | bytes, **options: Any) -> Verdict:
-    """The verdict on the one result in a text, checked without a checkout."""
-    (only,) = check_text(text, "result.md", Options(**options))
+def verdict(text: str | bytes, sources: Sources | None = None, **options: Any) -> Verdict:
+    """The verdict on the one result in a text, by default without a checkout."""
+    (only,) = check_text(text, "result.md", Options(**options), sources)
     return only
 
 
-def broken(text: str | bytes, **options: Any) -> list[str]:
+def broken(text: str | bytes, sources: Sources | None = None, **options: Any) -> list[str]:
     """The rules that the one result in a text breaks, in the order of the document."""
-    return [violation.rule for violation in verdict(text, **options).violations]
+    return [violation.rule for violation in verdict(text, sources, **options).violations]
 
 
-def blocking(text: str | bytes, **options: Any) -> list[str]:
+def blocking(text: str | bytes, sources: Sources | None = None, **options: Any) -> list[str]:
     """The broken rules of level L1 and L2."""
-    return [violation.rule for violation in verdict(text, **options).violations if violation.level != "L3"]
+    return [one.rule for one in verdict(text, sources, **options).violations if one.level != "L3"]

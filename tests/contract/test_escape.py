@@ -41,6 +41,12 @@ def test_headings_come_back(text: str, taken: bool) -> None:
     assert unguard_heading(guard_heading(text, taken=taken)) == text
 
 
+@given(line)
+def test_a_heading_as_written_never_loses_all_its_words(text: str) -> None:
+    assert unguard_heading(text)
+    assert unguard_heading(text) == unguard_heading(text).strip()
+
+
 @given(maybe_line)
 def test_cells_come_back(text: str) -> None:
     assert unguard_cell(guard_cell(text)) == text

@@ -1,212 +1,294 @@
-"""What agents write instead of the canonical form, and what it is taken for."""
+"""What agents write instead of the canonical form, and what it is taken for: section 3 of the contract."""
 
 from __future__ import annotations
 
-import pytest
+import re
+from pathlib import Path
 
-from remit.checking import Options, check_text
+import pytest
+import verdicts
+from verdicts import SAMPLE_TREE, verdict
+
+from remit.checking import check_text
+from remit.contract.kinds import KINDS
+from remit.contract.model import Justification, Result
 from remit.contract.parse import parse
-from remit.evidence.sources import Sources
-from remit.rules.examples import TREE, sample
-from remit.workspace.files import WorkTree
+from remit.contract.render import to_json
+from remit.rules.examples import sample
 
 REVIEW = sample("review")
-SOURCES = Sources(workspace=WorkTree(TREE))
 
 
-def rules(text: str, **options: object) -> list[str]:
-    verdicts = check_text(text, options=Options(**options), sources=SOURCES)  # type: ignore[arg-type]
-    return [violation.rule for verdict in verdicts for violation in verdict.violations]
+def broken(text: str | bytes) -> list[str]:
+    return verdicts.broken(text, SAMPLE_TREE)
 
 
-def indented(text: str, by: str = "  ") -> str:
-    return "".join(f"{by}{line}\n" if line else "\n" for line in text.split("\n"))
-
-
-WRITTEN = {
-    "title of level 1": REVIEW.replace("## Security", "# Security", 1),
-    "agent as a slug": REVIEW.replace("Security Auditor Result", "security-auditor Result"),
-    "sections of level 2": REVIEW.replace("## Security", "# Security", 1).replace("\n### ", "\n## "),
-    "sections of level 4, blocks of level 5": REVIEW.replace("\n#### ", "\n##### ").replace("\n### ", "\n#### "),
-    "blocks as high as sections": REVIEW.replace("\n#### ", "\n### "),
-    "status on the heading": REVIEW.replace("### Status\nSUCCESS", "### Status: SUCCESS"),
-    "status in bold": REVIEW.replace("### Status\nSUCCESS", "**Status**: SUCCESS"),
-    "summary in bold": REVIEW.replace("### Summary\n", "**Summary:** "),
-    "if any after a heading": REVIEW.replace("### Next Steps", "### Next Steps (if any)"),
-    "numbered headings": REVIEW.replace("### Summary", "### 2. Summary"),
-    "colon after a heading": REVIEW.replace("### Key References", "### Key References:"),
-    "in a Markdown fence": f"```markdown\n{REVIEW}```\n",
-    "in a bare fence": f"```\n{REVIEW}```\n",
-    "in a longer fence": f"````md\n{REVIEW}````\n",
-    "text before and after": f"Here is my report.\n\n{REVIEW}\nLet me know if you need more.\n",
-    "handed back by a client": f"  <tools-used-before-summary>Read</tools-used-before-summary>\n{indented(REVIEW)}",
-    "Windows line ends": REVIEW.replace("\n", "\r\n"),
-    "byte order mark": "\ufeff" + REVIEW,
-    "rules between sections": REVIEW.replace("\n### ", "\n---\n\n### "),
-    "score in per cent": REVIEW.replace("90 - every", "90% - every"),
-    "score of a hundred": REVIEW.replace("90 - every", "90/100 - every"),
-    "score in bold": REVIEW.replace("90 - every", "**90** - every"),
-    "score with a decimal": REVIEW.replace("90 - every", "90.5 - every").replace("**Score**: 90", "**Score**: 90.5"),
-    "boxes with signs": REVIEW.replace("- [x]", "- ✅"),
-}
-
-
-@pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN)
-def test_it_is_read_as_if_it_were_canonical(text: str) -> None:
-    assert rules(text) == []
-
-
-@pytest.mark.parametrize(
-    "status", ["success", "Success ✅", "SUCCESS (done)", "✅ SUCCESS", "**SUCCESS**", "[SUCCESS]"]
-)
-def test_a_decorated_status_is_understood_with_advice(status: str) -> None:
-    assert rules(REVIEW.replace("### Status\nSUCCESS", f"### Status\n{status}")) == ["status-form"]
-
-
-@pytest.mark.parametrize("status", ["DONE", "PARTIAL SUCCESS", "SUCCESSFUL", "SUCCESS | PARTIAL", "not SUCCESS"])
-def test_other_words_are_no_status(status: str) -> None:
-    assert rules(REVIEW.replace("### Status\nSUCCESS", f"### Status\n{status}")) == ["status-unknown"]
-
-
-def test_section_order_is_free() -> None:
-    head, *sections = REVIEW.split("\n### ")
-    shuffled = "\n### ".join([head, *reversed([s.rstrip("\n") + "\n" for s in sections])])
-    assert rules(shuffled) == []
-
-
-def test_a_fence_around_a_result_may_hold_bare_fences() -> None:
-    wrapped = f"Intro\n\n```markdown\n{sample('implementation')}```\n\nDone.\n\n```\nunrelated\n```\n"
-    assert rules(wrapped) == []
-
-
-def test_several_results_in_one_file_are_each_checked() -> None:
-    both = f"{REVIEW}\n{sample('error')}\n```markdown\n{sample('generic')}```\n"
-    assert [v.agent for v in check_text(REVIEW + "\n" + sample("error"))] == ["security-auditor", "backend-specialist"]
-    assert len(parse(both)) >= 2
-    wrapped = "\n\n".join(
-        f"### Example\n\n```markdown\n{sample(kind)}```" for kind in ("review", "implementation", "error")
-    )
-    assert [v.kind for v in check_text(wrapped, sources=SOURCES)] == ["review", "implementation", "error"]
-    assert rules(wrapped) == []
-
-
-def test_a_result_quoted_inside_a_result_is_not_another_one() -> None:
-    quoting = REVIEW.replace(
-        "### Next Steps", "### Insights\n- see\n\n```text\n## Other Agent Result\n```\n\n### Next Steps"
-    )
-    assert len(parse(quoting)) == 1
-
-
-def test_a_heading_of_the_same_level_ends_a_result() -> None:
-    (document,) = parse(f"{REVIEW}\n## What else I did\n\n### Status\nFAILED\n")
-    assert document.result.status == "SUCCESS"
-
-
-JAPANESE = """\
-## コード調査 結果
-
-### ステータス
-SUCCESS
-
-### サマリー
-ログインの流れを調べました。入口は一つです。
-
-### 調査結果
-
-#### エントリーポイント
-| エントリー | ファイル:行 | 種類 |
-|---|---|---|
-| login | `app/login.py:7` | 関数 |
-
-#### 実行フロー
-1. 検索 → `app/store.py:14` (find_user)
-
-### 主要な参照
-| 項目 | 場所 | 関連性 |
-|---|---|---|
-| login | `app/login.py:7` | 入口 |
-
-### 信頼度
-72 - 行を読んで確かめた
-
-### 検証完了
-- [x] **ファイル参照が有効**: 済み
-- [x] **コード引用が正確**: 済み
-- [x] **架空のパスなし**: 済み
-- [x] **根拠を記載**: 済み
-
-### 次のステップ
-1. 続きを読む
-"""
-CHINESE = """\
-## code-explorer 结果
-
-### 状态
-SUCCESS
-
-### 摘要
-调查了登录流程。入口只有一个。
-
-### 调查结果
-
-#### 入口点
-| 入口 | 文件:行 | 类型 |
-|---|---|---|
-| login | `app/login.py:7` | 函数 |
-
-#### 执行流程
-1. 查找 → `app/store.py:14` (find_user)
-
-### 关键引用
-| 项目 | 位置 | 相关性 |
-|---|---|---|
-| login | `app/login.py:7` | 入口 |
-
-### 置信度
-72 - 逐行读过
-
-### 验证完成
-- [x] **文件引用有效**: 是
-- [x] **代码片段准确**: 是
-- [x] **无虚构路径**: 是
-- [x] **证据已记录**: 是
-
-### 下一步
-1. 继续阅读
-"""
-
-
-@pytest.mark.parametrize("text", [JAPANESE, CHINESE], ids=["Japanese", "Chinese"])
-def test_headings_and_columns_are_read_in_three_languages(text: str) -> None:
-    assert rules(text, kind="exploration") == []
-
-
-def test_bold_inside_findings_is_not_a_section() -> None:
-    text = REVIEW.replace("**Fix**: use the secrets module", "**Fix**: use the secrets module\n**Confidence**: 12")
-    assert rules(text) == []
-    without = (
-        sample("review")
-        .split("### Confidence\n")[0]
-        .replace("**Risk**: a stranger", "**Confidence**: 95\n**Risk**: a stranger")
-    )
-    assert "confidence-missing" in rules(without)
-
-
-def test_a_second_section_of_the_same_name_is_joined() -> None:
-    text = REVIEW.replace("### Next Steps\n", "### Next Steps\n1. First\n\n### Next Steps\n")
+def result(text: str | bytes) -> Result:
     (document,) = parse(text)
-    assert document.result.next_steps == ("First", "Mend SEC-001 before the next release")
+    return document.result
 
 
-def test_underlined_headings_are_headings() -> None:
-    text = REVIEW.replace("## Security Auditor Result", "Security Auditor Result\n=======================", 1)
-    assert rules(text) == []
+EXPECTED = result(REVIEW)
 
 
-def test_json_is_read_as_an_object_a_list_and_in_a_fence() -> None:
-    from remit.contract.render import to_json
+def sections(text: str) -> list[str]:
+    """The title and the sections of a sample, each with its heading."""
+    return re.split(r"^(?=### )", text, flags=re.MULTILINE)
 
-    encoded = to_json(parse(REVIEW)[0].result).decode()
-    assert rules(encoded) == []
-    assert rules(f"[{encoded},{encoded}]") == []
-    assert rules(f"```json\n{encoded}\n```") == []
+
+class TestTolerance:
+    """Section 3 of the contract: what is accepted on input, one case a test."""
+
+    def test_the_order_of_sections_is_free(self) -> None:
+        title, *own = sections(REVIEW)
+        backwards = title + "".join(part.rstrip() + "\n\n" for part in reversed(own))
+        assert result(backwards) == EXPECTED
+        assert broken(backwards) == []
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_title_may_have_level_one_or_two(self, kind: str) -> None:
+        level_1 = sample(kind).replace("## ", "# ", 1)
+        assert result(level_1) == result(sample(kind))
+        assert broken(level_1) == []
+
+    def test_a_title_of_level_three_is_no_title(self) -> None:
+        assert "title-missing" in broken(REVIEW.replace("## Security", "### Security", 1))
+
+    @pytest.mark.parametrize(("section", "block"), [("#", "##"), ("##", "###"), ("##", "##"), ("####", "#####")])
+    def test_sections_and_blocks_may_have_any_level(self, section: str, block: str) -> None:
+        other = re.sub(r"^#### ", f"{block} ", REVIEW, flags=re.MULTILINE)
+        other = re.sub(r"^### ", f"{section} ", other, flags=re.MULTILINE)
+        assert result(other) == EXPECTED
+        assert broken(other) == []
+
+    def test_a_status_may_stand_on_the_line_of_its_heading(self) -> None:
+        inline = REVIEW.replace("### Status\nSUCCESS", "### Status: SUCCESS")
+        assert result(inline) == EXPECTED
+        assert broken(inline) == []
+
+    def test_bold_words_may_stand_for_headings(self) -> None:
+        bold = re.sub(r"^(#{3,4}) (.*)$", r"**\2**\n", REVIEW, flags=re.MULTILINE)
+        assert result(bold) == EXPECTED
+        assert broken(bold) == []
+
+    def test_a_bold_name_and_its_value_may_share_a_line(self) -> None:
+        bold = REVIEW.replace("### Status\nSUCCESS", "**Status:** SUCCESS")
+        assert result(bold) == EXPECTED
+        assert broken(bold) == []
+
+    def test_a_bold_name_that_stands_twice_is_ambiguous_and_no_heading(self) -> None:
+        twice = REVIEW.replace("### Status\nSUCCESS", "**Status:** SUCCESS\n\n**Status:** PARTIAL")
+        assert "status-missing" in broken(twice)
+
+    def test_a_bold_name_is_no_heading_where_a_heading_of_that_name_exists(self) -> None:
+        both = REVIEW.replace("Both can be mended", "**Status**: both can be mended")
+        assert result(both).status == "SUCCESS"
+
+    def test_a_bold_title_inside_a_section_is_not_the_title(self) -> None:
+        untitled = REVIEW.replace("## Security Auditor Result\n\n", "").replace(
+            "Both can", "\n**Final Result**\n\nBoth can"
+        )
+        assert result(untitled).agent == ""
+        assert result(untitled).status == "SUCCESS"
+
+    @pytest.mark.parametrize(
+        "heading", ["### Issues (if any)", "### Issues (optional):", "### 4. Issues", "### ISSUES"]
+    )
+    def test_words_in_brackets_after_a_heading_do_not_matter(self, heading: str) -> None:
+        text = REVIEW.replace("### Next Steps", f"{heading}\n- Slow: twice | Severity: minor\n\n### Next Steps")
+        assert [issue.title for issue in result(text).issues] == ["Slow"]
+        assert broken(text) == []
+
+    @pytest.mark.parametrize(
+        "written",
+        [
+            "success",
+            "Success",
+            "SUCCESS ✅",
+            "✅ SUCCESS",
+            "[SUCCESS]",
+            "SUCCESS (all files read)",
+            "**SUCCESS**",
+            "`success`",
+        ],
+    )
+    def test_a_status_in_another_form_is_understood_and_breaks_status_form_only(self, written: str) -> None:
+        text = REVIEW.replace("### Status\nSUCCESS", f"### Status\n{written}")
+        assert result(text).status == "SUCCESS"
+        assert broken(text) == ["status-form"]
+        assert verdict(text).accepted
+
+    @pytest.mark.parametrize("fence", ["```markdown", "```md", "```", "~~~markdown", "````markdown", "```text"])
+    def test_a_result_may_be_wrapped_in_a_fence(self, fence: str) -> None:
+        text = sample("exploration")
+        wrapped = f"{fence}\n{text}{fence.rstrip('markdowntex')}\n"
+        assert result(wrapped) == result(text)
+        assert broken(wrapped) == []
+
+    @pytest.mark.parametrize("kind", ["review", "implementation"])
+    def test_fences_of_the_same_length_may_stand_inside_the_wrap(self, kind: str) -> None:
+        wrapped = f"Here is my result:\n\n```markdown\n{sample(kind)}```\n\nThat was it.\n"
+        assert result(wrapped) == result(sample(kind))
+        assert broken(wrapped) == []
+
+    def test_a_bare_fence_after_the_last_heading_of_a_wrapped_result_is_an_example(self) -> None:
+        text = sample("generic").replace("1. Tag the release", "1. Tag the release\n\n```\ngit tag v1\n```")
+        wrapped = f"```markdown\n{text}```\n"
+        assert result(wrapped) == result(text)
+
+    def test_several_wrapped_results_are_each_found(self) -> None:
+        wrapped = "".join(
+            f"### {kind}\n\n```markdown\n{sample(kind)}```\n\n" for kind in ("review", "generic", "error")
+        )
+        found = parse(wrapped)
+        assert [document.result for document in found] == [result(sample(k)) for k in ("review", "generic", "error")]
+
+    def test_text_before_and_after_does_not_matter(self) -> None:
+        text = f"I have finished the review.\n\n- one thing\n\n{REVIEW}\n# Afterwards\n\nAnything else?\n"
+        assert result(text) == EXPECTED
+        assert broken(text) == []
+
+    def test_lines_are_those_of_the_file_also_after_words_before_the_result(self) -> None:
+        faulty = REVIEW.replace("### Status\nSUCCESS", "### Status\nDONE")
+        (alone,) = verdict(faulty).violations
+        (after,) = verdict("One.\n\nTwo.\n\n" + faulty).violations
+        assert after.line == alone.line + 4
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_frame_of_a_client_may_indent_every_line(self, kind: str) -> None:
+        indented = "".join(f"  {line}".rstrip(" ") for line in sample(kind).splitlines(keepends=True))
+        framed = f"<tools-used-before-summary>Read, Grep</tools-used-before-summary>\n{indented}"
+        assert result(framed) == result(sample(kind))
+        assert broken(framed) == []
+
+    @pytest.mark.parametrize("width", [1, 3, 4, 8])
+    def test_the_frame_may_have_any_width(self, width: int) -> None:
+        framed = "".join(" " * width + line for line in REVIEW.splitlines(keepends=True))
+        assert result(framed) == EXPECTED
+
+    def test_a_title_that_is_indented_alone_is_a_title(self) -> None:
+        assert result("    " + REVIEW) == EXPECTED
+
+    def test_each_of_several_results_in_a_file_is_checked(self) -> None:
+        faulty = sample("generic").replace("### Status\nSUCCESS", "### Status\nDONE")
+        verdicts = check_text(f"{REVIEW}\n{faulty}\n{sample('error')}")
+        assert [found.agent for found in verdicts] == ["security-auditor", "release-helper", "backend-specialist"]
+        assert [found.verdict for found in verdicts] == ["accept", "revise", "accept"]
+
+    def test_a_json_document_is_read(self) -> None:
+        assert result(to_json(EXPECTED)) == EXPECTED
+        assert broken(to_json(EXPECTED)) == []
+
+    def test_a_json_list_holds_several_results(self) -> None:
+        texts = b"[" + to_json(EXPECTED) + b", " + to_json(result(sample("error"))) + b"]"
+        assert [document.result for document in parse(texts)] == [EXPECTED, result(sample("error"))]
+
+    def test_a_json_document_may_stand_in_a_fence(self) -> None:
+        assert result(b"\n```json\n" + to_json(EXPECTED) + b"\n```\n") == EXPECTED
+
+    def test_underlined_headings_are_headings(self) -> None:
+        text = REVIEW.replace("## Security Auditor Result", "Security Auditor Result\n=======================")
+        text = text.replace("### Status\n", "Status\n------\n").replace("### Summary\n", "Summary\n---\n")
+        assert result(text) == EXPECTED
+        assert broken(text) == []
+
+    def test_a_section_that_stands_twice_is_joined(self) -> None:
+        again = REVIEW + "\n### Next Steps\n1. And rest\n"
+        assert result(again).next_steps == ("Mend SEC-001 before the next release", "And rest")
+
+    def test_two_statuses_in_two_sections_are_no_status(self) -> None:
+        assert "status-unknown" in broken(REVIEW + "\n### Status\nFAILED\n")
+
+    def test_findings_that_stand_twice_keep_all_their_blocks(self) -> None:
+        again = REVIEW + "\n### Findings\n\nMore words.\n\n#### Dependencies\n- none\n"
+        names = [block.heading for block in result(again).findings]
+        assert names == ["", "Issues Detected", "Issue Details", "Compliance Check", "Dependencies"]
+
+    @pytest.mark.parametrize("fence", ["```", "```markdown", "~~~"])
+    def test_a_title_inside_a_fence_of_a_result_is_not_another_result(self, fence: str) -> None:
+        quoted = f"{fence}\n## Other Agent Result\n\n### Status\nFAILED\n{fence[:3]}\n"
+        text = sample("implementation").replace("#### Implementation Notes", f"{quoted}\n#### Implementation Notes")
+        assert result(text).agent == "Backend Specialist"
+        assert result(text).status == "SUCCESS"
+
+    def test_a_title_inside_a_fence_in_a_list_is_not_another_result(self) -> None:
+        text = (
+            sample("generic")
+            + "2. Example:\n   ```\n   ## Other Agent Result\n   ```\n3. ```\n   # Third Result\n   ```\n"
+        )
+        assert result(text).agent == "Release Helper"
+
+    def test_a_fence_that_begins_in_a_list_item_does_not_hide_the_next_result(self) -> None:
+        text = sample("generic") + "2. ```\n   git tag\n   ```\n\n" + REVIEW
+        assert [document.result.agent for document in parse(text)] == ["Release Helper", "Security Auditor"]
+
+    def test_an_unknown_section_is_kept_and_not_judged(self) -> None:
+        text = REVIEW + "\n### Acknowledgements\nThanks.\n"
+        assert [extra.heading for extra in result(text).extra] == ["Acknowledgements"]
+        assert broken(text) == []
+
+    @pytest.mark.parametrize(
+        "edit",
+        [
+            pytest.param(("\n### ", "\n---\n\n### "), id="rules between sections"),
+            pytest.param(("- [x]", "- ✅"), id="boxes with signs"),
+            pytest.param(("90 - every", "90% - every"), id="a score in per cent"),
+            pytest.param(("90 - every", "90/100 - every"), id="a score of a hundred"),
+            pytest.param(("90 - every", "**90** - every"), id="a score in bold"),
+            pytest.param(("### Summary", "### 2. Summary"), id="a numbered heading"),
+            pytest.param(("### Key References", "### Key References:"), id="a colon after a heading"),
+            pytest.param(("Security Auditor Result", "security-auditor Result"), id="an agent as a slug"),
+        ],
+    )
+    def test_small_departures_do_not_matter(self, edit: tuple[str, str]) -> None:
+        assert REVIEW.replace(*edit) != REVIEW
+        assert broken(REVIEW.replace(*edit)) == []
+
+    @pytest.mark.parametrize("status", ["DONE", "PARTIAL SUCCESS", "SUCCESSFUL", "SUCCESS | PARTIAL", "not SUCCESS"])
+    def test_other_words_are_no_status(self, status: str) -> None:
+        assert broken(REVIEW.replace("### Status\nSUCCESS", f"### Status\n{status}")) == ["status-unknown"]
+
+    def test_a_heading_of_the_same_level_ends_a_result(self) -> None:
+        (document,) = parse(f"{REVIEW}\n## What else I did\n\n### Status\nFAILED\n")
+        assert document.result.status == "SUCCESS"
+
+    def test_bold_inside_findings_is_not_a_section(self) -> None:
+        text = REVIEW.replace("**Fix**: use the secrets module", "**Fix**: use the secrets module\n**Confidence**: 12")
+        assert broken(text) == []
+        without = (
+            sample("review")
+            .split("### Confidence\n")[0]
+            .replace("**Risk**: a stranger", "**Confidence**: 95\n**Risk**: a stranger")
+        )
+        assert "confidence-missing" in broken(without)
+
+
+LANGUAGES = Path(__file__).parents[1] / "fixtures" / "languages"
+
+
+class TestLanguages:
+    """Headings, columns, labels and boxes in Japanese and Chinese; enum words stay English."""
+
+    @pytest.mark.parametrize("path", sorted(LANGUAGES.glob("*.md")), ids=lambda path: path.stem)
+    def test_a_whole_document_in_another_language_is_accepted(self, path: Path) -> None:
+        found = verdict(path.read_text(encoding="utf-8"), SAMPLE_TREE)
+        assert [violation.rule for violation in found.violations] == []
+        assert found.kind == path.stem.split("_")[1]
+
+    @pytest.mark.parametrize("path", sorted(LANGUAGES.glob("*.md")), ids=lambda path: path.stem)
+    def test_nothing_of_such_a_document_is_left_unknown(self, path: Path) -> None:
+        assert result(path.read_text(encoding="utf-8")).extra == ()
+
+    def test_labels_in_another_language_are_read(self) -> None:
+        read = result((LANGUAGES / "japanese_review.md").read_text(encoding="utf-8"))
+        assert [(issue.title, issue.severity) for issue in read.issues] == [("記録がない", "minor")]
+        assert read.justification == Justification(
+            score=90.0,
+            evidence_count=2.0,
+            method="ファイルを読んだ",
+            blind_spots="設定から読み込まれるコード",
+        )
+        read = result((LANGUAGES / "japanese_error.md").read_text(encoding="utf-8"))
+        assert [(blocker.text, blocker.resolution) for blocker in read.blockers] == [
+            ("テストが動かない", "道具を入れる")
+        ]

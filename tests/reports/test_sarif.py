@@ -138,9 +138,11 @@ def test_severities_become_levels(severity: Severity | None, level: str) -> None
 
 
 def test_each_category_is_a_rule_and_each_agent_an_extension() -> None:
-    found = [finding(category=name, line=at) for at, name in enumerate(("ux", "security", "ux"), 1)]
-    tool = written(merge(*found))["tool"]
-    assert [rule["id"] for rule in tool["driver"]["rules"]] == ["security", "ux"]
+    found = [finding(category=name, line=at) for at, name in enumerate(("ux", "security", "ux", ""), 1)]
+    run = written(merge(*found))
+    tool = run["tool"]
+    assert [rule["id"] for rule in tool["driver"]["rules"]] == ["general", "security", "ux"]
+    assert [result["ruleIndex"] for result in run["results"]] == [2, 1, 2, 0]
     assert (tool["driver"]["name"], tool["driver"]["semanticVersion"]) == ("remit", "0.1.0")
     assert [extension["name"] for extension in tool["extensions"]] == ["ruff", "security-auditor"]
 

@@ -42,7 +42,7 @@ def guard_heading(text: str, *, taken: bool) -> str:
 def unguard_heading(text: str) -> str:
     """The inverse of `guard_heading`."""
     text = text[:-2] + "#" if text.endswith("\\#") else text
-    return text.removeprefix("\\")
+    return text[1:] if text.startswith("\\") and text[1:2].strip() else text
 
 
 def guard_colons(text: str) -> str:

@@ -12,6 +12,7 @@ from functools import cache
 from remit.contract.fields import Line, lines_of
 from remit.contract.headings import BOXES, SECTIONS
 from remit.contract.kinds import KINDS, BlockSpec, Kind
+from remit.contract.model import Code, Content
 from remit.contract.parse import Document
 
 #: Placeholders of templates that agents have been given elsewhere, among them the contract's first version.
@@ -29,11 +30,13 @@ _FOREIGN = (
 _BRACKETED = re.compile(r"(?<![\w\]/\\!])\[([^\[\]\n]{1,120})\](?![(\[/\w])")
 _GENERIC = re.compile(r"^(?:\.{3}|…|todo\b.*|tbd|tba|your .*|insert .*|fill .*|placeholder.*)$", re.IGNORECASE)
 _CODE_SPAN = re.compile(r"`[^`\n]*`")
+_PLACE_SPAN = re.compile(r"`(\[[^\[\]`\n]*(?:file:line|path/to/)[^\[\]`\n]*\])`")
 _BOX = re.compile(r"^\s*(?:[-*+]\s+)?\[[ xX✓✔]?\]")
 
 STATUS = "[SUCCESS | PARTIAL | FAILED]"
 SUMMARY = "[two or three sentences: what was done, what came of it]"
 SCORE = "[0-100]"
+QUOTE = "[the quoted lines, copied exactly]"
 
 
 def template(kind: Kind, *, scored: bool = True) -> str:
@@ -89,18 +92,27 @@ def _block(spec: BlockSpec) -> str:
     if spec.form == "fence":
         return f"{head}```\n[{spec.hint}]\n```"
     if spec.form == "details":
-        quote = "```\n# path/to/file.py:12\n[the quoted lines, copied exactly]\n```"
+        quote = f"```\n# path/to/file.py:12\n{QUOTE}\n```"
         return f"{head}**[ID]: [issue]**\n{quote}\n**Risk**: [what can happen]\n**Fix**: [what to do]"
     return f"{head}- [{spec.hint.replace('*', '')}]"
 
 
 def written_lines(document: Document) -> Iterator[Line]:
-    """Every line an author wrote outside fences: title, headings and the content of sections."""
+    """Every line an author wrote: title, headings and the content of sections; of fences what the form has in them."""
     yield Line(document.result.agent, document.title_line)
     for section in document.outline.sections:
         yield Line(section.heading, section.line)
         yield from (Line(block.heading, block.line) for block in section.blocks)
         yield from lines_of(section.content)
+        yield from _unfilled_fences(section.content)
+
+
+def _unfilled_fences(content: list[Content]) -> Iterator[Line]:
+    known = {QUOTE, *(f"[{block.hint}]" for kind in KINDS.values() for block in kind.blocks if block.form == "fence")}
+    for part in content:
+        if isinstance(part, Code) and "[" in part.text:
+            rows = enumerate(part.text.split("\n"), part.line + 1)
+            yield from (Line(row.strip(), line) for line, row in rows if row.strip() in known)
 
 
 def find_placeholders(text: str) -> Iterator[str]:
@@ -113,6 +125,7 @@ def find_placeholders(text: str) -> Iterator[str]:
         known_here = _normal(inner) in known or bool(_GENERIC.match(inner))
         if known_here or (inner.lower() == "x" and not _BOX.match(text)):
             yield found.group()
+    yield from (found.group(1) for found in _PLACE_SPAN.finditer(text) if _normal(found.group(1)[1:-1]) in known)
 
 
 def _normal(text: str) -> str:

@@ -55,6 +55,10 @@ _PATH_LIKE = re.compile(r"[./\\(\[@]")
 _TOLD = re.compile(r"[`*]{0,3}[:：#]")
 _BRACKET_TAIL = re.compile(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE)
 _BRACKET_ENDS = frozenset(")]0123456789")
+#: `<project-root>/a/b.py`, `…/b.py`
+_STANDS_FOR_ROOT = re.compile(
+    r"(?:<[\w\-]{0,20}(?:root|repo|project|workspace|checkout)[\w\-]{0,20}>|…)$", re.IGNORECASE
+)
 _LINE_WORD = re.compile(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
 #: Without one of these no line is told.
 _MARK = re.compile(r"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|行|row|\+", re.IGNORECASE)
@@ -195,9 +199,8 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
         start = link + 2
     first, last = unwrapped(text[start:end])
     start, end = start + first, start + last
-    bare = text[start:end].rstrip(".")
-    if bare and text[start - 1 : start] in (">", "…") and bare.startswith("/"):
-        start += 1  # `<root>/a/b.py`, `…/b.py`
+    if text.startswith("/", start, end) and _STANDS_FOR_ROOT.search(text, max(0, start - 40), start):
+        start += 1
     return start, start + len(text[start:end].rstrip("."))
 
 

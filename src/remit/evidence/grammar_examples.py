@@ -76,6 +76,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "./src/app.py:12",
             "src//app.py:12",
             "at login (src/app.py:12:5)",
+            "<project-root>/src/app.py:12",
             "src/app.py:12ff.",
             found="src/app.py:12",
         ),

@@ -27,12 +27,14 @@ def read_input(
     data: bytes, name: str, options: Options, sources: Sources, categories: Mapping[str, str] | None = None
 ) -> Input:
     """One file's reports."""
-    head = data[:_PEEK].lstrip()
+    head = data[:_PEEK].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if name.endswith((".sarif", ".sarif.json")):
+        return Input(read_sarif(data, name, sources.workspace, categories or {}))
     if head.startswith(b"{"):
         if b'"remit.merge/1"' in head:
             earlier = read_merge(data, name)
             return Input(reports_of(earlier), earlier)
-        if name.endswith((".sarif", ".sarif.json")) or b'"runs"' in head or b"sarif" in head[:2000].lower():
+        if b'"runs"' in head or b"sarif" in head[:2000].lower():
             return Input(read_sarif(data, name, sources.workspace, categories or {}))
     return Input([report_of(verdict, sources.workspace) for verdict in check_text(data, name, options, sources)])
 

@@ -35,10 +35,12 @@ def merge_reports(reports: Sequence[Report], settings: Settings, earlier: Sequen
     """
     reports = sorted([*reports, *_missing(reports, settings)], key=_order)
     answered = len({report.agent for report in reports if report.status != "FAILED"})
-    sightings = sorted((sighting for report in reports for sighting in report.sightings), key=sighting_order)
+    sightings = [sighting for report in reports for sighting in report.sightings]
     merged: list[MergedFinding] = []
     conflicts: list[Conflict] = []
     for members in group(sightings, settings.window):
+        if len(members) > 1:
+            members.sort(key=sighting_order)
         finding = combine(members, settings, answered)
         merged.append(finding)
         if len(finding.opinions) > 1 and not is_settled(members):

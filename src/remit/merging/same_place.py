@@ -40,12 +40,15 @@ class Components:
 def group(sightings: Sequence[Sighting], window: int = 0) -> list[list[Sighting]]:
     """Sightings of the same finding, together; groups and their members in the order of the input."""
     components = Components(len(sightings))
-    _join_equal(components, ((at, _identity(s)) for at, s in enumerate(sightings)))
     _join_equal(components, ((at, _same_code(s)) for at, s in enumerate(sightings) if s.fingerprint))
-    placed: dict[tuple[str, str], list[int]] = defaultdict(list)
+    placed: dict[tuple[str | None, str], list[int]] = defaultdict(list)
+    unplaced: list[int] = []
     for at, sighting in enumerate(sightings):
-        if sighting.path is not None and sighting.opinion.line is not None:
+        if sighting.opinion.line is None:
+            unplaced.append(at)
+        else:
             placed[(sighting.path, sighting.category)].append(at)
+    _join_equal(components, ((at, _title(sightings[at])) for at in unplaced))
     for members in placed.values():
         _join_overlapping(components, sightings, members, window)
     groups: dict[int, list[Sighting]] = {}
@@ -54,13 +57,9 @@ def group(sightings: Sequence[Sighting], window: int = 0) -> list[list[Sighting]
     return list(groups.values())
 
 
-def _identity(sighting: Sighting) -> Hashable:
-    """What makes two findings the same at first sight. Without a line, only the title does."""
-    line = sighting.opinion.line
-    if line is None:
-        title = " ".join(sighting.opinion.title.lower().split())
-        return (sighting.path, sighting.category, None, title)
-    return (sighting.path, sighting.category, line, sighting.end_line or line)
+def _title(sighting: Sighting) -> Hashable:
+    """What makes two findings without a line the same."""
+    return (sighting.path, sighting.category, " ".join(sighting.opinion.title.lower().split()))
 
 
 def _same_code(sighting: Sighting) -> Hashable:
@@ -79,7 +78,9 @@ def _join_overlapping(components: Components, sightings: Sequence[Sighting], mem
     spans: dict[tuple[int, int], int] = {}
     for at in members:
         first = sightings[at].opinion.line or 0
-        spans.setdefault((first, max(first, sightings[at].end_line or first)), at)
+        known = spans.setdefault((first, max(first, sightings[at].end_line or first)), at)
+        if known != at:
+            components.join(known, at)
     ordered = sorted(spans)
     if window:
         reach, before = ordered[0][1], spans[ordered[0]]

@@ -36,6 +36,16 @@ class PlaceholderLeft(Rule):
             edits=(("### Status\nSUCCESS", "### Status\n[SUCCESS | PARTIAL | FAILED]"),),
             expect=("placeholder-left",),
         ),
+        Example(
+            "generic",
+            edits=(("| login | `app/login.py:7` |", "| login | `[path/to/file:line]` |"),),
+            expect=("placeholder-left",),
+        ),
+        Example(
+            "implementation",
+            edits=(("$ python -m pytest tests\n2 passed in 0.01s", "[the command and its output, in a fence]"),),
+            expect=("placeholder-left",),
+        ),
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
@@ -43,4 +53,5 @@ class PlaceholderLeft(Rule):
             found = list(find_placeholders(text))
             if found:
                 those = "placeholder" if len(found) == 1 else "placeholders"
-                yield Fault(line=line, message=f"unfilled {those} of the template: {', '.join(found)}", mark=found[0])
+                named = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
+                yield Fault(line=line, message=f"unfilled {those} of the template: {named}", mark=found[0])
