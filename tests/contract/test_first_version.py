@@ -140,6 +140,32 @@ def test_our_own_documents_of_that_form_behave_as_the_contract_says(tree: Source
     assert_behaves(OWN_SCORED, OWN_ERROR, tree)
 
 
+OWN = Path(__file__).parents[1] / "fixtures" / "first_version"
+
+
+@pytest.mark.parametrize("kind", ["exploration", "design", "review", "implementation"])
+def test_a_document_of_each_kind_behaves_so_without_a_checkout_too(kind: str) -> None:
+    text = (OWN / f"{kind}.md").read_text(encoding="utf-8")
+    assert_behaves(text, (OWN / "error.md").read_text(encoding="utf-8"), Sources())
+    (verdict,) = verdicts(text, "v2", Sources())
+    assert verdict.kind == kind
+    assert len([violation for violation in verdict.violations if violation.level != "L3"]) == len(NEW_IN_V2)
+
+
+@pytest.mark.parametrize("kind", ["exploration", "design", "review", "implementation"])
+def test_such_a_document_is_accepted_by_a_lenient_check(kind: str) -> None:
+    (verdict,) = verdicts((OWN / f"{kind}.md").read_text(encoding="utf-8"), "lenient", Sources())
+    assert verdict.verdict == "accept"
+    assert {violation.rule for violation in verdict.violations} >= NEW_IN_V2
+
+
+def test_a_finished_review_that_says_partial_gets_advice_and_no_more() -> None:
+    (verdict,) = verdicts((OWN / "review.md").read_text(encoding="utf-8"), "v1", Sources())
+    advice = {violation.rule for violation in verdict.violations}
+    assert {"partial-but-complete", "blockers-missing"} <= advice
+    assert verdict.verdict == "accept"
+
+
 def filled(template: str) -> str:
     values = {
         "Agent Name": "Backend Specialist",
@@ -165,6 +191,7 @@ def test_the_original_examples_behave_as_the_contract_says(tree: Sources) -> Non
     _, *scored, failed = [document.text for document in documents]
     for example in scored:
         assert_behaves(example, filled(failed), tree)
+        assert_behaves(example, filled(failed), Sources())
 
 
 @pytest.mark.skipif(not ORIGINALS, reason="the original documents do not lie beside the project")

@@ -516,7 +516,7 @@ def test_a_mismatch_that_is_guessed_stays_a_mismatch_of_its_reference(tree: Path
 
 def test_the_readings_of_a_text() -> None:
     assert readings("a\n\n  b  c") == [["a\nb c"]]
-    assert readings("1 | a\n2 | b") == [["1 | a\n2 | b"], ["a\nb"]]
+    assert readings("1 | a\n2 | b") == [["1 | a\n2 | b"], ["a\nb"], ["| a\n| b"]]
     assert readings("2 | a\n1 | b") == [["2 | a\n1 | b"]]
     assert readings("a\n...\nb") == [["a", "b"]]
     assert readings("...args,\nb") == [["...args,\nb"]]

@@ -332,7 +332,7 @@ def test_references_into_one_long_file_read_it_once(tmp_path: Path) -> None:
     body = "\n".join(f"- long.py:{n} (name_{n})\n- long.py:{n} (name_{count - n})" for n in range(1, count, step))
     workspace = Counting(tmp_path)
     found = evidence_of(body, workspace).references
-    assert workspace.loaded == ["long.py"]
+    assert [path for path in workspace.loaded if path.endswith(".py")] == ["long.py"]
     assert workspace.listed == 0
     assert [reference.outcome for reference in found[::2]] == ["verified"] * 500
     assert [reference.found and reference.found.line for reference in found[1::2]] == [

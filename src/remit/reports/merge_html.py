@@ -38,7 +38,7 @@ _LEGEND = {
     "agreed, confirmed": "two agents, or three and more, name it",
     "unscored": "an agent gave no score; 70 was taken",
     "revise, reject": "it comes from a result that breaks the contract",
-    "Dropped": "not sure enough to be kept; a critical finding always is",
+    "Dropped": "left out of the count, each with its reason; a critical finding is never too unsure to be kept",
 }
 
 

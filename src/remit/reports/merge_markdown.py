@@ -84,7 +84,7 @@ def _summary(merge: Merge) -> str:
     each = Counter(map(severity_of, merge.findings))
     kinds = joined([f"{each[name]} {name}" for name in SEVERITIES if each[name]])
     found = f"{counted(len(merge.findings), 'finding')}: {kinds}" if merge.findings else "no findings"
-    left = f"; {counted(counts.dropped, 'finding')} under the threshold left out" if counts.dropped else ""
+    left = f"; {counted(counts.dropped, 'finding')} left out" if counts.dropped else ""
     disputes = f"{counted(len(merge.conflicts), 'conflict')} to be settled by a person" if merge.conflicts else ""
     return (
         f"Merged {counted(len(merge.agents), 'result')} into {found}{left}. "

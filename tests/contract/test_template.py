@@ -1,0 +1,93 @@
+"""The form an agent fills in, and how an unfilled part of it is recognised."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from remit.contract.fields import Line
+from remit.contract.kinds import KINDS
+from remit.contract.parse import parse
+from remit.contract.template import find_placeholders, template, written_lines
+from remit.rules.examples import sample
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_form_reads_as_a_result_of_its_kind(kind: str) -> None:
+    (document,) = parse(template(KINDS[kind]))
+    assert document.result.agent == "[Agent Name]"
+    assert document.result.extra == ()
+    names = [block.heading for block in document.result.findings if block.heading]
+    assert names == [block.name for block in KINDS[kind].blocks]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_line_with_a_placeholder_is_noticed(kind: str) -> None:
+    text = template(KINDS[kind])
+    (document,) = parse(text)
+    noticed = {line for words, line in written_lines(document) if list(find_placeholders(words))}
+    expected = {number for number, words in enumerate(text.split("\n"), 1) if re.search(r"\[[^\[\]]{2,}\]", words)}
+    assert noticed == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "[Agent Name]",
+        "[agent name]",
+        "[SUCCESS | PARTIAL | FAILED]",
+        "- [Issue 2]: [Description] | Severity: [critical/important/minor]",
+        "[0-100] - [Brief justification]",
+        "1. [Recommended action 3]",
+        "[...]",
+        "[…]",
+        "[TODO: say more]",
+        "[TBD]",
+        "[your answer]",
+        "[insert the path]",
+        "- [x] **File References Valid**: [what you did]",
+        "`[path/to/file:line]`",
+        "words [X] words",
+    ],
+)
+def test_placeholders_of_this_and_other_templates_are_known(words: str) -> None:
+    assert list(find_placeholders(words))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "- [x] done",
+        "- [ ] open",
+        "[x] done",
+        "see [1] and [2]",
+        "[Name](https://example.com)",
+        "[Name][ref]",
+        "![Name](a.png)",
+        "`app/[name]/page.tsx`",
+        "app/[slug]/page.tsx",
+        "items[name]",
+        "`[name]`",
+        "[note: this was read]",
+        "[]",
+        "[ ]",
+        "\\[Name]",
+        "Name",
+    ],
+)
+def test_other_brackets_are_no_placeholders(words: str) -> None:
+    assert list(find_placeholders(words)) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_in_a_sample_is_a_placeholder(kind: str) -> None:
+    (document,) = parse(sample(kind))
+    assert [words for words, _ in written_lines(document) if list(find_placeholders(words))] == []
+
+
+def test_of_a_fence_only_the_forms_own_words_are_looked_at() -> None:
+    body = "```\nlist[name]\n[name]\n[the quoted lines, copied exactly]\n```"
+    (document,) = parse(f"## A Result\n\n### Findings\n{body}\n")
+    found = [line for line in written_lines(document) if list(find_placeholders(line.text))]
+    assert found == [Line("[the quoted lines, copied exactly]", 7)]
