@@ -133,7 +133,7 @@ blockers = st.builds(Blocker, text=st.just("") | item, resolution=maybe_line).fi
     lambda blocker: blocker.text or blocker.resolution
 )
 overrides = st.builds(
-    Override, rule=maybe_line.map(lambda words: plain(words).lower()), reason=st.just("") | item
+    Override, rule=maybe_line.map(lambda words: " ".join(plain(words).lower().split())), reason=st.just("") | item
 ).filter(lambda override: override.rule or override.reason)
 
 
@@ -213,6 +213,8 @@ def results(draw: st.DrawFn) -> Result:
 _HEAD = re.compile(r"\s*#{1,2}[ \t]+(\S.*)")
 
 FRAGMENTS = [
+    *("- a: b | Severity: low\n  more", "- a (Severity: low) \n  more", "- b | Resolution: c\n  more"),
+    *("- c |\n  Severity: d",),
     *("| Issue | Description | Severity |\n|--|--|--|\n| x | y | **High** |\n| | | |", "- : x", "### Issues"),
     *("## Code Explorer Result", "# security-auditor result", "Foo Result\n===", "**Foo Result**", "## Notes"),
     *("# Result", "### Status\nSUCCESS", "### Status: success ✅", "**Status**: FAILED", "#### Status"),

@@ -86,7 +86,7 @@ class TestTolerance:
 
     def test_a_bold_title_inside_a_section_is_not_the_title(self) -> None:
         untitled = REVIEW.replace("## Security Auditor Result\n\n", "").replace(
-            "Both can", "\n**Final Result**\n\nBoth can"
+            "Both can", "\n\n**Final Result**\n\nBoth can"
         )
         assert result(untitled).agent == ""
         assert result(untitled).status == "SUCCESS"

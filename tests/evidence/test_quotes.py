@@ -600,9 +600,15 @@ def test_any_text_has_readings_without_blank_pieces(text: str) -> None:
 
 
 def test_all_quotes_of_a_result_together_may_cost_only_so_much(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quotes, "MAX_SCANNED", 0)
-    monkeypatch.setattr(alike, "MAX_TOTAL", 0)
-    assert [quote.outcome for quote in evidence_of(at("src/app.py:14", CODE), tree).quotes] == ["mismatch"]
+    for limits in ({"MAX_SCANNED": 0}, {"MAX_TOTAL": 0}):
+        for name, limit in limits.items():
+            monkeypatch.setattr(quotes if name == "MAX_SCANNED" else alike, name, limit)
+        body = at("src/app.py:14", CODE) + "\n\n" + at("src/app.py:15", "launch(the_missiles, now=True)")
+        found = evidence_of(body, tree)
+        assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified", "src/app.py:15 unchecked"]
+        assert [one.outcome for one in found.references] == ["verified", "unchecked"]
+        assert found.quotes[1].why == "there are too many quotes to look for"
+        monkeypatch.undo()
 
 
 def test_other_files_are_searched_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -623,3 +629,6 @@ def test_a_long_quote_is_compared_where_it_shares_lines(tmp_path: Path) -> None:
     quoted[150] = "this one line has been changed by somebody"
     assert outcomes(at("a.py:301", "\n".join(quoted)), tmp_path) == ["a.py:301 verified"]
     assert outcomes(at("a.py:400", "\n".join(quoted)), tmp_path) == ["a.py:400 verified"]
+    every = "\n".join(lines[300:600]).replace("computed", "complted")
+    assert outcomes(at("a.py:301", every), tmp_path) == ["a.py:301 verified"]
+    assert outcomes(at("a.py:304", every), tmp_path) == ["a.py:304 verified"]

@@ -180,9 +180,9 @@ def _labelled(text: str) -> tuple[str, str] | None:
     return (found.group(2), _value(found)) if found else None
 
 
-def _value(label: re.Match[str]) -> str:
+def _value(label: re.Match[str], end: int | None = None) -> str:
     opened, _, closed = label.groups()
-    value = label.string[label.end() :].strip()
+    value = label.string[label.end() : end].strip()
     if opened and not closed:
         value = value.removeprefix(opened) if value.startswith(opened) else value.removesuffix(opened)
     return value.strip()
@@ -281,11 +281,11 @@ def read_checklist(content: list[Content]) -> Iterator[Tick]:
 
 def split_tail(text: str, label: str) -> tuple[str, str | None]:
     """Split `words | Label: value`; the label may also begin a line of its own. None: there is no such label."""
-    last_line = text.rfind("\n")
     for pipe in reversed(list(UNGUARDED_PIPE.finditer(text))):
         named = _LABEL.match(text, pipe.end())
-        if named and named.end() > last_line and is_label(named.group(2), label):
-            return text[: pipe.start()].strip(), _value(named)
+        if named and is_label(named.group(2), label):
+            end = _end_of_line(text, named.end())
+            return (text[: pipe.start()].rstrip() + text[end:]).strip(), _value(named, end)
     head, *rows = text.split("\n")
     for index, row in enumerate(rows):
         match = _labelled(row.strip())
@@ -295,11 +295,18 @@ def split_tail(text: str, label: str) -> tuple[str, str | None]:
     return text, None
 
 
+def _end_of_line(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return end if end >= 0 else len(text)
+
+
 def split_severity(text: str) -> tuple[str, str | None]:
     """Split an issue's words from its severity, wherever in the text it stands."""
     words, severity = split_tail(text, "severity")
     if severity is None and (found := _SEVERITY_INSIDE.search(words)):
-        return (words[: found.start()] + words[found.end() :]).strip(), found.group(1)
+        end = _end_of_line(words, found.end())
+        line = (words[: found.start()] + words[found.end() : end]).rstrip()
+        return (line + words[end:]).strip(), found.group(1)
     return words, severity
 
 
@@ -344,7 +351,7 @@ def read_overrides(content: list[Content]) -> Iterator[Override]:
     """`- rule-name: reason`."""
     for text, line in entries(content):
         words, reason = split_colon(text)
-        rule = plain(words).lower()
+        rule = " ".join(plain(words).lower().split())
         if rule or reason:
             yield Override(rule=rule, reason=reason, line=line)
 

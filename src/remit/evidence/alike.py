@@ -20,11 +20,14 @@ MAX_COST = 2_000_000_000
 MAX_TOTAL = 200_000_000_000
 _RUN_COST = 66_000
 _LINE_COST = 33_000
+_CHARACTER_COST = 600
 #: How far below a piece the next may stand, where they are only alike.
 _NEXT_PIECE = 200
 _CANDIDATES = 8
 #: A text of so many lines is like a run that it shares all but one with: it stands where it is most like.
 _TALL = 3
+#: No text is half like a line that is longer than this; such lines are cut.
+_LONGEST = 4 * MAX_TEXT
 #: How many blank lines may stand around a run.
 _BLANKS = 200
 
@@ -42,6 +45,11 @@ class Alike:
 
     def __init__(self) -> None:
         self._left = MAX_TOTAL
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether nothing more is compared."""
+        return self._left < 0
 
     def pieces(self, file: SourceFile, pieces: list[str], low: int, high: int, least: float) -> Like | None:
         """The pieces in their order, each like enough; the first touches the lines. The least like one counts."""
@@ -68,16 +76,17 @@ class Alike:
         inside = [at for at, (number, _) in enumerate(lines) if low <= number <= high]
         if not inside:
             return None
-        starts: range | list[int] = range(max(0, inside[0] - height), inside[-1] + 2)
-        if _cost(starts, text) > MAX_COST:
-            starts = _promising(wanted, lines, starts)
-        self._left -= _cost(starts, text) + len(lines) * _LINE_COST
+        every = range(max(0, inside[0] - height), inside[-1] + 2)
+        middle = (low + high) // 2
+        starts = every if _cost(every, text) <= MAX_COST else _promising(wanted, lines, every, middle)
+        length = sum(len(line) for _, line in lines)
+        self._left -= _cost(starts, text) + len(lines) * _LINE_COST + length * _CHARACTER_COST
         if self._left < 0:
             return None
         runs = (lines[at : at + size] for at in starts for size in _sizes(height) if at < len(lines))
         if height < _TALL:
             runs = (run for run in runs if _touches(run, low, high))
-        best = _best(" ".join(wanted), runs, least, (low + high) // 2)
+        best = _best(" ".join(wanted), runs, least, middle)
         return best if best is not None and best.line <= high and low <= best.last else None
 
 
@@ -106,18 +115,22 @@ def _take(file: SourceFile, numbers: range, most: int) -> list[tuple[int, str]]:
     for number in numbers:
         if len(found) == most:
             break
-        if bare := " ".join(file.lines[number - 1].split()):
+        if bare := " ".join(file.lines[number - 1][:_LONGEST].split()):
             found.append((number, bare))
     return found
 
 
-def _promising(wanted: list[str], lines: list[tuple[int, str]], starts: range | list[int]) -> list[int]:
-    """The starts at which most lines of the text would stand where they do in the file."""
+def _promising(wanted: list[str], lines: list[tuple[int, str]], starts: range, middle: int) -> list[int]:
+    """The starts at which most lines of the text would stand where they do in the file, else those at its place."""
     where: dict[str, list[int]] = {}
     for at, (_, line) in enumerate(lines):
         where.setdefault(line, []).append(at)
     votes = Counter(at - offset for offset, line in enumerate(wanted) for at in where.get(line, ())[:50])
-    return [start for start, _ in votes.most_common(4 * _CANDIDATES) if start in starts][:_CANDIDATES]
+    voted = [start for start, _ in votes.most_common(4 * _CANDIDATES) if start in starts][:_CANDIDATES]
+    if voted:
+        return voted
+    centre = next((at for at, (number, _) in enumerate(lines) if number >= middle), 0)
+    return [start for start in starts if abs(start - centre) <= _CANDIDATES]
 
 
 def _best(wanted: str, runs: Iterable[list[tuple[int, str]]], least: float, middle: int) -> Like | None:

@@ -162,7 +162,10 @@ def _check_quote(quote: Quote, places: list[Reference], quotes: Quotes, workspac
             quote.outcome = "missing-file" if missing else "outside" if file.why == "outside" else "unchecked"
             quote.why = "there is no such file" if missing else f"the file is {file.why}"
         elif not quotes.check(quote, file):
-            quote.outcome, quote.why = "mismatch", "the file does not hold these lines"
+            if quotes.is_exhausted:
+                quote.outcome, quote.why = "unchecked", "there are too many quotes to look for"
+            else:
+                quote.outcome, quote.why = "mismatch", "the file does not hold these lines"
         if quote.outcome == "verified":
             return place
     return places[-1]
@@ -176,6 +179,8 @@ def _settle_place(reference: Reference, quote: Quote) -> None:
     elif quote.outcome == "mismatch" and reference.outcome in ("verified", "relocated"):
         reference.outcome, reference.why = "mismatch", "the quote is not there"
         reference.is_quote_place = True
+    elif quote.outcome == "unchecked" and reference.outcome == "verified":
+        reference.outcome, reference.why = "unchecked", f"the quote: {quote.why}"
     elif reference.outcome == "missing-file" and quote.found is not None:
         reference.found = Place(quote.found.path, quote.found.line)
 

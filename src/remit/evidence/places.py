@@ -46,6 +46,8 @@ _LANGUAGE = re.compile(r"[\w+#.\-]+$")
 #: A first line longer than this is no comment that names a place, and more blank lines than this are not skipped.
 _MAX_COMMENT = 2_000
 _MAX_BLANK = 20
+#: Of more references than this in the line above, only the last may be a quote's place.
+_MAX_PLACES = 8
 _ATTRIBUTE = re.compile(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
 
 
@@ -106,7 +108,7 @@ def quote_of_fence(
         lined = [one for one in (*above, finding) if one and one.path == own.path and one.line is not None]
         places = lined[:1] if own.line is None and lined else [own]
     elif above and _may_quote(fence, above[-1].path):
-        places = above
+        places = above[-_MAX_PLACES:]
     elif finding is not None and _may_quote(fence, finding.path):
         places = [finding]
     else:

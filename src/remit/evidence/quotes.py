@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -30,8 +30,10 @@ MAX_SEARCHED_FILE = 1024 * 1024
 MAX_SEARCHED_FILES = 20_000
 MAX_LOST = 100
 #: Characters of their own files that all quotes of a result together may be looked for in.
-MAX_SCANNED = 4_000_000_000
+MAX_SCANNED = 1_000_000_000
 _HIT_COST = 2_000
+#: So many characters are looked at in any case.
+_GLANCE = 100_000
 #: Endings of files that hold no text; they are not even opened.
 _PROSE = (".md", ".markdown", ".txt", ".rst", ".html", ".json", ".jsonl", ".sarif", ".xml", ".log")
 _NO_TEXT = (
@@ -103,10 +105,10 @@ class Quotes:
         needles = [piece.replace("\n", " ") for piece in pieces]
         start, stop = collapsed.span(low, high)
         start = max(0, start - len(needles[0])) if len(needles) == 1 else 0
-        if not self._may_scan(stop - start):
+        if self._left <= 0 and stop - start > _GLANCE:
             return
-        after = _After(collapsed.text, needles[1:])
-        for at in self._counted(collapsed.text, needles[0], start, stop):
+        after = _After(collapsed.text, needles[1:], self._spend)
+        for at in _occurrences(collapsed.text, needles[0], start, stop, self._spend):
             rest = after.positions(at + len(needles[0]))
             if rest is None:
                 return
@@ -116,28 +118,26 @@ class Quotes:
 
     def _nearest(self, file: SourceFile, pieces: list[str], wanted: int) -> Hit | None:
         """The occurrence in the whole file whose first line is nearest to a line."""
-        collapsed = file.collapsed
-        if not self._may_scan(len(collapsed.text)):
+        if self._left <= 0:
             return None
+        collapsed = file.collapsed
         needles = [piece.replace("\n", " ") for piece in pieces]
         if len(needles) > 1:
             everywhere = self._hits(collapsed, pieces, 1, len(file.lines))
             return min(everywhere, key=lambda hit: abs(hit.line - wanted), default=None)
         middle, _ = collapsed.span(wanted, wanted)
-        before = deque(self._counted(collapsed.text, needles[0], 0, middle), maxlen=1)
-        after = islice(self._counted(collapsed.text, needles[0], middle, len(collapsed.text)), 1)
+        before = deque(_occurrences(collapsed.text, needles[0], 0, middle, self._spend), maxlen=1)
+        after = islice(_occurrences(collapsed.text, needles[0], middle, len(collapsed.text), self._spend), 1)
         found = [_hit(collapsed, needles, [at]) for at in (*before, *after)]
         return min(found, key=lambda hit: abs(hit.line - wanted), default=None)
 
-    def _counted(self, text: str, needle: str, start: int, stop: int) -> Iterator[int]:
-        """The occurrences, as long as there is anything left to spend."""
-        for at in _occurrences(text, needle, start, stop):
-            if not self._may_scan(_HIT_COST):
-                return
-            yield at
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether there is nothing left to spend on this result's quotes."""
+        return self._left <= 0 or self._alike.is_exhausted
 
-    def _may_scan(self, characters: int) -> bool:
-        self._left -= max(0, characters)
+    def _spend(self, characters: int) -> bool:
+        self._left -= characters
         return self._left > 0
 
     def find_moved(self, quotes: list[Quote], document: str = "") -> None:
@@ -209,16 +209,17 @@ class _Lost:
 class _After:
     """Where pieces stand after a position. Positions only grow, so each piece is searched for once."""
 
-    def __init__(self, text: str, needles: list[str]) -> None:
+    def __init__(self, text: str, needles: list[str], spend: Callable[[int], bool]) -> None:
         self._text = text
         self._needles = needles
+        self._spend = spend
         self._known = [-1] * len(needles)
 
     def positions(self, start: int) -> list[int] | None:
         """The first place of each piece, in order, after `start`; None if one is missing."""
         for index, needle in enumerate(self._needles):
             if self._known[index] < start:
-                at = next(_occurrences(self._text, needle, start, len(self._text)), None)
+                at = next(_occurrences(self._text, needle, start, len(self._text), self._spend), None)
                 if at is None:
                     return None
                 self._known[index] = at
@@ -247,17 +248,21 @@ def _hit(collapsed: Collapsed, needles: list[str], positions: list[int]) -> Hit:
     return Hit(collapsed.line_at(positions[0]), collapsed.line_at(positions[-1] + len(needles[-1]) - 1))
 
 
-def _occurrences(text: str, needle: str, start: int, stop: int) -> Iterator[int]:
-    """Where a text begins that does not begin or end inside a name."""
-    at = text.find(needle, start)
-    while 0 <= at < stop:
-        following = at + 1
+def _occurrences(text: str, needle: str, start: int, stop: int, spend: Callable[[int], bool]) -> Iterator[int]:
+    """Where a text begins, before `stop`, that does not begin or end inside a name."""
+    last, following = stop + len(needle) - 1, start
+    while (at := text.find(needle, following, last)) >= 0:
+        passed = following
         if at and _is_word(needle[0]) and _is_word(text[at - 1]):
-            following = found.start() if (found := _NO_WORD.search(text, at)) else stop
-        elif not (_is_word(needle[-1]) and _is_word(text[at + len(needle) : at + len(needle) + 1])):
+            following = found.start() if (found := _NO_WORD.search(text, at, last)) else last
+        elif _is_word(needle[-1]) and _is_word(text[at + len(needle) : at + len(needle) + 1]):
+            following = at + 1
+        else:
             yield at
             following = at + len(needle)
-        at = text.find(needle, following)
+        if not spend(following - passed + _HIT_COST):
+            return
+    spend(max(0, last - following))
 
 
 def _is_word(character: str) -> bool:

@@ -32,10 +32,12 @@ _REMARKS = frozenset(
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 _SHORTHAND = re.compile(r"[lvp]\d+$", re.IGNORECASE)
-_KEYWORDS = (
-    r"(?:async\s+)?(?:def|class|function\*?|func|fn|interface|type|struct|enum|trait|impl|const|let|var|val|module|"
+_DEFINED = re.compile(
+    r"\b(?:def|class|function\*?|func|fn|interface|type|struct|enum|trait|impl|const|let|var|val|module|"
     r"namespace|package|object|record|sub|proc|macro_rules!|CREATE\s+(?:TABLE|FUNCTION|VIEW))"
+    r"(?=\s+(?:\([^)\n]{0,80}\)\s*)?([\w$]+))"
 )
+_CALLABLE = re.compile(r"\b(?:def|class|function|func|fn|struct|interface)\s+([\w$]+)")
 #: Up to this many characters around a reference are read directly.
 _SMALL = 20_000
 _GLANCE = 200_000
@@ -65,8 +67,7 @@ def symbol_after(text: str, end: int, file: SourceFile | None = None) -> str:
 def _defines(file: SourceFile, name: str) -> bool:
     if len(file.text) > _GLANCE or name not in file.text:
         return False
-    defined = re.compile(rf"\b(?:def|class|function|func|fn|struct|interface)\s+{re.escape(name)}(?![\w$])")
-    return any(defined.search(file.lines[number - 1]) for number in _lines(file, name))
+    return any(name in _CALLABLE.findall(file.lines[number - 1]) for number in _lines(file, name))
 
 
 def symbols_called(text: str) -> list[str]:
@@ -139,9 +140,9 @@ class _Names:
 
     def definitions(self, name: str) -> list[int]:
         if name not in self._definitions:
-            defined = re.compile(rf"\b{_KEYWORDS}\s+(?:\([^)\n]{{0,80}}\)\s*)?{re.escape(name)}(?![\w$])")
             lines = self._file.lines
-            self._definitions[name] = [number for number in self.uses(name) if defined.search(lines[number - 1])]
+            defined = [number for number in self.uses(name) if name in _DEFINED.findall(lines[number - 1])]
+            self._definitions[name] = defined
         return self._definitions[name]
 
 
