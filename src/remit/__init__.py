@@ -12,15 +12,36 @@ if TYPE_CHECKING:
     from remit.checking import Verdict, check, check_all
     from remit.merging.api import merge
     from remit.merging.model import Merge
+    from remit.registry.api import get_definition, reload_registry, resolve
+    from remit.registry.model import Brief, Definition, JobRequest
 
-__all__ = ["Merge", "Verdict", "__version__", "check", "check_all", "merge"]
+__all__ = [
+    "Brief",
+    "Definition",
+    "JobRequest",
+    "Merge",
+    "Verdict",
+    "__version__",
+    "check",
+    "check_all",
+    "get_definition",
+    "merge",
+    "reload_registry",
+    "resolve",
+]
 
 _HOMES = {
+    "Brief": "remit.registry.model",
+    "Definition": "remit.registry.model",
+    "JobRequest": "remit.registry.model",
     "Merge": "remit.merging.model",
     "Verdict": "remit.checking",
     "check": "remit.checking",
     "check_all": "remit.checking",
+    "get_definition": "remit.registry.api",
     "merge": "remit.merging.api",
+    "reload_registry": "remit.registry.api",
+    "resolve": "remit.registry.api",
 }
 
 

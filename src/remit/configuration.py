@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from remit.errors import ConfigurationError, did_you_mean
 
-Shape = Literal["text", "list", "table", "number", "numbers"]
+Shape = Literal["text", "list", "paths", "table", "number", "numbers"]
 
 
 class Setting(NamedTuple):
-    """Something a user may set. Lists in the environment are separated by commas."""
+    """Something a user may set. Lists in the environment are separated by commas, paths as in PATH.
+
+    Paths add up: those of the environment, then those of the file, which are relative to its folder.
+    """
 
     key: str
     shape: Shape
@@ -37,6 +41,15 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("check.ignore", "list", [], "leave these rules, codes or families out"),
     Setting("check.overrides", "table", {}, "default rules you depart from: rule = reason"),
     Setting("agents.kinds", "table", {}, "the kind of agents the contract does not know: agent = kind"),
+    Setting("plugin_path", "paths", [], "folders of subagent definitions; the left one wins"),
+    Setting("policy", "text", "open", "what unknown definitions and tools do to a job: open (warn) or strict (refuse)"),
+    Setting("allow_tools", "list", [], "the tools a worker lets subagents use; empty: all it has"),
+    Setting("model", "text", "sonnet", "the model of jobs whose definition names none"),
+    Setting("models", "table", {}, "short names of models: name = provider:model"),
+    Setting("max_turns", "number", 30, "how often a subagent may call the model in one job"),
+    Setting("budget.tokens", "number", 0, "tokens a job may use; 0: no limit"),
+    Setting("budget.cost", "number", 0, "money a job may cost, in US dollars; 0: no limit"),
+    Setting("budget.seconds", "number", 0, "seconds a job may take; 0: no limit"),
     Setting("merge.threshold", "number", 80, "keep findings of at least this confidence"),
     Setting("merge.policy", "text", "mean", "how scores of agents that agree are combined: mean, max or floor"),
     Setting("merge.window", "number", 0, "findings this many lines apart are still one place"),
@@ -70,12 +83,33 @@ def load(start: Path | None = None, environment: Mapping[str, str] | None = None
     file = find_file(start or Path.cwd())
     if file is not None:
         for key, value in _flatten(_read(file), "", file.name):
-            values[key] = Value(_checked(_BY_KEY[key], value, file.name), str(file))
+            values[key] = Value(_in_file(_BY_KEY[key], value, file), str(file))
     for setting in SETTINGS:
-        text = environment.get(setting.variable) if setting.variable else None
-        if text is not None and setting.variable:
-            values[setting.key] = Value(_from_variable(setting, text), setting.variable)
+        variable = _variable(setting, environment)
+        if variable is not None:
+            value = Value(_from_variable(setting, environment[variable]), variable)
+            values[setting.key] = _added(value, values[setting.key]) if setting.shape == "paths" else value
     return Configuration(values)
+
+
+def _variable(setting: Setting, environment: Mapping[str, str]) -> str | None:
+    """The variable that sets it; the plugin path also under the name of the project its format comes from."""
+    names = [setting.variable, *(["GBRAIN_PLUGIN_PATH"] if setting.key == "plugin_path" else [])]
+    return next((name for name in names if name is not None and name in environment), None)
+
+
+def _added(first: Value, rest: Value) -> Value:
+    if not rest.value:
+        return first
+    return Value([*first.value, *rest.value], f"{first.source}, {rest.source}")
+
+
+def _in_file(setting: Setting, value: Any, file: Path) -> Any:
+    value = _checked(setting, value, file.name)
+    if setting.shape != "paths":
+        return value
+    # What is no path at all stays as it is, to be refused by name.
+    return [entry if "://" in entry or entry.startswith("~") else str(file.parent / entry) for entry in value]
 
 
 def find_file(start: Path) -> Path | None:
@@ -155,6 +189,7 @@ _SHAPES: dict[Shape, tuple[Callable[[Any], bool], str]] = {
     "text": (lambda value: isinstance(value, str), "a string"),
     "number": (_is_number, "a number"),
     "list": (lambda value: isinstance(value, list) and all(isinstance(w, str) for w in value), "a list of strings"),
+    "paths": (lambda value: isinstance(value, list) and all(isinstance(w, str) for w in value), "a list of strings"),
     "table": (
         lambda value: isinstance(value, dict) and all(isinstance(w, str) for w in value.values()),
         "a table of strings",
@@ -167,6 +202,8 @@ _SHAPES: dict[Shape, tuple[Callable[[Any], bool], str]] = {
 
 
 def _from_variable(setting: Setting, text: str) -> Any:
+    if setting.shape == "paths":
+        return split_path(text)
     if setting.shape == "list":
         return [word.strip() for word in text.split(",") if word.strip()]
     if setting.shape != "number":
@@ -178,3 +215,8 @@ def _from_variable(setting: Setting, text: str) -> Any:
     if not math.isfinite(number):
         raise ConfigurationError(f"{setting.variable} must be a number ({setting.meaning}), not {text!r}")
     return number
+
+
+def split_path(text: str) -> list[str]:
+    """Folders, separated as in PATH. The colon of a URL separates nothing, so that it can be refused by its name."""
+    return [entry.strip() for entry in re.split(re.escape(os.pathsep) + "(?!//)", text) if entry.strip()]

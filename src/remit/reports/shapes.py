@@ -13,6 +13,7 @@ from remit.contract.model import SCHEMA, STATUSES, Result
 from remit.contract.profiles import Level
 from remit.evidence.model import Outcome, Place, Seen
 from remit.merging.model import Merge
+from remit.registry.model import Brief
 
 
 class ViolationShape(msgspec.Struct):
@@ -140,6 +141,11 @@ def summary(verdicts: Sequence[Verdict]) -> SummaryShape:
 def check_schema() -> dict[str, Any]:
     """JSON Schema of what `remit check --format json` prints."""
     return _dialect(msgspec.json.schema(CheckShape))
+
+
+def brief_schema() -> dict[str, Any]:
+    """JSON Schema of a brief, as `remit agents explain --format json` prints it."""
+    return _dialect(msgspec.json.schema(Brief))
 
 
 def merge_schema() -> dict[str, Any]:

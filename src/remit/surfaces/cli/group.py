@@ -11,6 +11,7 @@ import click
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "One verdict for each result: does it keep the contract?"),
     "merge": ("merge", "One report out of many: findings compared, agreement counted, conflicts shown."),
+    "agents": ("agents", "What subagents are defined, what each is told and may do."),
     "rules": ("rules", "List the rules, or explain one."),
     "convert": ("convert", "A result as Markdown or JSON, in canonical form."),
     "schema": ("schema", "JSON Schemas of results and reports."),

@@ -1,0 +1,134 @@
+"""The public functions: `resolve`, `get_definition` and the registry of this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from remit.configuration import Configuration, load, split_path
+from remit.errors import UsageError, did_you_mean
+from remit.registry.lookup import Registry, load_registry
+from remit.registry.manifests import BUILT_IN
+from remit.registry.model import POLICIES, Brief, Definition, JobRequest, Limits, Origin, Plugin, Policy, as_request
+from remit.registry.resolve import Defaults, Refused, resolve_request
+from remit.registry.tools import OFFERED, AllowList
+
+_LIMITS = Limits.__struct_fields__
+
+
+def resolve(
+    request: JobRequest | Mapping[str, Any],
+    *,
+    plugin_path: str | Iterable[str] | None = None,
+    registry: Registry | None = None,
+    policy: str | None = None,
+    allow_tools: Iterable[str] | None = None,
+) -> Brief:
+    """What a subagent would be told and may do: the brief of a job.
+
+    `plugin_path` is read anew; without it the registry of this process is used, see `get_definition`. What is
+    not as asked for is in the brief's `warnings` and on standard error. Under the policy `strict` it is an error.
+    """
+    configured = load()
+    allowed = allow_list(configured, allow_tools)
+    chosen = checked_policy(policy or configured["policy"])
+    if registry is None:
+        registry = _current(configured) if plugin_path is None else opened(plugin_path, allowed)
+    job, strange = as_request(request)
+    if strange and chosen == "strict":
+        raise Refused("; ".join(strange))
+    defaults = configured_defaults(configured, is_listed=allow_tools is not None)
+    brief = resolve_request(job, registry, policy=chosen, allowed=allowed, defaults=defaults)
+    if strange:
+        brief = msgspec.structs.replace(brief, warnings=(*strange, *brief.warnings))
+    for words in brief.warnings:
+        tell(words, "resolve")
+    return brief
+
+
+def get_definition(name: str) -> Definition | None:
+    """The definition that a name or `plugin:name` means, or None.
+
+    The plugins are read once for the life of the process; `reload_registry` reads them again.
+    """
+    return _current(load()).get(name)
+
+
+_held: list[Registry] = []
+
+
+def _current(configured: Configuration) -> Registry:
+    if not _held:
+        _held.append(opened(configured["plugin_path"], allow_list(configured, None)))
+    return _held[0]
+
+
+def reload_registry() -> Registry:
+    """Read the plugins again. The new registry takes the old one's place in one step, and only if it was read."""
+    configured = load()
+    _held[:] = [opened(configured["plugin_path"], allow_list(configured, None))]
+    return _held[0]
+
+
+def opened(plugin_path: str | Iterable[str], allowed: AllowList, *, tell_faults: bool = True) -> Registry:
+    """The registry of a path, told on standard error plugin by plugin, with what is wrong unless a report says it."""
+    entries = split_path(plugin_path) if isinstance(plugin_path, str) else list(plugin_path)
+    registry = load_registry(entries, allowed)
+    for plugin in (one for one in registry.plugins if one.name != BUILT_IN):
+        tell(loaded_words(plugin))
+        for file in plugin.rejected if tell_faults else ():
+            tell(f"rejected {file.path!r}: {file.reason}")
+    for words in registry.warnings if tell_faults else ():
+        tell(words)
+    return registry
+
+
+def loaded_words(plugin: Plugin) -> str:
+    """One line for a plugin."""
+    version = f" v{plugin.version}" if plugin.version else ""
+    return f"loaded {plugin.name!r}{version} ({len(plugin.definitions)} subagents)"
+
+
+def tell(words: str, who: str = "plugins") -> None:
+    """Say something on standard error. Names and paths in it are quoted, so that nothing in them is obeyed."""
+    sys.stderr.write(f"[{who}] {words}\n")
+
+
+def allow_list(configured: Configuration, given: Iterable[str] | None) -> AllowList:
+    """What the worker lets subagents use."""
+    return AllowList(given if given is not None else configured["allow_tools"] or OFFERED)
+
+
+def checked_policy(policy: str) -> Policy:
+    """A policy by its name."""
+    for known in POLICIES:
+        if policy == known:
+            return known
+    near = did_you_mean(policy, POLICIES) or f"; known are {', '.join(POLICIES)}"
+    raise UsageError(f"there is no policy {policy!r}{near}")
+
+
+def configured_defaults(configured: Configuration, *, is_listed: bool = False) -> Defaults:
+    """What the configuration says where a job and its definition do not. `is_listed`: the caller gave the tools."""
+    limits = {name: configured[f"budget.{name}"] or None for name in _LIMITS}
+    if limits["tokens"] is not None:
+        limits["tokens"] = int(limits["tokens"])
+    return Defaults(
+        model=configured["model"],
+        model_from=_origin(configured, "model"),
+        max_turns=int(configured["max_turns"]),
+        max_turns_from=_origin(configured, "max_turns"),
+        profile=configured["profile"],
+        limits=Limits(**limits),
+        limits_from={name: _origin(configured, f"budget.{name}") for name in _LIMITS},
+        models=configured["models"],
+        kinds=configured["agents.kinds"],
+        tools_from="configuration" if is_listed else _origin(configured, "allow_tools"),
+    )
+
+
+def _origin(configured: Configuration, key: str) -> Origin:
+    return "default" if configured.values[key].source == "default" else "configuration"

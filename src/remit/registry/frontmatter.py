@@ -1,0 +1,238 @@
+"""The head of a definition: YAML between two lines `---`, read without guessing.
+
+Every plain value is the text that was written (`on`, `1.10` and dates stay what they are); what a field means
+is decided where it is used. Nothing is constructed: tags, anchors and aliases are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import yaml
+
+#: How deep values may be nested, and how many there may be.
+MAX_DEPTH = 16
+MAX_VALUES = 10_000
+
+#: Text, nothing (null), a list or a mapping of these.
+Value = Any
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_ENTRY = re.compile(r"([A-Za-z][\w.-]{0,63})[ \t]*:(?:[ \t]+(.*))?$")
+#: How a value begins that is not plain text.
+_STRUCTURE = tuple("\"'[{|>&!")
+#: What libyaml says, and what to do about it.
+_ADVICE = (
+    ("mapping values are not allowed", "a colon in a plain value: put the value in quotes"),
+    ("expected alphabetic or numeric", "a value that begins with * or &: put it in quotes"),
+    ("cannot start any token", "a tab, @, ` or % where a value should begin: indent with spaces, quote the value"),
+    ("unexpected end of stream", "a quote that is opened and never closed"),
+    ("expected ',' or ']'", "a list that is opened with [ and not closed: write [one, two]"),
+    ("expected ',' or '}'", "a mapping that is opened with { and not closed"),
+    ("expected key", "no `field: value`: indent what belongs to the field above, or put its value in quotes"),
+    ("could not find expected ':'", "no `field: value`: indent what belongs to the field above, or quote its value"),
+    ("expected <document start>", "more than one YAML document: keep one"),
+)
+
+
+class Malformed(Exception):
+    """A file that is no readable definition; the reason says what to write instead."""
+
+    def __init__(self, line: int, reason: str, column: int | None = None) -> None:
+        place = f"line {line}, column {column}" if column is not None else f"line {line}"
+        super().__init__(f"{place}: {reason}")
+        self.line = line
+
+
+class Refused(Malformed):
+    """A file that holds what YAML could do harm with; it is not read in another way either."""
+
+
+class Field(NamedTuple):
+    """A field's value and the line it stands on."""
+
+    value: Value
+    line: int
+
+
+class Document(NamedTuple):
+    """A definition file, taken apart."""
+
+    fields: dict[str, Field]
+    body: str
+    warnings: tuple[str, ...] = ()
+
+
+def read_document(text: str, honoured: Iterable[str]) -> Document | None:
+    """The fields and the body of a file with `\\n` line ends; None if it has no frontmatter.
+
+    Values of fields that are not `honoured` may be any text at all.
+    """
+    lines = text.split("\n")
+    bounds = head_bounds(lines)
+    if bounds is None:
+        return None
+    first, last = bounds
+    head, offset = lines[first:last], first + 1
+    body = trimmed("\n".join(lines[last + 1 :]))
+    try:
+        return Document(_mapping("\n".join(head) + "\n", offset), body)
+    except Refused:
+        raise
+    except Malformed:
+        repaired, warnings = quoted_lines(head, offset, frozenset(honoured))
+        if not warnings:
+            raise
+        return Document(_mapping("\n".join(repaired) + "\n", offset), body, tuple(warnings))
+
+
+def head_bounds(lines: list[str]) -> tuple[int, int] | None:
+    """Where the frontmatter begins and ends, without the lines `---`; None: there is none."""
+    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    opening = lines[first].rstrip()
+    if opening != "---":
+        if re.match(r"---\w", opening):
+            raise Malformed(first + 1, f"frontmatter marked {opening[:20]!r} is not read: YAML between two lines ---")
+        return None
+    for number in range(first + 1, len(lines)):
+        if lines[number].rstrip() in ("---", "..."):
+            return first + 1, number
+    raise Malformed(first + 1, "the frontmatter is never closed: end it with a line ---")
+
+
+def trimmed(text: str) -> str:
+    """A text without the blank lines around it."""
+    lines = text.split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[filled[0] : filled[-1] + 1]) if filled else ""
+
+
+def _mapping(text: str, offset: int) -> dict[str, Field]:
+    """The fields of a YAML text whose first line is line `offset` of its file."""
+    try:
+        return _Builder(offset).fields(yaml.parse(text, Loader=_LOADER))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        said = error.problem or "not YAML"
+        advice = next((words for part, words in _ADVICE if part in said), said)
+        raise Malformed(offset + (mark.line if mark else 0), advice, mark.column + 1 if mark else None) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position)
+        raise Malformed(offset + line, f"a control character (number {error.character}): take it out") from error
+
+
+class _Builder:
+    """Builds values from YAML events, within limits; the parser itself never goes deeper than it is asked to."""
+
+    def __init__(self, offset: int) -> None:
+        self._offset = offset
+        self._values = 0
+
+    def fields(self, events: Iterator[yaml.Event]) -> dict[str, Field]:
+        for event in events:
+            if isinstance(event, yaml.MappingStartEvent):
+                found = self._top(event, events)
+                for after in events:  # to the end: what follows must be YAML too
+                    if isinstance(after, yaml.DocumentStartEvent):
+                        raise self._fault(after, "more than one YAML document: keep one")
+                return found
+            if isinstance(event, yaml.ScalarEvent) and not event.value and event.anchor is None:
+                return {}
+            if isinstance(event, yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.AliasEvent):
+                raise self._fault(event, "the frontmatter must be fields, one `field: value` a line")
+        return {}
+
+    def _top(self, event: yaml.Event, events: Iterator[yaml.Event]) -> dict[str, Field]:
+        self._check(event)
+        found: dict[str, Field] = {}
+        for key, line, value in self._pairs(events, 1):
+            found[key] = Field(value, line)
+        return found
+
+    def _pairs(self, events: Iterator[yaml.Event], depth: int) -> Iterator[tuple[str, int, Value]]:
+        seen: dict[str, int] = {}
+        while not isinstance(event := next(events), yaml.MappingEndEvent):
+            self._check(event)
+            if not isinstance(event, yaml.ScalarEvent):
+                raise self._fault(event, "a field's name must be plain text")
+            line = self._line(event)
+            if event.value in seen:
+                raise self._fault(event, f"{event.value!r} is given twice (line {seen[event.value]} too): keep one")
+            seen[event.value] = line
+            yield event.value, line, self._value(next(events), events, depth)
+
+    def _value(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Value:
+        self._check(event)
+        if isinstance(event, yaml.ScalarEvent):
+            return None if event.value in _NULL and event.style in (None, "") else event.value
+        if depth >= MAX_DEPTH:
+            raise self._refusal(event, f"nested more than {MAX_DEPTH} deep")
+        if isinstance(event, yaml.MappingStartEvent):
+            return {key: value for key, _, value in self._pairs(events, depth + 1)}
+        items: list[Value] = []
+        while not isinstance(item := next(events), yaml.SequenceEndEvent):
+            items.append(self._value(item, events, depth + 1))
+        return items
+
+    def _check(self, event: yaml.Event) -> None:
+        self._values += 1
+        if self._values > MAX_VALUES:
+            raise self._refusal(event, f"more than {MAX_VALUES} values")
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise self._refusal(
+                event, "YAML anchors and aliases (& and *) are not read: write the value out, or quote it"
+            )
+        if getattr(event, "tag", None) is not None:
+            raise self._refusal(event, "YAML tags (!) are not read: write the plain value, or quote it")
+
+    def _line(self, event: yaml.Event) -> int:
+        return self._offset + (event.start_mark.line if event.start_mark else 0)
+
+    def _column(self, event: yaml.Event) -> int | None:
+        return event.start_mark.column + 1 if event.start_mark else None
+
+    def _refusal(self, event: yaml.Event, reason: str) -> Refused:
+        return Refused(self._line(event), reason, self._column(event))
+
+    def _fault(self, event: yaml.Event, reason: str) -> Malformed:
+        return Malformed(self._line(event), reason, self._column(event))
+
+
+def quoted_lines(head: list[str], offset: int, honoured: frozenset[str]) -> tuple[list[str], list[str]]:
+    """The lines with every plain value that is not YAML put in quotes, and what was done; nothing: it cannot help."""
+    lines, warnings = list(head), []
+    for start, stop in _entries(head):
+        match = _ENTRY.match(head[start])
+        if match is None or _is_yaml(head[start:stop]):
+            continue
+        name, value = match[1], (match[2] or "").strip()
+        more = [line.strip() for line in head[start + 1 : stop]]
+        if name in honoured and (value.startswith(_STRUCTURE) or (any(more) and name != "description")):
+            return [], []
+        whole = [value, *more]
+        lines[start:stop] = [f"{name}: {json.dumps(trimmed(chr(10).join(whole)))}", *[""] * (stop - start - 1)]
+        warnings.append(
+            f"line {offset + start}: {name!r} is not valid YAML and is read as plain text: put it in quotes"
+        )
+    return lines, warnings
+
+
+def _entries(head: list[str]) -> Iterator[tuple[int, int]]:
+    """Where each field begins and ends. Inside <example> nothing is a field: people paste whole conversations."""
+    start, in_example = 0, 0
+    for number, line in enumerate(head):
+        if number > start and not in_example and _ENTRY.match(line):
+            yield start, number
+            start = number
+        in_example = max(0, in_example + line.count("<example>") - line.count("</example>"))
+    yield start, len(head)
+
+
+def _is_yaml(lines: list[str]) -> bool:
+    try:
+        return bool(_mapping("\n".join(lines) + "\n", 1))
+    except Malformed:
+        return False

@@ -1,0 +1,157 @@
+"""What the registry speaks of: definitions, plugins, requests and briefs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from remit.errors import UsageError, did_you_mean
+from remit.registry.frontmatter import Value
+
+Origin = Literal["job", "definition", "configuration", "default"]
+Policy = Literal["open", "strict"]
+POLICIES: tuple[Policy, ...] = ("open", "strict")
+RUNNERS = ("model", "command", "sarif")
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a job may use up; None: no limit of its own. Turns are a field of their own."""
+
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
+class Definition(msgspec.Struct, frozen=True, kw_only=True):
+    """A subagent as its file defines it."""
+
+    name: str
+    plugin: str
+    path: str
+    digest: str
+    body: str
+    description: str = ""
+    #: None: it does not say, so the worker's whole allow-list; empty: no tools.
+    tools: tuple[str, ...] | None = None
+    denied: tuple[str, ...] = ()
+    #: Names that it lists and that are no tool; never granted.
+    unknown_tools: tuple[str, ...] = ()
+    model: str | None = None
+    max_turns: int | None = None
+    kind: str | None = None
+    profile: str | None = None
+    runner: str | None = None
+    limits: Limits = Limits()
+    #: Variables of the body, with their default or None.
+    input_vars: dict[str, str | None] = {}
+    expertise: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    #: Fields that have no meaning here, as they were written.
+    unused: dict[str, Value] = {}
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def qualified(self) -> str:
+        """The name that is this definition's alone."""
+        return f"{self.plugin}:{self.name}"
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """A file that should be a definition and cannot be one."""
+
+    path: str
+    line: int | None
+    reason: str
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A file that is no definition."""
+
+    path: str
+    reason: str
+
+
+class Plugin(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder of definitions, as it was loaded."""
+
+    name: str
+    version: str | None
+    path: str
+    definitions: tuple[Definition, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class JobRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a caller asks for. Absent and null are the same; an empty text or list is said."""
+
+    prompt: str = ""
+    subagent_def: str | None = None
+    system: str | None = None
+    allowed_tools: list[str] | str | None = None
+    model: str | None = None
+    max_turns: int | None = None
+    input_vars: dict[str, Any] = {}
+    kind: str | None = None
+    profile: str | None = None
+    runner: str | None = None
+    limits: Limits | None = None
+
+
+class Source(msgspec.Struct, frozen=True):
+    """The definition that a brief was made from."""
+
+    name: str
+    plugin: str
+    digest: str
+
+
+class Brief(msgspec.Struct, frozen=True, kw_only=True):
+    """What a subagent is told and may do, and where each part came from. A job runs the brief it began with."""
+
+    schema: Literal["remit.brief/1"] = "remit.brief/1"
+    system: str
+    system_from: Origin
+    contract: str
+    tools: tuple[str, ...]
+    tools_from: Origin
+    withheld: tuple[str, ...] = ()
+    model: str
+    model_from: Origin
+    max_turns: int
+    max_turns_from: Origin
+    limits: Limits = Limits()
+    limits_from: dict[str, Origin] = {}
+    kind: str
+    profile: str
+    runner: str = "model"
+    definition: Source | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """The same for every brief that tells and allows the same; warnings are no part of it."""
+        return digest_of(msgspec.json.encode(msgspec.structs.replace(self, warnings=())))
+
+
+def digest_of(data: bytes | str) -> str:
+    """A digest as it is stored and shown."""
+    data = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def as_request(request: JobRequest | Mapping[str, Any]) -> tuple[JobRequest, list[str]]:
+    """A request from a mapping with the fields' names, and which of its keys are no field."""
+    if isinstance(request, JobRequest):
+        return request, []
+    known = JobRequest.__struct_fields__
+    strange = [f"a job has no field {key!r}{did_you_mean(str(key), known)}" for key in request if key not in known]
+    fields = {key: value for key, value in request.items() if key in known and value is not None}
+    try:
+        return msgspec.convert(fields, JobRequest), strange
+    except msgspec.ValidationError as error:
+        raise UsageError(f"a job's fields: {error}") from error

@@ -1,0 +1,93 @@
+"""Reading a plugin's folder: nothing outside it, nothing but regular files, everything bounded and in order."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+MAX_FILE = 256 * 1024
+MAX_DEPTH = 8
+#: Entries of a folder and its folders that are looked at.
+MAX_ENTRIES = 20_000
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+#: Folders that hold no definitions of a project's own.
+_NOT_OWN = frozenset({"node_modules", "__pycache__", "venv"})
+
+
+def refused_entry(entry: str) -> str | None:
+    """Why an entry of the plugin path is not followed; None: it may be."""
+    if _URL.match(entry):
+        return "a URL is not loaded: fetch it yourself and give the folder"
+    if entry.startswith("~"):
+        return "~ is not expanded: write the whole path"
+    if "\0" in entry:
+        return "it holds a null character"
+    if not Path(entry).is_absolute():
+        return "a relative path is refused: write the absolute one"
+    return None
+
+
+class Place:
+    """A plugin's folder. Links may lead anywhere inside it, and nowhere else."""
+
+    def __init__(self, shown: str) -> None:
+        self.shown = shown.rstrip("/") or "/"
+        self.root = Path(os.path.realpath(shown))
+
+    def inside(self, written: str) -> str | None:
+        """A written path as one inside the plugin with `/`; None if it leads out, by its words or by a link."""
+        path = os.path.normpath(written)
+        if "\0" in written or _URL.match(written) or Path(path).is_absolute() or Path(path).parts[:1] == ("..",):
+            return None
+        real = Path(os.path.realpath(self.root / path))
+        return path.replace(os.sep, "/") if real.is_relative_to(self.root) else None
+
+    def is_folder(self, relative: str) -> bool:
+        """Whether there is such a folder inside."""
+        inside = self.inside(relative)
+        return inside is not None and (self.root / inside).is_dir()
+
+    def read(self, relative: str) -> bytes:
+        """A file's bytes, at most one more than `MAX_FILE`. Raises OSError where it cannot be read."""
+        inside = self.inside(relative)
+        if inside is None:
+            raise OSError(None, "a link that leads out of the plugin")
+        # The real file, not followed any further; a pipe does not make it wait.
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(os.path.realpath(self.root / inside), flags)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(None, "not a regular file")
+            return file.read(MAX_FILE + 1)
+
+    def name_of(self, relative: str) -> str:
+        """A file's path as a person may open it."""
+        return f"{self.shown.rstrip('/')}/{relative}" if relative not in ("", ".") else self.shown
+
+    def markdown(self, folder: str) -> tuple[list[str], list[str]]:
+        """The Markdown files below a folder, sorted by path, and folders that are links, which are not followed.
+
+        Raises OSError where a folder cannot be read.
+        """
+        found: list[str] = []
+        links: list[str] = []
+        left = MAX_ENTRIES
+        waiting = [(folder, 0)]
+        while waiting:
+            current, depth = waiting.pop()
+            with os.scandir(self.root / current) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0:
+                        raise OSError(None, f"more than {MAX_ENTRIES} entries")
+                    path = entry.name if current in ("", ".") else f"{current}/{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        if depth < MAX_DEPTH and not entry.name.startswith(".") and entry.name not in _NOT_OWN:
+                            waiting.append((path, depth + 1))
+                    elif entry.name.lower().endswith(".md"):
+                        found.append(path)
+                    elif entry.is_symlink() and entry.is_dir():
+                        links.append(path)
+        return sorted(found), sorted(links)

@@ -1,0 +1,82 @@
+"""Help for people who test their own definitions, rules and orchestrators: everything in memory, no files.
+
+from remit import check, resolve, testing
+
+team = testing.registry("---\\nname: scout\\ntools: Read\\n---\\nLook around.")
+assert resolve({"prompt": "go", "subagent_def": "scout"}, registry=team).tools == ("Read",)
+assert check(testing.result("review"), repo=testing.project()).verdict == "accept"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from remit.errors import UsageError
+from remit.evidence.receipts import Receipt
+from remit.registry.fields import Origin, read_definition
+from remit.registry.frontmatter import Malformed
+from remit.registry.lookup import Registry
+from remit.registry.model import Definition, Plugin
+from remit.registry.plugins import built_in_team
+from remit.registry.tools import OFFERED, AllowList
+from remit.rules.base import Example
+from remit.rules.examples import TREE, sample, written
+
+__all__ = ["definition", "project", "receipts", "registry", "result"]
+
+PLUGIN = "testing"
+
+
+def definition(
+    source: str | Mapping[str, Any], *, plugin: str = PLUGIN, allow_tools: Iterable[str] = OFFERED
+) -> Definition:
+    """A definition from the text of its file, or from its fields and `body`. A faulty one is a UsageError."""
+    text = source if isinstance(source, str) else _written(source)
+    origin = Origin(plugin, f"{plugin}.md", plugin)
+    try:
+        found = read_definition(text.encode(), origin, AllowList(allow_tools))
+    except Malformed as error:
+        raise UsageError(f"not a definition: {error}") from error
+    if found is None:
+        raise UsageError("not a definition: it has no frontmatter; begin it with a line ---")
+    return found
+
+
+def _written(fields: Mapping[str, Any]) -> str:
+    import json
+
+    head = "\n".join(f"{name}: {json.dumps(value)}" for name, value in fields.items() if name != "body")
+    return f"---\n{head}\n---\n{fields.get('body', '')}"
+
+
+def registry(*definitions: str | Mapping[str, Any] | Definition, with_team: bool = False) -> Registry:
+    """A registry of these definitions; `with_team` puts the built-in ones behind them."""
+    read = tuple(one if isinstance(one, Definition) else definition(one) for one in definitions)
+    plugin = Plugin(name=PLUGIN, version=None, path="", definitions=read)
+    return Registry([plugin, *([built_in_team()] if with_team else [])])
+
+
+def result(kind: str = "generic", *edits: tuple[str, str]) -> str:
+    """A result of a kind that breaks no rule when it is held against `project()`; each edit replaces one text."""
+    return written(Example(kind=kind, edits=edits)) if edits else sample(kind)
+
+
+def project() -> Path:
+    """The project that the results of `result` speak of."""
+    return TREE
+
+
+def receipts(
+    *, read: Iterable[str] = (), edited: Iterable[str] = (), ran: Mapping[str, int] | None = None
+) -> tuple[Receipt, ...]:
+    """What an agent did: files that it read, files that it edited, commands with their exit status."""
+    return (
+        *(Receipt(tool="Read", path=path) for path in read),
+        *(Receipt(tool="Edit", path=path) for path in edited),
+        *(
+            Receipt(tool="Bash", arguments={"command": command}, exit=status, failed=status != 0)
+            for command, status in (ran or {}).items()
+        ),
+    )
