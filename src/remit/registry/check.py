@@ -23,7 +23,7 @@ def check_path(path: Path, allowed: AllowList, *, fix: bool) -> tuple[list[Plugi
         raise UsageError(f"{path}: no such file or folder")
     place = Place(str(path if path.is_dir() else path.parent))
     try:
-        manifest = read_manifest(place) if path.is_dir() else Manifest(place.root.name, None, (path.name,))
+        manifest = read_manifest(place) if path.is_dir() else Manifest(Path(place.root).name, None, (path.name,))
     except BadManifest as error:
         return [], [f"{str(path)!r} is not loaded: {error}"], []
     if path.is_file() and path.suffix.lower() != ".md":
@@ -42,7 +42,7 @@ def _mend_all(place: Place, manifest: Manifest) -> list[str]:
             continue  # checking it says why
         mended = mend(data) if len(data) <= MAX_FILE else None
         if mended is not None and mended.repairs:
-            _replace(place.root / path, mended.data)
+            _replace(Path(place.root) / path, mended.data)
             done += [f"{place.name_of(path)!r}: {words}" for words in mended.repairs]
     return done
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from remit.contract.kinds import KINDS, slug
@@ -34,7 +35,8 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "expertise": ("expertise",),
     "skills": ("skills",),
 }
-HONOURED = frozenset(spelling for spellings in SPELLINGS.values() for spelling in spellings)
+_CANONICAL = {spelling: name for name, spellings in SPELLINGS.items() for spelling in spellings}
+HONOURED = frozenset(_CANONICAL)
 #: Claude Code's own fields that mean nothing here; near to one of ours in spelling, but no mistake.
 _CLIENT = frozenset(
     {"effort", "permissionMode", "mcpServers", "hooks", "initialPrompt", "memory", "background", "isolation", "color"}
@@ -93,6 +95,8 @@ class _Reader:
         self._allowed = allowed
         self._warnings = warnings
         self._unknown: list[str] = []
+        said = ((name, field) for name, field in document.fields.items() if field.value is not None)
+        self._fields = {_CANONICAL[name]: field for name, field in said if name in HONOURED}
 
     def definition(self, origin: Origin, digest: str) -> Definition:
         self._spellings()
@@ -124,8 +128,7 @@ class _Reader:
         )
 
     def _field(self, name: str) -> Field | None:
-        found = (self._document.fields.get(spelling) for spelling in SPELLINGS[name])
-        return next((field for field in found if field is not None and field.value is not None), None)
+        return self._fields.get(name)
 
     def _text(self, name: str) -> str:
         field = self._field(name)
@@ -143,7 +146,7 @@ class _Reader:
         """Name each field that looks like a misspelt one of ours."""
         for name, field in self._document.fields.items():
             if name not in HONOURED and name not in _CLIENT:
-                near = did_you_mean(name, HONOURED) if len(name) > 3 else ""
+                near = _near_field(name[:64])
                 if near:
                     self._warn(field, f"the field {name[:64]!r} is not used{near}")
 
@@ -266,6 +269,12 @@ class _Reader:
         if name != "disallowedTools":
             self._unknown += strange
         return [str(tool) for tool in found.values() if tool is not None]
+
+
+@lru_cache(maxsize=1024)
+def _near_field(name: str) -> str:
+    """`, did you mean 'tools'?` for a field that is nearly one of ours."""
+    return did_you_mean(name, HONOURED) if len(name) > 3 else ""
 
 
 def _texts(value: Value) -> list[str]:

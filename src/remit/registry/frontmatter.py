@@ -22,6 +22,7 @@ Value = Any
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _ENTRY = re.compile(r"([A-Za-z][\w.-]{0,63})[ \t]*:(?:[ \t]+(.*))?$")
+_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 #: How a value begins that is not plain text.
 _STRUCTURE = tuple("\"'[{|>&!")
 #: What libyaml says, and what to do about it.
@@ -71,13 +72,11 @@ def read_document(text: str, honoured: Iterable[str]) -> Document | None:
 
     Values of fields that are not `honoured` may be any text at all.
     """
-    lines = text.split("\n")
-    bounds = head_bounds(lines)
-    if bounds is None:
+    span = head_span(text)
+    if span is None:
         return None
-    first, last = bounds
-    head, offset = lines[first:last], first + 1
-    body = trimmed("\n".join(lines[last + 1 :]))
+    head, offset = text[span.start : span.end].split("\n")[:-1], span.line
+    body = trimmed(text[span.after :])
     try:
         return Document(_mapping("\n".join(head) + "\n", offset), body)
     except Refused:
@@ -89,31 +88,42 @@ def read_document(text: str, honoured: Iterable[str]) -> Document | None:
         return Document(_mapping("\n".join(repaired) + "\n", offset), body, tuple(warnings))
 
 
-def head_bounds(lines: list[str]) -> tuple[int, int] | None:
-    """Where the frontmatter begins and ends, without the lines `---`; None: there is none."""
-    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
-    opening = lines[first].rstrip()
+class HeadSpan(NamedTuple):
+    """Where the fields stand in a text, the line they begin on, and where the body begins."""
+
+    start: int
+    end: int
+    line: int
+    after: int
+
+
+def head_span(text: str) -> HeadSpan | None:
+    """Where the frontmatter is; None: there is none."""
+    begin = text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1
+    line = text.count("\n", 0, begin) + 1
+    opening = text[begin : begin + 40].partition("\n")[0].rstrip()
     if opening != "---":
         if re.match(r"---\w", opening):
-            raise Malformed(first + 1, f"frontmatter marked {opening[:20]!r} is not read: YAML between two lines ---")
+            raise Malformed(line, f"frontmatter marked {opening[:20]!r} is not read: YAML between two lines ---")
         return None
-    for number in range(first + 1, len(lines)):
-        if lines[number].rstrip() in ("---", "..."):
-            return first + 1, number
-    raise Malformed(first + 1, "the frontmatter is never closed: end it with a line ---")
+    start = text.find("\n", begin) + 1
+    closing = _CLOSING.search(text, start) if start else None
+    if closing is None:
+        raise Malformed(line, "the frontmatter is never closed: end it with a line ---")
+    return HeadSpan(start, closing.start(), line + 1, closing.end())
 
 
 def trimmed(text: str) -> str:
     """A text without the blank lines around it."""
-    lines = text.split("\n")
-    filled = [number for number, line in enumerate(lines) if line.strip()]
-    return "\n".join(lines[filled[0] : filled[-1] + 1]) if filled else ""
+    start = text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1
+    end = text.find("\n", len(text.rstrip()))
+    return text[start:end] if 0 <= start < end else text[start:] if end < 0 and text.strip() else ""
 
 
 def _mapping(text: str, offset: int) -> dict[str, Field]:
     """The fields of a YAML text whose first line is line `offset` of its file."""
     try:
-        return _Builder(offset).fields(yaml.parse(text, Loader=_LOADER))
+        return _Builder(offset).fields(_events(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         said = error.problem or "not YAML"
@@ -122,6 +132,15 @@ def _mapping(text: str, offset: int) -> dict[str, Field]:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position)
         raise Malformed(offset + line, f"a control character (number {error.character}): take it out") from error
+
+
+def _events(text: str) -> Iterator[yaml.Event]:
+    loader = _LOADER(text)
+    try:
+        while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+            yield event
+    finally:
+        loader.dispose()
 
 
 class _Builder:

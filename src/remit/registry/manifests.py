@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from typing import Any, NamedTuple
 
 import msgspec
@@ -58,7 +58,7 @@ def read_manifest(place: Place) -> Manifest:
         except OSError as error:
             raise BadManifest(f"{layout.file}: {error.strerror}") from error
         return _manifest(layout, data)
-    name = place.root.name or "root"
+    name = PurePath(place.root).name or "root"
     if why := _bad_name(name):
         raise BadManifest(f"a folder without a manifest is named after itself, and {why}")
     return Manifest(name, None, (".",))

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from remit.registry.fields import HONOURED
-from remit.registry.frontmatter import Malformed, head_bounds, quoted_lines, read_document
+from remit.registry.frontmatter import Malformed, head_span, quoted_lines, read_document
 from remit.registry.tools import known, split_names
 
 _TOOL_LINE = re.compile(
@@ -33,23 +33,21 @@ def mend(data: bytes) -> Mended:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         repairs.append("lines end with \\n")
-    lines = text.split("\n")
     try:
-        bounds = head_bounds(lines)
-        if bounds is None:
+        span = head_span(text)
+        if span is None:
             return Mended(data, ())
-        lines = [*_head(lines[bounds[0] - 1 : bounds[1]], repairs), *lines[bounds[1] :]]
-        mended = "\n".join(lines)
+        head = _head(text[span.start : span.end].split("\n")[:-1], span.line, repairs)
+        mended = text[: span.start] + "".join(f"{line}\n" for line in head) + text[span.end :]
         read_document(mended, HONOURED)
     except Malformed:
         return Mended(data, ())
     return Mended(mended.encode(), tuple(repairs)) if repairs else Mended(data, ())
 
 
-def _head(lines: list[str], repairs: list[str]) -> list[str]:
-    """The first line `---` and the fields, each plain value that is not YAML quoted, tools by their own names."""
-    opening, *head = lines
-    quoted, warnings = quoted_lines(head, 2, HONOURED)
+def _head(head: list[str], offset: int, repairs: list[str]) -> list[str]:
+    """The fields, each plain value that is not YAML quoted, tools by their own names."""
+    quoted, warnings = quoted_lines(head, offset, HONOURED)
     if warnings and not _reads(head):
         repairs += [f"{words.partition(' is ')[0]}: its value is in quotes" for words in warnings]
         head = [line for line, old in zip(quoted, head, strict=True) if line or not old.strip()]
@@ -58,7 +56,7 @@ def _head(lines: list[str], repairs: list[str]) -> list[str]:
         if match and (named := _named(match[2])) != match[2].strip():
             repairs.append(f"{match[2].strip()!r} is {named!r}")
             head[number] = match[1] + named
-    return [opening, *head]
+    return head
 
 
 def _reads(head: list[str]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-from pathlib import Path
 
 MAX_FILE = 256 * 1024
 MAX_DEPTH = 8
@@ -24,7 +23,7 @@ def refused_entry(entry: str) -> str | None:
         return "~ is not expanded: write the whole path"
     if "\0" in entry:
         return "it holds a null character"
-    if not Path(entry).is_absolute():
+    if not os.path.isabs(entry):
         return "a relative path is refused: write the absolute one"
     return None
 
@@ -34,33 +33,55 @@ class Place:
 
     def __init__(self, shown: str) -> None:
         self.shown = shown.rstrip("/") or "/"
-        self.root = Path(os.path.realpath(shown))
+        self.root = os.path.realpath(shown)
+        self._folders: dict[str, str | None] = {}
 
     def inside(self, written: str) -> str | None:
         """A written path as one inside the plugin with `/`; None if it leads out, by its words or by a link."""
         path = os.path.normpath(written)
-        if "\0" in written or _URL.match(written) or Path(path).is_absolute() or Path(path).parts[:1] == ("..",):
+        if "\0" in written or _URL.match(written) or os.path.isabs(path) or path.split(os.sep)[0] == "..":
             return None
-        real = Path(os.path.realpath(self.root / path))
-        return path.replace(os.sep, "/") if real.is_relative_to(self.root) else None
+        return path.replace(os.sep, "/") if self._real(path) is not None else None
+
+    def _real(self, path: str) -> str | None:
+        """Where a path really stands; None: outside. Each folder is looked up once, and a file in it as it is."""
+        folder, name = os.path.split(path)
+        if folder not in self._folders:
+            real = os.path.realpath(os.path.join(self.root, folder))
+            self._folders[folder] = real if self._holds(real) else None
+        real_folder = self._folders[folder]
+        if real_folder is None:
+            return None
+        whole = os.path.join(real_folder, name)
+        if not os.path.islink(whole):
+            return whole
+        target = os.path.realpath(whole)
+        return target if self._holds(target) else None
+
+    def _holds(self, real: str) -> bool:
+        return real == self.root or real.startswith(self.root.rstrip(os.sep) + os.sep)
 
     def is_folder(self, relative: str) -> bool:
         """Whether there is such a folder inside."""
-        inside = self.inside(relative)
-        return inside is not None and (self.root / inside).is_dir()
+        real = self._real(relative) if self.inside(relative) is not None else None
+        return real is not None and os.path.isdir(real)
 
     def read(self, relative: str) -> bytes:
         """A file's bytes, at most one more than `MAX_FILE`. Raises OSError where it cannot be read."""
         inside = self.inside(relative)
-        if inside is None:
+        real = self._real(inside) if inside is not None else None
+        if real is None:
             raise OSError(None, "a link that leads out of the plugin")
-        # The real file, not followed any further; a pipe does not make it wait.
+        # Not followed any further; a pipe does not make it wait.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(os.path.realpath(self.root / inside), flags)
-        with os.fdopen(descriptor, "rb") as file:
+        descriptor = os.open(real, flags)
+        try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError(None, "not a regular file")
-            return file.read(MAX_FILE + 1)
+            with open(descriptor, "rb", buffering=0, closefd=False) as file:
+                return file.read(MAX_FILE + 1) or b""
+        finally:
+            os.close(descriptor)
 
     def name_of(self, relative: str) -> str:
         """A file's path as a person may open it."""
@@ -77,7 +98,7 @@ class Place:
         waiting = [(folder, 0)]
         while waiting:
             current, depth = waiting.pop()
-            with os.scandir(self.root / current) as entries:
+            with os.scandir(os.path.join(self.root, current)) as entries:
                 for entry in entries:
                     left -= 1
                     if left < 0:

@@ -23,7 +23,7 @@ def load_plugins(entries: Iterable[str], allowed: AllowList) -> tuple[list[Plugi
     """The plugins of a path from left to right, and why entries were not loaded."""
     plugins: list[Plugin] = []
     warnings: list[str] = []
-    seen: dict[Path, str] = {}
+    seen: dict[str, str] = {}
     for entry in entries:
         why = refused_entry(entry) or _no_folder(entry)
         place = Place(entry) if why is None else None

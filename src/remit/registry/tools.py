@@ -101,12 +101,17 @@ def nearest(written: str, own: Iterable[str] = ()) -> str:
 
 def split_names(text: str) -> list[str]:
     """Names from text: separated by commas or lines, by spaces where every word is a tool; brackets hold together."""
+    return list(_split(text))
+
+
+@lru_cache(maxsize=256)
+def _split(text: str) -> tuple[str, ...]:
     names: list[str] = []
     for piece in _pieces(text, ",\n"):
         words = list(_pieces(piece, " \t"))
         whole = known(piece) is not None or is_everything(piece)
         names += words if len(words) > 1 and not whole and all(known(word) for word in words) else [piece]
-    return names
+    return tuple(names)
 
 
 def _pieces(text: str, separators: str) -> Iterator[str]:

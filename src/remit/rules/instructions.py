@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import LEVELS, Level
 from remit.contract.template import template
@@ -16,6 +18,7 @@ checked by a program. Replace every [placeholder]; leave out a section only wher
 """
 
 
+@cache
 def instructions(kind: str, profile: str) -> str:
     """Everything an agent of this kind must know to be accepted under this profile."""
     form = template(KINDS[kind], scored=profile != "v1")
