@@ -94,6 +94,15 @@ def test_critical_and_minor_for_one_finding_is_a_conflict() -> None:
     ).conflicts
 
 
+def test_of_many_that_disagree_the_same_two_are_always_named() -> None:
+    said = (("a", "critical", 95), ("b", "minor", 60), ("c", "critical", 95), ("d", "minor", 60), ("e", None, 80))
+    found = [report(agent, sighting(agent, severity=severity, score=score)) for agent, severity, score in said]  # type: ignore[arg-type]
+    assert [conflict.why for conflict in merged(*found).conflicts] == [
+        "c is sure to 95, b to 60 (at a.py:10)",
+        "c calls it critical, b minor (at a.py:10)",
+    ]
+
+
 @pytest.mark.parametrize(("low", "count"), [(60.0, 1), (60.1, 0)])
 def test_scores_thirty_apart_are_a_conflict(low: float, count: int) -> None:
     assert len(merged(*pair(90, low)).conflicts) == count
@@ -171,6 +180,35 @@ def test_the_order_of_the_inputs_does_not_change_a_byte(given_reports: list[Repo
     one, other = merge_reports(given_reports, DEFAULT), merge_reports(shuffled, DEFAULT)
     assert msgspec.json.encode(one.findings) == msgspec.json.encode(other.findings)
     assert msgspec.json.encode(one) == msgspec.json.encode(other)
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [{"path": None, "line": None}, {"path": "", "line": None}],
+        [{"path": None}, {"path": ""}],
+        [{"line": None}, {"line": 0}],
+        [{"path": None, "line": None}, {"path": None, "line": 0}],
+        [{"line": None, "fingerprint": "abc"}, {"line": 0, "fingerprint": "abc"}],
+        [{"end": None}, {"end": 0}],
+    ],
+)
+def test_nothing_and_almost_nothing_keep_one_order(places: list[dict[str, object]]) -> None:
+    one, other = (report("a", sighting("a", **place)) for place in places)  # type: ignore[arg-type]
+    assert msgspec.json.encode(merged(one, other)) == msgspec.json.encode(merged(other, one))
+
+
+def test_no_confidence_at_all_is_called_0_whatever_its_sign() -> None:
+    for score in (-0.0, 0.0):
+        assert (
+            merged(report("a", sighting("a", score=score)), threshold=33).dropped[0].reason
+            == "confidence 0 is under 33"
+        )
+
+
+def test_an_agent_without_a_verdict_keeps_its_place_beside_an_empty_one() -> None:
+    one, other = (Report(agent="a", status="SUCCESS", verdict=verdict) for verdict in (None, ""))
+    assert merged(one, other) == merged(other, one)
 
 
 @given(reports(), st.sampled_from(["mean", "max", "floor"]))

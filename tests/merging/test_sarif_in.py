@@ -573,7 +573,7 @@ def test_a_very_long_snippet_is_compared_by_its_first_lines(tree: WorkTree) -> N
 
 def test_a_snippet_gives_the_fingerprint_that_a_quote_of_a_result_gives(tree: WorkTree) -> None:
     quote = Quote(path="src/a.py", line=9, end_line=None, at=0, text=f"  {code(9)}  ", outcome="verified")
-    expected = adjust._fingerprint([quote], tree)
+    expected = adjust._first_fingerprint([quote], tree)
     assert expected
     assert at(quoted(f"{code(9)}\n", 9), tree).fingerprint == expected
 

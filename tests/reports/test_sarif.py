@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,9 +19,13 @@ from remit.contract.findings import Severity
 from remit.merging.model import AgentReport, Conflict, Counts, Merge, MergedFinding, MergeStatus, Opinion
 from remit.merging.sarif import read_sarif
 from remit.reports.sarif import FINGERPRINT, ROOT, Profile, merge_sarif
+from remit.surfaces.cli.merge import command
 from remit.workspace.files import WorkTree
 
 SCHEMA = Path(__file__).parents[1] / "fixtures" / "sarif" / "sarif-schema-2.1.0.json"
+RESULT = Path(__file__).parents[2] / "examples" / "results" / "review-quality.md"
+#: What the schema's format `uri` asks for: a scheme, and no character that has to be escaped.
+URI = re.compile(r"[a-z][a-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 #: What a terminal, a browser or a reader of text would obey.
 CONTROLS = "\x00\x07\x1b\x7f\x9b\n\r\u202e\u2066\u200b\ud800"
@@ -321,6 +328,11 @@ def test_markdown_in_a_title_is_not_obeyed() -> None:
         ("https://user:token@example.org:8443/o/r?x=1#y", "https://example.org:8443/o/r"),
         ("git@example.org:o/r.git", "ssh://example.org/o/r.git"),
         ("ssh://git@example.org/o/r", "ssh://example.org/o/r"),
+        ("https://[::1]:8443/o/r", "https://[::1]:8443/o/r"),
+        ("https://example.org/o/r%zz e.git", "https://example.org/o/r%25zz%20e.git"),
+        ("https://user:12/token@example.org/o/r", None),
+        ("https://example.org/" + "o" * 3_000, None),
+        ("ext::sh -c token", None),
         ("/srv/git/r", None),
         ("C:/git/r", None),
         ("../r", None),
@@ -340,12 +352,81 @@ def test_a_repository_is_named_without_anybodys_password(repository: str, uri: s
     else:
         (source,) = run["versionControlProvenance"]
         assert source == {"repositoryUri": uri, "mappedTo": {"uriBaseId": ROOT}, "revisionId": "abc123"}
+        assert URI.fullmatch(uri)
 
 
 def test_a_commit_without_a_repository_is_kept_beside() -> None:
     run = written(merge(finding()), commit="abc123")
     assert run["properties"]["remit"]["commit"] == "abc123"
     assert "versionControlProvenance" not in run
+
+
+class Checkout:
+    """A checkout with one commit, and what `remit merge` writes there."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.git("init", "--quiet")
+        who = ("-c", "user.name=Someone", "-c", "user.email=someone@example.com", "-c", "commit.gpgSign=false")
+        self.git(*who, "commit", "--quiet", "--allow-empty", "--message", "a commit")
+        self.commit = self.git("rev-parse", "HEAD").strip()
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=self.root, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    def merged(self, folder: str = ".") -> tuple[dict[str, Any], str]:
+        """The run, held against the schema, and the whole text."""
+        words = [str(RESULT), "--repo", str(self.root / folder), "--format", "sarif"]
+        told = CliRunner().invoke(command, words, catch_exceptions=False).stdout
+        validator().validate(json.loads(told))
+        return json.loads(told)["runs"][0], told
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+def test_the_commit_of_a_checkout_with_a_remote_stands_beside_its_address(checkout: Checkout) -> None:
+    checkout.git("remote", "add", "origin", "git@example.org:o/shop.git")
+    run, _ = checkout.merged()
+    assert run["versionControlProvenance"] == [
+        {
+            "repositoryUri": "ssh://example.org/o/shop.git",
+            "revisionId": checkout.commit,
+            "mappedTo": {"uriBaseId": ROOT},
+        }
+    ]
+
+
+def test_a_checkout_without_a_remote_tells_its_commit_only(checkout: Checkout) -> None:
+    run, told = checkout.merged()
+    assert "versionControlProvenance" not in run
+    assert run["properties"]["remit"]["commit"] == checkout.commit
+    assert str(checkout.root) not in told
+
+
+def test_a_remote_on_this_machine_is_not_told(checkout: Checkout, tmp_path: Path) -> None:
+    checkout.git("remote", "add", "origin", str(tmp_path / "upstream.git"))
+    run, told = checkout.merged()
+    assert "versionControlProvenance" not in run
+    assert "upstream" not in told
+
+
+def test_a_token_in_the_address_of_a_remote_is_not_written(checkout: Checkout) -> None:
+    checkout.git("remote", "add", "origin", "https://someone:ghp_token@example.org/o/shop.git?private_token=ghp_token")
+    run, told = checkout.merged()
+    assert run["versionControlProvenance"][0]["repositoryUri"] == "https://example.org/o/shop.git"
+    assert not re.search("ghp_token|someone", told)
+
+
+def test_a_part_of_a_checkout_is_not_mapped_to_its_root(checkout: Checkout) -> None:
+    checkout.git("remote", "add", "origin", "https://example.org/o/shop.git")
+    (checkout.root / "part").mkdir()
+    run, _ = checkout.merged("part")
+    assert "versionControlProvenance" not in run
+    assert run["properties"]["remit"]["commit"] == checkout.commit
 
 
 # Untrusted text

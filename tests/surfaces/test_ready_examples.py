@@ -1,18 +1,22 @@
-"""The workflow and the hooks that people copy do what they say."""
+"""The workflow and the hooks that people copy, and the reviews to merge, do what they say."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
+REVIEWS = "examples/reviews/inputs"
 REMIT = [sys.executable, "-c", "import sys; sys.argv[0] = 'remit'; from remit.surfaces.cli import main; main()"]
 
 
@@ -63,3 +67,131 @@ def test_the_hooks_run_on_the_files_they_name(project: Path) -> None:
     critical = run([*REMIT, *hooks["remit-merge"]["entry"].split()[1:], *files], project)
     assert critical.returncode == 1
     assert "SEC-001" in critical.stdout
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place with the shop and its faulty reviews, and nothing else."""
+    home = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(ROOT / "examples", home / "examples", ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
+    return home
+
+
+def merged(folder: Path, *inputs: str, form: str = "json") -> str:
+    done = run([*REMIT, "merge", *(inputs or (REVIEWS,)), "--repo", ".", "--format", form], folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def reviews(checkout: Path) -> dict[str, Any]:
+    """The merge of the faulty reviews, with the findings that were dropped among the others."""
+    merge: dict[str, Any] = json.loads(merged(checkout))
+    return merge | {"all": [*merge["findings"], *merge["dropped"]]}
+
+
+def told(first: str) -> list[list[str]]:
+    """The rows of the table in the reviews' README whose first column has this name."""
+    text = (ROOT / "examples/reviews/README.md").read_text(encoding="utf-8")
+    body = text.split(f"\n| {first} |", 1)[1].split("\n\n", 1)[0]
+    return [[cell.strip(" `") for cell in row.strip("|").split("|")] for row in body.split("\n")[2:]]
+
+
+def place(finding: dict[str, Any]) -> str:
+    return f"{finding['path']}:{finding['line']}"
+
+
+def test_the_reviews_break_what_their_readme_says(checkout: Path) -> None:
+    done = run([*REMIT, "check", REVIEWS, "--repo", ".", "--format", "json"], checkout)
+    broken = {
+        result["agent"]: {violation["rule"] for violation in result["violations"]}
+        for result in json.loads(done.stdout)["results"]
+    }
+    assert broken == {
+        "security-auditor": {"reference-missing-file", "quote-relocated", "severity-count"},
+        "qa-engineer": {"reference-out-of-range", "checklist-unticked"},
+        "performance-reviewer": {
+            *("quote-mismatch", "quote-relocated"),
+            *("confidence-arithmetic", "confidence-justification"),
+        },
+        "verification-specialist": set(),
+    }
+
+
+def test_the_merge_of_the_reviews_has_the_conflicts_that_are_told(reviews: dict[str, Any]) -> None:
+    found = [[c["kind"], c["finding"].lower(), ", ".join(c["agents"])] for c in reviews["conflicts"]]
+    assert sorted(found) == sorted([kind, about.lower(), who] for kind, about, who in told("conflict"))
+    assert reviews["decision"] == "review"
+
+
+def test_the_merge_of_the_reviews_agrees_where_it_is_told(reviews: dict[str, Any]) -> None:
+    shared = [finding for finding in reviews["all"] if len(finding["agents"]) > 1]
+    found = [[finding["id"], place(finding), ", ".join(finding["agents"])] for finding in shared]
+    assert sorted(found) == sorted(told("finding"))
+    flags = {finding["id"]: {"agreed", "confirmed"} & set(finding["flags"]) for finding in reviews["all"]}
+    assert {name for name, own in flags.items() if own == {"confirmed"}} == {"SEC-001", "SEC-003"}
+    assert {name for name, own in flags.items() if own == {"agreed"}} == {"QA-001", "QA-003", "SEC-002", "SEC-005"}
+
+
+def test_the_merge_of_the_reviews_distrusts_what_is_told(reviews: dict[str, Any]) -> None:
+    failed = [finding for finding in reviews["all"] if finding["verified"] is False]
+    assert sorted([finding["id"], place(finding)] for finding in failed) == sorted(row[:2] for row in told("failed"))
+    assert [finding["id"] for finding in reviews["findings"] if finding["verified"] is False] == ["SEC-006"]
+    moved = next(finding for finding in reviews["findings"] if finding["id"] == "SEC-004")
+    assert (place(moved), moved["confidence"]) == ("examples/shop/shop/html.py:31", 84)  # cited at 44, with 94
+    unscored = next(finding for finding in reviews["dropped"] if finding["id"] == "QA-004")
+    assert "unscored" in unscored["flags"]
+
+
+def test_all_bugs_of_the_shop_are_in_the_merge_of_its_reviews(reviews: dict[str, Any]) -> None:
+    """Faulty as they are, together they name every one of the nine, at its line."""
+    bugs = {
+        *("catalog.py:31", "catalog.py:51", "catalog.py:63", "account.py:58", "auth.py:64", "html.py:31"),
+        *("orders.py:32", "payments.py:40", "payments.py:51"),
+    }
+    assert bugs <= {place(finding).removeprefix("examples/shop/shop/") for finding in reviews["all"]}
+
+
+def test_nothing_that_the_reviews_say_is_lost(reviews: dict[str, Any], checkout: Path) -> None:
+    rows = [
+        line.split("|")[1].strip()
+        for file in (checkout / REVIEWS).glob("*.md")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\| (SEC|QA|PERF)-\d+ \|", line)
+    ]
+    rules = [
+        result["ruleId"]
+        for file in (checkout / REVIEWS).glob("*.sarif")
+        for result in json.loads(file.read_text(encoding="utf-8"))["runs"][0]["results"]
+    ]
+    said = {opinion["id"] for finding in reviews["all"] for opinion in finding["opinions"]}
+    assert len(rows) == 20
+    assert said == {*rows, *rules}
+
+
+def test_the_order_of_the_reviews_does_not_change_a_byte(checkout: Path) -> None:
+    files = sorted(path.relative_to(checkout).as_posix() for path in (checkout / REVIEWS).iterdir())
+    assert len(files) == 6
+    assert merged(checkout, *files) == merged(checkout, *reversed(files)) == merged(checkout)
+
+
+def test_the_merged_reviews_are_a_result_that_is_accepted(checkout: Path, tmp_path: Path) -> None:
+    report = tmp_path / "merged.md"
+    report.write_text(merged(checkout, form="markdown"), encoding="utf-8")
+    done = run([*REMIT, "check", str(report), "--repo", "."], checkout)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.startswith("ACCEPT")
+
+
+def test_the_merged_reviews_are_valid_sarif(checkout: Path) -> None:
+    schema = json.loads((ROOT / "tests/fixtures/sarif/sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(json.loads(merged(checkout, form="sarif")))
+
+
+def test_the_files_of_the_tools_name_no_machine() -> None:
+    for file in (ROOT / REVIEWS).glob("*.sarif"):
+        results = json.loads(file.read_text(encoding="utf-8"))["runs"][0]["results"]
+        places = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results]
+        assert places
+        assert all((ROOT / place).is_file() and place.startswith("examples/shop/") for place in places)
+        assert "file:" not in file.read_text(encoding="utf-8")

@@ -105,7 +105,7 @@ def _sighting(
         verified=verified(outcomes),
         unscored=unscored,
         flags=tuple(sorted(flags)),
-        fingerprint=_fingerprint(quotes, workspace),
+        fingerprint=_first_fingerprint(quotes, workspace),
     )
 
 
@@ -143,17 +143,29 @@ def _place(reference: Reference | None, quotes: list[Quote]) -> tuple[str | None
     return moved.path, moved.line, end
 
 
-def _fingerprint(quotes: list[Quote], workspace: Workspace | None) -> str:
-    """Of code that is quoted and stands exactly once in its file: it is the same place wherever it has moved."""
+def _first_fingerprint(quotes: list[Quote], workspace: Workspace | None) -> str:
     for quote in quotes:
-        code = " ".join(quote.text.split())
-        if quote.outcome in _FAILED or len(code.replace(" ", "")) < _MIN_FINGERPRINT or workspace is None:
+        code = distinct_code(quote.text)
+        if quote.outcome in _FAILED or not code or workspace is None:
             continue
-        path = quote.found.path if quote.found else quote.path
-        file = workspace.read(path)
-        if isinstance(file, SourceFile) and file.collapsed.text.count(code) == 1:
-            return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()[:16]
+        file = workspace.read(quote.found.path if quote.found else quote.path)
+        mark = fingerprint(code, file) if isinstance(file, SourceFile) else ""
+        if mark:
+            return mark
     return ""
+
+
+def distinct_code(quoted: str) -> str:
+    """Quoted code with its white space collapsed; empty if it is too short to be told from other code."""
+    code = " ".join(quoted.split())
+    return code if len(code.replace(" ", "")) >= _MIN_FINGERPRINT else ""
+
+
+def fingerprint(code: str, file: SourceFile) -> str:
+    """Of code that stands exactly once in its file: it is the same place wherever it has moved; else empty."""
+    if file.collapsed.text.count(code) != 1:
+        return ""
+    return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _compliance(verdict: Verdict, agent: str) -> list[Statement]:

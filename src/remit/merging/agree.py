@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -17,56 +18,81 @@ BONUS = 10.0
 def combine(sightings: Sequence[Sighting], settings: Settings, answered: int) -> MergedFinding:
     """One finding out of its sightings; `answered` is how many agents took part in the merge."""
     if len(sightings) == 1:
-        return _alone(sightings[0], answered)
+        return _alone(sightings[0], settings, answered)
     by_agent: dict[str, list[Sighting]] = defaultdict(list)
     for sighting in sightings:
         by_agent[sighting.opinion.agent].append(sighting)
-    voices = {agent: _one_voice(said) for agent, said in sorted(by_agent.items())}
-    own = {agent: voice.opinion for agent, voice in voices.items()}
+    voices = [_one_voice(said) for _, said in sorted(by_agent.items())]
+    opinions = tuple(voice.opinion for voice in voices)
     category = sightings[0].category
-    scores = {agent: opinion.confidence for agent, opinion in own.items()}
-    mean = _weighted(scores, category, settings)
-    best = min(own.values(), key=lambda opinion: (-opinion.confidence, opinion.agent, opinion.id))
-    place = _place(voices.values(), best)
+    mean = _weighted(opinions, category, settings)
+    best = min(opinions, key=lambda opinion: (-opinion.confidence, opinion.agent, opinion.id))
+    place = _place(voices, best)
+    severity = worst(opinion.severity for opinion in opinions)
+    confidence = _agreed(mean, best.confidence, len(opinions), settings)
     return MergedFinding(
-        id=best.id,
-        path=place.path,
-        line=place.opinion.line,
-        end_line=place.end_line,
-        category=category,
-        severity=worst(opinion.severity for opinion in own.values()),
+        best.id,
+        place.path,
+        place.opinion.line,
+        place.end_line,
+        category,
+        severity=severity,
         title=best.title,
-        confidence=_agreed(mean, max(scores.values()), len(own), settings),
-        max=max(scores.values()),
+        confidence=confidence,
+        max=best.confidence,
         mean=mean,
-        agreement=round(len(own) / max(answered, len(own)), 4),
-        agents=tuple(own),
-        opinions=tuple(own.values()),
+        agreement=_share(len(opinions), answered),
+        agents=tuple(opinion.agent for opinion in opinions),
+        opinions=opinions,
         verified=_verified(sightings),
-        flags=_flags(sightings, len(own)),
+        flags=_flags(sightings, len(opinions)),
+        reason=_reason(confidence, severity, settings.threshold),
     )
 
 
-def _alone(sighting: Sighting, answered: int) -> MergedFinding:
+def _alone(sighting: Sighting, settings: Settings, answered: int) -> MergedFinding:
     """A finding that only one agent has, once: most are, and there is nothing to weigh."""
     said = sighting.opinion
+    score = said.confidence
+    # Not all by name: Python makes a call with more than 15 names through a dict, which takes four times as long.
     return MergedFinding(
-        id=said.id,
-        path=sighting.path,
-        line=said.line,
-        end_line=sighting.end_line,
-        category=sighting.category,
+        said.id,
+        sighting.path,
+        said.line,
+        sighting.end_line,
+        sighting.category,
         severity=said.severity,
         title=said.title,
-        confidence=said.confidence,
-        max=said.confidence,
-        mean=said.confidence,
-        agreement=round(1 / max(answered, 1), 4),
-        agents=(said.agent,),
+        confidence=score,
+        max=score,
+        mean=score,
+        agreement=_share(1, answered),
+        agents=_only(said.agent),
         opinions=(said,),
         verified=sighting.verified,
-        flags=tuple(sorted({*sighting.flags, "unscored"})) if sighting.unscored else tuple(sorted(sighting.flags)),
+        flags=_flags((sighting,), 1) if sighting.flags or sighting.unscored else (),
+        reason=_reason(score, said.severity, settings.threshold),
     )
+
+
+@lru_cache(maxsize=1024)
+def _reason(confidence: float, severity: Severity | None, threshold: float) -> str | msgspec.UnsetType:
+    """Why a finding is left out: it is not sure enough, and not critical."""
+    if confidence >= threshold or severity == "critical":
+        return msgspec.UNSET
+    # To the cache 0.0 and -0.0 are the same: with 0 added they are so in words, too.
+    return f"confidence {confidence + 0:g} is under {threshold:g}"
+
+
+@lru_cache(maxsize=1024)
+def _only(agent: str) -> tuple[str, ...]:
+    """One tuple for all findings that an agent has alone."""
+    return (agent,)
+
+
+@lru_cache(maxsize=1024)
+def _share(agents: int, answered: int) -> float:
+    return round(agents / max(answered, agents), 4)
 
 
 def worst(severities: Iterable[Severity | None]) -> Severity | None:
@@ -76,6 +102,8 @@ def worst(severities: Iterable[Severity | None]) -> Severity | None:
 
 def _one_voice(said: list[Sighting]) -> Sighting:
     """An agent that says it twice counts once: its best score and place, and all its words."""
+    if len(said) == 1:
+        return said[0]
     best, *_ = ordered = sorted(
         said, key=lambda s: (-s.opinion.confidence, s.opinion.id, s.opinion.title, s.opinion.details)
     )
@@ -95,12 +123,12 @@ def _words(opinion: Opinion) -> str:
     return f"{head}\n{opinion.details}".strip()
 
 
-def _weighted(scores: dict[str, float], category: str, settings: Settings) -> float:
-    weights = {agent: settings.weight(agent, category) for agent in scores}
-    total = sum(weights.values())
+def _weighted(opinions: Sequence[Opinion], category: str, settings: Settings) -> float:
+    weights = [settings.weight(opinion.agent, category) for opinion in opinions] if settings.weights else []
+    total = sum(weights)
     if total <= 0:
-        return sum(scores.values()) / len(scores)
-    return sum(scores[agent] * weights[agent] for agent in scores) / total
+        return sum(opinion.confidence for opinion in opinions) / len(opinions)
+    return sum(opinion.confidence * weight for opinion, weight in zip(opinions, weights, strict=True)) / total
 
 
 def _agreed(mean: float, best: float, agents: int, settings: Settings) -> float:

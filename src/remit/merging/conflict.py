@@ -13,20 +13,19 @@ SCORE_GAP = 30.0
 
 def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset()) -> Iterable[Conflict]:
     """What agents disagree on about one finding; scores that nobody gave (`unscored`) are left apart."""
-    given = [opinion for opinion in finding.opinions if opinion.severity]
-    if given:
-        low = min(given, key=lambda opinion: (SCALE.index(opinion.severity or "minor"), opinion.agent))
-        high = max(given, key=lambda opinion: (SCALE.index(opinion.severity or "minor"), opinion.agent))
-        if SCALE.index(high.severity or "minor") - SCALE.index(low.severity or "minor") >= 2:
-            why = f"{high.agent} calls it {high.severity}, {low.agent} {low.severity}{_at(finding)}"
-            yield Conflict("severity", name_of(finding), _agents(high.agent, low.agent), why)
-    scored = [opinion for opinion in finding.opinions if opinion.agent not in unscored]
+    mildest, *_, worst = SCALE
+    low = [opinion.agent for opinion in finding.opinions if opinion.severity == mildest]
+    high = [opinion.agent for opinion in finding.opinions if opinion.severity == worst]
+    if low and high:
+        one, other = max(high), min(low)
+        why = f"{one} calls it {worst}, {other} {mildest}{_at(finding)}"
+        yield Conflict("severity", name_of(finding), _agents(one, other), why)
+    scored = [(opinion.confidence, opinion.agent) for opinion in finding.opinions if opinion.agent not in unscored]
     if len(scored) > 1:
-        least = min(scored, key=lambda opinion: (opinion.confidence, opinion.agent))
-        most = max(scored, key=lambda opinion: (opinion.confidence, opinion.agent))
-        if most.confidence - least.confidence >= SCORE_GAP:
-            why = f"{most.agent} is sure to {most.confidence:g}, {least.agent} to {least.confidence:g}{_at(finding)}"
-            yield Conflict("score", name_of(finding), _agents(most.agent, least.agent), why)
+        (least, other), (most, one) = min(scored), max(scored)
+        if most - least >= SCORE_GAP:
+            why = f"{one} is sure to {most:g}, {other} to {least:g}{_at(finding)}"
+            yield Conflict("score", name_of(finding), _agents(one, other), why)
 
 
 def name_of(finding: MergedFinding) -> str:
@@ -58,7 +57,7 @@ def compliance(statements: Sequence[Statement]) -> Iterable[Conflict]:
             yield Conflict("compliance", subject, _agents(*passed, *failed), why)
 
 
-def presence(findings: Sequence[MergedFinding], statements: Sequence[Statement]) -> Iterable[Conflict]:
+def presence(findings: Iterable[MergedFinding], statements: Sequence[Statement]) -> Iterable[Conflict]:
     """A claim that was found UNVERIFIED at the place of a finding."""
     at: dict[tuple[str, int], list[Statement]] = defaultdict(list)
     for statement in statements:

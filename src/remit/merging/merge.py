@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import msgspec
 
+from remit.contract.findings import Severity
 from remit.merging.again import is_settled
 from remit.merging.agree import combine
 from remit.merging.conflict import compliance, conflicts_of, presence
@@ -26,6 +29,8 @@ from remit.merging.same_place import group
 
 #: A result this unsure asks for a person.
 CLARIFY_BELOW = 60.0
+#: The worst first, one without a severity last.
+_RANKS: dict[Severity | None, int] = {severity: -at for at, severity in enumerate(SCALE)} | {None: 1}
 
 
 def merge_reports(reports: Sequence[Report], settings: Settings, earlier: Sequence[Merge] = ()) -> Merge:
@@ -33,24 +38,24 @@ def merge_reports(reports: Sequence[Report], settings: Settings, earlier: Sequen
 
     `earlier` are the merges that some of the reports come from: their conflicts are carried on.
     """
-    reports = sorted([*reports, *_missing(reports, settings)], key=_order)
+    reports = [*reports, *_missing(reports, settings)]
     answered = len({report.agent for report in reports if report.status != "FAILED"})
     sightings = [sighting for report in reports for sighting in report.sightings]
-    merged: list[MergedFinding] = []
+    kept: list[MergedFinding] = []
+    dropped: list[MergedFinding] = []
     conflicts: list[Conflict] = []
     for members in group(sightings, settings.window):
         if len(members) > 1:
             members.sort(key=sighting_order)
         finding = combine(members, settings, answered)
-        merged.append(finding)
+        (kept if finding.reason is msgspec.UNSET else dropped).append(finding)
         if len(finding.opinions) > 1 and not is_settled(members):
             unscored = frozenset(sighting.opinion.agent for sighting in members if sighting.unscored)
             conflicts.extend(conflicts_of(finding, unscored))
     statements = [statement for report in reports for statement in report.statements]
     conflicts.extend(compliance(statements))
-    conflicts.extend(presence(merged, statements))
+    conflicts.extend(presence(chain(kept, dropped), statements))
     conflicts.extend(conflict for merge in earlier for conflict in merge.conflicts)
-    kept, dropped = _filtered(merged, settings)
     decision = _decision(reports, conflicts, earlier)
     return _assemble(reports, decision, kept, dropped, conflicts)
 
@@ -63,12 +68,12 @@ def _assemble(
     conflicts: Iterable[Conflict],
 ) -> Merge:
     """Everything in its one order, with status, decision and counts."""
-    findings, rest = tuple(sorted(kept, key=finding_order)), tuple(sorted(dropped, key=finding_order))
+    findings, rest = in_order(kept), in_order(dropped)
     disputes = tuple(sorted(set(conflicts), key=lambda c: (c.kind, c.finding, c.agents, c.why)))
     return Merge(
         status=_status(reports),
         decision=decision,
-        agents=tuple(AgentReport(report.agent, report.status, report.verdict) for report in reports),
+        agents=tuple(sorted((AgentReport(r.agent, r.status, r.verdict) for r in reports), key=_order)),
         findings=findings,
         conflicts=disputes,
         dropped=rest,
@@ -78,7 +83,7 @@ def _assemble(
 
 def recount(merge: Merge, kept: Iterable[MergedFinding], dropped: Iterable[MergedFinding]) -> Merge:
     """The same merge with other findings kept and dropped."""
-    findings, rest = tuple(sorted(kept, key=finding_order)), tuple(sorted(dropped, key=finding_order))
+    findings, rest = in_order(kept), in_order(dropped)
     counts = _counts(merge.counts.inputs, findings, rest, merge.conflicts)
     return msgspec.structs.replace(merge, findings=findings, dropped=rest, counts=counts)
 
@@ -103,35 +108,39 @@ def _missing(reports: Sequence[Report], settings: Settings) -> list[Report]:
     return [Report(agent=agent, status="FAILED", verdict=None) for agent in sorted(set(settings.expect) - there)]
 
 
-def _order(report: Report) -> tuple[str, str, str, bytes]:
-    return report.agent, report.status, report.verdict or "", msgspec.json.encode(report)
+def _order(report: AgentReport) -> tuple[str, str, str, bool]:
+    return report.agent, report.status, report.verdict or "", report.verdict is None
 
 
 def sighting_order(sighting: Sighting) -> tuple[object, ...]:
-    """One order for all sightings, whatever order they came in."""
+    """One order for the sightings of a finding, whatever order they came in."""
     said = sighting.opinion
-    place = (sighting.path or "", said.line or 0, sighting.end_line or 0, sighting.category)
+    place = (said.line or 0, sighting.end_line or 0, sighting.end_line is None)
     words = (said.agent, said.id, said.title, said.details, said.confidence, said.severity or "")
     return (*place, *words, str(sighting.verified), sighting.unscored, sighting.flags, sighting.fingerprint)
 
 
-def finding_order(finding: MergedFinding) -> tuple[object, ...]:
-    """The worst first, then the surest, then by place."""
-    rank = -SCALE.index(finding.severity) if finding.severity else 1
-    place = (finding.path or "", finding.line or 0, finding.end_line or 0, finding.category)
-    return (rank, -finding.confidence, *place, finding.id, finding.title)
+def in_order(findings: Iterable[MergedFinding]) -> tuple[MergedFinding, ...]:
+    """The worst first, then the surest, then by place.
+
+    Many are equally bad and sure: it is quicker to sort those among themselves than to compare them all.
+    """
+    alike: dict[tuple[Severity | None, float], list[MergedFinding]] = defaultdict(list)
+    for finding in findings:
+        alike[finding.severity, finding.confidence].append(finding)
+    weights = sorted(alike, key=lambda weight: (_RANKS[weight[0]], -weight[1]))
+    ordered: list[MergedFinding] = []
+    for weight in weights:
+        ordered += sorted(alike[weight], key=_place)
+    return tuple(ordered)
 
 
-def _filtered(merged: Iterable[MergedFinding], settings: Settings) -> tuple[list[MergedFinding], list[MergedFinding]]:
-    """After the boost: keep what is sure enough, and whatever is critical."""
-    kept, dropped = [], []
-    for finding in merged:
-        if finding.confidence >= settings.threshold or finding.severity == "critical":
-            kept.append(finding)
-        else:
-            reason = f"confidence {finding.confidence:g} is under {settings.threshold:g}"
-            dropped.append(msgspec.structs.replace(finding, reason=reason))
-    return kept, dropped
+def _place(finding: MergedFinding) -> tuple[object, ...]:
+    """No two findings of a merge have the same: they would have been one."""
+    path, line, end_line = finding.path, finding.line, finding.end_line or 0
+    if path is not None and line is not None:
+        return (path, line, end_line, finding.category)
+    return (path or "", line or 0, end_line, finding.category, finding.id, finding.title, path is None, line is None)
 
 
 def _status(reports: Sequence[Report]) -> MergeStatus:

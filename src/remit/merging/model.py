@@ -45,7 +45,7 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     fingerprint: str = ""
 
 
-class MergedFinding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class MergedFinding(msgspec.Struct, frozen=True, gc=False):
     """What all agents say of one place and category."""
 
     id: str

@@ -4,6 +4,9 @@ Two ranges are one place if they overlap by more than half of the shorter, which
 longer contains the middle of the shorter. So each range asks which longer ones contain its middle, and a
 segment tree answers; the cost is n·log n even where all ranges lie on top of each other. Groups are
 connected components, so the order of the inputs cannot matter.
+
+Most findings meet no other: those that share no line with another are set aside by one pass over the
+sorted ranges, and cost nothing more.
 """
 
 from __future__ import annotations
@@ -16,45 +19,70 @@ from remit.merging.model import Sighting
 
 
 class Components:
-    """Disjoint sets of indices."""
+    """Disjoint sets of indices. An index that was never joined is in none."""
 
-    def __init__(self, size: int) -> None:
-        self._parent = list(range(size))
+    def __init__(self) -> None:
+        self._parent: dict[int, int] = {}
 
     def find(self, index: int) -> int:
         """The representative of an index's set."""
+        parent = self._parent
         root = index
-        while self._parent[root] != root:
-            root = self._parent[root]
-        while self._parent[index] != root:
-            self._parent[index], index = root, self._parent[index]
+        while (above := parent.setdefault(root, root)) != root:
+            root = above
+        while parent[index] != root:
+            parent[index], index = root, parent[index]
         return root
 
-    def join(self, one: int, other: int) -> int:
+    def join(self, one: int, other: int) -> None:
         """Make two sets one; the smaller index represents it."""
         low, high = sorted((self.find(one), self.find(other)))
         self._parent[high] = low
-        return low
+
+    def sets(self) -> dict[int, list[int]]:
+        """For every index that was joined: its set, from the smallest index to the largest."""
+        found: dict[int, list[int]] = {}
+        for index in sorted(self._parent):
+            found[index] = found.get(self.find(index), [])
+            found[index].append(index)
+        return found
 
 
-def group(sightings: Sequence[Sighting], window: int = 0) -> list[list[Sighting]]:
+#: First line, last line, and the index of the sighting: plain tuples of numbers, which sort fastest.
+Span = tuple[int, int, int]
+
+
+def group(sightings: Sequence[Sighting], window: int = 0) -> Iterator[list[Sighting]]:
     """Sightings of the same finding, together; groups and their members in the order of the input."""
-    components = Components(len(sightings))
-    _join_equal(components, ((at, _same_code(s)) for at, s in enumerate(sightings) if s.fingerprint))
-    placed: dict[tuple[str | None, str], list[int]] = defaultdict(list)
+    components = Components()
+    placed: dict[tuple[str | None, str], list[Span]] = defaultdict(list)
+    marked: list[int] = []
     unplaced: list[int] = []
     for at, sighting in enumerate(sightings):
-        if sighting.opinion.line is None:
+        first, last = sighting.opinion.line, sighting.end_line
+        if first is None:
             unplaced.append(at)
         else:
-            placed[(sighting.path, sighting.category)].append(at)
+            last = first if last is None or last < first else last
+            placed[sighting.path, sighting.category].append((first, last, at))
+        if sighting.fingerprint:
+            marked.append(at)
+    _join_equal(components, ((at, _same_code(sightings[at])) for at in marked))
     _join_equal(components, ((at, _title(sightings[at])) for at in unplaced))
-    for members in placed.values():
-        _join_overlapping(components, sightings, members, window)
-    groups: dict[int, list[Sighting]] = {}
+    for spans in placed.values():
+        spans.sort()
+        for cluster in _touching(spans, window):
+            if window:
+                _join_all(components, cluster)
+            else:
+                _join_overlapping(components, cluster)
+    together = components.sets()
     for at, sighting in enumerate(sightings):
-        groups.setdefault(components.find(at), []).append(sighting)
-    return list(groups.values())
+        members = together.get(at)
+        if members is None:
+            yield [sighting]
+        elif members[0] == at:
+            yield [sightings[member] for member in members]
 
 
 def _title(sighting: Sighting) -> Hashable:
@@ -74,40 +102,47 @@ def _join_equal(components: Components, keyed: Iterable[tuple[int, Hashable]]) -
             components.join(known, at)
 
 
-def _join_overlapping(components: Components, sightings: Sequence[Sighting], members: list[int], window: int) -> None:
-    spans: dict[tuple[int, int], int] = {}
-    for at in members:
-        first = sightings[at].opinion.line or 0
-        known = spans.setdefault((first, max(first, sightings[at].end_line or first)), at)
+def _touching(spans: list[Span], window: int) -> Iterator[list[Span]]:
+    """Runs of sorted ranges that share lines, or are no more than the window apart."""
+    start, reach = 0, spans[0][1]
+    for at, (first, last, _) in enumerate(spans):
+        if first > reach + window:
+            if at - start > 1:
+                yield spans[start:at]
+            start, reach = at, last
+        elif last > reach:
+            reach = last
+    if len(spans) - start > 1:
+        yield spans[start:]
+
+
+def _join_all(components: Components, cluster: list[Span]) -> None:
+    for _, _, at in cluster[1:]:
+        components.join(cluster[0][2], at)
+
+
+def _join_overlapping(components: Components, cluster: list[Span]) -> None:
+    distinct: dict[tuple[int, int], int] = {}
+    for first, last, at in cluster:
+        known = distinct.setdefault((first, last), at)
         if known != at:
             components.join(known, at)
-    ordered = sorted(spans)
-    if window:
-        reach, before = ordered[0][1], spans[ordered[0]]
-        for span in ordered[1:]:
-            if span[0] <= reach + window:
-                components.join(before, spans[span])
-            reach, before = max(reach, span[1]), spans[span]
-    for cluster in _touching(ordered):
-        tree = _Stabbing(components, sorted({first + last for first, last in cluster}))
-        for first, last in sorted(cluster, key=lambda span: (span[0] - span[1], span)):
-            tree.join_at(first + last, spans[(first, last)])
-            tree.insert(2 * first, 2 * last, spans[(first, last)])
+    if len(distinct) == 1:
+        return
+    if len(distinct) == 2:  # by far the most: they need no tree
+        one, other = distinct
+        if _are_one_place(one, other):
+            components.join(distinct[one], distinct[other])
+        return
+    tree = _Stabbing(components, sorted({first + last for first, last in distinct}))
+    for first, last in sorted(distinct, key=lambda span: (span[0] - span[1], span)):
+        tree.join_at(first + last, distinct[first, last])
+        tree.insert(2 * first, 2 * last, distinct[first, last])
 
 
-def _touching(ordered: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-    """Runs of ranges that share lines; a range that shares none has nothing to be joined with."""
-    cluster: list[tuple[int, int]] = []
-    reach = 0
-    for span in ordered:
-        if cluster and span[0] > reach:
-            if len(cluster) > 1:
-                yield cluster
-            cluster = []
-        cluster.append(span)
-        reach = max(reach, span[1]) if len(cluster) > 1 else span[1]
-    if len(cluster) > 1:
-        yield cluster
+def _are_one_place(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    shorter, longer = sorted((one, other), key=lambda span: span[1] - span[0])
+    return 2 * longer[0] <= shorter[0] + shorter[1] <= 2 * longer[1]
 
 
 class _Stabbing:

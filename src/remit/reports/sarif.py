@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import msgspec
 
@@ -20,6 +20,7 @@ from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.json import pretty
 from remit.reports.visible import visible
 from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.git import public_address
 
 Profile = Literal["github", "ai"]
 Object = dict[str, Any]
@@ -42,7 +43,6 @@ _NOTIFICATIONS = {
 _EXPLANATION = "Agents reported it; the message says which, and how sure they are together."
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _SEMANTIC = re.compile(r"\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?")
-_COPY_STYLE = re.compile(r"[\w.-]+@([\w.-]+):(?!//)(\S+)")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!<>|~&])")
 
 
@@ -77,7 +77,7 @@ def merge_sarif(
         "results": results,
         "properties": _about(merge, profile, commit),
     }
-    uri = _repository_uri(repository) if repository else None
+    uri = public_address(repository) if repository else None
     if uri is not None:
         source = {"repositoryUri": uri, "mappedTo": {"uriBaseId": ROOT}}
         run["versionControlProvenance"] = [source | ({"revisionId": _shown(commit)} if commit else {})]
@@ -284,17 +284,3 @@ def _fingerprints(findings: Sequence[MergedFinding], cited: Sequence[str]) -> li
         seen[mark] += 1
         marks[at] = f"{mark}:{seen[mark]}"
     return marks
-
-
-def _repository_uri(repository: str) -> str | None:
-    """Where the repository lies, without anybody's password; None for what is no such address."""
-    copied = _COPY_STYLE.fullmatch(repository)
-    try:
-        parts = urlsplit(f"ssh://{copied[1]}/{copied[2].lstrip('/')}" if copied else repository)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https", "ssh", "git") or not parts.hostname:
-        return None
-    host, path = quote(parts.hostname, errors="replace"), quote(parts.path, safe="/%~", errors="replace")
-    return f"{parts.scheme}://{host}{port}{path}"

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import IO, NamedTuple
+from urllib.parse import quote, unquote, urlsplit
 
 from remit.errors import EnvironmentBroken, UsageError
 from remit.workspace.files import MAX_FILE, MAX_LISTED, Absent, SourceFile, Workspace, from_bytes
@@ -28,6 +29,7 @@ _SAFE = (
 #: Scopes of configuration that belong to the person, not to the repository.
 _TRUSTED = ("system", "global", "command")
 _MAX_LINKS = 40
+_MAX_ADDRESS = 2_048
 
 
 def _command(root: Path, *arguments: str) -> list[str]:
@@ -134,6 +136,42 @@ def head(root: Path) -> str | None:
     """The id of the commit that is checked out, or None."""
     found = run(root, "rev-parse", "--verify", "--quiet", "HEAD")
     return _text(found).strip() if found else None
+
+
+def remote_address(root: Path) -> str | None:
+    """Where the checkout at a root comes from, fit to be shown: the address of `origin`, else of the first remote.
+
+    None if there is none, or the root is only a part of a checkout. The configuration is asked, not
+    `git remote get-url`: that applies the person's `url.*.insteadOf`, which may hold a token.
+    """
+    if root_above(root) != root.resolve():
+        return None
+    listed = run(root, "config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
+    pairs = (entry.partition("\n") for entry in _text(listed).split("\0"))
+    remotes = [(key, address) for key, _, address in pairs if address]
+    found = next((address for key, address in remotes if key == "remote.origin.url"), None)
+    return public_address(found or next((address for _, address in remotes), ""))
+
+
+_COPY_STYLE = re.compile(r"[\w.-]+@([\w.-]+):(?!//)(\S+)")
+
+
+def public_address(address: str) -> str | None:
+    """The address of a repository as a URI without user, password and query; None for a path or anything else."""
+    if len(address) > _MAX_ADDRESS:
+        return None
+    copied = _COPY_STYLE.fullmatch(address)
+    try:
+        parts = urlsplit(f"ssh://{copied[1]}/{copied[2].lstrip('/')}" if copied else address)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return None
+    # A password with a slash in it would leave its rest, and the @ behind it, in the path.
+    if parts.scheme not in ("http", "https", "ssh", "git") or not parts.hostname or "@" in parts.path:
+        return None
+    host = quote(parts.hostname, safe=":", errors="replace")
+    path = quote(unquote(parts.path), safe="/~", errors="replace")
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{path}"
 
 
 def _added(names: bytes) -> list[str]:

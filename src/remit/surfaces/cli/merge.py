@@ -125,7 +125,7 @@ def _formatted(merged: Merge, given: dict[str, Any], sources: Sources) -> str | 
     if form == "markdown":
         from remit.reports.merge_markdown import merge_markdown
 
-        return merge_markdown(merged)
+        return merge_markdown(merged, workspace)
     return _for_programs(merged, given, sources)
 
 
@@ -134,12 +134,13 @@ def _for_programs(merged: Merge, given: dict[str, Any], sources: Sources) -> str
         from remit import __version__
         from remit.reports.sarif import merge_sarif
 
-        commit = git.head(sources.workspace.root) if sources.workspace is not None else None
+        root = sources.workspace.root if sources.workspace is not None else None
         return merge_sarif(
             merged,
             profile=given["sarif_profile"],
             workspace=sources.workspace,
-            commit=commit,
+            commit=git.head(root) if root is not None else None,
+            repository=git.remote_address(root) if root is not None else None,
             version=__version__,
         )
     from remit.reports.merge_annotations import merge_github, merge_junit
