@@ -1,4 +1,4 @@
-"""Write the pages that are made from the code: the rules, the forms of references, and the JSON Schemas.
+"""Write the pages that are made from the code: rules, forms of references, the built-in team, JSON Schemas.
 
 `generate()` gives every page by its path, so that a test can compare them with what is committed.
 `--check` writes nothing and says what is missing, different or stale.
@@ -19,14 +19,16 @@ sys.path.insert(0, str(ROOT / "src"))
 from remit.checking import Options, check_text  # noqa: E402 (the path must be known first)
 from remit.contract.profiles import LEVELS, PROFILES  # noqa: E402
 from remit.evidence import grammar_examples  # noqa: E402
+from remit.registry.plugins import built_in_team  # noqa: E402
 from remit.reports.json import pretty  # noqa: E402
-from remit.reports.shapes import check_schema, merge_schema, result_schema  # noqa: E402
+from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema  # noqa: E402
 from remit.rules.base import Example, Rule, Violation  # noqa: E402
 from remit.rules.catalog import CATALOG  # noqa: E402
 from remit.rules.examples import sample, sources, written  # noqa: E402
 
 RULES = Path("docs/rules")
 FORMS = Path("docs/reference-forms.md")
+TEAM = Path("docs/team.md")
 SCHEMAS = Path("docs/schemas")
 TREE = "../../src/remit/rules/samples/tree"
 
@@ -64,8 +66,10 @@ def generate() -> dict[Path, str]:
     pages = {RULES / "index.md": index()}
     pages |= {RULES / f"{rule.name}.md": page(rule) for rule in CATALOG}
     pages[FORMS] = forms()
+    pages[TEAM] = team()
     pages[SCHEMAS / "result.json"] = pretty(result_schema()) + "\n"
     pages[SCHEMAS / "check.json"] = pretty(check_schema()) + "\n"
+    pages[SCHEMAS / "brief.json"] = pretty(brief_schema()) + "\n"
     pages[SCHEMAS / "merge.json"] = pretty(merge_schema()) + "\n"
     return pages
 
@@ -192,6 +196,25 @@ def forms() -> str:
     lines += ["", "## What is not a reference"]
     for heading, examples in grammar_examples.DECOYS.items():
         lines += ["", f"{heading}:", *_block([example.text for example in examples])]
+    return "\n".join(lines) + "\n"
+
+
+def team() -> str:
+    """The subagents that come with Remit."""
+    lines = ["# The built-in team", "", _note("src/remit/registry/team"), ""]
+    lines += ["These subagents come with Remit. They stand behind every plugin of the plugin path, so a definition of"]
+    lines += ["the same name in a plugin [takes their place](definitions.md#names). `remit agents show NAME` prints"]
+    lines += ["all that one is told, `remit agents explain NAME` what a job for it may do.", ""]
+    heads = ["agent", "kind", "model", "turns", "tools", "expertise"]
+    lines += [_row(heads), _row(["---"] * len(heads))]
+    members = built_in_team().definitions
+    for one in members:
+        link = f"[{one.name}](../src/remit/registry/team/{Path(one.path).name})"
+        tools = "every tool" if one.tools is None else ", ".join(one.tools) or "none"
+        facts = [one.kind or "–", one.model or "–", str(one.max_turns or "–"), tools, ", ".join(one.expertise) or "–"]
+        lines.append(_row([link, *facts]))
+    lines += ["", "## What to send to whom", ""]
+    lines += [f"- **{one.name}**: {one.description.replace(chr(10), ' ')}" for one in members]
     return "\n".join(lines) + "\n"
 
 

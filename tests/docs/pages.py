@@ -55,14 +55,22 @@ class Page(NamedTuple):
         return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
     def section(self, heading: str) -> str:
-        """The text under a heading, down to the next one of its level; empty if it is not there."""
+        """The text under a heading, down to the next one of its level or above; empty if it is not there."""
         lines = self.text.split("\n")
         if heading not in lines:
             return ""
         start = lines.index(heading) + 1
-        mark = heading.split(" ", 1)[0] + " "
-        end = next((at for at in range(start, len(lines)) if lines[at].startswith(mark)), len(lines))
-        return "\n".join(lines[start:end])
+        level = len(heading.partition(" ")[0])
+        fence = ""
+        for at in range(start, len(lines)):
+            mark = _FENCE.match(lines[at])
+            if mark and not fence:
+                fence = mark[1]
+            elif mark and not mark[2] and len(mark[1]) >= len(fence):
+                fence = ""
+            elif not fence and (found := _HEADING.match(lines[at])) and len(found[1]) <= level:
+                return "\n".join(lines[start:at])
+        return "\n".join(lines[start:])
 
 
 def page(name: str) -> Page:

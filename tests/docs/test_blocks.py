@@ -23,13 +23,23 @@ from remit.errors import UsageError
 from remit.evidence.grammar import references_in
 from remit.evidence.receipts import read_receipts
 from remit.evidence.sources import Sources, open_sources
-from remit.reports.shapes import check_schema, result_schema
+from remit.registry import api
+from remit.registry.places import Place
+from remit.registry.plugins import load_plugin
+from remit.registry.tools import OFFERED, AllowList
+from remit.reports.shapes import brief_schema, check_schema, result_schema
+from remit.testing import definition
 
 #: Where blocks are only shown: drawings.
 SHOWN_ONLY = frozenset({"docs/start-to-finish.md"})
 #: Commands that set up a project are not run inside its own tests.
 SET_UP = ("python3 dev.py ", "python3 -m pip install ")
-NOTES = frozenset({"file", "no references", "references", "refused", "repo", "revise"})
+NOTES = frozenset(
+    {"agents", "definition", "file", "no references", "plugin", "references", "refused", "rejected", "repo", "revise"}
+    | {"warned"}
+)
+#: What stands in the pages for the folder that a reader is in.
+HOME = "/home/you/project"
 
 #: Their examples are those of the code and tested with it.
 GENERATED = ("docs/rules/", "docs/reference-forms.md")
@@ -50,8 +60,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     remit = programs / "remit"
     remit.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}" "$@"\n', encoding="utf-8")
     remit.chmod(0o755)
-    for name in [name for name in os.environ if name.startswith(("GIT_", "REMIT_"))]:
+    for name in [name for name in os.environ if name.startswith(("GIT_", "REMIT_", "GBRAIN_"))]:
         monkeypatch.delenv(name)
+    monkeypatch.setattr(api, "_held", [])  # a registry of this page's own
     for arguments in (["init", "--quiet"], ["add", "."], [*AUTHOR, "commit", "--quiet", "--message", "the shop"]):
         subprocess.run(["git", *arguments], cwd=home, check=True, capture_output=True)
     monkeypatch.setenv("PATH", os.pathsep.join([str(programs), os.environ["PATH"]]))
@@ -69,7 +80,9 @@ def test_every_block_of_a_page_is_true(page: Page, folder: Path) -> None:
         assert set(block.notes) <= NOTES, f"{block}: unknown note {block.notes}"
         assert block.language in TESTERS, f"{block}: blocks in {block.language or 'no language'!r} cannot be tested"
         if "file" in block.notes:
-            (folder / block.notes["file"]).write_text(block.text, encoding="utf-8")
+            file = folder / block.notes["file"]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text, encoding="utf-8")
         TESTERS[block.language](block, folder)
 
 
@@ -87,7 +100,7 @@ def run_console(block: Block, folder: Path) -> None:
             encoding="utf-8",
             check=False,
         )
-        said = [line.rstrip() for line in done.stdout.splitlines()]
+        said = [line.rstrip().replace(str(folder), HOME) for line in done.stdout.splitlines()]
         assert fits(said, expected), f"{block}: $ {command}\nprints\n{done.stdout}"
         assert done.returncode == code, f"{block}: $ {command}\nends with {done.returncode}"
 
@@ -172,7 +185,7 @@ def refusal(place: Path) -> str | None:
 
 def load_json(block: Block, _: Path) -> None:
     value = json.loads(block.text)
-    schemas = {"remit.result/1": result_schema, "remit.check/1": check_schema}
+    schemas = {"remit.result/1": result_schema, "remit.check/1": check_schema, "remit.brief/1": brief_schema}
     named = value.get("schema") if isinstance(value, dict) else None
     if named in schemas:
         jsonschema.validate(value, schemas[named]())
@@ -188,7 +201,15 @@ def load_jsonl(block: Block, _: Path) -> None:
 
 
 def check_markdown(block: Block, folder: Path) -> None:
-    """A result shown is accepted, its claims held against `repo`; or it breaks just the rules of `revise`."""
+    """A result or, by its note, a definition."""
+    if {"definition", "rejected", "warned"} & set(block.notes):
+        check_definition(block)
+    else:
+        check_result(block, folder)
+
+
+def check_result(block: Block, folder: Path) -> None:
+    """It is accepted, its claims held against `repo`; or it breaks just the rules of `revise`."""
     wanted = sorted(name.strip() for name in block.notes.get("revise", "").split(",") if name.strip())
     repo = block.notes.get("repo")
     verdicts = check_text(block.text, sources=open_sources(folder / repo) if repo else Sources())
@@ -197,22 +218,57 @@ def check_markdown(block: Block, folder: Path) -> None:
     assert {verdict.verdict for verdict in verdicts} == {"revise" if wanted else "accept"}, str(block)
 
 
+def check_definition(block: Block) -> None:
+    """It loads as its note says; `definition: FILE` also says which file it is."""
+    if file := block.notes.get("definition"):
+        assert (ROOT / file).read_text(encoding="utf-8") == block.text, f"{block}: it is not {file}"
+    if "rejected" in block.notes:
+        with pytest.raises(UsageError) as raised:
+            definition(block.text)
+        assert block.notes["rejected"] in str(raised.value), str(block)
+        return
+    said = " · ".join(definition(block.text).warnings)
+    assert block.notes["warned"] in said if "warned" in block.notes else not said, f"{block}: {said}"
+
+
 def blocking(verdict: Verdict) -> list[str]:
     """The rules that stand in the way of a result: L1, and L2 without an override."""
     excused = {override.rule for override in verdict.overrides}
     return [v.rule for v in verdict.violations if v.level == "L1" or (v.level == "L2" and v.rule not in excused)]
 
 
-def read_text(block: Block, _: Path) -> None:
-    """Drawings are shown only; lists of forms, each two blanks from the next, are read as references or not."""
+def read_text(block: Block, folder: Path) -> None:
+    """Drawings are shown only; trees of plugins are built; forms, two blanks apart, are references or not."""
     for note, is_one in (("references", True), ("no references", False)):
         for form in re.split(r" {2,}|\n", block.text.strip()) if note in block.notes else ():
             found = references_in(form, lambda path: path in ("my notes/to do.md", "Dockerfile"))
             assert bool(found) is is_one, f"{block}: {form!r} is read as {found}"
             assert all(written.line for written in found), f"{block}: {form!r} has no line"
-    if {"references", "no references"} & set(block.notes):
+    if "plugin" in block.notes:
+        load_tree(block, folder)
+    if {"references", "no references", "plugin"} & set(block.notes):
         return
     assert block.page in SHOWN_ONLY, f"{block}: a block that is only shown can be wrong; give it a language"
+
+
+def load_tree(block: Block, folder: Path) -> None:
+    """A plugin drawn as a tree is made and loaded: its name and its agents are those that the note says."""
+    above: dict[int, Path] = {-1: folder / f"line-{block.line}"}
+    for line in block.text.rstrip().split("\n"):
+        entry, _, content = line.strip().partition("  ")
+        depth = len(line) - len(line.lstrip())
+        parent = above[max(indent for indent in above if indent < depth)]
+        above[depth] = parent / entry.rstrip("/")
+        if entry.endswith("/"):
+            above[depth].mkdir(parents=True)
+        else:
+            agent = "" if entry == "README.md" else "---\ndescription: drawn\n---\nHello.\n"
+            above[depth].write_text(content.strip() or agent, encoding="utf-8")
+        above = {indent: path for indent, path in above.items() if indent <= depth}
+    plugin = load_plugin(Place(str(above[0])), AllowList(OFFERED))
+    assert plugin.name == block.notes["plugin"], f"{block}: it is called {plugin.name}"
+    assert ", ".join(one.name for one in plugin.definitions) == block.notes["agents"], f"{block}: {plugin}"
+    assert not plugin.rejected, f"{block}: {plugin.rejected}"
 
 
 TESTERS: dict[str, Callable[[Block, Path], None]] = {

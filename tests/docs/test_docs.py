@@ -18,6 +18,12 @@ from remit.contract.profiles import LEVELS, PROFILES
 from remit.contract.tokens import estimate_tokens
 from remit.evidence import alike, quotes, references, sources, transcripts
 from remit.evidence.model import OUTCOMES
+from remit.registry import fields, frontmatter, places, plugins, tools, variables
+from remit.registry.fields import SPELLINGS
+from remit.registry.manifests import LAYOUTS
+from remit.registry.model import POLICIES, RUNNERS, Brief, JobRequest
+from remit.registry.models import INHERIT, TABLE
+from remit.registry.tools import ALIASES, CATALOGUE, OFFERED
 from remit.rules.base import Rule
 from remit.rules.catalog import CATALOG
 from remit.surfaces.cli.group import COMMANDS, remit
@@ -63,11 +69,21 @@ def test_every_rule_has_its_page(rule: type[Rule]) -> None:
     assert rule.help in text
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_option_is_documented(name: str) -> None:
-    section = page("docs/commands.md").section(f"## remit {name}")
-    assert section, f"docs/commands.md has no section `## remit {name}`"
-    for parameter in command(name).params:
+def all_commands() -> dict[str, click.Command]:
+    """Every command by its words, those of a group after it."""
+    found = {}
+    for name in COMMANDS:
+        found[name] = own = command(name)
+        found |= {f"{name} {sub}": one for sub, one in own.commands.items()} if isinstance(own, click.Group) else {}
+    return found
+
+
+@pytest.mark.parametrize(("name", "own"), all_commands().items(), ids=all_commands())
+def test_every_command_and_option_is_documented(name: str, own: click.Command) -> None:
+    mark = "#" * (2 + name.count(" "))
+    section = page("docs/commands.md").section(f"{mark} remit {name}")
+    assert section, f"docs/commands.md has no section `{mark} remit {name}`"
+    for parameter in own.params:
         for option in parameter.opts if isinstance(parameter, click.Option) else ():
             assert f"`{option}" in section, f"{option} of `remit {name}` is not documented"
         if isinstance(parameter.type, click.Choice):
@@ -76,7 +92,7 @@ def test_every_command_and_option_is_documented(name: str) -> None:
 
 
 def test_no_option_is_documented_that_does_not_exist() -> None:
-    known = {option for name in COMMANDS for parameter in command(name).params for option in parameter.opts}
+    known = {option for own in all_commands().values() for parameter in own.params for option in parameter.opts}
     known |= {"--help", "--version", "--strict", "--check", "--jobs"}
     for text in (one for one in PAGES if one.name.startswith("docs/") or one.name == "README.md"):
         written = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text.text))
@@ -135,6 +151,57 @@ def test_every_outcome_is_explained_and_shown(outcome: str) -> None:
     assert any(re.search(rf"^    line \d+ +{outcome} ", text, re.MULTILINE) for text in shown), (
         f"{outcome} is not shown"
     )
+
+
+@pytest.mark.parametrize("field", SPELLINGS)
+def test_every_field_of_a_definition_is_documented_with_its_spellings(field: str) -> None:
+    rows = page("docs/definitions.md").section("## Fields").split("\n")
+    for spelling in SPELLINGS[field]:
+        assert any(f"`{spelling}`" in row.split("|")[1] for row in rows if row.startswith("| `")), spelling
+
+
+def test_every_tool_and_alias_is_documented() -> None:
+    section = page("docs/definitions.md").section("## Tools")
+    rows = {row.split("|")[1].strip(): row for row in section.split("\n") if row.startswith("| ")}
+    assert re.findall(r"`([^`]+)`", rows["offered"]) == list(OFFERED)
+    client = [name for name in CATALOGUE if name not in OFFERED]
+    assert re.findall(r"`([^`]+)`", rows["known, not offered"]) == client
+    for alias, name in ALIASES.items():
+        assert f"`{alias}` is `{name}`" in rows["other names"], alias
+
+
+def test_every_choice_of_a_definition_is_documented() -> None:
+    text = page("docs/definitions.md").text
+    for word in (*RUNNERS, *POLICIES, *TABLE, INHERIT, *(layout.file for layout in LAYOUTS)):
+        assert f"`{word}`" in text, word
+
+
+def test_every_field_of_a_job_and_of_a_brief_is_documented() -> None:
+    definitions = page("docs/definitions.md")
+    job, brief = definitions.section("## Resolution"), definitions.section("## The brief")
+    assert [name for name in JobRequest.__struct_fields__ if f"`{name}`" not in job] == []
+    assert [name for name in Brief.__struct_fields__ if f"`{name}`" not in brief] == []
+
+
+@pytest.mark.parametrize(
+    ("what", "limit"),
+    [
+        ("a file", f"{places.MAX_FILE >> 10} KiB"),
+        ("definitions of one plugin", f"{plugins.MAX_DEFINITIONS:,}"),
+        ("folders inside folders", f"{places.MAX_DEPTH}"),
+        ("files and folders looked at", f"{places.MAX_ENTRIES:,}"),
+        ("a name", f"{fields.MAX_NAME} characters"),
+        ("tools in one list", f"{tools.MAX_TOOLS}"),
+        ("a tool's name with its pattern", f"{tools.MAX_NAME} characters"),
+        ("turns", f"{fields.MAX_TURNS:,}"),
+        ("values in the frontmatter", f"{frontmatter.MAX_VALUES:,}"),
+        ("values inside values", f"{frontmatter.MAX_DEPTH}"),
+        ("fields of frontmatter that is read field by field", f"{frontmatter.MAX_REPAIRED:,}"),
+        ("text put in for variables", f"{variables.MAX_FILLED:,} characters"),
+    ],
+)
+def test_limits_of_definitions_are_those_of_the_code(what: str, limit: str) -> None:
+    assert f"| {what} | {limit} |" in page("docs/definitions.md").section("## Limits")
 
 
 def megabytes(number: int) -> str:
