@@ -1,0 +1,1 @@
+"""One subagent job, run durably."""

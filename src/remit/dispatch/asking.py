@@ -1,0 +1,104 @@
+"""One request to a model: within the budget, in its turn, and with a failure that is understood."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from pydantic_ai import exceptions
+
+from remit.dispatch.models import OUTPUT_TOKENS, REQUEST_SECONDS, prices, provider_of
+from remit.dispatch.outcome import Stopped, TransportFailed
+from remit.store import budgets, fleet
+from remit.store.database import Database
+
+T = TypeVar("T")
+#: An answer that could not be longer than this is not worth asking for.
+_LEAST_OUTPUT = 64
+#: Pauses before each further try at a provider that could not be reached.
+PAUSES = (2.0, 4.0, 8.0)
+_SLOT_PAUSE = 0.2
+#: Failures that say nothing about the request itself.
+_TRANSPORT = (
+    exceptions.ModelConnectionError,
+    exceptions.ModelRateLimitError,
+    exceptions.ModelUnavailableError,
+    exceptions.ModelServerError,
+    exceptions.ModelRequestTimeout,
+)
+
+
+class Asker:
+    """Asks the model of one attempt at a job."""
+
+    def __init__(self, database: Database, job: int, attempt: int, model: str, most: int | None) -> None:
+        self._database = database
+        self._job = job
+        self._attempt = attempt
+        self._model = model
+        self._most = most
+
+    async def reserve(self, sent: int) -> budgets.Reservation:
+        """Set the cost of the next request aside; Stopped if the budget does not allow one."""
+        wanted = budgets.Wanted(sent, OUTPUT_TOKENS, _LEAST_OUTPUT, *prices(self._model))
+        held = await budgets.reserve(self._database, self._job, self._attempt, wanted)
+        if isinstance(held, budgets.Exhausted):
+            raise Stopped("budget", held.what)
+        return held
+
+    async def settle(self, held: budgets.Reservation, tokens: int, cost: float) -> None:
+        """Count what the request really took."""
+        await budgets.settle(self._database, self._job, self._attempt, held, tokens, cost)
+
+    async def ask(self, request: Callable[[], Awaitable[T]]) -> T:
+        """Do a request when the provider may be asked. Raises TransportFailed where another try makes sense."""
+        provider = provider_of(self._model)
+        wait = await fleet.circuit_wait(self._database, provider)
+        if wait > 0:
+            await asyncio.sleep(wait + random.uniform(0, 0.5))  # noqa: S311 (spreading load, not guarding anything)
+        await self._wait_for_slot(provider)
+        try:
+            answer = await request()
+        except Exception as error:
+            failure = understood(error)
+            if isinstance(failure, TransportFailed):
+                await fleet.provider_failed(self._database, provider)
+            raise failure from error
+        finally:
+            if self._most is not None:
+                await fleet.leave_slot(self._database, provider, self._job, self._attempt)
+        await fleet.provider_answered(self._database, provider)
+        return answer
+
+    async def _wait_for_slot(self, provider: str) -> None:
+        most = self._most
+        while most is not None:
+            if await fleet.take_slot(self._database, provider, self._job, self._attempt, most, REQUEST_SECONDS):
+                return
+            await asyncio.sleep(_SLOT_PAUSE * random.uniform(0.5, 1.5))  # noqa: S311 (as above)
+
+
+def understood(error: Exception) -> Exception:
+    """A provider's failure as what it means for the job."""
+    said = " ".join(str(error).split())[:1000]
+    if isinstance(error, Stopped | TransportFailed):
+        return error
+    if isinstance(error, _TRANSPORT):
+        return TransportFailed(said, getattr(error, "retry_after", None))
+    if isinstance(error, exceptions.ContentFilterError):
+        return Stopped("refused", said)
+    if isinstance(error, exceptions.ModelContextWindowExceededError):
+        return Stopped("truncated", f"the conversation no longer fits into the model: {said}")
+    if isinstance(error, exceptions.IncompleteToolCall):
+        return Stopped("truncated", said)
+    if isinstance(error, exceptions.AgentRunError | exceptions.UserError):
+        return Stopped("error", f"{type(error).__name__}: {said}")
+    return error
+
+
+def pause_before(attempt: int, retry_after: float | None) -> float:
+    """How long to wait before try number `attempt` + 1; what the provider asks for counts if it is more."""
+    usual = PAUSES[attempt] * random.uniform(0.75, 1.25)  # noqa: S311 (spreading load, not guarding anything)
+    return max(usual, min(retry_after or 0.0, 120.0))

@@ -1,0 +1,173 @@
+"""One attempt at a job: from the claim to its outcome, with the result checked at the boundary."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from remit.dispatch.asking import Asker
+from remit.dispatch.models import provider_of
+from remit.dispatch.narrator import Narrator
+from remit.dispatch.outcome import Ended, Stopped
+from remit.dispatch.settings import Settings
+from remit.dispatch.stops import stop_point
+from remit.dispatch.worktree import WORKTREE, make_worktree, read_diff, remove_worktree
+from remit.registry.model import Brief
+from remit.store import jobs
+from remit.store.database import Database
+from remit.store.jobs import Fenced, Job
+from remit.store.transcript import Transcript
+
+if TYPE_CHECKING:
+    from remit.checking import Verdict
+    from remit.evidence.receipts import Receipt
+
+#: A job whose worker died so often is not tried again.
+MAX_DEATHS = 5
+
+
+class Attempt:
+    """Runs a job that has been claimed."""
+
+    def __init__(self, database: Database, job: Job, settings: Settings) -> None:
+        self._database = database
+        self._job = job
+        self._settings = settings
+        self._transcript = Transcript(database, job.id, job.attempt)
+        self._narrator = Narrator(database, job.id, job.attempt)
+
+    async def run(self) -> None:
+        """Run the job to its end. Raises Fenced or EnvironmentBroken if it has to be left to somebody else."""
+        stop_point("claimed")
+        job = self._job
+        if job.deaths >= MAX_DEATHS:
+            await self._finish(
+                Ended("error", job.result or "", f"stopped after {job.deaths} attempts died: {job.last_death}")
+            )
+            return
+        brief = await jobs.brief_of(self._database, job)
+        await self._narrator.tell("started", {"attempt": job.attempt, "model": brief.model, "tools": list(brief.tools)})
+        root = await self._workspace()
+        try:
+            ended = await self._in_time(brief, root)
+        except Stopped as stopped:
+            ended = Ended(stopped.outcome, job.result or "", stopped.error)
+        verdict = await self._check(brief, root, ended) if ended.outcome == "completed" else None
+        await self._finish(ended, verdict)
+
+    async def _workspace(self) -> Path:
+        job = self._job
+        project = Path(job.workspace)
+        if job.isolation != WORKTREE:
+            return project
+        folder = self._settings.data / "worktrees" / f"job-{job.id}"
+        root = await asyncio.to_thread(make_worktree, project, folder)
+        await self._database.rows("jobs.set_worktree", job=job.id, attempt=job.attempt, worktree=str(folder))
+        return root
+
+    async def _in_time(self, brief: Brief, root: Path) -> Ended:
+        """The run within its wall time, counted from when the job first began."""
+        limit = self._job.max_seconds
+        if limit is None:
+            return await self._work(brief, root)
+        begun = self._job.started or datetime.now(UTC)
+        left = limit - (datetime.now(UTC) - begun).total_seconds()
+        try:
+            async with asyncio.timeout(max(left, 0.0)):
+                return await self._work(brief, root)
+        except TimeoutError:
+            current = await jobs.get(self._database, self._job.id)
+            return Ended("timeout", current.result or "", f"{limit:g} seconds are over")
+
+    async def _work(self, brief: Brief, root: Path) -> Ended:
+        if brief.runner != "model":
+            from remit.dispatch.runners import run_program
+
+            return await run_program(brief, self._job, root, self._settings, self._transcript, self._narrator)
+        from remit.dispatch.loop import Conversation
+        from remit.dispatch.tools.toolbox import Toolbox
+        from remit.dispatch.toolset import JobTools
+
+        spill = self._settings.data / "spill" / f"job-{self._job.id}"
+        toolbox = Toolbox(root, brief.tools, spill=spill)
+        tools = JobTools(toolbox, self._transcript, self._narrator.tell, is_redacting=self._settings.is_redacting)
+        most = self._settings.provider_limits.get(provider_of(brief.model))
+        asker = Asker(
+            self._database, self._job.id, self._job.attempt, brief.model, int(most) if most is not None else None
+        )
+        talk = Conversation(brief, self._job.prompt, self._transcript, tools, asker, self._narrator)
+        return await talk.run()
+
+    async def _check(self, brief: Brief, root: Path, ended: Ended) -> str:
+        """Hold the result against the contract, the project and the receipts."""
+        receipts = await self._transcript.receipts()
+        started = time.monotonic()
+        verdict = await asyncio.to_thread(_verdict, ended.text, brief, root, receipts)
+        stop_point("checked")
+        report = msgspec.json.encode(
+            {
+                "verdict": verdict.verdict,
+                "violations": [
+                    {"rule": one.rule, "code": one.code, "level": one.level, "line": one.line, "message": one.message}
+                    for one in verdict.violations
+                ],
+            }
+        )
+        await self._transcript.save_result(1, ended.text, verdict.verdict, report)
+        stop_point("result-saved")
+        await self._narrator.tell(
+            "checked",
+            {"verdict": verdict.verdict, "violations": len(verdict.violations), "seconds": time.monotonic() - started},
+        )
+        return verdict.verdict
+
+    async def _finish(self, ended: Ended, verdict: str | None = None) -> None:
+        job, diff = self._job, None
+        folder = self._settings.data / "worktrees" / f"job-{job.id}"
+        if job.isolation == WORKTREE and folder.exists():
+            diff = await asyncio.to_thread(read_diff, folder)
+        await self._narrator.flush()
+        await jobs.finish(
+            self._database,
+            job.id,
+            job.attempt,
+            ended.outcome,
+            error=ended.error,
+            verdict=verdict,
+            result=ended.text,
+            diff=diff,
+        )
+        stop_point("finished")
+        await self._narrator.tell("finished", {"outcome": ended.outcome, "error": ended.error, "verdict": verdict})
+        if diff is not None:
+            await asyncio.to_thread(remove_worktree, Path(job.workspace), folder)
+
+
+def _verdict(document: str, brief: Brief, root: Path, receipts: list[Receipt]) -> Verdict:
+    from remit.checking import check_all
+
+    # As bytes: a text might look like a path, and this one is not ours.
+    data = document.encode("utf-8", "replace")
+    verdicts = check_all(data, repo=root, profile=brief.profile, kind=brief.kind, receipts=receipts)
+    order = ("reject", "revise", "accept")
+    return min(verdicts, key=lambda one: order.index(one.verdict))
+
+
+async def stop_job(database: Database, job: Job, *, is_shutdown: bool) -> None:
+    """A job whose run was cancelled: by its owner, or because the worker ends and another shall have it."""
+    if is_shutdown:
+        await jobs.give_back(database, job.id, job.attempt)
+        return
+    current = await jobs.get(database, job.id)
+    try:
+        await jobs.finish(
+            database, job.id, job.attempt, "cancelled", error="cancelled while it ran", result=current.result
+        )
+    except Fenced:
+        return
+    await Narrator(database, job.id, job.attempt).tell("finished", {"outcome": "cancelled"})

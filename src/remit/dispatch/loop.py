@@ -1,0 +1,236 @@
+"""The loop of a job: model turn, tool calls, and again, with the transcript as the only state.
+
+Each message and each tool call is written down before the next step. Going on after a crash is loading the
+transcript and going on: a finished step is never run again, the one in flight may be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from pydantic_ai import Agent
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    SystemPromptPart,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.run import AgentRun
+
+from remit.contract.tokens import estimate_tokens
+from remit.dispatch.asking import PAUSES, Asker, pause_before, understood
+from remit.dispatch.models import OUTPUT_TOKENS, build_model, model_settings
+from remit.dispatch.narrator import Narrator
+from remit.dispatch.outcome import Ended, Stopped, TransportFailed
+from remit.dispatch.stops import stop_point
+from remit.dispatch.toolset import JobTools
+from remit.registry.model import Brief
+from remit.store.transcript import Sums, Transcript
+
+
+class Conversation:
+    """One attempt at the conversation of a job."""
+
+    def __init__(
+        self, brief: Brief, prompt: str, transcript: Transcript, tools: JobTools, asker: Asker, narrator: Narrator
+    ) -> None:
+        self._brief = brief
+        self._prompt = prompt
+        self._transcript = transcript
+        self._tools = tools
+        self._asker = asker
+        self._narrator = narrator
+        self._messages: list[ModelMessage] = []
+        self._sums = Sums()
+        self._output = OUTPUT_TOKENS
+
+    async def run(self) -> Ended:
+        """Go on from the transcript until the end, however it comes."""
+        stored = ModelMessagesTypeAdapter.validate_python(await self._transcript.messages())
+        self._messages = with_system(stored, self._brief.system)
+        self._sums = sums_of(self._messages)
+        failures = 0
+        while True:
+            done = self._sums.turns
+            try:
+                return await self._converse()
+            except TransportFailed as failure:
+                failures = failures + 1 if done == self._sums.turns else 1
+                if failures > len(PAUSES):
+                    return self._ended("error", f"the provider failed {failures} times: {failure}")
+                pause = pause_before(failures - 1, failure.retry_after)
+                await self._narrator.tell("waiting", {"why": str(failure)[:300], "seconds": round(pause, 1)})
+                await asyncio.sleep(pause)
+            except Stopped as stopped:
+                return self._ended(stopped.outcome, stopped.error)
+
+    def _ended(self, outcome: Any, error: str | None) -> Ended:
+        return Ended(outcome, text_so_far(self._messages), error)
+
+    async def _converse(self) -> Ended:
+        final = self._final()
+        if final is not None:
+            return final
+        agent: Agent[None, str] = Agent(
+            build_model(self._brief.model),
+            system_prompt=self._brief.system or (),  # the first block, exactly as it was chosen
+            instructions=self._brief.contract,  # the second
+            toolsets=[self._tools],
+            model_settings=lambda _: model_settings(self._brief.model, self._output),
+            retries=5,
+        )
+        history = self._messages or None
+        async with agent.iter(None if history else self._prompt, message_history=history) as run:
+            node: Any = run.next_node
+            while True:
+                if Agent.is_model_request_node(node):
+                    node = await self._turn(node, run)
+                    final = self._final()
+                    if final is not None:
+                        return final
+                elif Agent.is_end_node(node):
+                    return self._ended("error", "the conversation ended without an answer")
+                else:
+                    self._tools.turn = self._sums.turns
+                    node = await self._next(run, node)
+
+    async def _next(self, run: AgentRun[None, str], node: Any) -> Any:
+        try:
+            return await run.next(node)
+        except Exception as error:
+            raise understood(error) from error
+
+    async def _turn(self, node: Any, run: AgentRun[None, str]) -> Any:
+        """Ask the model once: the request is written down before it, the response after it."""
+        if self._sums.turns >= self._brief.max_turns:
+            raise Stopped("max-turns", f"{self._sums.turns} turns are used up and the work is not finished")
+        await self._save_request(node.request)
+        await self._narrator.tell("turn", {"turn": self._sums.turns + 1})
+        held = await self._asker.reserve(_input(self._brief, self._messages))
+        self._output = held.output
+        response: ModelResponse | None = None
+        try:
+            stop_point("model-asked")
+            await self._asker.ask(lambda: self._stream(node, run))
+            stop_point("model-answered")
+            following = await self._next(run, node)
+            response = following.model_response
+        finally:
+            used = _used(response) if response is not None else Sums()
+            await self._asker.settle(held, used.input + used.output, used.cost)
+        await self._save_response(response)
+        return following
+
+    async def _stream(self, node: Any, run: AgentRun[None, str]) -> None:
+        async with node.stream(run.ctx) as stream:
+            async for event in stream:
+                if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+                    await self._narrator.text(event.part.content)
+                elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+                    await self._narrator.text(event.delta.content_delta)
+
+    async def _save_request(self, request: ModelRequest) -> None:
+        if self._messages and isinstance(self._messages[-1], ModelRequest):
+            return  # this one was written down by an earlier attempt
+        await self._save(request)
+        stop_point("request-saved")
+
+    async def _save_response(self, response: ModelResponse) -> None:
+        used = _used(response)
+        self._sums = _plus(self._sums, used)
+        await self._save(response)
+        stop_point("response-saved")
+        sums = self._sums
+        await self._narrator.tell(
+            "usage",
+            {"turns": sums.turns, "input": sums.input, "output": sums.output, "cached": sums.cached, "cost": sums.cost},
+        )
+
+    async def _save(self, message: ModelMessage) -> None:
+        data = ModelMessagesTypeAdapter.dump_json([without_brief(message)])[1:-1]
+        messages = [*self._messages, message]
+        await self._transcript.save_message(len(self._messages), data, self._sums, text_so_far(messages) or None)
+        self._messages = messages
+
+    def _final(self) -> Ended | None:
+        """The end, if the last response is one: it calls no tool, or it was cut off."""
+        last = self._messages[-1] if self._messages else None
+        if not isinstance(last, ModelResponse):
+            return None
+        if last.finish_reason == "length":
+            return self._ended("truncated", "the answer was cut off at its longest length")
+        if last.finish_reason == "content_filter":
+            return self._ended("refused", "the model refused to answer")
+        return None if last.tool_calls else self._ended("completed", None)
+
+
+def without_brief(message: ModelMessage) -> ModelMessage:
+    """A message as it is stored: what the brief says is in the brief, once for all jobs that share it."""
+    if isinstance(message, ModelResponse):
+        return message
+    parts = [part for part in message.parts if not isinstance(part, SystemPromptPart)]
+    return replace(message, parts=parts, instructions=None)
+
+
+def with_system(messages: list[ModelMessage], system: str) -> list[ModelMessage]:
+    """Stored messages with the system prompt in its place."""
+    if not messages or not system or not isinstance(messages[0], ModelRequest):
+        return messages
+    return [replace(messages[0], parts=[SystemPromptPart(system), *messages[0].parts]), *messages[1:]]
+
+
+def text_so_far(messages: list[ModelMessage]) -> str:
+    """The text of the last response that has any."""
+    for message in reversed(messages):
+        if isinstance(message, ModelResponse) and (text := (message.text or "").strip()):
+            return text
+    return ""
+
+
+def sums_of(messages: list[ModelMessage]) -> Sums:
+    """What a transcript has used."""
+    total = Sums()
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            total = _plus(total, _used(message))
+    return total
+
+
+def _plus(sums: Sums, used: Sums) -> Sums:
+    return Sums(
+        sums.turns + used.turns,
+        sums.input + used.input,
+        sums.output + used.output,
+        sums.cached + used.cached,
+        sums.cost + used.cost,
+        sums.is_priced and used.is_priced,
+    )
+
+
+def _used(response: ModelResponse) -> Sums:
+    usage = response.usage
+    try:
+        cost, is_priced = float(response.cost().total_price), True
+    except (LookupError, ValueError, AssertionError):
+        cost, is_priced = 0.0, False
+    return Sums(1, usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, cost, is_priced)
+
+
+def _input(brief: Brief, messages: list[ModelMessage]) -> int:
+    """About how many tokens the next request sends: what was sent and got last, and what is new since."""
+    for number, message in enumerate(reversed(messages)):
+        if isinstance(message, ModelResponse):
+            new = messages[len(messages) - number :]
+            return message.usage.input_tokens + message.usage.output_tokens + _estimated(new)
+    return estimate_tokens(brief.system) + estimate_tokens(brief.contract) + _estimated(messages)
+
+
+def _estimated(messages: list[ModelMessage]) -> int:
+    return estimate_tokens(ModelMessagesTypeAdapter.dump_json(messages).decode())

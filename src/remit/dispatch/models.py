@@ -1,0 +1,84 @@
+"""Models of any provider, by `provider:model`. Keys come from the provider's own variables and go nowhere else."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from remit.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+    from pydantic_ai.settings import ModelSettings
+
+#: Seconds that a provider may take to answer, or to go on answering.
+REQUEST_SECONDS = 600.0
+#: Tokens that one answer may have, where the budget allows it.
+OUTPUT_TOKENS = 8_192
+
+
+def provider_of(name: str) -> str:
+    """The provider of a model's name."""
+    return name.partition(":")[0]
+
+
+def check_model(name: str) -> None:
+    """Refuse a model that cannot do a subagent's work: unknown, or without tool calls."""
+    from pydantic_ai.models import infer_model_profile, parse_model_id
+    from pydantic_ai.providers import infer_provider_class
+
+    provider, model = parse_model_id(name)
+    if provider is None or not model:
+        raise UsageError(f"the model {name!r} names no provider: write provider:model, or set `models` in remit.toml")
+    try:
+        infer_provider_class(provider)
+    except ValueError:
+        raise UsageError(f"there is no provider {provider!r} (model {name!r})") from None
+    except ImportError as error:
+        raise UsageError(f"the provider {provider!r} needs a package that is not installed: {error}") from error
+    if not infer_model_profile(name).get("supports_tools", True):
+        raise UsageError(f"the model {name!r} cannot call tools: choose another")
+
+
+@lru_cache(maxsize=32)
+def build_model(name: str) -> Model:
+    """The model; one client a process, so that its connections are shared by all jobs."""
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+
+    try:
+        return infer_model(name)
+    except UserError as error:
+        raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error
+
+
+def model_settings(name: str, output: int) -> ModelSettings:
+    """Settings of one request: retrying is ours, caching is the provider's where it has to be asked for."""
+    from pydantic_ai.settings import ModelSettings
+
+    if provider_of(name) == "anthropic":
+        from pydantic_ai.models.anthropic import AnthropicModelSettings
+
+        return AnthropicModelSettings(
+            max_tokens=output,
+            timeout=REQUEST_SECONDS,
+            max_retries=0,
+            anthropic_cache_instructions=True,
+            anthropic_cache_tool_definitions=True,
+            anthropic_cache_messages=True,
+        )
+    return ModelSettings(max_tokens=output, timeout=REQUEST_SECONDS, max_retries=0)
+
+
+def prices(name: str) -> tuple[float, float]:
+    """Dollars for a token sent and a token got; zeros where the price is not known."""
+    from genai_prices import Usage, calc_price
+
+    provider, _, model = name.partition(":")
+    found: list[float] = []
+    for usage in (Usage(input_tokens=1_000), Usage(output_tokens=1_000)):
+        try:
+            found.append(float(calc_price(usage, model, provider_id=provider).total_price) / 1_000)
+        except (LookupError, ValueError):
+            return 0.0, 0.0
+    return found[0], found[1]

@@ -1,0 +1,124 @@
+"""Other runners: a program is the subagent. It gets the brief and the task as JSON, and answers with a result.
+
+Only programs that the configuration names may run: a definition can choose one, not bring one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+from pathlib import Path
+
+import msgspec
+
+from remit.dispatch.narrator import Narrator
+from remit.dispatch.outcome import Ended, Stopped
+from remit.dispatch.settings import Settings
+from remit.evidence.receipts import Receipt
+from remit.registry.model import Brief
+from remit.store.jobs import Job
+from remit.store.transcript import Sums, Transcript
+
+#: Agents of other makers, as their own commands; `{prompt}` is replaced by the whole task.
+PRESETS = {
+    "claude": "claude -p {prompt}",
+    "codex": "codex exec {prompt}",
+    "gemini": "gemini -p {prompt}",
+}
+MAX_OUTPUT = 16 * 1024 * 1024
+_GRACE_SECONDS = 3.0
+
+
+async def run_program(
+    brief: Brief, job: Job, root: Path, settings: Settings, transcript: Transcript, narrator: Narrator
+) -> Ended:
+    """Run the program of a brief; what it prints is the result, or SARIF that becomes one.
+
+    A program that was running when its worker died is started again: it has to bear that.
+    """
+    name = brief.command or ""
+    line = {**PRESETS, **settings.runners}.get(name)
+    if line is None:
+        raise Stopped("error", f"this worker has no command {name!r} under `runners` in its configuration")
+    command = _command(line, brief, job)
+    await narrator.tell("program", {"command": name})
+    code, output, errors = await _run(command, _stdin(brief, job), root)
+    receipt = Receipt(tool="Bash", arguments={"command": name}, exit=code, failed=code != 0)
+    call = f"program:{job.attempt}"
+    await transcript.begin_call(call, 1, name, {"command": name})
+    await transcript.finish_call(call, output[:10_000], receipt, is_failed=code != 0)
+    text = output
+    if brief.runner == "sarif":
+        from remit.dispatch.sarif_result import sarif_result
+
+        text = sarif_result(output.encode("utf-8", "replace"), job.agent, root)
+    elif code != 0:
+        raise Stopped("error", f"{name} ended with code {code}: {errors[-500:].strip() or output[-500:].strip()}")
+    await transcript.save_message(0, msgspec.json.encode({"kind": "program", "text": text}), Sums(turns=1), text)
+    return Ended("completed", text.strip())
+
+
+def _command(line: str, brief: Brief, job: Job) -> list[str]:
+    told = "\n\n".join(filter(None, (brief.system, brief.contract, job.prompt)))
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise Stopped("error", f"the command line of {brief.command!r} cannot be read: {error}") from error
+    return [told if word == "{prompt}" else word for word in words]
+
+
+def _stdin(brief: Brief, job: Job) -> bytes:
+    task = {"schema": "remit.task/1", "job": job.id, "agent": job.agent, "prompt": job.prompt}
+    return msgspec.json.encode({**task, "brief": msgspec.to_builtins(brief)})
+
+
+async def _run(command: list[str], given: bytes, root: Path) -> tuple[int, str, str]:
+    """A program in a group of its own, its output bounded, gone with everything it started when we are."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=root,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            env={name: value for name, value in os.environ.items() if not name.startswith("REMIT_")},
+        )
+    except OSError as error:
+        raise Stopped("error", f"{command[0]} cannot be started: {error.strerror}") from error
+    try:
+        _, output, errors, code = await asyncio.gather(
+            _write(process, given), _read(process.stdout), _read(process.stderr), process.wait()
+        )
+    finally:
+        await _end(process)
+    return code, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace")
+
+
+async def _write(process: asyncio.subprocess.Process, data: bytes) -> None:
+    if process.stdin is None:
+        return
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it need not read what it is told
+        process.stdin.write(data)
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _read(stream: asyncio.StreamReader | None) -> bytes:
+    kept = bytearray()
+    while stream is not None and (piece := await stream.read(65_536)):
+        kept += piece[: max(0, MAX_OUTPUT - len(kept))]
+    return bytes(kept)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        if process.returncode is not None:
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _GRACE_SECONDS)

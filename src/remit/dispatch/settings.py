@@ -1,0 +1,40 @@
+"""What a worker is told by the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from remit.configuration import Configuration, load
+from remit.store.database import data_folder
+
+
+class Settings(NamedTuple):
+    """The part of the configuration that dispatching needs."""
+
+    database: str | None
+    data: Path
+    takeover_seconds: float
+    hung_seconds: float
+    queue_limits: Mapping[str, float]
+    provider_limits: Mapping[str, float]
+    is_redacting: bool
+    runners: Mapping[str, str]
+    shutdown_seconds: float
+
+
+def load_settings(configured: Configuration | None = None, start: Path | None = None) -> Settings:
+    """The settings in force in a folder."""
+    configured = configured or load(start)
+    return Settings(
+        database=configured["database_url"] or None,
+        data=data_folder(configured["data"], start or Path.cwd()),
+        takeover_seconds=float(configured["takeover_seconds"]),
+        hung_seconds=float(configured["hung_seconds"]),
+        queue_limits=configured["queue_limits"],
+        provider_limits=configured["provider_limits"],
+        is_redacting=configured["redact"] != "off",
+        runners=configured["runners"],
+        shutdown_seconds=float(configured["shutdown_seconds"]),
+    )

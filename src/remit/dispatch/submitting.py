@@ -1,0 +1,94 @@
+"""Submitting a job: the request becomes a brief, what cannot run is refused, the rest goes into the queue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from remit.dispatch.models import check_model
+from remit.dispatch.runners import PRESETS
+from remit.dispatch.settings import Settings
+from remit.errors import UsageError, did_you_mean
+from remit.registry.api import resolve
+from remit.registry.lookup import Registry
+from remit.registry.model import Brief, JobRequest, as_request
+from remit.store import jobs
+from remit.store.database import Database
+from remit.store.jobs import Submission
+
+
+class Queueing(NamedTuple):
+    """How a job is to be queued."""
+
+    queue: str = "default"
+    first_queue: str | None = None
+    priority: int = 0
+    key: str | None = None
+    delay: float = 0
+    parent: int | None = None
+    tree_max_tokens: int | None = None
+    tree_max_cost: float | None = None
+
+
+class Submitted(NamedTuple):
+    """A job that is in the store."""
+
+    id: int
+    is_new: bool
+    brief: Brief
+
+
+class Resolving(NamedTuple):
+    """How a request is to be resolved; see `remit.resolve`."""
+
+    plugin_path: str | Iterable[str] | None = None
+    registry: Registry | None = None
+    policy: str | None = None
+    allow_tools: Iterable[str] | None = None
+
+
+async def submit(
+    database: Database,
+    request: JobRequest | Mapping[str, Any],
+    settings: Settings,
+    workspace: Path,
+    *,
+    queueing: Queueing = Queueing(),  # noqa: B008 (it never changes)
+    resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
+) -> Submitted:
+    """Resolve a request and put it into the queue."""
+    job, _ = as_request(request)
+    brief = resolve(request, **resolving._asdict())
+    check_brief(brief, settings, job)
+    wanted = Submission(
+        request=job,
+        brief=brief,
+        workspace=await asyncio.to_thread(_folder, workspace),
+        isolation=brief.isolation,
+        **queueing._asdict(),
+    )
+    number, is_new = await jobs.submit(database, wanted)
+    return Submitted(number, is_new, brief)
+
+
+def _folder(workspace: Path) -> str:
+    if not workspace.is_dir():
+        raise UsageError(f"{workspace}: no such folder to work in")
+    return str(workspace.resolve())
+
+
+def check_brief(brief: Brief, settings: Settings, job: JobRequest) -> None:
+    """Refuse what could only fail later."""
+    if not job.prompt.strip():
+        raise UsageError("the job has no prompt: say what is to be done")
+    if brief.runner == "model":
+        check_model(brief.model)
+        return
+    known = {**PRESETS, **settings.runners}
+    if brief.command is None:
+        raise UsageError(f"the runner {brief.runner!r} needs a command: one of {', '.join(sorted(known))}")
+    if brief.command not in known:
+        near = did_you_mean(brief.command, known) or f"; known are {', '.join(sorted(known))}"
+        raise UsageError(f"there is no command {brief.command!r} under `runners` in the configuration{near}")

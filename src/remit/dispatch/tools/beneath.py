@@ -1,0 +1,167 @@
+"""Opening files below a folder so that no link, however it is swapped in, leads out of it.
+
+Every part of a path is opened by itself, relative to the folder opened before it, without following links.
+A link is read and its target walked in the same way from the top, so what it means is decided by these
+functions and not by the kernel: it must lie below the top, and never among git's own files.
+Standard library only: the search process loads this module in an isolated interpreter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import unicodedata
+from collections.abc import Iterator
+
+_MAX_LINKS = 40
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class Outside(OSError):
+    """A path leads out of the folder, or to git's own files."""
+
+
+class NotRegular(OSError):
+    """A path names something that is not a regular file."""
+
+
+def is_git_name(name: str) -> bool:
+    """Whether a disk may take a name for `.git`: by case, ignorable characters, a short name or a trailing dot."""
+    bare = "".join(character for character in name if unicodedata.category(character) != "Cf")
+    folded = unicodedata.normalize("NFKC", bare).casefold().split(":")[0].rstrip(". ")
+    return folded in (".git", "git~1")
+
+
+@contextlib.contextmanager
+def parent_of(top: str, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+    """The opened folder that holds a path below `top`, and the last name, which is no link.
+
+    The name is `.` for the top itself. `create` makes the folders that are missing on the way.
+    """
+    waiting = _parts(path)[::-1]
+    done: list[str] = []
+    links = 0
+    folders = [os.open(top, _FOLDER & ~os.O_NOFOLLOW)]
+    try:
+        while waiting:
+            name = waiting.pop()
+            if name == "..":
+                if not done:
+                    raise Outside(errno.EXDEV, "leads out of the folder", path)
+                done.pop()
+                os.close(folders.pop())
+                continue
+            if is_git_name(name):
+                raise Outside(errno.EXDEV, "is git's own", path)
+            target = _link(name, folders[-1])
+            if target is not None:
+                links += 1
+                if links > _MAX_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+                if target.startswith("/"):
+                    target = _below(top, target)
+                    while len(folders) > 1:
+                        os.close(folders.pop())
+                    done.clear()
+                waiting.extend(_parts(target)[::-1])
+                continue
+            if not waiting:
+                yield folders[-1], name
+                return
+            folders.append(_enter(name, folders[-1], create=create))
+            done.append(name)
+        yield folders[-1], "."
+    finally:
+        for folder in folders:
+            os.close(folder)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _below(top: str, target: str) -> str:
+    whole, inside = os.path.normpath(target), f"{top.rstrip('/')}/"
+    if whole == top:
+        return ""
+    if not whole.startswith(inside) or ".." in target.split("/"):
+        raise Outside(errno.EXDEV, "leads out of the folder", target)
+    return whole[len(inside) :]
+
+
+def _link(name: str, folder: int) -> str | None:
+    """Where a link points, or None if the name is no link."""
+    try:
+        return os.readlink(name, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENOENT):
+            return None
+        raise
+
+
+def _enter(name: str, folder: int, *, create: bool) -> int:
+    if create:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, dir_fd=folder)
+    return os.open(name, _FOLDER, dir_fd=folder)
+
+
+def open_file(name: str, folder: int) -> int:
+    """A regular file in an opened folder, never waiting for the other end of a pipe or a device."""
+    try:
+        opened = os.open(name, _FILE, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.ENODEV):  # a socket, a device without a driver
+            raise NotRegular(errno.EINVAL, "is not a regular file", name) from error
+        raise
+    mode = os.fstat(opened).st_mode
+    if stat.S_ISREG(mode):
+        return opened
+    os.close(opened)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    raise NotRegular(errno.EINVAL, "is not a regular file", name)
+
+
+def read_file(top: str, path: str, most: int) -> tuple[bytes, os.stat_result]:
+    """At most so many bytes of a regular file below a folder, and one more if there are more; and what it is."""
+    with parent_of(top, path) as (folder, name):
+        opened = open_file(name, folder)
+    with os.fdopen(opened, "rb") as file:
+        return file.read(most + 1), os.fstat(opened)
+
+
+@contextlib.contextmanager
+def open_folder(top: str, path: str) -> Iterator[int]:
+    """A folder below `top`."""
+    with parent_of(top, path) as (folder, name):
+        opened = os.open(name, _FOLDER, dir_fd=folder)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def store_file(folder: int, name: str, data: bytes, mode: int | None, owner: tuple[int, int] | None) -> None:
+    """Put content in place of a name in an opened folder, at once: a reader sees the old or the new, never half."""
+    temporary = f".remit-{os.urandom(8).hex()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    opened = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(opened, "wb") as file:
+            file.write(data)
+            file.flush()
+            if owner is not None and owner != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(PermissionError):
+                    os.fchown(opened, *owner)
+            if mode is not None:
+                os.fchmod(opened, stat.S_IMODE(mode) & 0o777)
+            os.fsync(opened)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise

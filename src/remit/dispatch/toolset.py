@@ -1,0 +1,87 @@
+"""The tools of a job as the model calls them: each call written down before it runs and after, never run twice."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_core import SchemaValidator, core_schema
+
+from remit.dispatch.redact import redacted
+from remit.dispatch.stops import stop_point
+from remit.dispatch.tools.model import ToolSpec
+from remit.dispatch.tools.toolbox import Toolbox
+from remit.store.transcript import Transcript
+
+_ANY = SchemaValidator(core_schema.any_schema())
+_UNKNOWN = (
+    "It is not known whether this call of {name} took effect: the worker died while it ran, and it is not run again. "
+    "Look at the state of the project before you go on."
+)
+Tell = Callable[[str, dict[str, Any]], Awaitable[None]]
+
+
+class JobTools(AbstractToolset[None]):
+    """The toolbox of one attempt at a job."""
+
+    def __init__(self, toolbox: Toolbox, transcript: Transcript, tell: Tell, *, is_redacting: bool) -> None:
+        self._toolbox = toolbox
+        self._transcript = transcript
+        self._tell = tell
+        self._is_redacting = is_redacting
+        self._specs = {spec.name: spec for spec in toolbox.specs}
+        #: The turn that the calls belong to: ids are a provider's, and may come again in another turn.
+        self.turn = 0
+
+    @property
+    def id(self) -> str:
+        """Its name, for messages."""
+        return "job"
+
+    async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
+        """What the model may call. Tools that only read may run side by side."""
+        return {name: self._tool(spec) for name, spec in self._specs.items()}
+
+    def _tool(self, spec: ToolSpec) -> ToolsetTool[None]:
+        definition = ToolDefinition(
+            name=spec.name,
+            description=spec.description,
+            parameters_json_schema=spec.schema,
+            sequential=not spec.is_read_only,
+        )
+        return ToolsetTool(toolset=self, tool_def=definition, max_retries=3, args_validator=_ANY)
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
+    ) -> str:
+        """The answer of a call: the one that is written down, or that of running it now."""
+        call = f"{self.turn}:{ctx.tool_call_id}"
+        earlier = await self._transcript.call(call)
+        if earlier is not None and earlier.state != "pending":
+            return earlier.output or ""
+        if earlier is not None and not self._specs[name].is_repeatable:
+            text = _UNKNOWN.format(name=name)
+            await self._transcript.finish_call(call, text, None, is_failed=True, state="unknown")
+            return text
+        return await self._run(call, name, tool_args)
+
+    async def _run(self, call: str, name: str, arguments: Any) -> str:
+        arguments = arguments if isinstance(arguments, dict) else {"arguments": arguments}
+        await self._transcript.begin_call(call, self.turn, name, arguments)
+        await self._tell("tool", {"call": call, "name": name, "arguments": _short(arguments)})
+        stop_point("tool-begun")
+        output = await self._toolbox.call(name, arguments, key=call)
+        stop_point("tool-ran")
+        text = redacted(output.text) if self._is_redacting else output.text
+        await self._transcript.finish_call(call, text, output.receipt, is_failed=output.failed)
+        stop_point("tool-finished")
+        await self._tell("tool-done", {"call": call, "name": name, "failed": output.failed})
+        return text
+
+
+def _short(arguments: dict[str, Any]) -> dict[str, str]:
+    """Arguments for a line of progress."""
+    return {name: redacted(str(value)[:200]) for name, value in list(arguments.items())[:8]}

@@ -1,0 +1,209 @@
+"""A worker: takes jobs from the queue, runs them side by side, and looks after those of workers that died.
+
+The queue (procrastinate) wakes workers up; a job's own row says what is to be done and whose it is. So a
+ticket that comes twice, or of a job that somebody else has, does nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import procrastinate
+from procrastinate.exceptions import ConnectorException
+from procrastinate.job_context import AbortReason
+
+from remit.dispatch.attempt import Attempt, stop_job
+from remit.dispatch.settings import Settings
+from remit.errors import EnvironmentBroken
+from remit.store import fleet, jobs
+from remit.store.database import AWAY, OPTIONS, Database
+from remit.store.jobs import Fenced, Job
+
+log = logging.getLogger("remit.worker")
+#: The name under which the queue knows our one task.
+TASK = "remit.run"
+_BUSY_SECONDS = 1.0
+
+
+class Worker:
+    """One worker process."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        *,
+        queues: Sequence[str] = (),
+        concurrency: int = 5,
+        is_listed: bool = True,
+        on_reload: Callable[[], None] | None = None,
+    ) -> None:
+        self.id = str(uuid.uuid4())
+        self._database = database
+        self._settings = settings
+        self._queues = list(queues)
+        self._concurrency = concurrency
+        self._is_listed = is_listed
+        self._on_reload = on_reload
+        self._running: dict[int, Job] = {}
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Take no more jobs; finish those that run, or hand them back."""
+        self._stopping.set()
+
+    async def run(self, *, until_idle: bool = False) -> None:
+        """Work until told to stop; `until_idle`: until there is nothing to do."""
+        await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
+        watch = asyncio.create_task(self._watch())
+        try:
+            with self._signals():
+                await self._work(until_idle=until_idle)
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            with contextlib.suppress(EnvironmentBroken):
+                await fleet.unregister(self._database, self.id)
+
+    async def _work(self, *, until_idle: bool) -> None:
+        """Run the queue's worker, again and again while the database may be restarting."""
+        while not self._stopping.is_set():
+            try:
+                async with _queue_app(self._database.address) as app:
+                    app.task(name=TASK, pass_context=True)(self._take)
+                    working = asyncio.create_task(self._queue_worker(app, until_idle=until_idle))
+                    stopping = asyncio.create_task(self._stopping.wait())
+                    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                    stopping.cancel()
+                    if not working.done():
+                        working.cancel()
+                    await asyncio.gather(working, return_exceptions=True)
+                    failure = None if working.cancelled() else working.exception()
+                    if failure is not None:
+                        raise failure
+                if until_idle:
+                    return
+            except (*AWAY, ConnectorException) as error:
+                log.warning("the database is away, trying again: %s", " ".join(str(error).split()))
+            if not self._stopping.is_set():
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), 1.0)
+
+    async def _queue_worker(self, app: procrastinate.App, *, until_idle: bool) -> None:
+        seconds = self._settings.takeover_seconds
+        options: dict[str, Any] = {"queues": self._queues} if self._queues else {}
+        if not until_idle:
+            options["shutdown_graceful_timeout"] = self._settings.shutdown_seconds
+        await app.run_worker_async(
+            **options,
+            name=self.id,
+            concurrency=self._concurrency,
+            wait=not until_idle,
+            fetch_job_polling_interval=max(0.5, min(5.0, seconds / 6)),
+            abort_job_polling_interval=1.0,
+            delete_jobs="always",
+            install_signal_handlers=False,
+            update_heartbeat_interval=max(0.5, seconds / 3),
+            stalled_worker_timeout=max(2.0, seconds),
+        )
+
+    async def _take(self, context: procrastinate.JobContext, *, job: int) -> None:
+        """What a ticket does: claim its job and run it."""
+        found = await self._claim(job, context.job.id)
+        if found is None:
+            return
+        self._running[job] = found
+        try:
+            await Attempt(self._database, found, self._settings).run()
+        except Fenced as error:
+            log.warning("%s", error)
+        except asyncio.CancelledError:
+            is_shutdown = context.abort_reason() is not AbortReason.USER_REQUEST
+            await asyncio.shield(stop_job(self._database, found, is_shutdown=is_shutdown))
+            raise
+        except EnvironmentBroken as error:
+            log.warning("job %s is given back: %s", job, error)
+            with contextlib.suppress(EnvironmentBroken, *AWAY):
+                await jobs.give_back(self._database, job, found.attempt, delay=5.0)
+        except Exception as error:  # noqa: BLE001 (whatever it is, the job ends with it and the worker goes on)
+            await self._failed(found, error)
+        finally:
+            self._running.pop(job, None)
+
+    async def _claim(self, job: int, ticket: int | None) -> Job | None:
+        row = await self._database.row("jobs.get", job=job)
+        if row is None or row["state"] != "queued":
+            return None
+        limit = self._settings.queue_limits.get(row["queue"])
+        found = await jobs.claim(self._database, job, self.id, ticket, int(limit) if limit is not None else None)
+        if found == "busy":
+            await jobs.wake_later(self._database, job, _BUSY_SECONDS)
+            return None
+        return found
+
+    async def _failed(self, job: Job, error: Exception) -> None:
+        """A fault of ours or of a library's: the job ends with it, the worker goes on."""
+        log.exception("job %s failed", job.id, exc_info=error)
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:1000]}"
+        current = await jobs.get(self._database, job.id)
+        with contextlib.suppress(Fenced):
+            await jobs.finish(self._database, job.id, job.attempt, "error", error=said, result=current.result)
+
+    async def _watch(self) -> None:
+        """Say that we live, take over from those who do not, and stop what hangs."""
+        seconds = self._settings.takeover_seconds
+        while True:
+            try:
+                await self._look_around(seconds)
+            except (EnvironmentBroken, *AWAY) as error:
+                log.warning("the database is away: %s", " ".join(str(error).split()))
+            await asyncio.sleep(seconds / 6)
+
+    async def _look_around(self, seconds: float) -> None:
+        if not await fleet.beat(self._database, self.id):
+            # Forgotten while we were frozen: what we had is somebody else's.
+            await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
+        for job in await jobs.take_over(self._database, seconds * 0.6):
+            log.warning("job %s is taken over: its worker went silent", job)
+        for row in await self._database.rows("jobs.hung", seconds=self._settings.hung_seconds):
+            log.warning("job %s hung and is stopped", row["id"])
+            if row["ticket"] is not None:
+                await abort_ticket(self._database, row["ticket"])
+        await self._database.rows("fleet.forget", seconds=max(3600.0, 20 * seconds))
+
+    @contextlib.contextmanager
+    def _signals(self) -> Any:
+        """SIGTERM and SIGINT end the worker gracefully, SIGHUP reads the definitions again."""
+        loop = asyncio.get_running_loop()
+        handled: dict[signal.Signals, Callable[[], None]] = {}
+        if self._is_listed:
+            handled = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop}
+            if self._on_reload is not None:
+                handled[signal.SIGHUP] = self._on_reload
+        for number, handler in handled.items():
+            loop.add_signal_handler(number, handler)
+        try:
+            yield
+        finally:
+            for number in handled:
+                loop.remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def _queue_app(address: str) -> AsyncIterator[procrastinate.App]:
+    connector = procrastinate.PsycopgConnector(conninfo=address, kwargs={"options": OPTIONS}, min_size=1, max_size=4)
+    app = procrastinate.App(connector=connector)
+    async with app.open_async():
+        yield app
+
+
+async def abort_ticket(database: Database, ticket: int) -> None:
+    """Tell the worker that has a ticket to stop; it hears of it at once."""
+    await database.rows("jobs.abort_ticket", ticket=ticket)

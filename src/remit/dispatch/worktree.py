@@ -1,0 +1,48 @@
+"""A job that writes may get a checkout of its own: a git worktree, made when it begins, read when it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from remit.errors import EnvironmentBroken
+from remit.workspace import git
+
+WORKTREE = "worktree"
+MAX_DIFF = 4 * 1024 * 1024
+
+
+def make_worktree(project: Path, folder: Path) -> Path:
+    """A worktree of the project's current commit; the one that is there, if an earlier attempt made it."""
+    root = git.root_above(project)
+    if root is None:
+        raise EnvironmentBroken(f"{project} is no git checkout: isolation by worktree needs one")
+    if not (folder / ".git").exists():
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        git.run(root, "worktree", "prune")
+        made = git.run(root, "worktree", "add", "--detach", "--force", str(folder), "HEAD", settings=no_filters(root))
+        if made is None:
+            raise EnvironmentBroken(f"git cannot make a worktree of {root} in {folder}; has it a first commit?")
+    below = project.resolve().relative_to(root.resolve())
+    return folder / below
+
+
+def read_diff(folder: Path) -> str:
+    """What changed in a worktree, new files included."""
+    settings = no_filters(folder)
+    git.run(folder, "add", "--all", "--intent-to-add", settings=settings)
+    flags = ("--no-ext-diff", "--no-textconv", "--no-color", "--binary", "HEAD")
+    found = git.run(folder, "diff", *flags, settings=settings) or b""
+    text = found[:MAX_DIFF].decode("utf-8", "replace")
+    return text if len(found) <= MAX_DIFF else f"{text}\n[{len(found) - MAX_DIFF} more bytes were left out]\n"
+
+
+def remove_worktree(project: Path, folder: Path) -> None:
+    """Take the worktree away; its diff is with the job."""
+    git.run(project, "worktree", "remove", "--force", str(folder))
+
+
+def no_filters(root: Path) -> dict[str, str]:
+    """Settings that switch the repository's content filters off: a checkout must not run programs it names."""
+    listed = git.run(root, "config", "-z", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$") or b""
+    keys = (entry.partition(b"\n")[0].decode("utf-8", "replace") for entry in listed.split(b"\0"))
+    return {key: "false" if key.endswith(".required") else "" for key in keys if key}

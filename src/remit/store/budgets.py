@@ -1,0 +1,87 @@
+"""Budgets of jobs and of trees of jobs: reserved before a call, settled after it, under one lock a tree."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from remit.store.database import Database, rows
+from remit.store.jobs import Fenced
+
+
+class Reservation(NamedTuple):
+    """What was set aside for one call to a model."""
+
+    top: int
+    tokens: int
+    cost: float
+    #: How many tokens the answer may have.
+    output: int
+
+
+class Exhausted(NamedTuple):
+    """Why there is nothing to set aside."""
+
+    what: str
+
+
+class Wanted(NamedTuple):
+    """What a call would need: tokens it sends, tokens it may get, and the price of one of each (0: not known)."""
+
+    input: int
+    output: int
+    least_output: int
+    input_price: float = 0.0
+    output_price: float = 0.0
+
+
+async def reserve(database: Database, job: int, attempt: int, wanted: Wanted) -> Reservation | Exhausted:
+    """Set something aside for a call; a smaller answer where the budget is nearly used up."""
+    async with database.transaction() as connection:
+        found = await rows(connection, "budgets.lock", job=job, attempt=attempt)
+        if not found:
+            raise Fenced(f"job {job} is no longer attempt {attempt}'s")
+        top = found[0]["top"]
+        await rows(connection, "budgets.lock_top", top=top)
+        left = (await rows(connection, "budgets.left", job=job, top=top))[0]
+        output = wanted.output
+        for name in ("tokens", "tree_tokens"):
+            if left[name] is not None:
+                output = min(output, int(left[name]) - wanted.input)
+                if output < wanted.least_output:
+                    return Exhausted(_words(name, int(left[name])))
+        for name in ("cost", "tree_cost"):
+            if left[name] is not None and wanted.output_price:
+                rest = float(left[name]) - wanted.input * wanted.input_price
+                output = min(output, int(rest / wanted.output_price))
+                if output < wanted.least_output:
+                    return Exhausted(_words(name, max(0.0, float(left[name]))))
+        tokens = wanted.input + output
+        cost = wanted.input * wanted.input_price + output * wanted.output_price
+        await rows(connection, "budgets.reserve", job=job, tokens=tokens, cost=cost)
+        await rows(connection, "budgets.reserve_tree", top=top, tokens=tokens, cost=cost)
+        return Reservation(top, tokens, cost, output)
+
+
+def _words(name: str, left: float) -> str:
+    whose = "the tree's" if name.startswith("tree") else "the job's"
+    return f"{whose} budget of {name.removeprefix('tree_')} is used up: {left:g} left"
+
+
+async def settle(database: Database, job: int, attempt: int, held: Reservation, tokens: int, cost: float) -> None:
+    """Put back what was set aside and count what was used. Nothing, if the job has been taken over meanwhile."""
+
+    async def work() -> None:
+        async with database.transaction() as connection:
+            await rows(connection, "budgets.lock_top", top=held.top)
+            if await rows(connection, "budgets.settle", job=job, attempt=attempt):
+                await rows(
+                    connection,
+                    "budgets.settle_tree",
+                    top=held.top,
+                    reserved_tokens=held.tokens,
+                    reserved_cost=held.cost,
+                    tokens=tokens,
+                    cost=cost,
+                )
+
+    await database.patiently(work)

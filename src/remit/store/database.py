@@ -1,0 +1,130 @@
+"""Connections to the store, embedded or shared, with its tables made."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from remit.errors import EnvironmentBroken
+from remit.store.migrating import migrate
+from remit.store.queries import query
+from remit.store.server import EmbeddedServer
+
+T = TypeVar("T")
+Connection = psycopg.AsyncConnection[DictRow]
+
+#: How long writing goes on trying while the database is away: it may be restarting.
+PATIENCE_SECONDS = 60.0
+_PAUSE_SECONDS = 0.25
+#: Our tables and the queue's, whoever connects.
+OPTIONS = "-c search_path=remit,public"
+#: What says that the database is away, not that a statement is wrong.
+AWAY = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
+
+
+class Database:
+    """The store as one process uses it: a pool of connections."""
+
+    def __init__(self, address: str, pool: AsyncConnectionPool[Connection]) -> None:
+        self.address = address
+        self._pool = pool
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """A connection in a transaction: all of it or nothing."""
+        async with self._pool.connection() as connection, connection.transaction():
+            yield connection
+
+    async def rows(self, name: str, /, **values: Any) -> list[DictRow]:
+        """The rows of a named query."""
+        return await self.patiently(lambda: self._rows(name, values))
+
+    async def row(self, name: str, /, **values: Any) -> DictRow | None:
+        """The first row of a named query."""
+        found = await self.rows(name, **values)
+        return found[0] if found else None
+
+    async def _rows(self, name: str, values: dict[str, Any]) -> list[DictRow]:
+        async with self.transaction() as connection:
+            return await rows(connection, name, **values)
+
+    async def patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do something that may be done again, for as long as the database may be restarting."""
+        end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+        while True:
+            try:
+                return await work()
+            except AWAY as error:
+                if isinstance(error, psycopg.errors.DiskFull) or asyncio.get_running_loop().time() > end:
+                    raise EnvironmentBroken(f"the database does not answer: {' '.join(str(error).split())}") from error
+                await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def rows(connection: Connection, name: str, /, **values: Any) -> list[DictRow]:
+    """The rows of a named query, in a transaction that is already open."""
+    cursor = await connection.execute(query(name), values)
+    return await cursor.fetchall() if cursor.description else []
+
+
+def data_folder(configured: str, start: Path) -> Path:
+    """The folder for what remit keeps: the configured one, else `.remit` at the root of the project."""
+    if configured:
+        return Path(configured).absolute()
+    for folder in (start.absolute(), *start.absolute().parents):
+        if (folder / ".remit").is_dir() or (folder / ".git").exists():
+            return folder / ".remit"
+    return start.absolute() / ".remit"
+
+
+@asynccontextmanager
+async def open_database(address: str | None, folder: Path, connections: int = 10) -> AsyncIterator[Database]:
+    """The database at an address, else the embedded one of a data folder."""
+    server = None if address else EmbeddedServer(folder / "postgres")
+    if server is not None:
+        _ignored_by_git(folder)
+        address = await asyncio.to_thread(server.open)
+    try:
+        async with _pool(str(address), connections) as pool:
+            yield Database(str(address), pool)
+    finally:
+        if server is not None:
+            await asyncio.to_thread(server.close)
+
+
+def _ignored_by_git(folder: Path) -> None:
+    """Keep the data out of the project's history without touching its own ignore file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+
+
+@asynccontextmanager
+async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnectionPool[Connection]]:
+    try:
+        async with await psycopg.AsyncConnection.connect(
+            address, row_factory=dict_row, options=OPTIONS, connect_timeout=10
+        ) as first:
+            await migrate(first)
+    except psycopg.OperationalError as error:
+        said = " ".join(str(error).split())
+        raise EnvironmentBroken(f"the database does not answer: {said}; is REMIT_DATABASE_URL right?") from error
+    pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        address,
+        min_size=1,
+        max_size=max(2, connections),
+        kwargs={"row_factory": dict_row, "options": OPTIONS, "application_name": f"remit {os.getpid()}"},
+        check=AsyncConnectionPool.check_connection,
+        open=False,
+        timeout=10,
+    )
+    async with pool:
+        yield pool

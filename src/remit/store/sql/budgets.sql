@@ -1,0 +1,35 @@
+-- name: lock
+-- The first job of the tree is the one place where the tree's budget is kept.
+SELECT coalesce(root, id) AS top FROM remit.jobs
+WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+
+-- name: lock_top
+SELECT id FROM remit.jobs WHERE id = %(top)s FOR UPDATE
+
+-- name: left
+SELECT
+    job.max_tokens - job.input_tokens - job.output_tokens AS tokens,
+    job.max_cost - job.cost AS cost,
+    job.max_seconds - extract(epoch FROM now() - job.started) AS seconds,
+    top.tree_max_tokens - top.tree_tokens - top.tree_reserved_tokens AS tree_tokens,
+    top.tree_max_cost - top.tree_cost - top.tree_reserved_cost AS tree_cost
+FROM remit.jobs AS job JOIN remit.jobs AS top ON top.id = %(top)s
+WHERE job.id = %(job)s
+
+-- name: reserve
+UPDATE remit.jobs SET reserved_tokens = %(tokens)s, reserved_cost = %(cost)s WHERE id = %(job)s
+
+-- name: reserve_tree
+UPDATE remit.jobs SET
+    tree_reserved_tokens = tree_reserved_tokens + %(tokens)s, tree_reserved_cost = tree_reserved_cost + %(cost)s
+WHERE id = %(top)s
+
+-- name: settle
+UPDATE remit.jobs SET reserved_tokens = 0, reserved_cost = 0 WHERE id = %(job)s AND attempt = %(attempt)s RETURNING id
+
+-- name: settle_tree
+UPDATE remit.jobs SET
+    tree_reserved_tokens = greatest(0, tree_reserved_tokens - %(reserved_tokens)s),
+    tree_reserved_cost = greatest(0, tree_reserved_cost - %(reserved_cost)s),
+    tree_tokens = tree_tokens + %(tokens)s, tree_cost = tree_cost + %(cost)s
+WHERE id = %(top)s

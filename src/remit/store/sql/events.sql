@@ -1,0 +1,13 @@
+-- name: add
+-- Only who holds the job may speak of it; listeners are woken when the transaction ends.
+WITH held AS (
+    SELECT id FROM remit.jobs WHERE id = %(job)s AND (%(attempt)s::integer IS NULL OR attempt = %(attempt)s)
+), added AS (
+    INSERT INTO remit.events (job, kind, data) SELECT id, %(kind)s, %(data)s FROM held RETURNING id, job
+)
+SELECT id, pg_notify('remit_events', job::text) FROM added
+
+-- name: since
+SELECT id, job, at, kind, data FROM remit.events
+WHERE id > %(after)s AND (%(job)s::bigint IS NULL OR job = %(job)s)
+ORDER BY id LIMIT %(limit)s

@@ -1,0 +1,53 @@
+-- name: register
+INSERT INTO remit.workers (id, host, pid, queues, concurrency, is_listed)
+VALUES (%(worker)s, %(host)s, %(pid)s, %(queues)s, %(concurrency)s, %(is_listed)s)
+
+-- name: beat
+UPDATE remit.workers SET heartbeat = now() WHERE id = %(worker)s RETURNING id
+
+-- name: unregister
+DELETE FROM remit.workers WHERE id = %(worker)s
+
+-- name: forget
+-- Workers that have been silent for long and hold no job.
+DELETE FROM remit.workers WHERE heartbeat < now() - make_interval(secs => %(seconds)s)
+    AND NOT EXISTS (SELECT 1 FROM remit.jobs WHERE jobs.worker = workers.id AND state = 'running')
+
+-- name: alive
+SELECT id, host, pid, queues, concurrency, started, heartbeat, extract(epoch FROM now() - heartbeat) AS silence
+FROM remit.workers
+WHERE heartbeat > now() - make_interval(secs => %(silence)s) AND (is_listed OR NOT %(listed)s) ORDER BY started
+
+-- name: clock
+SELECT extract(epoch FROM clock_timestamp()) AS seconds
+
+-- name: lock_provider
+SELECT pg_advisory_xact_lock(hashtext('remit provider ' || %(provider)s))
+
+-- name: free_slots
+DELETE FROM remit.slots WHERE provider = %(provider)s AND until < now()
+
+-- name: take_slot
+INSERT INTO remit.slots (provider, job, attempt, until)
+SELECT %(provider)s, %(job)s, %(attempt)s, now() + make_interval(secs => %(seconds)s)
+WHERE (SELECT count(*) FROM remit.slots WHERE provider = %(provider)s AND job <> %(job)s) < %(most)s
+ON CONFLICT (provider, job) DO UPDATE SET attempt = excluded.attempt, until = excluded.until
+RETURNING job
+
+-- name: leave_slot
+DELETE FROM remit.slots WHERE provider = %(provider)s AND job = %(job)s AND attempt = %(attempt)s
+
+-- name: circuit
+SELECT greatest(0, extract(epoch FROM open_until - now())) AS wait FROM remit.circuits
+WHERE provider = %(provider)s AND open_until > now()
+
+-- name: provider_failed
+INSERT INTO remit.circuits AS c (provider, failures) VALUES (%(provider)s, 1)
+ON CONFLICT (provider) DO UPDATE SET
+    failures = CASE WHEN c.failures + 1 >= %(most)s THEN 0 ELSE c.failures + 1 END,
+    open_until = CASE WHEN c.failures + 1 >= %(most)s
+        THEN now() + make_interval(secs => %(seconds)s) ELSE c.open_until END
+RETURNING open_until > now() AS is_open
+
+-- name: provider_answered
+UPDATE remit.circuits SET failures = 0, open_until = NULL WHERE provider = %(provider)s AND (failures > 0 OR open_until IS NOT NULL)

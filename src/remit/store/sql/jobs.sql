@@ -1,0 +1,149 @@
+-- name: save_brief
+INSERT INTO remit.briefs (digest, brief) VALUES (%(digest)s, %(brief)s) ON CONFLICT (digest) DO NOTHING
+
+-- name: brief
+SELECT brief FROM remit.briefs WHERE digest = %(digest)s
+
+-- name: by_key
+SELECT id FROM remit.jobs
+WHERE idempotency_key = %(key)s AND (state <> 'finished' OR outcome = 'completed')
+
+-- name: insert
+INSERT INTO remit.jobs (
+    agent, definition, brief, request, prompt, workspace, isolation, queue, priority, idempotency_key,
+    parent, root, depth, max_tokens, max_cost, max_seconds, tree_max_tokens, tree_max_cost)
+VALUES (
+    %(agent)s, %(definition)s, %(brief)s, %(request)s, %(prompt)s, %(workspace)s, %(isolation)s, %(queue)s,
+    %(priority)s, %(key)s, %(parent)s, %(root)s, %(depth)s, %(max_tokens)s, %(max_cost)s, %(max_seconds)s,
+    %(tree_max_tokens)s, %(tree_max_cost)s)
+ON CONFLICT DO NOTHING
+RETURNING id
+
+-- name: parent
+SELECT id, coalesce(root, id) AS root, depth, state,
+    (SELECT count(*) FROM remit.jobs AS child WHERE child.parent = parent.id) AS children
+FROM remit.jobs AS parent WHERE id = %(parent)s FOR UPDATE
+
+-- name: enqueue
+-- A ticket in the queue wakes a worker up; the job's own row says what is to be done.
+SELECT unnest(procrastinate_defer_jobs_v1(ARRAY[
+    ROW(%(queue)s, 'remit.run', %(priority)s, NULL, NULL, jsonb_build_object('job', %(job)s::bigint), %(at)s)
+        ::procrastinate_job_to_defer_v1])) AS ticket
+
+-- name: set_ticket
+UPDATE remit.jobs SET ticket = %(ticket)s WHERE id = %(job)s
+
+-- name: drop_ticket
+DELETE FROM procrastinate_jobs WHERE id = %(ticket)s
+
+-- name: claim
+-- Taking a job raises its attempt: whoever had it before can write no more.
+WITH taken AS (
+    SELECT id, coalesce(root, id) AS top, reserved_tokens, reserved_cost FROM remit.jobs
+    WHERE id = %(job)s AND state = 'queued' FOR UPDATE
+), freed AS (
+    UPDATE remit.jobs SET
+        tree_reserved_tokens = greatest(0, jobs.tree_reserved_tokens - taken.reserved_tokens),
+        tree_reserved_cost = greatest(0, jobs.tree_reserved_cost - taken.reserved_cost)
+    FROM taken WHERE jobs.id = taken.top AND taken.top <> taken.id
+)
+UPDATE remit.jobs SET
+    state = 'running', attempt = attempt + 1, worker = %(worker)s, ticket = %(ticket)s,
+    started = coalesce(started, now()), checkpoint = now(),
+    tree_reserved_tokens = CASE WHEN jobs.id = taken.top
+        THEN greatest(0, jobs.tree_reserved_tokens - taken.reserved_tokens) ELSE jobs.tree_reserved_tokens END,
+    tree_reserved_cost = CASE WHEN jobs.id = taken.top
+        THEN greatest(0, jobs.tree_reserved_cost - taken.reserved_cost) ELSE jobs.tree_reserved_cost END,
+    reserved_tokens = 0, reserved_cost = 0
+FROM taken WHERE jobs.id = taken.id
+RETURNING jobs.*
+
+-- name: running_in_queue
+SELECT count(*) AS running FROM remit.jobs WHERE queue = %(queue)s AND state = 'running'
+
+-- name: lock_queue
+SELECT pg_advisory_xact_lock(hashtext('remit queue ' || %(queue)s))
+
+-- name: give_back
+UPDATE remit.jobs SET state = 'queued', worker = NULL
+WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+RETURNING id, queue, priority
+
+-- name: take_over
+-- Jobs of workers that have gone silent.
+UPDATE remit.jobs SET
+    state = 'queued', worker = NULL, deaths = deaths + 1,
+    last_death = 'attempt ' || attempt || ' went silent after turn ' || turns || ', last heard of at ' || checkpoint
+WHERE id IN (
+    SELECT id FROM remit.jobs
+    WHERE state = 'running' AND NOT EXISTS (
+        SELECT 1 FROM remit.workers
+        WHERE workers.id = jobs.worker AND heartbeat > now() - make_interval(secs => %(silence)s))
+    FOR UPDATE SKIP LOCKED)
+RETURNING id, queue, priority, ticket, attempt
+
+-- name: hung
+-- Jobs whose worker lives and that have not got any further for too long; their attempt is over.
+UPDATE remit.jobs SET
+    state = 'finished', outcome = 'error', finished = now(), attempt = attempt + 1,
+    error = 'hung: no step was finished for ' || %(seconds)s || ' seconds, the worker is alive'
+WHERE state = 'running' AND checkpoint < now() - make_interval(secs => %(seconds)s)
+RETURNING id, ticket
+
+-- name: finish
+UPDATE remit.jobs SET
+    state = 'finished', outcome = %(outcome)s, error = %(error)s, verdict = %(verdict)s, result = %(result)s,
+    diff = %(diff)s, finished = now(), checkpoint = now()
+WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+RETURNING id
+
+-- name: is_held
+SELECT id, is_cancelled FROM remit.jobs WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+
+-- name: set_worktree
+UPDATE remit.jobs SET worktree = %(worktree)s, checkpoint = now()
+WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+RETURNING id
+
+-- name: cancel
+-- A waiting job is finished at once; a running one is asked to stop.
+UPDATE remit.jobs SET
+    is_cancelled = true,
+    state = CASE WHEN state = 'queued' THEN 'finished' ELSE state END,
+    outcome = CASE WHEN state = 'queued' THEN 'cancelled' ELSE outcome END,
+    error = CASE WHEN state = 'queued' THEN 'cancelled before it began' ELSE error END,
+    finished = CASE WHEN state = 'queued' THEN now() ELSE finished END
+WHERE id = %(job)s AND state <> 'finished'
+RETURNING id, state, ticket
+
+-- name: retry
+-- A finished job that did not complete goes on from its transcript.
+UPDATE remit.jobs SET
+    state = 'queued', outcome = NULL, error = NULL, verdict = NULL, finished = NULL, worker = NULL,
+    is_cancelled = false, attempt = attempt + 1, deaths = 0
+WHERE id = %(job)s AND state = 'finished' AND outcome <> 'completed'
+RETURNING id, queue, priority
+
+-- name: get
+SELECT * FROM remit.jobs WHERE id = %(job)s
+
+-- name: list
+SELECT * FROM remit.jobs
+WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
+ORDER BY id DESC LIMIT %(limit)s
+
+-- name: prune
+WITH old AS (
+    DELETE FROM remit.jobs
+    WHERE state = 'finished' AND finished < now() - make_interval(days => %(days)s)
+        AND NOT EXISTS (SELECT 1 FROM remit.jobs AS child WHERE child.parent = jobs.id AND child.state <> 'finished')
+    RETURNING id
+)
+SELECT count(*) AS jobs FROM old
+
+-- name: prune_briefs
+DELETE FROM remit.briefs WHERE NOT EXISTS (SELECT 1 FROM remit.jobs WHERE jobs.brief = briefs.digest)
+    AND created < now() - interval '1 hour'
+
+-- name: abort_ticket
+SELECT procrastinate_cancel_job_v1(%(ticket)s, true, false) AS ticket

@@ -1,0 +1,69 @@
+-- name: messages
+SELECT number, message FROM remit.messages WHERE job = %(job)s ORDER BY number
+
+-- name: save_message
+-- Sums are set, not added to, so that writing again after a lost answer changes nothing.
+WITH held AS (
+    UPDATE remit.jobs SET
+        checkpoint = now(), turns = %(turns)s, input_tokens = %(input)s, output_tokens = %(output)s,
+        cached_tokens = %(cached)s, cost = %(cost)s, is_priced = %(is_priced)s,
+        result = coalesce(%(partial)s, result)
+    WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+    RETURNING id
+)
+INSERT INTO remit.messages (job, number, attempt, message)
+SELECT id, %(number)s, %(attempt)s, %(message)s FROM held
+ON CONFLICT (job, number) DO UPDATE SET message = excluded.message, attempt = excluded.attempt
+RETURNING number
+
+-- name: calls
+SELECT call, name, arguments, state, output, is_failed, turn FROM remit.tool_calls WHERE job = %(job)s ORDER BY started
+
+-- name: call
+SELECT call, name, arguments, state, output, is_failed FROM remit.tool_calls WHERE job = %(job)s AND call = %(call)s
+
+-- name: begin_call
+WITH held AS (
+    UPDATE remit.jobs SET checkpoint = now()
+    WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+    RETURNING id
+)
+INSERT INTO remit.tool_calls (job, call, turn, name, arguments, state, attempt)
+SELECT id, %(call)s, %(turn)s, %(name)s, %(arguments)s, 'pending', %(attempt)s FROM held
+ON CONFLICT (job, call) DO UPDATE SET attempt = excluded.attempt
+RETURNING call
+
+-- name: finish_call
+WITH held AS (
+    UPDATE remit.jobs SET checkpoint = now(),
+        tool_calls = (SELECT count(*) + 1 FROM remit.tool_calls
+            WHERE job = %(job)s AND call <> %(call)s AND state <> 'pending')
+    WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+    RETURNING id
+), done AS (
+    UPDATE remit.tool_calls SET
+        state = %(state)s, output = %(output)s, is_failed = %(is_failed)s, finished = now()
+    FROM held WHERE tool_calls.job = held.id AND call = %(call)s AND tool_calls.state = 'pending'
+    RETURNING job, call
+), noted AS (
+    INSERT INTO remit.receipts (job, call, receipt)
+    SELECT job, call, %(receipt)s::jsonb FROM done WHERE %(receipt)s::jsonb IS NOT NULL
+)
+SELECT id FROM held
+
+-- name: receipts
+SELECT receipt FROM remit.receipts WHERE job = %(job)s ORDER BY number
+
+-- name: save_result
+WITH held AS (
+    UPDATE remit.jobs SET checkpoint = now()
+    WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+    RETURNING id
+)
+INSERT INTO remit.results (job, submission, document, verdict, report)
+SELECT id, %(submission)s, %(document)s, %(verdict)s, %(report)s FROM held
+ON CONFLICT (job, submission) DO NOTHING
+RETURNING submission
+
+-- name: results
+SELECT submission, document, verdict, report FROM remit.results WHERE job = %(job)s ORDER BY submission

@@ -1,0 +1,112 @@
+"""A job's transcript: messages, tool calls, receipts and results, every write fenced by the attempt."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from remit.evidence.receipts import Receipt
+from remit.store.database import Database
+from remit.store.jobs import Fenced
+
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+
+
+class Sums(NamedTuple):
+    """What a job has used so far."""
+
+    turns: int = 0
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cost: float = 0.0
+    is_priced: bool = True
+
+
+class Call(NamedTuple):
+    """A tool call as the transcript has it."""
+
+    call: str
+    name: str
+    arguments: dict[str, Any]
+    state: str
+    output: str | None
+    is_failed: bool
+
+
+class Transcript:
+    """The transcript of one attempt at a job."""
+
+    def __init__(self, database: Database, job: int, attempt: int) -> None:
+        self._database = database
+        self.job = job
+        self.attempt = attempt
+
+    async def messages(self) -> list[Any]:
+        """Every message, as it was given."""
+        return [row["message"] for row in await self._database.rows("transcript.messages", job=self.job)]
+
+    async def save_message(self, number: int, message: bytes, sums: Sums, partial: str | None = None) -> None:
+        """Write a message down, with what the job has used up to it and the text it has so far."""
+        await self._held(
+            "transcript.save_message",
+            number=number,
+            message=_jsonb(message),
+            partial=partial.replace("\0", "\ufffd") if partial is not None else None,
+            **sums._asdict(),
+        )
+
+    async def call(self, call: str) -> Call | None:
+        """A tool call that has begun."""
+        row = await self._database.row("transcript.call", job=self.job, call=call)
+        return Call(**row) if row else None
+
+    async def begin_call(self, call: str, turn: int, name: str, arguments: dict[str, Any]) -> None:
+        """Write down that a tool is about to run."""
+        await self._held(
+            "transcript.begin_call", call=call, turn=turn, name=name, arguments=_jsonb(msgspec.json.encode(arguments))
+        )
+
+    async def finish_call(
+        self, call: str, output: str, receipt: Receipt | None, *, is_failed: bool, state: str = "done"
+    ) -> None:
+        """Write down what a tool answered."""
+        await self._held(
+            "transcript.finish_call",
+            call=call,
+            output=output.replace("\0", "\ufffd"),
+            is_failed=is_failed,
+            state=state,
+            receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
+        )
+
+    async def receipts(self) -> list[Receipt]:
+        """What the tools of this job did."""
+        found = await self._database.rows("transcript.receipts", job=self.job)
+        return [msgspec.convert(row["receipt"], Receipt) for row in found]
+
+    async def save_result(self, submission: int, document: str, verdict: str, report: bytes) -> None:
+        """Write down a result and what the check said of it; one that is there already stays."""
+        row = await self._database.row("transcript.results", job=self.job)
+        if row is not None and submission <= row["submission"]:
+            return
+        await self._held(
+            "transcript.save_result",
+            submission=submission,
+            document=document.replace("\0", "\ufffd"),
+            verdict=verdict,
+            report=_jsonb(report),
+        )
+
+    async def _held(self, query: str, **values: Any) -> None:
+        done = await self._database.rows(query, job=self.job, attempt=self.attempt, **values)
+        if not done:
+            raise Fenced(f"job {self.job} is no longer attempt {self.attempt}'s")
+
+
+def _jsonb(data: bytes) -> Jsonb:
+    """JSON for the database, which has no character zero."""
+    return Jsonb(_NUL.sub(r"\1\\ufffd", data.decode()), dumps=lambda text: text)
