@@ -30,6 +30,10 @@ _TRANSPORT = (
 )
 
 
+_REQUEST_TIMEOUT = 408
+_BROKEN = ("Failed to decode", "ended without content")
+
+
 class Asker:
     """Asks the model of one attempt at a job."""
 
@@ -85,7 +89,7 @@ def understood(error: Exception) -> Exception:
     said = " ".join(str(error).split())[:1000]
     if isinstance(error, Stopped | TransportFailed):
         return error
-    if isinstance(error, _TRANSPORT):
+    if _is_transport(error):
         return TransportFailed(said, getattr(error, "retry_after", None))
     if isinstance(error, exceptions.ContentFilterError):
         return Stopped("refused", said)
@@ -95,7 +99,20 @@ def understood(error: Exception) -> Exception:
         return Stopped("truncated", said)
     if isinstance(error, exceptions.AgentRunError | exceptions.UserError):
         return Stopped("error", f"{type(error).__name__}: {said}")
+    if isinstance(error, TypeError | KeyError | AttributeError | ValueError):
+        return Stopped("error", f"the provider's answer cannot be understood: {said}")
     return error
+
+
+def _is_transport(error: Exception) -> bool:
+    """Whether a failure says nothing about the request itself, so that another try makes sense."""
+    if isinstance(error, _TRANSPORT):
+        return True
+    if isinstance(error, exceptions.ModelHTTPError):
+        return error.status_code == _REQUEST_TIMEOUT
+    # An answer that broke off, or was no answer of a model at all.
+    broken = type(error) in (exceptions.ModelAPIError, exceptions.UnexpectedModelBehavior)
+    return broken and any(words in str(error) for words in _BROKEN)
 
 
 def pause_before(attempt: int, retry_after: float | None) -> float:

@@ -20,6 +20,7 @@ from remit.dispatch.worktree import WORKTREE, make_worktree, read_diff, remove_w
 from remit.registry.model import Brief
 from remit.store import jobs
 from remit.store.database import Database
+from remit.store.events import unfinished_text
 from remit.store.jobs import Fenced, Job
 from remit.store.transcript import Transcript
 
@@ -56,7 +57,10 @@ class Attempt:
         try:
             ended = await self._in_time(brief, root)
         except Stopped as stopped:
-            ended = Ended(stopped.outcome, job.result or "", stopped.error)
+            ended = Ended(stopped.outcome, "", stopped.error)
+        if ended.outcome != "completed":
+            await self._narrator.flush()
+            ended = ended._replace(text=await what_there_is(self._database, job.id) or ended.text)
         verdict = await self._check(brief, root, ended) if ended.outcome == "completed" else None
         await self._finish(ended, verdict)
 
@@ -81,8 +85,7 @@ class Attempt:
             async with asyncio.timeout(max(left, 0.0)):
                 return await self._work(brief, root)
         except TimeoutError:
-            current = await jobs.get(self._database, self._job.id)
-            return Ended("timeout", current.result or "", f"{limit:g} seconds are over")
+            return Ended("timeout", "", f"{limit:g} seconds are over")
 
     async def _work(self, brief: Brief, root: Path) -> Ended:
         if brief.runner != "model":
@@ -158,16 +161,20 @@ def _verdict(document: str, brief: Brief, root: Path, receipts: list[Receipt]) -
     return min(verdicts, key=lambda one: order.index(one.verdict))
 
 
+async def what_there_is(database: Database, job: int) -> str:
+    """The text of a job that did not complete: the answer it was in the middle of, else its last one."""
+    unfinished = await unfinished_text(database, job)
+    return unfinished.strip() or (await jobs.get(database, job)).result or ""
+
+
 async def stop_job(database: Database, job: Job, *, is_shutdown: bool) -> None:
     """A job whose run was cancelled: by its owner, or because the worker ends and another shall have it."""
     if is_shutdown:
         await jobs.give_back(database, job.id, job.attempt)
         return
-    current = await jobs.get(database, job.id)
+    text = await what_there_is(database, job.id)
     try:
-        await jobs.finish(
-            database, job.id, job.attempt, "cancelled", error="cancelled while it ran", result=current.result
-        )
+        await jobs.finish(database, job.id, job.attempt, "cancelled", error="cancelled while it ran", result=text)
     except Fenced:
         return
     await Narrator(database, job.id, job.attempt).tell("finished", {"outcome": "cancelled"})

@@ -26,7 +26,7 @@ from pydantic_ai.run import AgentRun
 
 from remit.contract.tokens import estimate_tokens
 from remit.dispatch.asking import PAUSES, Asker, pause_before, understood
-from remit.dispatch.models import OUTPUT_TOKENS, build_model, model_settings
+from remit.dispatch.models import OUTPUT_TOKENS, build_model, model_settings, told
 from remit.dispatch.narrator import Narrator
 from remit.dispatch.outcome import Ended, Stopped, TransportFailed
 from remit.dispatch.stops import stop_point
@@ -54,7 +54,7 @@ class Conversation:
     async def run(self) -> Ended:
         """Go on from the transcript until the end, however it comes."""
         stored = ModelMessagesTypeAdapter.validate_python(await self._transcript.messages())
-        self._messages = with_system(stored, self._brief.system)
+        self._messages = with_system(stored, told(self._brief)[0])
         self._sums = sums_of(self._messages)
         failures = 0
         while True:
@@ -78,10 +78,11 @@ class Conversation:
         final = self._final()
         if final is not None:
             return final
+        system, contract = told(self._brief)
         agent: Agent[None, str] = Agent(
             build_model(self._brief.model),
-            system_prompt=self._brief.system or (),  # the first block, exactly as it was chosen
-            instructions=self._brief.contract,  # the second
+            system_prompt=system,
+            instructions=contract,
             toolsets=[self._tools],
             model_settings=lambda _: model_settings(self._brief.model, self._output),
             retries=5,
@@ -122,6 +123,8 @@ class Conversation:
             stop_point("model-answered")
             following = await self._next(run, node)
             response = following.model_response
+            if response.finish_reason is None:
+                raise TransportFailed("the provider's answer broke off")
         finally:
             used = _used(response) if response is not None else Sums()
             await self._asker.settle(held, used.input + used.output, used.cost)
@@ -179,11 +182,12 @@ def without_brief(message: ModelMessage) -> ModelMessage:
     return replace(message, parts=parts, instructions=None)
 
 
-def with_system(messages: list[ModelMessage], system: str) -> list[ModelMessage]:
-    """Stored messages with the system prompt in its place."""
-    if not messages or not system or not isinstance(messages[0], ModelRequest):
+def with_system(messages: list[ModelMessage], system: tuple[str, ...]) -> list[ModelMessage]:
+    """Stored messages with the system prompts in their place."""
+    if not messages or not isinstance(messages[0], ModelRequest):
         return messages
-    return [replace(messages[0], parts=[SystemPromptPart(system), *messages[0].parts]), *messages[1:]]
+    prompts = [SystemPromptPart(text) for text in system]
+    return [replace(messages[0], parts=[*prompts, *messages[0].parts]), *messages[1:]]
 
 
 def text_so_far(messages: list[ModelMessage]) -> str:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.settings import ModelSettings
 
+    from remit.registry.model import Brief
+
 #: Seconds that a provider may take to answer, or to go on answering.
 REQUEST_SECONDS = 600.0
 #: Tokens that one answer may have, where the budget allows it.
@@ -47,9 +49,25 @@ def build_model(name: str) -> Model:
     from pydantic_ai.models import infer_model
 
     try:
-        return infer_model(name)
-    except UserError as error:
+        model = infer_model(name)
+    except (UserError, ImportError) as error:
         raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error
+    if provider_of(name) == "anthropic" and not model.profile.get("supports_inline_system_prompts"):
+        # Else the library adds a paragraph of its own to the system prompt. We send no later ones.
+        from pydantic_ai.models.anthropic import AnthropicModel
+
+        if isinstance(model, AnthropicModel):
+            inline = {"supports_inline_system_prompts": True}
+            return AnthropicModel(model.model_name, provider=model.provider, profile=inline)  # type: ignore[arg-type]
+    return model
+
+
+def told(brief: Brief) -> tuple[tuple[str, ...], str | None]:
+    """The brief as system prompts and instructions, so that on the wire the chosen text and the contract are two."""
+    texts = tuple(text for text in (brief.system, brief.contract) if text)
+    if provider_of(brief.model) == "openai":
+        return texts, None
+    return (brief.system,) if brief.system else (), brief.contract
 
 
 def model_settings(name: str, output: int) -> ModelSettings:
@@ -62,12 +80,13 @@ def model_settings(name: str, output: int) -> ModelSettings:
         return AnthropicModelSettings(
             max_tokens=output,
             timeout=REQUEST_SECONDS,
+            request_timeout=REQUEST_SECONDS,
             max_retries=0,
             anthropic_cache_instructions=True,
             anthropic_cache_tool_definitions=True,
             anthropic_cache_messages=True,
         )
-    return ModelSettings(max_tokens=output, timeout=REQUEST_SECONDS, max_retries=0)
+    return ModelSettings(max_tokens=output, timeout=REQUEST_SECONDS, request_timeout=REQUEST_SECONDS, max_retries=0)
 
 
 def prices(name: str) -> tuple[float, float]:

@@ -38,6 +38,12 @@ async def events_since(database: Database, job: int | None, after: int) -> list[
     return [Event(**row) for row in found]
 
 
+async def unfinished_text(database: Database, job: int) -> str:
+    """What a model had said of an answer that it did not finish."""
+    row = await database.row("events.unfinished_text", job=job)
+    return str(row["text"]) if row else ""
+
+
 async def follow(database: Database, job: int | None, after: int = 0) -> AsyncIterator[Event]:
     """Events as they come, beginning after one. It never ends by itself; a lost connection is made again."""
     while True:

@@ -55,8 +55,8 @@ def capped(text: str, most: int, spill: Path, key: str) -> Capped:
         note = f"[{left:,} more characters are not shown and could not be kept ({error.strerror}). Ask for less.]"
         return Capped(f"{shown}\n{note}", lines)
     note = (
-        f"[{left:,} more characters are not shown: {lines:,} of {total:,} lines. The whole output is in {path}: "
-        f'Read it with file_path="{path}" and offset={lines + 1}, or ask for less.]'
+        f"[{left:,} more characters are not shown; {lines:,} of {total:,} lines are. For the rest ask for less, "
+        f'or Read the whole output with offset={lines + 1} and file_path="{path}"]'
     )
     return Capped(f"{shown}\n{note}", lines)
 

@@ -16,7 +16,7 @@ from remit.dispatch.tools.family import descendants, send
 #: How long a program may take to end after SIGTERM before it is killed.
 GRACE = 0.5
 #: What the supervisor needs beyond that to end the rest.
-_SETTLE = 6.0
+_SETTLE = 2.5
 _CHUNK = 65_536
 _MAX_COMPLAINT = 4_096
 _START = "import sys;sys.path.insert(0,sys.argv[1]);from remit.dispatch.tools.{module} import main;main(sys.argv[2:])"
@@ -74,6 +74,8 @@ async def run(
         await asyncio.shield(_stop(process))
         raise
     finally:
+        if process.returncode is None:  # a reader failed
+            await asyncio.shield(_stop(process))
         await _settle(work)
     return Ran(status, bytes(output.data), output.dropped, complaint.data.decode("utf-8", "replace").strip())
 
@@ -107,7 +109,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
     """End a program and all it started: asked first, then killed."""
     send(signal.SIGTERM, [process.pid])
     try:
-        await asyncio.wait_for(process.wait(), GRACE + _SETTLE if descendants(process.pid) else GRACE)
+        await asyncio.wait_for(process.wait(), GRACE + _SETTLE)
     except TimeoutError:
         left = await asyncio.to_thread(descendants, process.pid)
         send(signal.SIGKILL, [process.pid, *left])

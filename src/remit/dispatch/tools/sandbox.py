@@ -75,7 +75,9 @@ def enclosed(root: Path, scratch: Path, *, network: bool, hidden: tuple[str, ...
         words += ["--ro-bind-try", place, place]
     home = linked_home(root)
     words += ["--ro-bind", str(home), str(home)] if home else []
-    words += ["--bind", str(root), str(root), "--ro-bind-try", f"{root}/.git", f"{root}/.git"]
+    words += ["--bind", str(root), str(root)]
+    if not (root / ".git").is_symlink():
+        words += ["--ro-bind-try", f"{root}/.git", f"{root}/.git"]
     for name in hidden:
         words += _covered(name)
     return [*words, "--chdir", str(root), "--"]

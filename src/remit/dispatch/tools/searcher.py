@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from remit.dispatch.tools.beneath import open_file, open_folder
+from remit.dispatch.tools.beneath import open_file, open_folder, parent_of
 
 _BINARY_PROBE = 8_192
 _MEMORY = 2 * 1024**3
@@ -28,10 +28,9 @@ class _Full(Exception):
 
 def main(_: list[str]) -> None:
     """Search the files named on the standard input."""
-    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     head, _line, rest = sys.stdin.buffer.read().partition(b"\n")
     wanted: dict[str, Any] = json.loads(head)
+    _limit(wanted["seconds"])
     try:
         search = Search(wanted)
     except (re.error, OverflowError, RecursionError) as error:
@@ -40,11 +39,21 @@ def main(_: list[str]) -> None:
     paths = [os.fsdecode(name) for name in rest.split(b"\0") if name]
     more = False
     try:
-        for folder, names in groupby(paths, key=lambda path: path.rpartition("/")[0]):
-            search.folder(folder, [name.rpartition("/")[2] for name in names])
+        if len(paths) == 1:
+            search.one(paths[0])
+        else:
+            for folder, names in groupby(paths, key=lambda path: path.rpartition("/")[0]):
+                search.folder(folder, [name.rpartition("/")[2] for name in names])
     except _Full:
         more = True
     _print({"more": more, "unread": search.unread})
+
+
+def _limit(seconds: int) -> None:
+    """Bound memory, and the time in case that the worker dies and nobody is left to end this."""
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _print(row: object) -> None:
@@ -67,6 +76,14 @@ class Search:
         self._left: int = wanted["rows"]
         self._most: int = wanted["file_bytes"]
         self._width: int = wanted["width"]
+
+    def one(self, path: str) -> None:
+        """Search one file, which may be a link that stays inside."""
+        try:
+            with parent_of(self._top, path) as (folder, name):
+                self._file(folder, name, path)
+        except OSError:
+            self.unread += 1
 
     def folder(self, folder: str, names: list[str]) -> None:
         """Search files of one folder; what cannot be opened is left out, links as well."""

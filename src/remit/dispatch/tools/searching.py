@@ -49,6 +49,7 @@ def _wanted(call: Call, given: arguments.Grep) -> dict[str, Any]:
     rows = min(given.head_limit or call.limits.matches, call.limits.matches)
     return {
         "top": call.ground.top,
+        "seconds": int(call.limits.seconds) + 5,
         "pattern": given.pattern,
         "ignore_case": given.ignore_case,
         "multiline": given.multiline,
@@ -65,7 +66,7 @@ async def _paths(call: Call, given: arguments.Grep) -> list[str]:
     """The files to search: one that is named, else those below a folder that git does not ignore."""
     path, is_folder = await call.in_thread(lambda: call.ground.kind(given.path or "."))
     if not is_folder:
-        return [path]
+        return [path]  # even if it is a link or ignored: it is meant
     try:
         wanted = Pattern(given.glob, anywhere=True) if given.glob else None
     except ValueError as error:

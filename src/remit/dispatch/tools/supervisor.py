@@ -24,7 +24,7 @@ _WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 #: Python ignores these; a program must have them as usual: `yes | head` ends by one.
 _USUAL = (signal.SIGPIPE, signal.SIGXFSZ)
 #: Against a command that starts processes faster than they are ended.
-_GIVE_UP = 5.0
+_GIVE_UP = 2.0
 _PAUSE = 0.02
 
 

@@ -11,3 +11,9 @@ SELECT id, pg_notify('remit_events', job::text) FROM added
 SELECT id, job, at, kind, data FROM remit.events
 WHERE id > %(after)s AND (%(job)s::bigint IS NULL OR job = %(job)s)
 ORDER BY id LIMIT %(limit)s
+
+-- name: unfinished_text
+-- The text of an answer that was not finished: what came since the last answer that was.
+SELECT coalesce(string_agg(data ->> 'text', '' ORDER BY id), '') AS text FROM remit.events
+WHERE job = %(job)s AND kind = 'text' AND id > coalesce(
+    (SELECT max(id) FROM remit.events WHERE job = %(job)s AND kind IN ('usage', 'turn')), 0)

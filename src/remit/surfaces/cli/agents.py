@@ -87,7 +87,7 @@ def show(name: str, plugin_path: str | None, form: str) -> int:
 
 
 @command.command("explain")
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option("--system", help="A system prompt of the job's own.")
 @click.option("--allowed-tools", metavar="NAMES", help="Tools of the job's own, separated by commas.")
 @click.option("--model", help="A model of the job's own.")
@@ -97,8 +97,8 @@ def show(name: str, plugin_path: str | None, form: str) -> int:
 @_PLUGINS
 @_ALLOW
 @_FORMAT
-def explain(name: str, **given: Any) -> int:
-    """Explain what a job for NAME would be told and may do, and where each part comes from.
+def explain(name: str | None, **given: Any) -> int:
+    """Explain what a job for NAME would be told and may do, and where each part comes from; without NAME, any job.
 
     \b
     Examples:

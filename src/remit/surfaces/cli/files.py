@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
 from remit.errors import UsageError
 from remit.workspace.git import root_above
 
+#: Enough of a JSON file to see what it is.
+_PEEK = 64 * 1024
+#: Pages that lie beside results and are none.
+_PAGES = frozenset(
+    {
+        *("readme", "license", "licence", "copying", "authors", "contributors"),
+        *("changelog", "contributing", "code_of_conduct"),
+    }
+)
+_SARIF_VERSION = re.compile(rb'"version"\s*:\s*"2\.')
+
 #: SARIF files and merges may be large; more than this is not read.
 MAX_BYTES = 64 * 1024 * 1024
 
 
-def find_files(paths: tuple[str, ...], also: tuple[str, ...] = ()) -> list[Path | None]:
-    """Files in the order given, folders expanded; None stands for standard input."""
+def find_files(paths: tuple[str, ...], *, for_merge: bool = False) -> list[Path | None]:
+    """Files in the order given, folders expanded; None stands for standard input.
+
+    Of a folder results are taken, and `for_merge` also SARIF files and earlier merges.
+    """
     found: list[Path | None] = []
     for name in paths:
         path = Path(name)
@@ -23,9 +38,10 @@ def find_files(paths: tuple[str, ...], also: tuple[str, ...] = ()) -> list[Path 
         elif not _is_there(path):
             raise UsageError(f"{name}: no such file or folder")
         elif path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if _may_be_input(file, path, also))
+            inside = sorted(file for file in path.rglob("*") if _may_be_input(file, path, for_merge))
             if not inside:
-                raise UsageError(f"{name}: no results in this folder (looked for *.md and *.json)")
+                forms = "*.md, *.json and *.sarif" if for_merge else "*.md and *.json"
+                raise UsageError(f"{name}: no results in this folder (looked for {forms})")
             found.extend(inside)
         else:
             found.append(path)
@@ -44,13 +60,36 @@ def shown_name(file: Path | None) -> str:
     return "-" if file is None else os.fsencode(file).decode("utf-8", "replace")
 
 
-def _may_be_input(file: Path, folder: Path, also: tuple[str, ...]) -> bool:
+def _may_be_input(file: Path, folder: Path, for_merge: bool) -> bool:
     if any(part.startswith(".") for part in file.relative_to(folder).parts) or not file.is_file():
         return False
     if file.suffix == ".json":
-        with file.open("rb") as opened:
-            return b'"remit.result/' in opened.read(4096)
-    return file.suffix in (".md", ".markdown", *also)
+        return _is_json_input(file, for_merge)
+    if file.suffix in (".md", ".markdown"):
+        return not _is_page(file)
+    return for_merge and file.suffix == ".sarif"
+
+
+def _is_json_input(file: Path, for_merge: bool) -> bool:
+    if for_merge and file.name.endswith(".sarif.json"):
+        return True
+    with file.open("rb") as opened:
+        head = opened.read(_PEEK)
+    if b'"remit.result/' in head:
+        return True
+    is_sarif = b'"runs"' in head and _SARIF_VERSION.search(head) is not None
+    return for_merge and (is_sarif or b'"remit.merge/' in head)
+
+
+def _is_page(file: Path) -> bool:
+    """Whether a Markdown file is a README or its like; one with a result's title is a result all the same."""
+    if file.stem.lower().replace("-", "_") not in _PAGES:
+        return False
+    from remit.contract.parse import MAX_BYTES as MAX_RESULT
+    from remit.contract.parse import parse
+
+    with file.open("rb") as opened:
+        return all(document.outline.agent is None for document in parse(opened.read(MAX_RESULT + 1)))
 
 
 def find_repository(repo: Path | None, files: list[Path | None]) -> tuple[Path, str]:

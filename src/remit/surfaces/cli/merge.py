@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ import click
 
 from remit.checking import Options
 from remit.configuration import Configuration, load
+from remit.contract.kinds import slug
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.merging.again import read_merge
 from remit.merging.api import checked_settings, merge_inputs
-from remit.merging.inputs import read_input
-from remit.merging.model import SCALE, Merge, Settings
+from remit.merging.inputs import Input, read_input
+from remit.merging.model import MERGED_AGENT, SCALE, Merge, Settings
 from remit.merging.narrow import hide_known, only_changed
 from remit.surfaces.cli.files import find_files, find_repository, read_file, shown_name
 from remit.surfaces.cli.printing import columns, print_lines, print_text
@@ -56,7 +58,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
       remit merge results/ --changed-since origin/main --baseline last.json
     """
     configured = load()
-    files = find_files(paths, also=(".sarif",))
+    files = find_files(paths, for_merge=True)
     root, _ = find_repository(given["repo"], files)
     sources = open_sources(root)
     options = Options(profile=given["profile"] or configured["profile"], kinds=configured["agents.kinds"]).validated()
@@ -65,9 +67,21 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
         read_input(read_file(file), name, options, sources, configured["merge.categories"])
         for file, name in ((file, shown_name(file)) for file in files)
     ]
+    _warn_of_reports(zip(files, inputs, strict=True))
     merged = _narrowed(merge_inputs(inputs, settings), given, sources)
     _write(_formatted(merged, given, sources), given["output"])
     return 1 if _fails(merged, given["fail_on"]) else 0
+
+
+def _warn_of_reports(inputs: Iterable[tuple[Path | None, Input]]) -> None:
+    """A merged report in Markdown reads like any result, but its conflicts and opinions stay behind."""
+    for file, read in inputs:
+        if any(report.agent == slug(MERGED_AGENT) for report in read.reports):
+            click.echo(
+                f"{shown_name(file)}: a merged report; its conflicts and the agents behind it are not in this form, "
+                "merge what --format json wrote instead",
+                err=True,
+            )
 
 
 def _settings(given: dict[str, Any], configured: Configuration) -> Settings:

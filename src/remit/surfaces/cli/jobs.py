@@ -1,0 +1,114 @@
+"""`remit jobs`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.store import with_database
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.store.database import Database
+
+_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+
+
+@click.group("jobs", invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> int | None:
+    """Show jobs: those that wait, run and are finished.
+
+    \b
+    Examples:
+      remit jobs                    the newest
+      remit jobs show 12            one, with its result
+      remit jobs prune --days 30    remove what is old
+    """
+    if ctx.invoked_subcommand is None:
+        code: int = ctx.invoke(list_command)
+        return code
+    return None
+
+
+@command.command("list")
+@click.option("--state", type=click.Choice(["queued", "running", "finished"]), help="Only jobs in this state.")
+@click.option("--agent", help="Only jobs of this agent.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@_FORMAT
+def list_command(state: str | None = None, agent: str | None = None, limit: int = 50, form: str = "text") -> int:
+    """List jobs, the newest first.
+
+    \b
+    Examples:
+      remit jobs list --state running
+      remit jobs list --agent code-explorer --format json
+    """
+    from remit.reports.jobs import jobs_shape, list_lines
+    from remit.store import jobs
+
+    async def work(database: Database, _: Settings) -> list[jobs.Job]:
+        return await jobs.listed(database, state=state, agent=agent, limit=limit)
+
+    found = with_database(work)
+    if form == "json":
+        _print_json(jobs_shape(found))
+    else:
+        print_lines(list_lines(found, columns()))
+    return 0
+
+
+@command.command("show")
+@click.argument("job", type=int)
+@_FORMAT
+def show(job: int, form: str) -> int:
+    """Show one job with its result, finished or not.
+
+    \b
+    Examples:
+      remit jobs show 12
+      remit jobs show 12 --format json
+    """
+    from remit.reports.jobs import job_lines, job_shape
+    from remit.store import jobs
+
+    async def work(database: Database, _: Settings) -> jobs.Job:
+        return await jobs.get(database, job)
+
+    found = with_database(work)
+    if form == "json":
+        _print_json(job_shape(found))
+    else:
+        print_lines(job_lines(found, columns()))
+    return 0
+
+
+@command.command("prune")
+@click.option("--days", type=click.IntRange(0, 36_500), default=30, show_default=True, help="Keep what is younger.")
+@_FORMAT
+def prune(days: int, form: str) -> int:
+    """Remove finished jobs that are old, with their transcripts, receipts and events.
+
+    \b
+    Examples:
+      remit jobs prune --days 30
+    """
+    from remit.store import jobs
+
+    async def work(database: Database, _: Settings) -> int:
+        return await jobs.prune(database, days)
+
+    gone = with_database(work)
+    if form == "json":
+        _print_json({"schema": "remit.prune/1", "removed": gone})
+    else:
+        print_text(f"{gone} jobs removed")
+    return 0
+
+
+def _print_json(value: Any) -> None:
+    from remit.reports.json import pretty
+
+    print_text(pretty(value))

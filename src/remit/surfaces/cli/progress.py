@@ -1,0 +1,81 @@
+"""Live progress of a job on standard error: one moving line on a terminal, a line an event elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from remit.reports.layout import plain
+from remit.surfaces.cli.printing import columns
+
+if TYPE_CHECKING:
+    from remit.store.events import Event
+
+#: Events that are worth a line where nothing can move.
+_TOLD = ("started", "turn", "tool", "tool-done", "waiting", "program", "checked", "finished")
+
+
+class Progress:
+    """Shows turn, tool, tokens, cost and elapsed time."""
+
+    def __init__(self, job: int) -> None:
+        self._job = job
+        self._live: Any = None
+        self._begun = time.monotonic()
+        self._turn = 0
+        self._doing = "waiting for a worker"
+        self._used = ""
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(stderr=True)
+            self._live = Live(get_renderable=self._line, console=console, transient=True, refresh_per_second=8)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, event: Event) -> None:
+        """Something happened."""
+        self._note(event)
+        if self._live is None and event.kind in _TOLD:
+            from remit.reports.jobs import event_lines
+
+            text = plain(event_lines(event, columns()))
+            if text:
+                sys.stderr.write(text + "\n")
+
+    def _note(self, event: Event) -> None:
+        from remit.reports.visible import visible
+
+        data = event.data
+        if event.kind == "turn":
+            self._turn, self._doing = int(data.get("turn", 0)), "thinking"
+        elif event.kind == "tool":
+            first = next(iter(data.get("arguments", {}).values()), "")
+            self._doing = visible(f"{data.get('name')} {' '.join(str(first).split())}")[:60]
+        elif event.kind == "text":
+            self._doing = "answering"
+        elif event.kind == "waiting":
+            self._doing = visible(f"waiting {data.get('seconds')} s: {data.get('why')}")[:60]
+        elif event.kind == "usage":
+            cost = f" ${data['cost']:.4f}" if data.get("cost") else ""
+            self._used = f"{data.get('input', 0) + data.get('output', 0):,} tokens{cost}"
+
+    def _line(self) -> Any:
+        from rich.spinner import Spinner
+        from rich.text import Text
+
+        seconds = int(time.monotonic() - self._begun)
+        parts = [f"job {self._job}", f"turn {self._turn}" if self._turn else "", self._doing, self._used]
+        words = " · ".join([*(part for part in parts if part), f"{seconds // 60}:{seconds % 60:02}"])
+        return Spinner("dots", Text(words[: columns() - 4]))

@@ -1,0 +1,43 @@
+"""`remit retry`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from remit.surfaces.cli.printing import print_text
+from remit.surfaces.cli.store import with_database
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.store.database import Database
+
+
+@click.command("retry")
+@click.argument("job", type=int)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(job: int, form: str) -> int:
+    """Let a job that did not complete go on from its transcript; finished steps are not run again.
+
+    \b
+    Examples:
+      remit retry 12
+    """
+    from remit.reports.jobs import job_shape
+    from remit.store import fleet, jobs
+
+    async def work(database: Database, settings: Settings) -> tuple[jobs.Job, bool]:
+        await jobs.retry(database, job)
+        return await jobs.get(database, job), bool(await fleet.alive(database, settings.takeover_seconds))
+
+    found, is_served = with_database(work)
+    if form == "json":
+        from remit.reports.json import pretty
+
+        print_text(pretty(job_shape(found)))
+    else:
+        print_text(f"job {job} waits for a worker")
+    if not is_served:
+        click.echo("remit: no worker is alive, so nothing will pick it up; start one with `remit worker`", err=True)
+    return 0

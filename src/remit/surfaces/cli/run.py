@@ -1,0 +1,140 @@
+"""`remit run`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.progress import Progress
+from remit.surfaces.cli.request import queueing_of, request_of, request_options, resolving_of, task_text
+from remit.surfaces.cli.store import with_database
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.store.database import Database
+    from remit.store.jobs import Job
+
+_LOOK_SECONDS = 1.0
+
+
+@click.command("run")
+@click.argument("agent")
+@click.argument("task")
+@request_options
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(agent: str, task: str, **given: Any) -> int:
+    """Run AGENT on TASK and wait for its result, which is checked. TASK may be - for standard input.
+
+    Where a worker is alive it does the work, else this command does it itself. Ctrl-C asks whether to leave
+    the job to a worker or to cancel it. Exit code 0: completed and accepted.
+
+    \b
+    Examples:
+      remit run code-explorer "trace the login flow"
+      remit run security-auditor "audit src/auth" --model openai:gpt-5.2 --max-cost 0.50
+      remit run backend-specialist "fix the failing test" --isolation worktree
+    """
+    job = with_database(lambda database, settings: _run(database, settings, agent, task_text(task), given))
+    if job is None:
+        return 130
+    if given["form"] == "json":
+        from remit.reports.jobs import job_shape
+        from remit.reports.json import pretty
+
+        print_text(pretty(job_shape(job)))
+    else:
+        from remit.reports.jobs import job_lines
+
+        print_lines(job_lines(job, columns()))
+    return 0 if job.outcome == "completed" and job.verdict == "accept" else 1
+
+
+async def _run(database: Database, settings: Settings, agent: str, task: str, given: dict[str, Any]) -> Job | None:
+    """Submit the job and see it through; None: it was left to a worker."""
+    from remit.dispatch.submitting import submit
+    from remit.dispatch.worker import Worker
+    from remit.store import fleet, jobs
+
+    served = await fleet.alive(database, settings.takeover_seconds)
+    own = None if served else f"run-{uuid.uuid4()}"
+    submitted = await submit(
+        database,
+        request_of(agent, task, given),
+        settings,
+        given["repo"] or Path.cwd(),
+        queueing=queueing_of(given)._replace(first_queue=own),
+        resolving=resolving_of(given),
+    )
+    if not submitted.is_new:
+        click.echo(f"remit: job {submitted.id} has this key already; waiting for it", err=True)
+    worker = Worker(database, settings, queues=[own], concurrency=1, is_listed=False) if own else None
+    working = asyncio.create_task(worker.run()) if worker else None
+    try:
+        is_over = await _see_through(database, submitted.id, settings)
+    finally:
+        if worker is not None and working is not None:
+            worker.stop()
+            await asyncio.gather(working, return_exceptions=True)
+    return await jobs.get(database, submitted.id) if is_over else None
+
+
+async def _see_through(database: Database, job: int, settings: Settings) -> bool:
+    """Show what happens until the job is finished; False: the person leaves it to a worker."""
+    from remit.dispatch.worker import abort_ticket
+    from remit.store import jobs
+
+    interrupted = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, interrupted.set)
+    showing = asyncio.create_task(_show(database, job))
+    try:
+        while not showing.done():
+            waiting = asyncio.create_task(interrupted.wait())
+            await asyncio.wait({showing, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=_LOOK_SECONDS)
+            waiting.cancel()
+            if (await jobs.get(database, job)).state == "finished":
+                return True
+            if interrupted.is_set():
+                interrupted.clear()
+                if await asyncio.to_thread(_leaves, job):
+                    return False
+                _, ticket = await jobs.cancel(database, job)
+                if ticket is not None:
+                    await abort_ticket(database, ticket)
+        await showing
+    finally:
+        showing.cancel()
+        await asyncio.gather(showing, return_exceptions=True)
+        loop.remove_signal_handler(signal.SIGINT)
+    return True
+
+
+async def _show(database: Database, job: int) -> None:
+    from remit.store.events import follow
+
+    with Progress(job) as progress:
+        async for event in follow(database, job):
+            progress.show(event)
+            if event.kind == "finished":
+                return
+
+
+def _leaves(job: int) -> bool:
+    """Whether the job is left to a worker. Where nobody can be asked it is: nothing is lost by that."""
+    left = f"remit: job {job} is left in the queue; `remit worker` goes on with it, `remit logs -f {job}` shows it"
+    if not sys.stdin.isatty():
+        click.echo(left, err=True)
+        return True
+    click.echo("\nLeave the job to a worker (l), cancel it (c), or go on waiting (w)? ", nl=False, err=True)
+    answer = sys.stdin.readline().strip().lower()
+    if answer.startswith("l"):
+        click.echo(left, err=True)
+        return True
+    return False

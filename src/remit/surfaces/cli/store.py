@@ -1,0 +1,34 @@
+"""What the commands of the fleet share: the database opened, or a word on what is missing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeVar
+
+from remit.errors import EnvironmentBroken
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.store.database import Database
+
+T = TypeVar("T")
+_NEEDED = ("psycopg", "procrastinate", "pydantic_ai")
+
+
+def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
+    """Do something with the store of this folder's configuration."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise EnvironmentBroken(f"this command needs the extra remit[run] ({', '.join(missing)} not installed)")
+    from remit.dispatch.settings import load_settings
+    from remit.store.database import open_database
+
+    settings = load_settings()
+
+    async def opened() -> T:
+        async with open_database(settings.database, settings.data) as database:
+            return await work(database, settings)
+
+    return asyncio.run(opened())

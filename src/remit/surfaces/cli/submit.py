@@ -1,0 +1,59 @@
+"""`remit submit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remit.surfaces.cli.printing import print_text
+from remit.surfaces.cli.request import queueing_of, request_of, request_options, resolving_of, task_text
+from remit.surfaces.cli.store import with_database
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.store.database import Database
+    from remit.store.jobs import Job
+
+
+@click.command("submit")
+@click.argument("agent")
+@click.argument("task")
+@request_options
+@click.option("--delay", type=float, help="Begin only after so many seconds.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(agent: str, task: str, **given: Any) -> int:
+    """Put a job for AGENT into the queue and return. TASK is what it shall do, or - for standard input.
+
+    \b
+    Examples:
+      remit submit code-explorer "trace the login flow"
+      remit submit qa-engineer "review the last commit" --key review-1a2b --priority 5
+    """
+    from remit.dispatch.submitting import submit
+    from remit.reports.jobs import job_shape
+    from remit.store import fleet, jobs
+
+    async def work(database: Database, settings: Settings) -> tuple[Job, bool, bool]:
+        submitted = await submit(
+            database,
+            request_of(agent, task_text(task), given),
+            settings,
+            given["repo"] or Path.cwd(),
+            queueing=queueing_of(given),
+            resolving=resolving_of(given),
+        )
+        served = await fleet.alive(database, settings.takeover_seconds)
+        return await jobs.get(database, submitted.id), submitted.is_new, bool(served)
+
+    job, is_new, is_served = with_database(work)
+    if given["form"] == "json":
+        from remit.reports.json import pretty
+
+        print_text(pretty(job_shape(job)))
+    else:
+        print_text(f"job {job.id} {'waits' if is_new else 'has this key already'} ({job.agent})")
+    if not is_served:
+        click.echo("remit: no worker is alive, so nothing will pick it up; start one with `remit worker`", err=True)
+    return 0
