@@ -54,11 +54,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("data", "text", "", "the folder for what remit keeps; empty: .remit at the root of the project"),
     Setting("takeover_seconds", "number", 30, "a silent worker's jobs are taken over within so many seconds"),
     Setting("hung_seconds", "number", 900, "a job that finishes no step for so long is stopped"),
-    Setting("shutdown_seconds", "number", 20, "how long a worker that ends waits for its jobs before it hands them back"),
+    Setting(
+        "shutdown_seconds", "number", 20, "how long a worker that ends waits for its jobs before it hands them back"
+    ),
     Setting("queue_limits", "numbers", {}, "jobs of a queue that run at a time, over all workers: queue = number"),
     Setting("provider_limits", "numbers", {}, "calls to a provider at a time, over all workers: provider = number"),
     Setting("redact", "text", "on", "whether what looks like a secret is removed from stored tool output: on or off"),
     Setting("runners", "table", {}, "programs that may run as subagents: name = command line"),
+    Setting("mcp_servers", "table", {}, "MCP servers that subagents may use: name = command line or URL"),
     Setting("merge.threshold", "number", 80, "keep findings of at least this confidence"),
     Setting("merge.policy", "text", "mean", "how scores of agents that agree are combined: mean, max or floor"),
     Setting("merge.window", "number", 0, "findings this many lines apart are still one place"),

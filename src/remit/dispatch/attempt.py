@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ from remit.store.jobs import Fenced, Job
 from remit.store.transcript import Transcript
 
 if TYPE_CHECKING:
+    from pydantic_ai.toolsets import AbstractToolset
+
     from remit.checking import Verdict
     from remit.evidence.receipts import Receipt
 
@@ -94,16 +97,21 @@ class Attempt:
             return await run_program(brief, self._job, root, self._settings, self._transcript, self._narrator)
         from remit.dispatch.loop import Conversation
         from remit.dispatch.tools.toolbox import Toolbox
-        from remit.dispatch.toolset import JobTools
+        from remit.dispatch.toolset import Calls, JobTools
 
-        spill = self._settings.data / "spill" / f"job-{self._job.id}"
-        toolbox = Toolbox(root, brief.tools, spill=spill)
-        tools = JobTools(toolbox, self._transcript, self._narrator.tell, is_redacting=self._settings.is_redacting)
-        most = self._settings.provider_limits.get(provider_of(brief.model))
+        settings = self._settings
+        spill = settings.data / "spill" / f"job-{self._job.id}"
+        calls = Calls(self._transcript, self._narrator.tell, is_redacting=settings.is_redacting)
+        toolsets: list[AbstractToolset[None]] = [JobTools(Toolbox(root, _own(brief.tools), spill=spill), calls)]
+        if brief.mcp_servers:
+            from remit.dispatch.mcp import mcp_toolsets
+
+            toolsets += mcp_toolsets(brief, settings.mcp_servers, calls, root)
+        most = settings.provider_limits.get(provider_of(brief.model))
         asker = Asker(
             self._database, self._job.id, self._job.attempt, brief.model, int(most) if most is not None else None
         )
-        talk = Conversation(brief, self._job.prompt, self._transcript, tools, asker, self._narrator)
+        talk = Conversation(brief, self._job.prompt, self._transcript, calls, toolsets, asker, self._narrator)
         return await talk.run()
 
     async def _check(self, brief: Brief, root: Path, ended: Ended) -> str:
@@ -149,6 +157,11 @@ class Attempt:
         await self._narrator.tell("finished", {"outcome": ended.outcome, "error": ended.error, "verdict": verdict})
         if diff is not None:
             await asyncio.to_thread(remove_worktree, Path(job.workspace), folder)
+
+
+def _own(tools: Sequence[str]) -> list[str]:
+    """The tools of a brief that are the worker's own, not an MCP server's."""
+    return [tool for tool in tools if not tool.startswith("mcp__")]
 
 
 def _verdict(document: str, brief: Brief, root: Path, receipts: list[Receipt]) -> Verdict:

@@ -7,6 +7,7 @@ transcript and going on: a finished step is never run again, the one in flight m
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from pydantic_ai.messages import (
     TextPartDelta,
 )
 from pydantic_ai.run import AgentRun
+from pydantic_ai.toolsets import AbstractToolset
 
 from remit.contract.tokens import estimate_tokens
 from remit.dispatch.asking import PAUSES, Asker, pause_before, understood
@@ -30,7 +32,7 @@ from remit.dispatch.models import OUTPUT_TOKENS, build_model, model_settings, to
 from remit.dispatch.narrator import Narrator
 from remit.dispatch.outcome import Ended, Stopped, TransportFailed
 from remit.dispatch.stops import stop_point
-from remit.dispatch.toolset import JobTools
+from remit.dispatch.toolset import Calls
 from remit.registry.model import Brief
 from remit.store.transcript import Sums, Transcript
 
@@ -39,12 +41,20 @@ class Conversation:
     """One attempt at the conversation of a job."""
 
     def __init__(
-        self, brief: Brief, prompt: str, transcript: Transcript, tools: JobTools, asker: Asker, narrator: Narrator
+        self,
+        brief: Brief,
+        prompt: str,
+        transcript: Transcript,
+        calls: Calls,
+        toolsets: Sequence[AbstractToolset[None]],
+        asker: Asker,
+        narrator: Narrator,
     ) -> None:
         self._brief = brief
         self._prompt = prompt
         self._transcript = transcript
-        self._tools = tools
+        self._calls = calls
+        self._toolsets = toolsets
         self._asker = asker
         self._narrator = narrator
         self._messages: list[ModelMessage] = []
@@ -83,7 +93,7 @@ class Conversation:
             build_model(self._brief.model),
             system_prompt=system,
             instructions=contract,
-            toolsets=[self._tools],
+            toolsets=self._toolsets,
             model_settings=lambda _: model_settings(self._brief.model, self._output),
             retries=5,
         )
@@ -99,7 +109,7 @@ class Conversation:
                 elif Agent.is_end_node(node):
                     return self._ended("error", "the conversation ended without an answer")
                 else:
-                    self._tools.turn = self._sums.turns
+                    self._calls.turn = self._sums.turns
                     node = await self._next(run, node)
 
     async def _next(self, run: AgentRun[None, str], node: Any) -> Any:

@@ -15,30 +15,10 @@ from statistics import fmean
 
 import msgspec
 
-from remit.contract.findings import CATEGORY_BY_PREFIX
+from remit.contract import model
+from remit.contract.findings import CATEGORY_BY_PREFIX, Severity
 from remit.contract.headings import BOXES
 from remit.contract.kinds import slug
-from remit.contract.model import (
-    Block,
-    Blocker,
-    Code,
-    Confidence,
-    Content,
-    Count,
-    ErrorDetails,
-    Heading,
-    Item,
-    Items,
-    Justification,
-    KeyReference,
-    Override,
-    Result,
-    Row,
-    Status,
-    Table,
-    Text,
-    Tick,
-)
 from remit.contract.render import number, render
 from remit.contract.tokens import estimate_tokens
 from remit.errors import UsageError
@@ -49,26 +29,29 @@ from remit.merging.sarif_values import Fields, as_dict, as_list, as_text, as_utf
 from remit.workspace.files import SourceFile, Workspace, WorkTree
 
 MAX_ROWS = 50
-#: Findings with details although they are no matter of security, files to begin with, places told in words.
+#: Findings with details although they are no matter of security; entries of a shorter list.
 _MAX_DETAILS = 5
-_MAX_FILES = 10
-_MAX_LOST = 10
+_MAX_LISTED = 10
 _MAX_QUOTE = 3
 _MAX_COLUMNS = 160
-#: Tokens of code that never are most of a long result.
-_ROOM = 400
-#: As sure as a program can be of code that it did not execute.
-_SUREST = 94.0
-_NOTHING_FOUND = 70.0
-_ROUNDS = 20
+#: As sure as a program's word alone makes; a finding's own score stands in its row.
+_SUREST = 84.0
 
-_KINDS = ("review", "generic")
 _PREFIXES = {category: prefix for prefix, category in CATEGORY_BY_PREFIX.items()}
+_COLUMNS = ("ID", "Issue", "File:Line", "Severity", "Confidence", "Category")
 _BOX_WORDS = {
     "references_valid": "each cited place was looked up in the checkout",
     "snippets_accurate": "quoted lines are copied from the checkout",
     "no_invented_paths": "a place that is not in the checkout is told in words and not cited",
-    "evidence_documented": "each finding names its place and the rule of the program",
+    "evidence_documented": "each finding names its rule, and its place where that holds",
+}
+_REASONS = {
+    "finding-without-reference": "a place that is not in the checkout is told in words and not cited",
+    "single-source": "every place that the program names and that holds lies in this file",
+    "security-without-quote": "lines that are not there, too many, too long or not plain text are not quoted",
+    "self-conflict": "different rules of the program rate the same place, each for itself",
+    "reference-unseen": "the program opened the files itself, which leaves no receipt of each",
+    "confidence-unsupported": "what the program opened itself counts half; each place was looked up again",
 }
 _DIGIT = re.compile(r"\d")
 _OPENING = re.compile(r"[\[<]")
@@ -80,8 +63,8 @@ def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review") -> s
     """The Markdown of a result made of a program's SARIF; FAILED if the program failed or it is no SARIF."""
     checkout = WorkTree(root)
     name = _told(agent, checkout, 80) or "unnamed"
-    if kind not in _KINDS:
-        wrong = _told(f"SARIF holds findings; that makes a review, not a result of kind {kind}", checkout)
+    if kind not in ("review", "generic"):
+        wrong = _told(f"SARIF holds findings: they make a review, not a result of kind {kind}", checkout)
         return render(_failure(name, "WrongKind", wrong, "Give the definition the kind review"))
     try:
         reports, left_out = open_sarif(data, f"{slug(agent)}.sarif", checkout, {})
@@ -89,25 +72,26 @@ def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review") -> s
         message = _told(str(error).partition(": ")[2], checkout)
         return render(_failure(name, "NotSarif", message, "Let the program print SARIF 2.1.0 and nothing else"))
     review = _review(reports, left_out["unreadable"] + left_out["over the limit"], checkout)
-    if review.status != "FAILED":
-        return render(_finished(name, review, checkout, kind))
-    message = next(_complaints(data, checkout), "the program says that its run did not succeed")
-    failure = _failure(name, "RunFailed", message, "Mend what the program complains of and run it again")
-    return render(_with_findings(failure, review, checkout, kind) if review.entries else failure)
+    result = _finished(name, review)
+    if review.status == "FAILED":
+        message = next(_complaints(data, checkout), "no run in its output succeeded")
+        result = _failure(name, "RunFailed", message, "Mend what the program complains of and run it again")
+    return render(_with_findings(result, review, checkout, kind) if review.entries else result)
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """A finding as the result lists it; no `place`: it is not in the checkout."""
+    """A finding as the result lists it: with its place, or with what it claimed if that is not in the checkout."""
 
     id: str
     sighting: Sighting
-    title: str
     place: str
-    quote: Code | None
+    lost: str
+    row: model.Row
+    quote: model.Code | None
 
 
 class _Review(msgspec.Struct, frozen=True):
-    """What the runs of one program say together, the worst first."""
+    """What the runs of one program say together, the worst first; `unread` are results that are not among it."""
 
     reports: list[Report]
     unread: int
@@ -115,42 +99,48 @@ class _Review(msgspec.Struct, frozen=True):
     entries: list[_Entry]
 
     @property
-    def hidden(self) -> int:
-        """Findings that have no row."""
-        return len(self.sightings) - len(self.entries)
+    def cited(self) -> list[_Entry]:
+        return [entry for entry in self.entries if entry.place]
 
     @property
-    def status(self) -> Status:
-        """FAILED if every run failed, PARTIAL if anything is missing."""
+    def status(self) -> model.Status:
         each = {report.status for report in self.reports}
         if each == {"FAILED"}:
             return "FAILED"
-        return "SUCCESS" if each == {"SUCCESS"} and not self.hidden else "PARTIAL"
+        return "SUCCESS" if each == {"SUCCESS"} and len(self.sightings) == len(self.entries) else "PARTIAL"
 
 
 def _review(reports: list[Report], unread: int, checkout: Workspace) -> _Review:
-    sightings = sorted((one for report in reports for one in report.sightings), key=_from_the_worst)
-    room = max(_ROOM, sum(estimate_tokens(one.opinion.title) for one in sightings[:MAX_ROWS]))
-    entries: list[_Entry] = []
-    for count, sighting in enumerate(sightings[:MAX_ROWS], 1):
-        place, said = _place(sighting, checkout), sighting.opinion
-        detailed = count <= _MAX_DETAILS or sighting.category == "security"
-        quote = _quote(sighting, place, checkout) if detailed else None
-        cost = estimate_tokens(quote.text) if quote is not None else 0
-        quote, room = (quote, room - cost) if cost <= room else (None, room)
-        title = _told(": ".join(filter(None, dict.fromkeys((said.id, said.title)))), checkout)
-        name = f"{_PREFIXES.get(sighting.category, 'F')}-{count:03}"
-        entries.append(_Entry(name, sighting, title, place, quote))
+    sightings = sorted(
+        (one for report in reports for one in report.sightings),
+        key=lambda one: (-SCALE.index(_severity(one)), one.category != "security", -one.opinion.confidence),
+    )
+    entries = [_entry(one, place, checkout) for place, one in enumerate(sightings[:MAX_ROWS], 1)]
+    room = sum(estimate_tokens(" ".join(entry.row.cells)) for entry in entries)  # code is never most of a result
+    for at, entry in enumerate(entries):
+        room -= estimate_tokens(entry.quote.text) if entry.quote is not None else 0
+        entries[at] = entry if room >= 0 else msgspec.structs.replace(entry, quote=None)
     return _Review(reports, unread, sightings, entries)
 
 
-def _from_the_worst(sighting: Sighting) -> tuple[int, float, str, int]:
-    said = sighting.opinion
-    return -SCALE.index(_severity(sighting)), -said.confidence, sighting.path or "", said.line or 0
-
-
-def _severity(sighting: Sighting) -> str:
+def _severity(sighting: Sighting) -> Severity:
     return sighting.opinion.severity or "minor"
+
+
+def _entry(sighting: Sighting, count: int, checkout: Workspace) -> _Entry:
+    said, place, category = sighting.opinion, _place(sighting, checkout), sighting.category
+    name = f"{_PREFIXES.get(category, 'F')}-{count:03}"
+    title = _told(": ".join(filter(None, dict.fromkeys((said.id, said.title)))), checkout)
+    claimed = f"{name}: the program says {sighting.path or 'no file'} at {said.line or 'no line'}"
+    cells = (name, title, place, _severity(sighting), number(round(said.confidence, 1)), category)
+    return _Entry(
+        id=name,
+        sighting=sighting,
+        place=place,
+        lost="" if place else _told(claimed, checkout, 300),
+        row=model.Row(cells=cells),
+        quote=_quote(sighting, place, checkout) if count <= _MAX_DETAILS or category == "security" else None,
+    )
 
 
 def _told(text: str, checkout: Workspace, most: int = 160) -> str:
@@ -159,7 +149,7 @@ def _told(text: str, checkout: Workspace, most: int = 160) -> str:
     line = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
     line = (line if len(line) <= most else line[: most - 1].rstrip() + "…").replace("`", "'")
     line = _OPENING.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", line))
-    for _ in range(_ROUNDS):
+    for _ in range(20):
         found = {written.start: written for written in references_in(line, checkout.exists)}
         if not found:
             return line.strip()
@@ -175,8 +165,7 @@ def _place(sighting: Sighting, checkout: Workspace) -> str:
     file = checkout.read(path) if path is not None and sighting.verified else None
     if path is None or not isinstance(file, SourceFile):
         return ""
-    if not file.lines:
-        line = None  # programs call the whole of an empty file its first line
+    line = line if file.lines else None  # programs call the whole of an empty file its first line
     last = sighting.end_line if line is not None and sighting.end_line != line else None
     if line is not None and not 1 <= line <= (last or line) <= len(file.lines):
         return ""
@@ -186,10 +175,10 @@ def _place(sighting: Sighting, checkout: Workspace) -> str:
     return f"`{place}`" if same and "|" not in place and place.isprintable() else ""
 
 
-def _quote(sighting: Sighting, place: str, checkout: Workspace) -> Code | None:
+def _quote(sighting: Sighting, place: str, checkout: Workspace) -> model.Code | None:
     """The first cited lines as they stand in the file; None if they cannot be shown as they are."""
     path, line = sighting.path or "", sighting.opinion.line
-    file = checkout.read(path) if place and line is not None and _PLAIN_PATH.fullmatch(path) else None
+    file = checkout.read(path) if place and _PLAIN_PATH.fullmatch(path) else None
     if line is None or not isinstance(file, SourceFile):
         return None
     last = min(sighting.end_line or line, line + _MAX_QUOTE - 1)
@@ -198,34 +187,35 @@ def _quote(sighting: Sighting, place: str, checkout: Workspace) -> Code | None:
     if not exact or not any(map(str.isalnum, "".join(code))):
         return None
     language = path.rpartition(".")[2] if "." in path.rpartition("/")[2] else "text"
-    return Code(text="\n".join(code), info=f"{language} {place.strip('`')}")
+    return model.Code(text="\n".join(code), info=f"{language} {place.strip('`')}")
 
 
-def _finished(name: str, review: _Review, checkout: Workspace, kind: str) -> Result:
-    confidence = _confidence(review)
-    result = Result(
+def _finished(name: str, review: _Review) -> model.Result:
+    ticks = (model.Tick(text=f"**{BOXES[key][0]}**: {did}", ticked=True) for key, did in _BOX_WORDS.items())
+    confidence = _confidence(review.sightings)
+    unsure = "The program may raise false alarms and name places that do not hold; a look at each would settle it."
+    step = "Mend or dismiss each finding, the worst first" if review.entries else "Go on: nothing was reported"
+    return model.Result(
         agent=name,
         status=review.status,
         summary=_summary(review),
-        findings=(Block(heading="Issues Detected", content=(Text(text="No issues were found."),)),),
-        references=(KeyReference(item="None", location="-", relevance="-"),),
+        findings=(model.Block(heading="Issues Detected", content=(model.Text(text="No issues were found."),)),),
+        references=(model.KeyReference(item="None", location="-", relevance="-"),),
         confidence=confidence,
-        justification=_justification(confidence, review),
-        uncertainty=_uncertainty(confidence, review),
-        checklist=tuple(Tick(text=f"**{BOXES[key][0]}**: {did}", ticked=True) for key, did in _BOX_WORDS.items()),
-        blockers=tuple(_gaps(review)),
-        next_steps=tuple(_next_steps(review)),
+        uncertainty=unsure if float(confidence.score) < 70 else "",
+        checklist=tuple(ticks),
+        blockers=tuple(model.Blocker(text=text, resolution=remedy) for text, remedy in _gaps(review)),
+        next_steps=(step, *(["Settle what Blockers name"] if review.status == "PARTIAL" else [])),
     )
-    return _with_findings(result, review, checkout, kind) if review.entries else result
 
 
-def _failure(name: str, error: str, message: str, remedy: str) -> Result:
-    return Result(
+def _failure(name: str, error: str, message: str, remedy: str) -> model.Result:
+    return model.Result(
         agent=name,
         status="FAILED",
-        summary="The program gave no result that can be relied on. The error below says why.",
-        blockers=(Blocker(text="There is no complete list of findings", resolution=remedy),),
-        error=ErrorDetails(type=error, message=message, occurred_at="the run of the program", recoverable="true"),
+        summary="The program gave no result that can be relied on. Error Details say why.",
+        blockers=(model.Blocker(text="There is no complete list of findings", resolution=remedy),),
+        error=model.ErrorDetails(type=error, message=message, occurred_at="the program's run", recoverable="true"),
         attempted_actions=("Ran the program and read what it printed as SARIF",),
         root_cause=message,
         recovery_options=(remedy,),
@@ -238,165 +228,106 @@ def _complaints(data: bytes, checkout: Workspace) -> Iterator[str]:
     runs = opened((opened(as_utf8(data), Fields) or {}).get("runs"), list[msgspec.Raw]) or []
     for run in runs:
         for call in map(as_dict, opened((opened(run, Fields) or {}).get("invocations"), list) or []):
-            for key in ("toolExecutionNotifications", "toolConfigurationNotifications"):
-                for note in map(as_dict, as_list(call.get(key))):
-                    if told := _told(as_text(as_dict(note.get("message")).get("text")), checkout):
-                        yield told
+            for note in map(as_dict, as_list(call.get("toolExecutionNotifications"))):
+                if told := _told(as_text(as_dict(note.get("message")).get("text")), checkout):
+                    yield told
 
 
-def _with_findings(result: Result, review: _Review, checkout: Workspace, kind: str) -> Result:
+def _with_findings(result: model.Result, review: _Review, checkout: Workspace, kind: str) -> model.Result:
     each = Counter(_severity(entry.sighting) for entry in review.entries)
+    is_sure = result.confidence is not None and float(result.confidence.score) >= 60
     return msgspec.structs.replace(
         result,
         findings=tuple(_blocks(review, checkout)),
         references=tuple(_references(review)) or result.references,
-        severity_summary=tuple(Count(severity=word.capitalize(), count=each[word]) for word in reversed(SCALE)),
-        overrides=tuple(Override(rule=rule, reason=why) for rule, why in _departures(result, review, kind)),
+        severity_summary=tuple(model.Count(severity=word.capitalize(), count=each[word]) for word in reversed(SCALE)),
+        overrides=tuple(_departures(review, kind, is_sure=is_sure)),
     )
 
 
-def _blocks(review: _Review, checkout: Workspace) -> Iterator[Block]:
-    columns = ("ID", "Issue", "File:Line", "Severity", "Confidence", "Category")
-    rows = tuple(Row(cells=_cells(entry)) for entry in review.entries)
-    yield Block(heading="Issues Detected", content=(Table(columns=columns, rows=rows),))
-    details = [part for entry in review.entries for part in _details(entry, checkout)]
-    if details:
-        yield Block(heading="Issue Details", content=tuple(details))
-    lost = [entry for entry in review.entries if not entry.place]
-    if lost:
-        items = [Item(text=_told(f"{entry.id}: {_claimed(entry.sighting)}", checkout, 300)) for entry in lost]
-        more = [Item(text=f"and {len(lost) - _MAX_LOST} more")] if len(lost) > _MAX_LOST else []
-        yield Block(heading="Places Not Cited", content=(Items(items=(*items[:_MAX_LOST], *more)),))
+def _blocks(review: _Review, checkout: Workspace) -> Iterator[model.Block]:
+    table = model.Table(columns=_COLUMNS, rows=tuple(entry.row for entry in review.entries))
+    yield model.Block(heading="Issues Detected", content=(table,))
+    if details := tuple(_details(review, checkout)):
+        yield model.Block(heading="Issue Details", content=details)
+    if lost := [entry.lost for entry in review.entries if entry.lost]:
+        told = [*lost[:_MAX_LISTED], f"and {len(lost) - _MAX_LISTED} more"][: len(lost)]
+        items = model.Items(items=tuple(model.Item(text=text) for text in told))
+        yield model.Block(heading="Places Not Cited", content=(items,))
 
 
-def _cells(entry: _Entry) -> tuple[str, ...]:
-    score = number(round(entry.sighting.opinion.confidence, 1))
-    return entry.id, entry.title, entry.place, _severity(entry.sighting), score, entry.sighting.category
+def _details(review: _Review, checkout: Workspace) -> Iterator[model.Content]:
+    """The code of each finding, and what the program says of it where it did not say so before."""
+    told = {""}
+    for entry in review.entries:
+        if entry.quote is not None:
+            yield model.Heading(text=entry.id)
+            yield entry.quote
+            said = entry.sighting.opinion
+            words = said.details.strip().partition("\n\n")[0]
+            if words not in told:
+                told.add(words)
+                yield model.Text(text=_told(f"{said.agent} says: {words}", checkout))
 
 
-def _details(entry: _Entry, checkout: Workspace) -> Iterator[Content]:
-    said = entry.sighting.opinion
-    more = _told(f"{said.agent} says: {said.details}", checkout, 240) if said.details.strip() else ""
-    if entry.quote is not None:
-        yield Heading(text=_told(f"{entry.id}: {said.title}", checkout))
-        yield entry.quote
-        if more:
-            yield Text(text=more)
-
-
-def _claimed(sighting: Sighting) -> str:
-    if sighting.path is None:
-        return "the program gave no place"
-    line = f" at {sighting.opinion.line}" if sighting.opinion.line is not None else ""
-    why = "it does not hold" if sighting.verified is False else "it cannot be checked"
-    return f"{sighting.path[:200]}{line} was claimed; {why}"
-
-
-def _references(review: _Review) -> Iterator[KeyReference]:
+def _references(review: _Review) -> Iterator[model.KeyReference]:
     """The files with the worst findings first: where to begin to read."""
     files: dict[str | None, list[_Entry]] = {}
-    for entry in review.entries:
-        if entry.place:
-            files.setdefault(entry.sighting.path, []).append(entry)
-    for own in list(files.values())[:_MAX_FILES]:
+    for entry in review.cited:
+        files.setdefault(entry.sighting.path, []).append(entry)
+    for own in list(files.values())[:_MAX_LISTED]:
         relevance = f"{_counted(len(own), 'finding')}, the worst {_severity(own[0].sighting)}"
-        yield KeyReference(item=own[0].id, location=own[0].place, relevance=relevance)
+        yield model.KeyReference(item=own[0].id, location=own[0].place, relevance=relevance)
 
 
-def _confidence(review: _Review) -> Confidence:
-    """The mean of the findings that hold and of those that do not; one part that fails weighs as much as the other."""
-    if not review.sightings:
-        return Confidence(score=_NOTHING_FOUND, reason="nothing was found, and a program sees only what its rules name")
-    holds = [one.opinion.confidence for one in review.sightings if one.verified]
-    others = [one.opinion.confidence for one in review.sightings if not one.verified]
+def _confidence(sightings: list[Sighting]) -> model.Confidence:
+    """The mean of the findings whose places hold and of the others: either part weighs as much."""
+    if not sightings:
+        return model.Confidence(score=70.0, reason="nothing was found by rules that do not see everything")
+    holds = [one.opinion.confidence for one in sightings if one.verified]
+    others = [one.opinion.confidence for one in sightings if not one.verified]
     verified, inferred = (round(min(_SUREST, fmean(each)), 1) if each else 0.0 for each in (holds, others))
     score = round((verified + inferred) / 2, 1) if others else verified
-    reason = f"the places of {len(holds)} of {_counted(len(review.sightings), 'finding')} hold"
-    if score < 75:
-        return Confidence(score=score, reason=reason)
-    return Confidence(
-        score=score, reason=reason, verified=verified, inferred=inferred if others else "n/a", combined=score
-    )
+    reason = f"the places of {len(holds)} of {_counted(len(sightings), 'finding')} hold"
+    parts = model.Confidence(score=score, reason=reason, verified=verified, inferred=inferred if others else "n/a")
+    return parts if score >= 75 else model.Confidence(score=score, reason=reason)
 
 
-def _justification(confidence: Confidence, review: _Review) -> Justification | None:
-    if isinstance(confidence.score, str) or confidence.score < 85:
-        return None
-    places = {(entry.sighting.path, entry.sighting.opinion.line) for entry in review.entries if entry.place}
-    return Justification(
-        score=confidence.score,
-        evidence_count=float(len(places)),
-        method="The program's own certainty; each place was looked up in the checkout",
-        blind_spots="What the program has no rule for; its false alarms",
-    )
-
-
-def _uncertainty(confidence: Confidence, review: _Review) -> str:
-    if isinstance(confidence.score, str) or confidence.score >= 70:
-        return ""
-    lost = sum(not one.verified for one in review.sightings)
-    unsure = f"The places of {_counted(lost, 'finding')} do not hold or could not be checked. " if lost else ""
-    return f"{unsure}The program may raise false alarms; looking at each place by hand would settle it."
-
-
-def _gaps(review: _Review) -> Iterator[Blocker]:
+def _gaps(review: _Review) -> Iterator[tuple[str, str]]:
+    """What is missing, and what would help."""
     each = Counter(report.status for report in review.reports)
     if each["FAILED"]:
-        text = f"{each['FAILED']} of {_counted(len(review.reports), 'run')} did not succeed"
-        yield Blocker(text=text, resolution="mend what the program complains of and run it again")
-    if review.unread:
-        text = f"{_counted(review.unread, 'result')} cannot be read or lie over the limit"
-        yield Blocker(text=text, resolution="look at the program's own output")
-    elif each["PARTIAL"]:
-        yield Blocker(text="A run has no list of results", resolution="let the program look at something")
-    if review.hidden:
-        text = f"{_counted(review.hidden, 'milder or less certain finding')} not listed here"
-        yield Blocker(text=text, resolution="mend these first, narrow the scope, or look at the program's own output")
+        yield f"{each['FAILED']} of {len(review.reports)} runs did not succeed", "mend what they complain of"
+    if each["PARTIAL"]:
+        yield f"{review.unread:,} results could not be read, or a run lists none", "look at the program's own output"
+    if hidden := len(review.sightings) - len(review.entries):
+        yield f"{_counted(hidden, 'further finding')} not listed", "narrow what is looked at"
 
 
 def _summary(review: _Review) -> str:
     each = Counter(map(_severity, review.sightings))
     kinds = ", ".join(f"{each[word]:,} {word}" for word in reversed(SCALE) if each[word])
-    found = f"reported {_counted(len(review.sightings), 'finding')} ({kinds})" if kinds else "reported no findings"
-    files = len({entry.sighting.path for entry in review.entries if entry.place})
-    cited = sum(bool(entry.place) for entry in review.entries)
-    rows = f"{len(review.entries)} are listed, {cited} of them with a place in {_counted(files, 'file')}"
-    end = " The list is incomplete; Blockers say why." if review.status == "PARTIAL" else ""
-    return f"The program {found}. {rows if kinds else 'There is nothing to list'}.{end}"
+    files = _counted(len({entry.sighting.path for entry in review.cited}), "file")
+    found = f"{_counted(len(review.sightings), 'finding')} ({kinds})" if kinds else "no findings"
+    rows = f"{len(review.entries)} listed here, {len(review.cited)} of them with a place in {files}"
+    end = " The list is incomplete: see Blockers." if review.status == "PARTIAL" else ""
+    return f"The program reported {found}. There are {rows}.{end}"
 
 
-def _next_steps(review: _Review) -> Iterator[str]:
-    if review.status == "PARTIAL":
-        yield "Settle what Blockers name, so that the list is complete"
-    if review.entries:
-        worst = _severity(review.entries[0].sighting)
-        same = sum(_severity(one) == worst for one in review.sightings)
-        yield f"Look at the {_counted(same, f'{worst} finding')} first and mend or dismiss each"
-    elif review.status == "SUCCESS":
-        yield "Go on: the program has nothing to complain of"
-
-
-def _departures(result: Result, review: _Review, kind: str) -> Iterator[tuple[str, str]]:
+def _departures(review: _Review, kind: str, *, is_sure: bool) -> Iterator[model.Override]:
     """Rules that such a result cannot keep without making something up, each with the reason."""
-    cited = [entry for entry in review.entries if entry.place]
-    if len(cited) < len(review.entries):
-        yield "finding-without-reference", "a place that is not in the checkout is told in words and not cited"
-    if kind == "review" and len({entry.sighting.path for entry in cited}) == 1:
-        yield "single-source", "every place that the program names and that holds lies in this file"
-    if any(entry.sighting.category == "security" and entry.quote is None for entry in review.entries):
-        yield "security-without-quote", "lines that are not there, too long or not plain text are not quoted"
-    said: dict[tuple[str, str], set[str]] = {}
-    for entry in cited:
-        said.setdefault((entry.place, entry.sighting.category), set()).add(_severity(entry.sighting))
-    if any(len(severities) > 1 for severities in said.values()):
-        yield "self-conflict", "different rules of the program rate the same place, each for itself"
-    if cited:
-        yield "reference-unseen", "the program opened the files itself, which leaves no receipt of each"
-        if result.confidence is not None and not isinstance(result.confidence.score, str):
-            yield from [_UNSUPPORTED] if result.confidence.score >= 60 else []
-
-
-_UNSUPPORTED = ("confidence-unsupported", "files that the program opened itself count half; each place was looked up")
+    cited = review.cited
+    rated = {(entry.place, entry.sighting.category, _severity(entry.sighting)) for entry in cited}
+    unquoted = [entry for entry in review.entries if entry.sighting.category == "security" and entry.quote is None]
+    departs = {
+        "finding-without-reference": len(cited) < len(review.entries),
+        "single-source": kind == "review" and len({entry.sighting.path for entry in cited}) == 1,
+        "security-without-quote": bool(unquoted),
+        "self-conflict": len({(place, category) for place, category, _ in rated}) < len(rated),
+        "reference-unseen": bool(cited),
+        "confidence-unsupported": bool(cited) and is_sure,
+    }
+    return (model.Override(rule=rule, reason=why) for rule, why in _REASONS.items() if departs[rule])
 
 
 def _counted(count: int, word: str) -> str:

@@ -21,6 +21,7 @@ class Settings(NamedTuple):
     provider_limits: Mapping[str, float]
     is_redacting: bool
     runners: Mapping[str, str]
+    mcp_servers: Mapping[str, str]
     shutdown_seconds: float
 
 
@@ -36,5 +37,6 @@ def load_settings(configured: Configuration | None = None, start: Path | None = 
         provider_limits=configured["provider_limits"],
         is_redacting=configured["redact"] != "off",
         runners=configured["runners"],
+        mcp_servers=configured["mcp_servers"],
         shutdown_seconds=float(configured["shutdown_seconds"]),
     )

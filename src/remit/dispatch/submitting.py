@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,6 +86,7 @@ def check_brief(brief: Brief, settings: Settings, job: JobRequest) -> None:
         raise UsageError("the job has no prompt: say what is to be done")
     if brief.runner == "model":
         check_model(brief.model)
+        _check_servers(brief, settings)
         return
     known = {**PRESETS, **settings.runners}
     if brief.command is None:
@@ -92,3 +94,12 @@ def check_brief(brief: Brief, settings: Settings, job: JobRequest) -> None:
     if brief.command not in known:
         near = did_you_mean(brief.command, known) or f"; known are {', '.join(sorted(known))}"
         raise UsageError(f"there is no command {brief.command!r} under `runners` in the configuration{near}")
+
+
+def _check_servers(brief: Brief, settings: Settings) -> None:
+    for name in brief.mcp_servers:
+        if name not in settings.mcp_servers:
+            near = did_you_mean(name, settings.mcp_servers)
+            raise UsageError(f"there is no MCP server {name!r} under `mcp_servers` in the configuration{near}")
+    if brief.mcp_servers and find_spec("fastmcp") is None:
+        raise UsageError("MCP servers need the extra remit[mcp]")

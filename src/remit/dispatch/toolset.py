@@ -12,7 +12,7 @@ from pydantic_core import SchemaValidator, core_schema
 
 from remit.dispatch.redact import redacted
 from remit.dispatch.stops import stop_point
-from remit.dispatch.tools.model import ToolSpec
+from remit.dispatch.tools.model import ToolOutput, ToolSpec
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.store.transcript import Transcript
 
@@ -22,19 +22,49 @@ _UNKNOWN = (
     "Look at the state of the project before you go on."
 )
 Tell = Callable[[str, dict[str, Any]], Awaitable[None]]
+Run = Callable[[dict[str, Any], str], Awaitable[ToolOutput]]
 
 
-class JobTools(AbstractToolset[None]):
-    """The toolbox of one attempt at a job."""
+class Calls:
+    """The tool calls of one attempt at a job, whoever answers them."""
 
-    def __init__(self, toolbox: Toolbox, transcript: Transcript, tell: Tell, *, is_redacting: bool) -> None:
-        self._toolbox = toolbox
+    def __init__(self, transcript: Transcript, tell: Tell, *, is_redacting: bool) -> None:
         self._transcript = transcript
         self._tell = tell
         self._is_redacting = is_redacting
-        self._specs = {spec.name: spec for spec in toolbox.specs}
         #: The turn that the calls belong to: ids are a provider's, and may come again in another turn.
         self.turn = 0
+
+    async def answer(self, call_id: str, spec: ToolSpec, arguments: Any, run: Run) -> str:
+        """The answer of a call: the one that is written down, or that of running it now."""
+        call = f"{self.turn}:{call_id}"
+        earlier = await self._transcript.call(call)
+        if earlier is not None and earlier.state != "pending":
+            return earlier.output or ""
+        if earlier is not None and not spec.is_repeatable:
+            text = _UNKNOWN.format(name=spec.name)
+            await self._transcript.finish_call(call, text, None, is_failed=True, state="unknown")
+            return text
+        known = arguments if isinstance(arguments, dict) else {"arguments": arguments}
+        await self._transcript.begin_call(call, self.turn, spec.name, known)
+        await self._tell("tool", {"call": call, "name": spec.name, "arguments": _short(known)})
+        stop_point("tool-begun")
+        output = await run(known, call)
+        stop_point("tool-ran")
+        text = redacted(output.text) if self._is_redacting else output.text
+        await self._transcript.finish_call(call, text, output.receipt, is_failed=output.failed)
+        stop_point("tool-finished")
+        await self._tell("tool-done", {"call": call, "name": spec.name, "failed": output.failed})
+        return text
+
+
+class JobTools(AbstractToolset[None]):
+    """The toolbox of a job as a toolset."""
+
+    def __init__(self, toolbox: Toolbox, calls: Calls) -> None:
+        self._toolbox = toolbox
+        self._calls = calls
+        self._specs = {spec.name: spec for spec in toolbox.specs}
 
     @property
     def id(self) -> str:
@@ -57,29 +87,12 @@ class JobTools(AbstractToolset[None]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
     ) -> str:
-        """The answer of a call: the one that is written down, or that of running it now."""
-        call = f"{self.turn}:{ctx.tool_call_id}"
-        earlier = await self._transcript.call(call)
-        if earlier is not None and earlier.state != "pending":
-            return earlier.output or ""
-        if earlier is not None and not self._specs[name].is_repeatable:
-            text = _UNKNOWN.format(name=name)
-            await self._transcript.finish_call(call, text, None, is_failed=True, state="unknown")
-            return text
-        return await self._run(call, name, tool_args)
+        """Answer a call."""
 
-    async def _run(self, call: str, name: str, arguments: Any) -> str:
-        arguments = arguments if isinstance(arguments, dict) else {"arguments": arguments}
-        await self._transcript.begin_call(call, self.turn, name, arguments)
-        await self._tell("tool", {"call": call, "name": name, "arguments": _short(arguments)})
-        stop_point("tool-begun")
-        output = await self._toolbox.call(name, arguments, key=call)
-        stop_point("tool-ran")
-        text = redacted(output.text) if self._is_redacting else output.text
-        await self._transcript.finish_call(call, text, output.receipt, is_failed=output.failed)
-        stop_point("tool-finished")
-        await self._tell("tool-done", {"call": call, "name": name, "failed": output.failed})
-        return text
+        async def run(arguments: dict[str, Any], key: str) -> ToolOutput:
+            return await self._toolbox.call(name, arguments, key=key)
+
+        return await self._calls.answer(ctx.tool_call_id or name, self._specs[name], tool_args, run)
 
 
 def _short(arguments: dict[str, Any]) -> dict[str, str]:

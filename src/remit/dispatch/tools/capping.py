@@ -31,6 +31,11 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
+def one_line(name: str) -> str:
+    """A file's name as it can be shown in one line."""
+    return re.sub(r"[\r\n]", "\ufffd", storable(name))
+
+
 def spill_name(key: str) -> str:
     """A file's name for a call's key: the same for the same key, different for different keys."""
     if not key:

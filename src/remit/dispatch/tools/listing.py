@@ -9,7 +9,7 @@ from itertools import islice
 from remit.dispatch.tools import arguments
 from remit.dispatch.tools.beneath import is_git_name
 from remit.dispatch.tools.calling import Call
-from remit.dispatch.tools.capping import storable
+from remit.dispatch.tools.capping import one_line
 from remit.dispatch.tools.model import Answer, Refused
 from remit.dispatch.tools.patterns import Pattern
 from remit.dispatch.tools.walking import walk
@@ -27,7 +27,7 @@ def _glob(call: Call, given: arguments.Glob) -> Answer:
         start = len(above) + 1 if above else 0
         for path in islice(walk(folder, above, call.check, given.pattern), call.limits.files):
             if pattern.matches(path[start:]):
-                found.append(storable(path))
+                found.append(one_line(path))
                 if len(found) > call.limits.names:
                     break
     if not found:
@@ -68,7 +68,7 @@ def _ls(call: Call, given: arguments.LS) -> Answer:
         for name in names:
             whole = f"{path}/{name}" if path else name
             if not is_git_name(name) and not any(pattern.matches(whole) for pattern in left_out):
-                shown.append(storable(_marked(name, folder)))
+                shown.append(one_line(_marked(name, folder)))
     text = "\n".join(shown[: call.limits.names])
     if len(shown) > call.limits.names:
         text += f"\n[Only the first {call.limits.names:,} of {len(shown):,} names are shown; use Glob with a pattern.]"

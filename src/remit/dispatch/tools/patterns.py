@@ -28,7 +28,7 @@ def choices(pattern: str) -> list[str]:
         waiting.extend(text[: found.start()] + choice + text[found.end() :] for choice in found[1].split(","))
         if len(waiting) + len(done) > MAX_CHOICES:
             raise ValueError(f"more than {MAX_CHOICES} choices")
-    return done
+    return list(dict.fromkeys(done))
 
 
 class Pattern:

@@ -17,7 +17,7 @@ from remit.workspace.git import _command, _environment, _without_filters, root_a
 
 _SETTINGS = {
     "core.alternateRefsCommand": "",
-    "diff.orderFile": "",
+    "diff.orderFile": "/dev/null",
     "gpg.program": "false",
     "log.showSignature": "false",
     "submodule.recurse": "false",

@@ -57,8 +57,9 @@ def _limit(seconds: int) -> None:
 
 
 def _print(row: object) -> None:
-    sys.stdout.write(json.dumps(row) + "\n")
-    sys.stdout.flush()
+    # Names that are not UTF-8 hold lone surrogates, which no reader of JSON takes.
+    sys.stdout.buffer.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+    sys.stdout.buffer.flush()
 
 
 class Search:

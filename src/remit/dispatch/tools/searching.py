@@ -16,7 +16,7 @@ import msgspec
 from remit.dispatch.tools import arguments
 from remit.dispatch.tools.beneath import is_git_name
 from remit.dispatch.tools.calling import Call
-from remit.dispatch.tools.capping import storable
+from remit.dispatch.tools.capping import one_line
 from remit.dispatch.tools.model import Answer, Refused
 from remit.dispatch.tools.patterns import Pattern
 from remit.dispatch.tools.processes import Ran, isolated, run
@@ -103,7 +103,7 @@ async def _known_to_git(call: Call, path: str) -> list[str]:
 def _told(call: Call, given: arguments.Grep, ran: Ran, searched: int) -> Answer:
     rows, end = _rows(ran.output)
     lines = [_line(row, given) for row in rows]
-    marks = tuple((storable(row[0]), row[1] if given.output_mode == "content" else 0) if row else None for row in rows)
+    marks = tuple((one_line(row[0]), row[1] if given.output_mode == "content" else 0) if row else None for row in rows)
     if ran.status is None:
         why = f"[The search took longer than {call.limits.seconds:g} seconds and was stopped. Use a simpler pattern"
         return Answer("\n".join([*lines, f"{why}, or a narrower path or glob.]"]), marks=marks, failed=True)
@@ -140,9 +140,9 @@ def _rows(output: bytes) -> tuple[list[list[Any] | None], dict[str, Any] | None]
 def _line(row: list[Any] | None, given: arguments.Grep) -> str:
     if row is None:
         return "--"
-    path, number, matches, text = row
+    path, number, matches, text = one_line(row[0]), *row[1:]
     if given.output_mode == "files_with_matches":
-        return str(path)
+        return path
     if given.output_mode == "count":
         return f"{path}:{text}"
     sign = ":" if matches else "-"

@@ -127,9 +127,13 @@ def _recorded(arguments: Any) -> dict[str, Any]:
     if not isinstance(arguments, Mapping):
         return {"arguments": _bounded(str(arguments))}
     return {
-        _bounded(str(key))[:200]: value if isinstance(value, bool | int | float | None) else _bounded(_as_text(value))
+        _bounded(str(key))[:200]: value if _is_plain(value) else _bounded(_as_text(value))
         for key, value in list(arguments.items())[:_MAX_ARGUMENTS]
     }
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 1 << 63)
 
 
 def _as_text(value: Any) -> str:
@@ -138,7 +142,7 @@ def _as_text(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
-        return repr(type(value))
+        return repr(value)[:_MAX_ARGUMENT]
 
 
 def _bounded(text: str) -> str:
