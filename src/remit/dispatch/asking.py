@@ -11,6 +11,7 @@ from pydantic_ai import exceptions
 
 from remit.dispatch.models import OUTPUT_TOKENS, REQUEST_SECONDS, prices, provider_of
 from remit.dispatch.outcome import Stopped, TransportFailed
+from remit.dispatch.redact import redacted
 from remit.store import budgets, fleet
 from remit.store.database import Database
 
@@ -86,7 +87,7 @@ class Asker:
 
 def understood(error: Exception) -> Exception:
     """A provider's failure as what it means for the job."""
-    said = " ".join(str(error).split())[:1000]
+    said = redacted(" ".join(str(error).split())[:1000])  # some providers repeat the key that they do not like
     if isinstance(error, Stopped | TransportFailed):
         return error
     if _is_transport(error):

@@ -54,7 +54,7 @@ async def run_program(
     if brief.runner == "sarif":
         from remit.dispatch.sarif_result import sarif_result
 
-        text = sarif_result(output.encode("utf-8", "replace"), job.agent, root)
+        text = await asyncio.to_thread(sarif_result, output.encode("utf-8", "replace"), job.agent, root, brief.kind)
     elif code != 0:
         raise Stopped("error", f"{name} ended with code {code}: {errors[-500:].strip() or output[-500:].strip()}")
     await transcript.save_message(0, msgspec.json.encode({"kind": "program", "text": text}), Sums(turns=1), text)

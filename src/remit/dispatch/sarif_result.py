@@ -45,14 +45,6 @@ _BOX_WORDS = {
     "no_invented_paths": "a place that is not in the checkout is told in words and not cited",
     "evidence_documented": "each finding names its rule, and its place where that holds",
 }
-_REASONS = {
-    "finding-without-reference": "a place that is not in the checkout is told in words and not cited",
-    "single-source": "every place that the program names and that holds lies in this file",
-    "security-without-quote": "lines that are not there, too many, too long or not plain text are not quoted",
-    "self-conflict": "different rules of the program rate the same place, each for itself",
-    "reference-unseen": "the program opened the files itself, which leaves no receipt of each",
-    "confidence-unsupported": "what the program opened itself counts half; each place was looked up again",
-}
 _DIGIT = re.compile(r"\d")
 _OPENING = re.compile(r"[\[<]")
 _BACKSLASH = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
@@ -62,7 +54,7 @@ _PLAIN_PATH = re.compile(r"[\w./@+\-]+")
 def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review") -> str:
     """The Markdown of a result made of a program's SARIF; FAILED if the program failed or it is no SARIF."""
     checkout = WorkTree(root)
-    name = _told(agent, checkout, 80) or "unnamed"
+    name = _told(agent, checkout, 80) if slug(agent) else "unnamed"
     if kind not in ("review", "generic"):
         wrong = _told(f"SARIF holds findings: they make a review, not a result of kind {kind}", checkout)
         return render(_failure(name, "WrongKind", wrong, "Give the definition the kind review"))
@@ -74,8 +66,8 @@ def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review") -> s
     review = _review(reports, left_out["unreadable"] + left_out["over the limit"], checkout)
     result = _finished(name, review)
     if review.status == "FAILED":
-        message = next(_complaints(data, checkout), "no run in its output succeeded")
-        result = _failure(name, "RunFailed", message, "Mend what the program complains of and run it again")
+        remedy = "Mend what the program complains of and run it again"
+        result = _failure(name, "RunFailed", _complaint(data, checkout), remedy)
     return render(_with_findings(result, review, checkout, kind) if review.entries else result)
 
 
@@ -105,9 +97,8 @@ class _Review(msgspec.Struct, frozen=True):
     @property
     def status(self) -> model.Status:
         each = {report.status for report in self.reports}
-        if each == {"FAILED"}:
-            return "FAILED"
-        return "SUCCESS" if each == {"SUCCESS"} and len(self.sightings) == len(self.entries) else "PARTIAL"
+        is_whole = each == {"SUCCESS"} and len(self.sightings) == len(self.entries)
+        return "FAILED" if each == {"FAILED"} else "SUCCESS" if is_whole else "PARTIAL"
 
 
 def _review(reports: list[Report], unread: int, checkout: Workspace) -> _Review:
@@ -131,16 +122,12 @@ def _entry(sighting: Sighting, count: int, checkout: Workspace) -> _Entry:
     said, place, category = sighting.opinion, _place(sighting, checkout), sighting.category
     name = f"{_PREFIXES.get(category, 'F')}-{count:03}"
     title = _told(": ".join(filter(None, dict.fromkeys((said.id, said.title)))), checkout)
-    claimed = f"{name}: the program says {sighting.path or 'no file'} at {said.line or 'no line'}"
     cells = (name, title, place, _severity(sighting), number(round(said.confidence, 1)), category)
-    return _Entry(
-        id=name,
-        sighting=sighting,
-        place=place,
-        lost="" if place else _told(claimed, checkout, 300),
-        row=model.Row(cells=cells),
-        quote=_quote(sighting, place, checkout) if count <= _MAX_DETAILS or category == "security" else None,
-    )
+    claimed = f"{name}: the program says {sighting.path or 'no file'} at {said.line or 'no line'}"
+    lost = "" if place else _told(claimed, checkout, 300)
+    is_detailed = count <= _MAX_DETAILS or category == "security"
+    quote = _quote(sighting, place, checkout) if is_detailed else None
+    return _Entry(name, sighting, place, lost, model.Row(cells=cells), quote)
 
 
 def _told(text: str, checkout: Workspace, most: int = 160) -> str:
@@ -205,7 +192,7 @@ def _finished(name: str, review: _Review) -> model.Result:
         uncertainty=unsure if float(confidence.score) < 70 else "",
         checklist=tuple(ticks),
         blockers=tuple(model.Blocker(text=text, resolution=remedy) for text, remedy in _gaps(review)),
-        next_steps=(step, *(["Settle what Blockers name"] if review.status == "PARTIAL" else [])),
+        next_steps=(*(["Settle what Blockers name"] if review.status == "PARTIAL" else []), step),
     )
 
 
@@ -223,61 +210,59 @@ def _failure(name: str, error: str, message: str, remedy: str) -> model.Result:
     )
 
 
-def _complaints(data: bytes, checkout: Workspace) -> Iterator[str]:
+def _complaint(data: bytes, checkout: Workspace) -> str:
     """What a failed program says of its own run."""
-    runs = opened((opened(as_utf8(data), Fields) or {}).get("runs"), list[msgspec.Raw]) or []
-    for run in runs:
-        for call in map(as_dict, opened((opened(run, Fields) or {}).get("invocations"), list) or []):
-            for note in map(as_dict, as_list(call.get("toolExecutionNotifications"))):
-                if told := _told(as_text(as_dict(note.get("message")).get("text")), checkout):
-                    yield told
+    log = opened(as_utf8(data), Fields) or {}
+    runs = [opened(run, Fields) or {} for run in opened(log.get("runs"), list[msgspec.Raw]) or []]
+    calls = [as_dict(call) for run in runs for call in opened(run.get("invocations"), list) or []]
+    notes = [as_dict(note) for call in calls for note in as_list(call.get("toolExecutionNotifications"))]
+    texts = (as_text(as_dict(note.get("message")).get("text")).strip() for note in notes)
+    return _told(next(filter(None, texts), "no run in its output succeeded"), checkout)
 
 
 def _with_findings(result: model.Result, review: _Review, checkout: Workspace, kind: str) -> model.Result:
     each = Counter(_severity(entry.sighting) for entry in review.entries)
-    is_sure = result.confidence is not None and float(result.confidence.score) >= 60
+    departures = _departures(review, result.confidence, kind)
     return msgspec.structs.replace(
         result,
         findings=tuple(_blocks(review, checkout)),
         references=tuple(_references(review)) or result.references,
         severity_summary=tuple(model.Count(severity=word.capitalize(), count=each[word]) for word in reversed(SCALE)),
-        overrides=tuple(_departures(review, kind, is_sure=is_sure)),
+        overrides=tuple(model.Override(rule=rule, reason=why) for rule, why in departures),
     )
 
 
 def _blocks(review: _Review, checkout: Workspace) -> Iterator[model.Block]:
     table = model.Table(columns=_COLUMNS, rows=tuple(entry.row for entry in review.entries))
     yield model.Block(heading="Issues Detected", content=(table,))
-    if details := tuple(_details(review, checkout)):
-        yield model.Block(heading="Issue Details", content=details)
+    if details := _details(review, checkout):
+        yield model.Block(heading="Issue Details", content=tuple(details))
     if lost := [entry.lost for entry in review.entries if entry.lost]:
         told = [*lost[:_MAX_LISTED], f"and {len(lost) - _MAX_LISTED} more"][: len(lost)]
         items = model.Items(items=tuple(model.Item(text=text) for text in told))
         yield model.Block(heading="Places Not Cited", content=(items,))
 
 
-def _details(review: _Review, checkout: Workspace) -> Iterator[model.Content]:
+def _details(review: _Review, checkout: Workspace) -> list[model.Content]:
     """The code of each finding, and what the program says of it where it did not say so before."""
+    details: list[model.Content] = []
     told = {""}
-    for entry in review.entries:
+    for entry, said in ((entry, entry.sighting.opinion) for entry in review.entries):
+        words = said.details.strip().partition("\n\n")[0]
         if entry.quote is not None:
-            yield model.Heading(text=entry.id)
-            yield entry.quote
-            said = entry.sighting.opinion
-            words = said.details.strip().partition("\n\n")[0]
-            if words not in told:
-                told.add(words)
-                yield model.Text(text=_told(f"{said.agent} says: {words}", checkout))
+            details += [model.Heading(text=entry.id), entry.quote]
+            details += [model.Text(text=_told(f"{said.agent} says: {words}", checkout))] if words not in told else []
+            told.add(words)
+    return details
 
 
 def _references(review: _Review) -> Iterator[model.KeyReference]:
     """The files with the worst findings first: where to begin to read."""
-    files: dict[str | None, list[_Entry]] = {}
-    for entry in review.cited:
-        files.setdefault(entry.sighting.path, []).append(entry)
-    for own in list(files.values())[:_MAX_LISTED]:
-        relevance = f"{_counted(len(own), 'finding')}, the worst {_severity(own[0].sighting)}"
-        yield model.KeyReference(item=own[0].id, location=own[0].place, relevance=relevance)
+    worst = {entry.sighting.path: entry for entry in reversed(review.cited)}
+    each = Counter(entry.sighting.path for entry in review.cited)
+    for path in list(each)[:_MAX_LISTED]:
+        relevance = f"{_counted(each[path], 'finding')} in this file"
+        yield model.KeyReference(item=worst[path].id, location=worst[path].place, relevance=relevance)
 
 
 def _confidence(sightings: list[Sighting]) -> model.Confidence:
@@ -289,8 +274,8 @@ def _confidence(sightings: list[Sighting]) -> model.Confidence:
     verified, inferred = (round(min(_SUREST, fmean(each)), 1) if each else 0.0 for each in (holds, others))
     score = round((verified + inferred) / 2, 1) if others else verified
     reason = f"the places of {len(holds)} of {_counted(len(sightings), 'finding')} hold"
-    parts = model.Confidence(score=score, reason=reason, verified=verified, inferred=inferred if others else "n/a")
-    return parts if score >= 75 else model.Confidence(score=score, reason=reason)
+    whole = model.Confidence(score=score, reason=reason, verified=verified, inferred=inferred if others else "n/a")
+    return whole if score >= 75 else model.Confidence(score=score, reason=reason)
 
 
 def _gaps(review: _Review) -> Iterator[tuple[str, str]]:
@@ -314,20 +299,22 @@ def _summary(review: _Review) -> str:
     return f"The program reported {found}. There are {rows}.{end}"
 
 
-def _departures(review: _Review, kind: str, *, is_sure: bool) -> Iterator[model.Override]:
+def _departures(review: _Review, confidence: model.Confidence | None, kind: str) -> Iterator[tuple[str, str]]:
     """Rules that such a result cannot keep without making something up, each with the reason."""
     cited = review.cited
+    if len(cited) < len(review.entries):
+        yield "finding-without-reference", "a place that is not in the checkout is told in words and not cited"
+    if kind == "review" and len({entry.sighting.path for entry in cited}) == 1:
+        yield "single-source", "every place that the program names and that holds lies in this file"
+    if any(entry.sighting.category == "security" and entry.quote is None for entry in review.entries):
+        yield "security-without-quote", "lines that are not there, too many, too long or not plain text are not quoted"
     rated = {(entry.place, entry.sighting.category, _severity(entry.sighting)) for entry in cited}
-    unquoted = [entry for entry in review.entries if entry.sighting.category == "security" and entry.quote is None]
-    departs = {
-        "finding-without-reference": len(cited) < len(review.entries),
-        "single-source": kind == "review" and len({entry.sighting.path for entry in cited}) == 1,
-        "security-without-quote": bool(unquoted),
-        "self-conflict": len({(place, category) for place, category, _ in rated}) < len(rated),
-        "reference-unseen": bool(cited),
-        "confidence-unsupported": bool(cited) and is_sure,
-    }
-    return (model.Override(rule=rule, reason=why) for rule, why in _REASONS.items() if departs[rule])
+    if len({rating[:2] for rating in rated}) < len(rated):
+        yield "self-conflict", "different rules of the program rate the same place, each for itself"
+    if cited:
+        yield "reference-unseen", "the program opened the files itself, which leaves no receipt of each"
+    if cited and confidence is not None and float(confidence.score) >= 60:
+        yield "confidence-unsupported", "what the program opened itself counts half; each place was looked up again"
 
 
 def _counted(count: int, word: str) -> str:

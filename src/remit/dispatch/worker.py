@@ -138,11 +138,7 @@ class Worker:
             self._running.pop(job, None)
 
     async def _claim(self, job: int, ticket: int | None) -> Job | None:
-        row = await self._database.row("jobs.get", job=job)
-        if row is None or row["state"] != "queued":
-            return None
-        limit = self._settings.queue_limits.get(row["queue"])
-        found = await jobs.claim(self._database, job, self.id, ticket, int(limit) if limit is not None else None)
+        found = await jobs.claim(self._database, job, self.id, ticket, self._settings.queue_limits)
         if found == "busy":
             await jobs.wake_later(self._database, job, _BUSY_SECONDS)
             return None

@@ -53,7 +53,7 @@ class Database:
         return found[0] if found else None
 
     async def _rows(self, name: str, values: dict[str, Any]) -> list[DictRow]:
-        async with self.transaction() as connection:
+        async with self._pool.connection() as connection:  # one statement is a transaction of its own
             return await rows(connection, name, **values)
 
     async def patiently(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -121,8 +121,12 @@ async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnection
         address,
         min_size=1,
         max_size=max(2, connections),
-        kwargs={"row_factory": dict_row, "options": OPTIONS, "application_name": f"remit {os.getpid()}"},
-        check=AsyncConnectionPool.check_connection,
+        kwargs={
+            "row_factory": dict_row,
+            "options": OPTIONS,
+            "application_name": f"remit {os.getpid()}",
+            "autocommit": True,
+        },
         open=False,
         timeout=10,
     )

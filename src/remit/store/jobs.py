@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -94,50 +95,44 @@ def _plain(value: Any) -> Any:
 
 async def submit(database: Database, wanted: Submission) -> tuple[int, bool]:
     """Put a job into the queue; its number, and whether it is new (else its key names one that is there)."""
-
-    async def work() -> tuple[int, bool]:
+    while True:
         async with database.transaction() as connection:
             if wanted.key is not None and (found := await rows(connection, "jobs.by_key", key=wanted.key)):
                 return int(found[0]["id"]), False
-            made = await _insert(connection, wanted)
-            if made is None:  # another caller with the same key was faster
-                found = await rows(connection, "jobs.by_key", key=wanted.key)
-                return int(found[0]["id"]), False
-            await enqueue(connection, made, wanted.first_queue or wanted.queue, wanted.priority, wanted.delay)
-            return made, True
-
-    return await work()
+            parent = await _parent(connection, wanted.parent)
+            made = await rows(connection, "jobs.submit", **_columns(wanted, parent))
+            if made:
+                return int(made[0]["id"]), True
+        # Another caller with the same key was faster: it is there now, unless it has failed already.
 
 
-async def _insert(connection: Connection, wanted: Submission) -> int | None:
+def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
     request, brief = wanted.request, wanted.brief
-    parent = await _parent(connection, wanted.parent)
-    await rows(connection, "jobs.save_brief", digest=brief.digest, brief=Jsonb(_bare(brief)))
     definition = brief.definition
-    made = await rows(
-        connection,
-        "jobs.insert",
-        agent=definition.name if definition else request.subagent_def or "generic",
-        definition=Jsonb(msgspec.to_builtins(definition)) if definition else None,
-        brief=brief.digest,
+    return {
+        "agent": definition.name if definition else request.subagent_def or "generic",
+        "definition": Jsonb(msgspec.to_builtins(definition)) if definition else None,
+        "brief": brief.digest,
+        "brief_json": Jsonb(_bare(brief)),
         # The text of the system prompt is in the brief, once for all jobs that share it.
-        request=Jsonb({k: v for k, v in msgspec.to_builtins(request).items() if k != "system"}),
-        prompt=_storable(request.prompt),
-        workspace=wanted.workspace,
-        isolation=wanted.isolation,
-        queue=wanted.queue,
-        priority=wanted.priority,
-        key=wanted.key,
-        parent=wanted.parent,
-        root=parent["root"] if parent else None,
-        depth=parent["depth"] + 1 if parent else 0,
-        max_tokens=brief.limits.tokens,
-        max_cost=brief.limits.cost,
-        max_seconds=brief.limits.seconds,
-        tree_max_tokens=wanted.tree_max_tokens,
-        tree_max_cost=wanted.tree_max_cost,
-    )
-    return int(made[0]["id"]) if made else None
+        "request": Jsonb({k: v for k, v in msgspec.to_builtins(request).items() if k != "system"}),
+        "prompt": _storable(request.prompt),
+        "workspace": wanted.workspace,
+        "isolation": wanted.isolation,
+        "queue": wanted.queue,
+        "ticket_queue": wanted.first_queue or wanted.queue,
+        "at": _due(wanted.delay),
+        "priority": wanted.priority,
+        "key": wanted.key,
+        "parent": wanted.parent,
+        "root": parent["root"] if parent else None,
+        "depth": parent["depth"] + 1 if parent else 0,
+        "max_tokens": brief.limits.tokens,
+        "max_cost": brief.limits.cost,
+        "max_seconds": brief.limits.seconds,
+        "tree_max_tokens": wanted.tree_max_tokens,
+        "tree_max_cost": wanted.tree_max_cost,
+    }
 
 
 def _bare(brief: Brief) -> dict[str, Any]:
@@ -162,27 +157,29 @@ async def _parent(connection: Connection, parent: int | None) -> DictRow | None:
     return found[0]
 
 
-async def enqueue(connection: Connection, job: int, queue: str, priority: int, delay: float = 0) -> int:
-    """A ticket for a job, in the transaction that makes it due."""
-    at = datetime.now(UTC) + timedelta(seconds=delay) if delay > 0 else None
-    made = await rows(connection, "jobs.enqueue", job=job, queue=queue, priority=priority, at=at)
-    ticket = int(made[0]["ticket"])
-    await rows(connection, "jobs.set_ticket", job=job, ticket=ticket)
-    return ticket
+def _due(delay: float) -> datetime | None:
+    return datetime.now(UTC) + timedelta(seconds=delay) if delay > 0 else None
+
+
+async def enqueue(connection: Connection, job: int, queue: str, priority: int, delay: float = 0) -> None:
+    """A further ticket for a job, in the transaction that makes it due."""
+    await rows(connection, "jobs.enqueue", job=job, queue=queue, priority=priority, at=_due(delay))
 
 
 async def claim(
-    database: Database, job: int, worker: str, ticket: int | None, queue_limit: int | None = None
+    database: Database, job: int, worker: str, ticket: int | None, queue_limits: Mapping[str, float] | None = None
 ) -> Job | Literal["busy"] | None:
     """Take a waiting job; None: it is not waiting any more; busy: its queue runs as many as it may."""
+    if not queue_limits:
+        taken = await database.rows("jobs.claim", job=job, worker=worker, ticket=ticket)
+        return as_job(taken[0]) if taken else None
     async with database.transaction() as connection:
-        if queue_limit is not None:
-            found = await rows(connection, "jobs.get", job=job)
-            if not found:
-                return None
+        found = await rows(connection, "jobs.get", job=job)
+        limit = queue_limits.get(found[0]["queue"]) if found else None
+        if limit is not None:
             await rows(connection, "jobs.lock_queue", queue=found[0]["queue"])
             running = await rows(connection, "jobs.running_in_queue", queue=found[0]["queue"])
-            if running[0]["running"] >= queue_limit:
+            if running[0]["running"] >= limit:
                 return "busy"
         taken = await rows(connection, "jobs.claim", job=job, worker=worker, ticket=ticket)
         return as_job(taken[0]) if taken else None

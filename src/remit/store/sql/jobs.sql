@@ -1,6 +1,3 @@
--- name: save_brief
-INSERT INTO remit.briefs (digest, brief) VALUES (%(digest)s, %(brief)s) ON CONFLICT (digest) DO NOTHING
-
 -- name: brief
 SELECT brief FROM remit.briefs WHERE digest = %(digest)s
 
@@ -8,16 +5,25 @@ SELECT brief FROM remit.briefs WHERE digest = %(digest)s
 SELECT id FROM remit.jobs
 WHERE idempotency_key = %(key)s AND (state <> 'finished' OR outcome = 'completed')
 
--- name: insert
-INSERT INTO remit.jobs (
-    agent, definition, brief, request, prompt, workspace, isolation, queue, priority, idempotency_key,
-    parent, root, depth, max_tokens, max_cost, max_seconds, tree_max_tokens, tree_max_cost)
-VALUES (
-    %(agent)s, %(definition)s, %(brief)s, %(request)s, %(prompt)s, %(workspace)s, %(isolation)s, %(queue)s,
-    %(priority)s, %(key)s, %(parent)s, %(root)s, %(depth)s, %(max_tokens)s, %(max_cost)s, %(max_seconds)s,
-    %(tree_max_tokens)s, %(tree_max_cost)s)
-ON CONFLICT DO NOTHING
-RETURNING id
+-- name: submit
+-- The brief once, the job, and a ticket that wakes a worker up: all of it or nothing.
+WITH kept AS (
+    INSERT INTO remit.briefs (digest, brief) VALUES (%(brief)s, %(brief_json)s) ON CONFLICT (digest) DO NOTHING
+), made AS (
+    INSERT INTO remit.jobs (
+        agent, definition, brief, request, prompt, workspace, isolation, queue, priority, idempotency_key,
+        parent, root, depth, max_tokens, max_cost, max_seconds, tree_max_tokens, tree_max_cost)
+    VALUES (
+        %(agent)s, %(definition)s, %(brief)s, %(request)s, %(prompt)s, %(workspace)s, %(isolation)s, %(queue)s,
+        %(priority)s, %(key)s, %(parent)s, %(root)s, %(depth)s, %(max_tokens)s, %(max_cost)s, %(max_seconds)s,
+        %(tree_max_tokens)s, %(tree_max_cost)s)
+    ON CONFLICT DO NOTHING
+    RETURNING id
+)
+SELECT id, procrastinate_defer_jobs_v1(ARRAY[
+    ROW(%(ticket_queue)s, 'remit.run', %(priority)s, NULL, NULL, jsonb_build_object('job', id), %(at)s)
+        ::procrastinate_job_to_defer_v1]) AS tickets
+FROM made
 
 -- name: parent
 SELECT id, coalesce(root, id) AS root, depth, state,
@@ -29,9 +35,6 @@ FROM remit.jobs AS parent WHERE id = %(parent)s FOR UPDATE
 SELECT unnest(procrastinate_defer_jobs_v1(ARRAY[
     ROW(%(queue)s, 'remit.run', %(priority)s, NULL, NULL, jsonb_build_object('job', %(job)s::bigint), %(at)s)
         ::procrastinate_job_to_defer_v1])) AS ticket
-
--- name: set_ticket
-UPDATE remit.jobs SET ticket = %(ticket)s WHERE id = %(job)s
 
 -- name: drop_ticket
 DELETE FROM procrastinate_jobs WHERE id = %(ticket)s

@@ -1,0 +1,88 @@
+"""Is everything there that jobs need? Facts for `remit doctor`; nothing is started that is not there yet."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from importlib.util import find_spec
+from typing import Literal, NamedTuple
+
+from remit.configuration import Configuration
+from remit.dispatch.models import provider_of
+from remit.dispatch.settings import Settings
+from remit.errors import RemitError
+from remit.registry.models import TABLE, full_name
+
+Level = Literal["good", "odd", "bad"]
+#: Where each provider's key is looked for; keys themselves are never shown.
+KEYS = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "groq": ("GROQ_API_KEY",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "xai": ("XAI_API_KEY",),
+}
+_MOST_SKEW = 2.0
+
+
+class Fact(NamedTuple):
+    """Something that was looked at."""
+
+    what: str
+    level: Level
+    words: str
+
+
+async def facts(configured: Configuration, settings: Settings) -> AsyncIterator[Fact]:
+    """Everything that jobs need, one by one."""
+    yield _models(configured)
+    if find_spec("psycopg") is None or find_spec("procrastinate") is None:
+        yield Fact("database", "odd", "not installed: remit[run] brings it")
+        return
+    async for fact in _database(settings):
+        yield fact
+    from remit.dispatch.tools.sandbox import described
+
+    line = await asyncio.to_thread(described, network=False)
+    yield Fact("sandbox", "odd" if line.startswith("none") else "good", line)
+
+
+def _models(configured: Configuration) -> Fact:
+    name = full_name(configured["model"], configured["models"])
+    names = {name, *(full_name(short, configured["models"]) for short in (*TABLE, *configured["models"]))}
+    providers = sorted({provider_of(one) for one in names})
+    found = [provider for provider in providers if any(os.environ.get(key) for key in KEYS.get(provider, ()))]
+    missing = [provider for provider in providers if provider not in found and provider in KEYS]
+    own = provider_of(name)
+    wanted = f"; set {KEYS[own][0]}" if own in missing else ""
+    level: Level = "odd" if own in missing else "good"
+    return Fact("model", level, f"{name}; keys present for {', '.join(found) or 'no provider'}{wanted}")
+
+
+async def _database(settings: Settings) -> AsyncIterator[Fact]:
+    from remit.store import fleet
+    from remit.store.database import open_database
+    from remit.store.migrating import migrations
+
+    where = "shared" if settings.database else f"embedded in {settings.data / 'postgres'}"
+    if not settings.database and not (settings.data / "postgres" / "made").exists():
+        yield Fact("database", "good", f"{where}: not made yet, the first job makes it")
+        return
+    try:
+        async with open_database(settings.database, settings.data) as database:
+            row = await database.row("health.server")
+            count, version = (row["applied"], row["version"]) if row else (0, "")
+            yield Fact("database", "good", f"{where}: PostgreSQL {version}")
+            newest = migrations()[-1].number
+            level: Level = "good" if count >= newest else "bad"
+            yield Fact("migrations", level, f"{count} applied, {newest} known")
+            workers = await fleet.alive(database, settings.takeover_seconds)
+            told = ", ".join(f"{one['host']} pid {one['pid']}" for one in workers)
+            yield Fact("workers", "good" if workers else "odd", told or "none alive; `remit worker` starts one")
+            skew = await fleet.clock_skew(database)
+            level = "good" if abs(skew) <= _MOST_SKEW else "bad"
+            yield Fact("clock", level, f"{skew:+.2f} s against the database's")
+    except RemitError as error:
+        yield Fact("database", "bad", str(error))
