@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from remit.errors import UsageError
+from remit.contract.kinds import KINDS
+from remit.errors import UsageError, did_you_mean
 from remit.evidence.receipts import Receipt
 from remit.registry.fields import Origin, read_definition
 from remit.registry.frontmatter import Malformed
@@ -60,6 +61,8 @@ def registry(*definitions: str | Mapping[str, Any] | Definition, with_team: bool
 
 def result(kind: str = "generic", *edits: tuple[str, str]) -> str:
     """A result of a kind that breaks no rule when it is held against `project()`; each edit replaces one text."""
+    if kind not in KINDS:
+        raise UsageError(f"there is no kind {kind!r}{did_you_mean(kind, KINDS)}; choose from {', '.join(KINDS)}")
     return written(Example(kind=kind, edits=edits)) if edits else sample(kind)
 
 

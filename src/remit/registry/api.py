@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from remit.configuration import Configuration, load, split_path
-from remit.errors import UsageError, did_you_mean
+from remit.contract.kinds import KINDS
+from remit.contract.profiles import PROFILES
+from remit.errors import ConfigurationError, UsageError, did_you_mean
+from remit.registry.fields import MAX_TURNS
 from remit.registry.lookup import Registry, load_registry
 from remit.registry.manifests import BUILT_IN
 from remit.registry.model import POLICIES, Brief, Definition, JobRequest, Limits, Origin, Plugin, Policy, as_request
 from remit.registry.resolve import Defaults, Refused, resolve_request
-from remit.registry.tools import OFFERED, AllowList
+from remit.registry.tools import OFFERED, AllowList, split_names
 
 _LIMITS = Limits.__struct_fields__
 
@@ -99,7 +102,8 @@ def tell(words: str, who: str = "plugins") -> None:
 
 def allow_list(configured: Configuration, given: Iterable[str] | None) -> AllowList:
     """What the worker lets subagents use."""
-    return AllowList(given if given is not None else configured["allow_tools"] or OFFERED)
+    names = split_names(given) if isinstance(given, str) else given
+    return AllowList(names if names is not None else configured["allow_tools"] or OFFERED)
 
 
 def checked_policy(policy: str) -> Policy:
@@ -114,6 +118,7 @@ def checked_policy(policy: str) -> Policy:
 def configured_defaults(configured: Configuration, *, is_listed: bool = False) -> Defaults:
     """What the configuration says where a job and its definition do not. `is_listed`: the caller gave the tools."""
     limits = {name: configured[f"budget.{name}"] or None for name in _LIMITS}
+    _check_settings(configured)
     if limits["tokens"] is not None:
         limits["tokens"] = int(limits["tokens"])
     return Defaults(
@@ -128,6 +133,18 @@ def configured_defaults(configured: Configuration, *, is_listed: bool = False) -
         kinds=configured["agents.kinds"],
         tools_from="configuration" if is_listed else _origin(configured, "allow_tools"),
     )
+
+
+def _check_settings(configured: Configuration) -> None:
+    """Refuse what a brief cannot be made with, by the setting's name."""
+    chosen: list[tuple[str, str, Collection[str]]] = [("profile", configured["profile"], PROFILES)]
+    chosen += [("agents.kinds", kind, KINDS) for kind in configured["agents.kinds"].values()]
+    for key, value, values in chosen:
+        if value not in values:
+            near = did_you_mean(value, values) or f"; known are {', '.join(values)}"
+            raise ConfigurationError(f"{key}: there is no {value!r}{near}")
+    if not 1 <= configured["max_turns"] <= MAX_TURNS:
+        raise ConfigurationError(f"max_turns must be from 1 to {MAX_TURNS}, not {configured['max_turns']:g}")
 
 
 def _origin(configured: Configuration, key: str) -> Origin:

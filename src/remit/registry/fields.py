@@ -11,11 +11,13 @@ from remit.contract.kinds import KINDS, slug
 from remit.contract.profiles import PROFILES
 from remit.errors import did_you_mean
 from remit.registry.frontmatter import Document, Field, Malformed, Value, read_document
-from remit.registry.model import RUNNERS, Definition, Limits, digest_of
-from remit.registry.tools import MAX_TOOLS, AllowList, is_everything, known, nearest, split_names
+from remit.registry.model import ISOLATIONS, RUNNERS, Definition, Limits, digest_of
+from remit.registry.tools import EVERY_TOOL, MAX_TOOLS, AllowList, is_everything, known, nearest, split_names
 
 MAX_NAME = 64
 MAX_TURNS = 10_000
+#: Tokens, money or seconds.
+MAX_AMOUNT = 1e12
 
 #: Field -> the spellings it is found under; the first is ours.
 SPELLINGS: dict[str, tuple[str, ...]] = {
@@ -34,12 +36,15 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "input_vars": ("input_vars", "inputVars"),
     "expertise": ("expertise",),
     "skills": ("skills",),
+    "isolation": ("isolation",),
+    "command": ("command",),
+    "mcp_servers": ("mcpServers", "mcp_servers"),
 }
 _CANONICAL = {spelling: name for name, spellings in SPELLINGS.items() for spelling in spellings}
 HONOURED = frozenset(_CANONICAL)
-#: Claude Code's own fields that mean nothing here; near to one of ours in spelling, but no mistake.
+#: Claude Code's and other clients' own fields that mean nothing here; some are near to ours, but no mistake.
 _CLIENT = frozenset(
-    {"effort", "permissionMode", "mcpServers", "hooks", "initialPrompt", "memory", "background", "isolation", "color"}
+    {"effort", "permissionMode", "hooks", "initialPrompt", "memory", "background", "color"} | {"mode", "temperature"}
 )
 _BUDGET = ("turns", "tokens", "cost", "time")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?$")
@@ -123,6 +128,9 @@ class _Reader:
             input_vars=self._variables(),
             expertise=tuple(self._names("expertise")),
             skills=tuple(self._names("skills")),
+            isolation=self._choice("isolation", ISOLATIONS),
+            command=self._text("command") or None,
+            mcp_servers=tuple(self._servers()),
             unused={name: field.value for name, field in self._document.fields.items() if name not in HONOURED},
             warnings=tuple(self._warnings),
         )
@@ -190,6 +198,8 @@ class _Reader:
                 self._warn(field, f"a budget has no {key[:64]!r}{did_you_mean(key[:64], _BUDGET)}")
         amounts = {key: self._amount(field, key) for key in _BUDGET if field.value.get(key) is not None}
         tokens, turns = (int(amounts[key]) if key in amounts else None for key in ("tokens", "turns"))
+        if turns is not None and turns > MAX_TURNS:
+            raise Malformed(field.line, f"budget: turns must be at most {MAX_TURNS}, not {turns}")
         return Limits(tokens=tokens, cost=amounts.get("cost"), seconds=amounts.get("time")), turns
 
     def _amount(self, field: Field, key: str) -> float:
@@ -201,7 +211,7 @@ class _Reader:
                 field.line, f"budget: {key} must be {forms.get(key, 'a whole number')}, not {_shown(field.value[key])}"
             )
         amount = float(match[1]) * _SECONDS[match[2] or "s"]
-        if not 0 < amount < 1e12:
+        if not 0 < amount < MAX_AMOUNT:
             raise Malformed(field.line, f"budget: {key} must be more than nothing")
         return amount
 
@@ -212,6 +222,19 @@ class _Reader:
         if isinstance(field.value, dict):
             return {name: value if isinstance(value, str) else None for name, value in field.value.items()}
         return dict.fromkeys(self._names("input_vars"))
+
+    def _servers(self) -> list[str]:
+        """The names of MCP servers; a definition can choose one of the worker's, not bring its own."""
+        field = self._field("mcp_servers")
+        if field is None or not isinstance(field.value, dict | list):
+            return list(self._names("mcp_servers"))
+        described = isinstance(field.value, dict) or any(isinstance(one, dict) for one in field.value)
+        if described:
+            self._warn(
+                field, "MCP servers are started as the configuration says (`mcp_servers`), not as described here"
+            )
+        listed = [field.value] if isinstance(field.value, dict) else field.value
+        return [name for one in listed for name in (one if isinstance(one, dict) else [one]) if isinstance(name, str)]
 
     def _names(self, name: str) -> Iterator[str]:
         """A list, or text with commas."""
@@ -242,6 +265,7 @@ class _Reader:
         """The known tools of one list (None: all), and those that a mapping switches off."""
         off: list[str] = []
         if isinstance(field.value, dict):  # `read: true`, as other clients write it
+            self._check_count(field)
             chosen = {key: str(value).lower() for key, value in field.value.items()}
             off = self._known(
                 [key for key, said in chosen.items() if said in ("false", "none")], "disallowedTools", field
@@ -249,11 +273,14 @@ class _Reader:
             written = [key for key, said in chosen.items() if said not in ("false", "none")]
             return (self._known(written, name, field) if written else None), off
         written = split_names(field.value) if isinstance(field.value, str) else _texts(field.value)
-        if len(written) > MAX_TOOLS:
-            raise Malformed(field.line, f"{len(written)} tools: at most {MAX_TOOLS}")
-        if name != "disallowedTools" and any(is_everything(one) for one in written):
-            return None, off
+        self._check_count(Field(written, field.line))
+        if any(is_everything(one) for one in written):
+            return ([EVERY_TOOL] if name == "disallowedTools" else None), off
         return self._known(written, name, field), off
+
+    def _check_count(self, field: Field) -> None:
+        if len(field.value) > MAX_TOOLS:
+            raise Malformed(field.line, f"{len(field.value)} tools: at most {MAX_TOOLS}")
 
     def _known(self, written: list[str], name: str, field: Field) -> list[str]:
         found = {one: known(one, self._allowed.own) for one in written}

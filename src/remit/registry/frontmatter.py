@@ -16,6 +16,8 @@ import yaml
 #: How deep values may be nested, and how many there may be.
 MAX_DEPTH = 16
 MAX_VALUES = 10_000
+#: Fields of a head that is put right line by line.
+MAX_REPAIRED = 1_000
 
 #: Text, nothing (null), a list or a mapping of these.
 Value = Any
@@ -25,6 +27,8 @@ _ENTRY = re.compile(r"([A-Za-z][\w.-]{0,63})[ \t]*:(?:[ \t]+(.*))?$")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 #: How a value begins that is not plain text.
 _STRUCTURE = tuple("\"'[{|>&!")
+#: What JSON leaves as it is and YAML does not: control characters and its further line ends.
+_NOT_PLAIN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 #: What libyaml says, and what to do about it.
 _ADVICE = (
     ("mapping values are not allowed", "a colon in a plain value: put the value in quotes"),
@@ -223,7 +227,8 @@ class _Builder:
 def quoted_lines(head: list[str], offset: int, honoured: frozenset[str]) -> tuple[list[str], list[str]]:
     """The lines with every plain value that is not YAML put in quotes, and what was done; nothing: it cannot help."""
     lines, warnings = list(head), []
-    for start, stop in _entries(head):
+    entries = list(_entries(head))
+    for start, stop in entries if len(entries) <= MAX_REPAIRED else ():
         match = _ENTRY.match(head[start])
         if match is None or _is_yaml(head[start:stop]):
             continue
@@ -232,18 +237,24 @@ def quoted_lines(head: list[str], offset: int, honoured: frozenset[str]) -> tupl
         if name in honoured and (value.startswith(_STRUCTURE) or (any(more) and name != "description")):
             return [], []
         whole = [value, *more]
-        lines[start:stop] = [f"{name}: {json.dumps(trimmed(chr(10).join(whole)))}", *[""] * (stop - start - 1)]
+        lines[start:stop] = [f"{name}: {_quoted(trimmed(chr(10).join(whole)))}", *[""] * (stop - start - 1)]
         warnings.append(
             f"line {offset + start}: {name!r} is not valid YAML and is read as plain text: put it in quotes"
         )
     return lines, warnings
 
 
+def _quoted(text: str) -> str:
+    """A text in double quotes that mean the same in JSON and in YAML."""
+    return _NOT_PLAIN.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
 def _entries(head: list[str]) -> Iterator[tuple[int, int]]:
     """Where each field begins and ends. Inside <example> nothing is a field: people paste whole conversations."""
     start, in_example = 0, 0
+    last_end = max((number for number, line in enumerate(head) if "</example>" in line), default=-1)
     for number, line in enumerate(head):
-        if number > start and not in_example and _ENTRY.match(line):
+        if number > start and (not in_example or number > last_end) and _ENTRY.match(line):
             yield start, number
             start = number
         in_example = max(0, in_example + line.count("<example>") - line.count("</example>"))

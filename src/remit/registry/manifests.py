@@ -130,9 +130,9 @@ def definition_files(place: Place, manifest: Manifest) -> Found:
             warnings.append(f"{source[:200]!r} leads out of the plugin and is not read")
         elif place.is_folder(inside):
             try:
-                found, links = place.markdown(inside)
+                found, odd = place.markdown(inside)
                 files.update(dict.fromkeys(found))
-                warnings += [f"{link!r} is a link to a folder and is not followed" for link in links]
+                warnings += odd
             except OSError as error:
                 warnings.append(f"{source[:200]!r} cannot be read: {error.strerror}")
         elif PurePosixPath(inside).suffix.lower() == ".md":

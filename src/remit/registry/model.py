@@ -15,6 +15,7 @@ Origin = Literal["job", "definition", "configuration", "default"]
 Policy = Literal["open", "strict"]
 POLICIES: tuple[Policy, ...] = ("open", "strict")
 RUNNERS = ("model", "command", "sarif")
+ISOLATIONS = ("worktree",)
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,6 +50,11 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     input_vars: dict[str, str | None] = {}
     expertise: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
+    isolation: str | None = None
+    #: The name of a program in the configuration, for the runners `command` and `sarif`.
+    command: str | None = None
+    #: MCP servers of the configuration that it uses.
+    mcp_servers: tuple[str, ...] = ()
     #: Fields that have no meaning here, as they were written.
     unused: dict[str, Value] = {}
     warnings: tuple[str, ...] = ()
@@ -100,6 +106,8 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     profile: str | None = None
     runner: str | None = None
     limits: Limits | None = None
+    isolation: str | None = None
+    command: str | None = None
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -129,6 +137,9 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     profile: str
     runner: str = "model"
+    command: str | None = None
+    isolation: str | None = None
+    mcp_servers: tuple[str, ...] = ()
     definition: Source | None = None
     warnings: tuple[str, ...] = ()
 

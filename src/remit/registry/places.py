@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from itertools import islice
 
 MAX_FILE = 256 * 1024
 MAX_DEPTH = 8
@@ -84,31 +85,41 @@ class Place:
             os.close(descriptor)
 
     def name_of(self, relative: str) -> str:
-        """A file's path as a person may open it."""
-        return f"{self.shown.rstrip('/')}/{relative}" if relative not in ("", ".") else self.shown
+        """A file's path as a person may open it; bytes of it that are not UTF-8 are shown as numbers."""
+        path = f"{self.shown.rstrip('/')}/{relative}" if relative not in ("", ".") else self.shown
+        return os.fsencode(path).decode("utf-8", "backslashreplace")
 
     def markdown(self, folder: str) -> tuple[list[str], list[str]]:
-        """The Markdown files below a folder, sorted by path, and folders that are links, which are not followed.
+        """The Markdown files below a folder, sorted by path, and which folders were not looked into, with the reason.
 
-        Raises OSError where a folder cannot be read.
+        Raises OSError where there are too many.
         """
         found: list[str] = []
-        links: list[str] = []
+        odd: list[str] = []
         left = MAX_ENTRIES
         waiting = [(folder, 0)]
         while waiting:
             current, depth = waiting.pop()
-            with os.scandir(os.path.join(self.root, current)) as entries:
-                for entry in entries:
-                    left -= 1
-                    if left < 0:
-                        raise OSError(None, f"more than {MAX_ENTRIES} entries")
-                    path = entry.name if current in ("", ".") else f"{current}/{entry.name}"
-                    if entry.is_dir(follow_symlinks=False):
-                        if depth < MAX_DEPTH and not entry.name.startswith(".") and entry.name not in _NOT_OWN:
-                            waiting.append((path, depth + 1))
-                    elif entry.name.lower().endswith(".md"):
-                        found.append(path)
-                    elif entry.is_symlink() and entry.is_dir():
-                        links.append(path)
-        return sorted(found), sorted(links)
+            try:
+                entries = self._entries(current)
+            except OSError as error:
+                odd.append(f"{current!r} cannot be read: {error.strerror}")
+                continue
+            left -= len(entries)
+            if left < 0:
+                raise OSError(None, f"more than {MAX_ENTRIES} entries")
+            for entry in entries:
+                path = entry.name if current in ("", ".") else f"{current}/{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    if depth < MAX_DEPTH and not entry.name.startswith(".") and entry.name not in _NOT_OWN:
+                        waiting.append((path, depth + 1))
+                elif entry.name.lower().endswith(".md"):
+                    found.append(path)
+                elif entry.is_symlink() and entry.is_dir():
+                    odd.append(f"{path!r} is a link to a folder and is not followed")
+        return sorted(found), sorted(odd)
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        """What a folder holds, as far as it is looked at."""
+        with os.scandir(os.path.join(self.root, folder)) as entries:
+            return list(islice(entries, MAX_ENTRIES + 1))

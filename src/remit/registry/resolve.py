@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from remit.contract.kinds import KINDS, kind_of
 from remit.contract.profiles import PROFILES
 from remit.errors import UsageError, did_you_mean
-from remit.registry.fields import MAX_TURNS
+from remit.registry.fields import MAX_AMOUNT, MAX_TURNS
 from remit.registry.frontmatter import trimmed
 from remit.registry.lookup import Registry
-from remit.registry.model import RUNNERS, Brief, Definition, JobRequest, Limits, Origin, Policy, Source
+from remit.registry.model import ISOLATIONS, RUNNERS, Brief, Definition, JobRequest, Limits, Origin, Policy, Source
 from remit.registry.models import INHERIT, full_name
-from remit.registry.tools import AllowList, Tool, intersection, known, nearest, split_names
+from remit.registry.tools import EVERY_TOOL, AllowList, Tool, intersection, known, nearest, split_names
 from remit.registry.variables import fill
 from remit.rules.instructions import instructions
 
@@ -58,10 +60,14 @@ def _check(request: JobRequest) -> None:
     """Refuse values that no policy can make sense of."""
     if request.max_turns is not None and not 0 < request.max_turns <= MAX_TURNS:
         raise UsageError(f"max_turns must be from 1 to {MAX_TURNS}, not {request.max_turns}")
+    for name, amount in msgspec.structs.asdict(request.limits or Limits()).items():
+        if amount is not None and not 0 < amount < MAX_AMOUNT:
+            raise UsageError(f"limits: {name} must be more than nothing, not {amount}")
     chosen: tuple[tuple[str, str | None, Iterable[str]], ...] = (
         ("kind", request.kind, KINDS),
         ("profile", request.profile, PROFILES),
         ("runner", request.runner, RUNNERS),
+        ("isolation", request.isolation, ISOLATIONS),
     )
     for name, value, values in chosen:
         if value is not None and value not in values:
@@ -105,8 +111,8 @@ class _Resolution:
             contract=instructions(kind, profile),
             tools=tuple(dict.fromkeys(map(str, tools))),
             tools_from=tools_from,
-            withheld=tuple(dict.fromkeys(self._withheld)),
-            model=model,
+            withheld=tuple(dict.fromkeys(map(_encodable, self._withheld))),
+            model=_encodable(model),
             model_from=model_from,
             max_turns=turns,
             max_turns_from=turns_from,
@@ -115,6 +121,9 @@ class _Resolution:
             kind=kind,
             profile=profile,
             runner=request.runner or (definition.runner if definition else None) or "model",
+            command=request.command or (definition.command if definition else None),
+            isolation=request.isolation or (definition.isolation if definition else None),
+            mcp_servers=definition.mcp_servers if definition else (),
             definition=Source(definition.name, definition.plugin, definition.digest) if definition else None,
             warnings=tuple(self._warnings),
         )
@@ -203,8 +212,17 @@ class _Resolution:
         listed = definition.tools if definition.tools is not None else tuple(map(str, self._allowed))
         silent = self._request.allowed_tools is not None and not self._is_strict
         tools = self._granted(listed, "withheld", is_silent=silent)
-        taken = {tool.name for tool in filter(None, (known(name, self._allowed.own) for name in definition.denied))}
-        return [tool for tool in tools if tool.name not in taken]
+        return [] if EVERY_TOOL in definition.denied else self._left(tools, definition.denied)
+
+    def _left(self, tools: list[Tool], denied: Iterable[str]) -> list[Tool]:
+        """The tools without those that are denied; of a tool that is denied in part nothing is left."""
+        named = [tool.name for tool in filter(None, (known(name, self._allowed.own) for name in denied))]
+        taken = AllowList(named)
+        return [
+            tool
+            for tool in tools
+            if not taken.granted(tool) and not any(AllowList([tool.name]).granted(Tool(name)) for name in named)
+        ]
 
     def _granted(self, written: Iterable[str], word: str, *, is_silent: bool = False) -> list[Tool]:
         granted: list[Tool] = []
@@ -223,7 +241,12 @@ class _Resolution:
 
 
 def _plain(text: str) -> str:
-    return trimmed(text.replace("\r\n", "\n").replace("\r", "\n"))
+    return trimmed(_encodable(text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _encodable(text: str) -> str:
+    """The text without half characters, which no JSON can hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _near(name: str, declared: Iterable[str]) -> str:

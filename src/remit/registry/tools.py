@@ -46,8 +46,9 @@ ALIASES = {
     "ListMcpResourcesTool": "ListMcpResources",
     "ReadMcpResourceTool": "ReadMcpResource",
 }
-#: Words for "every tool".
-EVERYTHING = frozenset({"*", "all", "alltools"})
+#: Words for "every tool"; the first is ours.
+EVERY_TOOL = "*"
+EVERYTHING = frozenset({EVERY_TOOL, "all", "alltools"})
 MAX_TOOLS = 200
 MAX_NAME = 200
 
@@ -130,15 +131,19 @@ class AllowList:
     """What a worker lets subagents use."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        given = list(names)
+        given: list[str] = []
+        for name in filter(None, map(str.strip, names)):
+            given += OFFERED if is_everything(name) else (name,)
         self.own = frozenset(name for name in given if known(name) is None)
         self.tools = tuple(dict.fromkeys(filter(None, (known(name, self.own) for name in given))))
-        self._whole = {tool.name for tool in self.tools if not tool.pattern}
+        whole = {tool.name for tool in self.tools if not tool.pattern}
         self._servers = tuple(
             name.removesuffix("*") if name.endswith("__*") else f"{name}__"
-            for name in self._whole
+            for name in whole
             if _MCP.match(name) and (name.endswith("__*") or name.count("__") == 1)
         )
+        #: `mcp__server` and `mcp__server__*` are one.
+        self._whole = whole | {prefix.removesuffix("__") for prefix in self._servers}
 
     def granted(self, tool: Tool) -> tuple[Tool, ...]:
         """The part of a tool that is allowed: all of it, the allowed patterns of it, or nothing."""

@@ -26,10 +26,11 @@ class Filled(NamedTuple):
 
 def fill(body: str, declared: Mapping[str, str | None], given: Mapping[str, Any]) -> Filled:
     """Fill the variables of a body; one without a value stays as it is written."""
-    values = {name: _text(value) for name, value in {**declared, **given}.items() if value is not None}
+    said = {name: value for name, value in given.items() if value is not None}
+    values = {name: _text(value) for name, value in {**declared, **said}.items() if value is not None}
     wanted = {match[1] for match in _VARIABLE.finditer(body)}
     missing = sorted(name for name in declared if name in wanted and name not in values)
-    unused = sorted(name for name in given if name not in wanted)
+    unused = sorted(name for name in said if name not in wanted)
     if sum(len(values.get(match[1], "")) for match in _VARIABLE.finditer(body)) > MAX_FILLED:
         return Filled(body, tuple(missing), tuple(unused), is_too_long=True)
     text = _VARIABLE.sub(lambda match: values.get(match[1], match[0]), body)
@@ -37,4 +38,7 @@ def fill(body: str, declared: Mapping[str, str | None], given: Mapping[str, Any]
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):  # a value that JSON has no form for
+        return str(value)

@@ -58,7 +58,7 @@ def list_lines(registry: Registry, columns: int) -> Iterator[Line]:
     for plugin in registry.plugins:
         version = f" {visible(plugin.version)}" if plugin.version else ""
         count = f"{len(plugin.definitions)} definition{'s' * (len(plugin.definitions) != 1)}"
-        yield [Piece(visible(plugin.name), "bold"), Piece(f"{version}  {count}", "dim")]
+        yield from _title(visible(plugin.name), f"{version}  {count}", columns)
         for definition in plugin.definitions:
             hidden = "hidden by another of this name" if registry.is_hidden(definition) else ""
             yield from _definition_row(definition, columns, room, hidden)
@@ -67,6 +67,15 @@ def list_lines(registry: Registry, columns: int) -> Iterator[Line]:
     for words in registry.warnings:
         yield from _complaint("warning", "yellow", words, columns)
     yield [Piece("`remit agents explain NAME` shows what one is told and may do", "dim")]
+
+
+def _title(name: str, note: str, columns: int, style: str = "dim") -> Iterator[Line]:
+    """A name in bold and a note after it, on lines of their own where they do not fit on one."""
+    if width(name) + width(note) <= columns:
+        yield [Piece(name, "bold"), Piece(note, style)]
+        return
+    yield from ([Piece(row, "bold")] for row in wrapped(name, columns))
+    yield from ([Piece(row, style)] for row in wrapped(note, columns, 2))
 
 
 def _definition_row(definition: Definition, columns: int, room: int, hidden: str) -> Iterator[Line]:
@@ -85,7 +94,7 @@ def _as_many(listed: str, room: int) -> str:
     """As many names of a list as fit."""
     if width(listed) <= room:
         return listed
-    return cut(listed, room - 2).rpartition(", ")[0] + " …"
+    return (cut(listed, max(room - 2, 0)).rpartition(", ")[0] + " …").lstrip()
 
 
 def _complaint(label: str, style: str, words: str, columns: int, indent: int = 2) -> Iterator[Line]:
@@ -96,7 +105,7 @@ def _complaint(label: str, style: str, words: str, columns: int, indent: int = 2
 
 def show_lines(definition: Definition, columns: int) -> Iterator[Line]:
     """A definition: its fields as they are understood, then its body."""
-    yield [Piece(visible(definition.name), "bold"), Piece(f"  {visible(definition.qualified)}", "dim")]
+    yield from _title(visible(definition.name), f"  {visible(definition.qualified)}", columns)
     facts: list[tuple[str, str]] = [
         ("file", definition.path),
         ("digest", definition.digest),
@@ -143,11 +152,14 @@ def _limits(limits: Any) -> str:
     return ", ".join(f"{value:g} {name}" if name != "cost" else f"${value:g}" for name, value in said.items())
 
 
-def explain_lines(name: str, brief: Brief, columns: int) -> Iterator[Line]:
+def explain_lines(name: str | None, brief: Brief, columns: int) -> Iterator[Line]:
     """What a subagent will be told and may do, and why, in about ten lines. Its warnings are told elsewhere."""
     source = brief.definition
     known = f"  {source.plugin}, {source.digest[:19]}" if source else "  no such definition: the defaults"
-    yield [Piece(visible(source.name if source else name), "bold"), Piece(visible(known), "dim" if source else "red")]
+    if name is None:
+        yield [Piece("a job without a definition", "bold")]
+    else:
+        yield from _title(visible(source.name if source else name), visible(known), columns, "dim" if source else "red")
     first = next((line for line in brief.system.split("\n") if line.strip()), "")
     room = columns - _LABEL - 5
     start = first if width(first) <= room else cut(first, room - 2) + " …"
