@@ -52,9 +52,12 @@ def _written(fields: Mapping[str, Any]) -> str:
     return f"---\n{head}\n---\n{fields.get('body', '')}"
 
 
-def registry(*definitions: str | Mapping[str, Any] | Definition, with_team: bool = False) -> Registry:
+def registry(
+    *definitions: str | Mapping[str, Any] | Definition, with_team: bool = False, allow_tools: Iterable[str] = OFFERED
+) -> Registry:
     """A registry of these definitions; `with_team` puts the built-in ones behind them."""
-    read = tuple(one if isinstance(one, Definition) else definition(one) for one in definitions)
+    tools = tuple(allow_tools)
+    read = tuple(one if isinstance(one, Definition) else definition(one, allow_tools=tools) for one in definitions)
     plugin = Plugin(name=PLUGIN, version=None, path="", definitions=read)
     return Registry([plugin, *([built_in_team()] if with_team else [])])
 

@@ -550,7 +550,7 @@ def test_a_tool_that_is_switched_off_in_a_table_is_taken_away() -> None:
 
 
 def test_an_unknown_name_in_allowed_tools_rejects_and_in_tools_is_withheld_with_the_nearest() -> None:
-    with pytest.raises(Exception, match="line 3: allowed_tools names no tool: 'Raed', did you mean 'Read'") as raised:
+    with pytest.raises(Exception, match="line 3: allowed_tools: no such tool as 'Raed', did you mean 'Read'") as raised:
         definition("---\nname: a\nallowed_tools: [Raed, Grep]\n---\nb")
     assert "'Grep'" not in str(raised.value)
     for field in ("tools", "allowed-tools"):
@@ -573,7 +573,7 @@ def test_tools_listed_twice_are_what_both_lists_have() -> None:
 
 def test_an_unknown_name_in_disallowed_tools_takes_nothing_away_and_says_so() -> None:
     found = definition("---\nname: a\ndisallowedTools: Bsah\n---\nb")
-    assert "takes nothing away: 'Bsah', did you mean 'Bash'?" in found.warnings[0]
+    assert "takes nothing away: no such tool as 'Bsah', did you mean 'Bash'?" in found.warnings[0]
 
 
 def test_bytes_that_are_not_utf_8_are_replaced_with_a_warning() -> None:

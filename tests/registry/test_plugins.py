@@ -468,7 +468,7 @@ def test_why_a_name_is_missing_is_said_where_its_file_was_rejected(plugin: Write
     folder = plugin("x", {"scout.md": "---\nname: scout\nallowed_tools: [Raed]\n---\nb"})
     [warning] = resolve({"subagent_def": "scout"}, plugin_path=str(folder)).warnings
     assert (
-        f"({f'{folder}/scout.md'!r} was rejected: line 3: allowed_tools names no tool: 'Raed', did you mean 'Read'"
+        f"({f'{folder}/scout.md'!r} was rejected: line 3: allowed_tools: no such tool as 'Raed', did you mean 'Read'"
         in warning
     )
 

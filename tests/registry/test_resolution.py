@@ -107,7 +107,8 @@ def test_null_in_a_definition_is_the_same_as_nothing_said() -> None:
     for null in ("", "null", "~", "Null"):
         made = of(f"tools: {null}\nallowed_tools: {null}\nmodel: {null}\nmax_turns: {null}\nbudget: {null}")
         assert (made.tools_from, made.model_from, made.max_turns_from) == ("default", "default", "default")
-        assert made.warnings == ()
+        empty = "is empty, so every tool of the worker is granted; write [] for none"
+        assert [empty in words for words in made.warnings] == [True, True], "no list and an empty list are not the same"
 
 
 @pytest.mark.parametrize("field", ["tools", "allowed_tools", "allowed-tools"])
@@ -247,7 +248,7 @@ def test_a_tool_of_the_job_outside_the_allow_list_is_dropped_with_a_warning(
     assert (made.tools, made.withheld) == (("Read",), ("Bash", "Grpe"))
     assert capsys.readouterr().err.splitlines() == [
         "[resolve] the tool 'Bash' is not offered by this worker; it is dropped",
-        "[resolve] the tool 'Grpe' is not known here; it is dropped, did you mean 'Grep'?",
+        "[resolve] the tool 'Grpe' is not known here, did you mean 'Grep'? It is dropped",
     ]
 
 

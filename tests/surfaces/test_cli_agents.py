@@ -136,11 +136,11 @@ def test_the_list_shows_plugin_tools_digest_and_everything_that_is_odd(remit: Re
         "left 1 definition ",
         f"scout {digest} Read, Grep",
         "right 3 definitions",
-        "warning: hidden by another of this name",
+        "warning: hidden by",
         "none ",
         "no tools",
-        "withheld: 'Raed', did you mean 'Read'?",
-        "allowed_tools names no tool: 'Raed', did you mean 'Read'?",
+        "no such tool as 'Raed', did you mean 'Read'?",
+        "allowed_tools: no such tool as 'Raed', did you mean 'Read'?",
         "'relative' is not loaded: a relative path is refused",
         "which stands further left; 'right:scout' names it",
     ):
@@ -229,7 +229,7 @@ def test_explain_tells_in_about_ten_lines_what_an_agent_is_told_and_may_do_and_w
     assert [line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("   ")] == [
         *("told", "answers", "may", "model", "turns", "limits")
     ]
-    assert "as review under v2" in ran.out
+    assert "kind review, profile v2" in ran.out
     assert "Bash" not in ran.out
 
 
@@ -289,7 +289,7 @@ def test_a_misspelt_tool_is_impossible_to_miss(remit: Remit, folder: Write) -> N
     path = folder("house", {"a.md": SCOUT.replace("Grep", "Gerp").replace("tools:", "allowed_tools:")})
     ran = remit("agents", "explain", "scout", "--plugin-path", str(path))
     assert (
-        f"[plugins] rejected {f'{path}/a.md'!r}: line 4: allowed_tools names no tool: 'Gerp', did you mean 'Grep'?"
+        f"[plugins] rejected {f'{path}/a.md'!r}: line 4: allowed_tools: no such tool as 'Gerp', did you mean 'Grep'?"
         in ran.err
     )
     assert "no such definition: the defaults" in ran.out
@@ -323,7 +323,7 @@ def test_check_of_a_rejected_definition_ends_with_1_and_says_where(remit: Remit,
     ran = remit("agents", "check", str(path))
     assert ran.code == 1
     text = " ".join(ran.out.split())
-    assert f"rejected: {path}/b.md: line 3: allowed_tools names no tool: 'Raed', did you mean 'Read'?" in text
+    assert f"rejected: {path}/b.md: line 3: allowed_tools: no such tool as 'Raed', did you mean 'Read'?" in text
     assert f"'{path}/c.md' is not used: '{path}/a.md' already defines 'scout' in this plugin" in text
     assert ran.out.splitlines()[-1] == "1 loaded, 1 rejected, 0 skipped, 0 with warnings"
 

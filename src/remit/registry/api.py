@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from remit.registry.lookup import Registry, load_registry
 from remit.registry.manifests import BUILT_IN
 from remit.registry.model import POLICIES, Brief, Definition, JobRequest, Limits, Origin, Plugin, Policy, as_request
 from remit.registry.resolve import Defaults, Refused, resolve_request
-from remit.registry.tools import OFFERED, AllowList, split_names
+from remit.registry.tools import OFFERED, AllowList, nearest, split_names
 
 _LIMITS = Limits.__struct_fields__
 
@@ -103,7 +104,17 @@ def tell(words: str, who: str = "plugins") -> None:
 def allow_list(configured: Configuration, given: Iterable[str] | None) -> AllowList:
     """What the worker lets subagents use."""
     names = split_names(given) if isinstance(given, str) else given
-    return AllowList(names if names is not None else configured["allow_tools"] or OFFERED)
+    allowed = AllowList(names if names is not None else configured["allow_tools"] or OFFERED)
+    for name in sorted(allowed.own):
+        _tell_near(name)
+    return allowed
+
+
+@cache
+def _tell_near(name: str) -> None:
+    """Say once that a tool of the worker's own is nearly one of the catalogue's."""
+    if near := nearest(name):
+        tell(f"allow_tools: {name!r} is taken for a tool of the worker's own{near}")
 
 
 def checked_policy(policy: str) -> Policy:

@@ -105,6 +105,7 @@ class _Reader:
 
     def definition(self, origin: Origin, digest: str) -> Definition:
         self._spellings()
+        self._empty_lists()
         tools, denied = self._tools()
         limits, turns = self._budget()
         if not self._document.body:
@@ -132,7 +133,7 @@ class _Reader:
             command=self._text("command") or None,
             mcp_servers=tuple(self._servers()),
             unused={name: field.value for name, field in self._document.fields.items() if name not in HONOURED},
-            warnings=tuple(self._warnings),
+            warnings=tuple(sorted(self._warnings, key=_line_of)),
         )
 
     def _field(self, name: str) -> Field | None:
@@ -157,6 +158,13 @@ class _Reader:
                 near = _near_field(name[:64])
                 if near:
                     self._warn(field, f"the field {name[:64]!r} is not used{near}")
+
+    def _empty_lists(self) -> None:
+        """An empty list of tools that means all of them is worth a word."""
+        for name in ("tools", "allowed_tools", "allowed-tools"):
+            field = self._document.fields.get(name)
+            if field is not None and field.value is None:
+                self._warn(field, f"{name} is empty, so every tool of the worker is granted; write [] for none")
 
     def _name(self, stem: str) -> str:
         field = self._field("name")
@@ -288,11 +296,11 @@ class _Reader:
         own = self._allowed.own
         told = ", ".join(f"{one[:MAX_NAME]!r}{nearest(one, own)}" for one in strange)
         if strange and name == "allowed_tools":
-            raise Malformed(field.line, f"allowed_tools names no tool: {told}")
+            raise Malformed(field.line, f"allowed_tools: no such tool as {told}")
         if strange and name == "disallowedTools":
-            self._warn(field, f"disallowedTools names no tool and takes nothing away: {told}")
+            self._warn(field, f"disallowedTools takes nothing away: no such tool as {told}")
         elif strange:
-            self._warn(field, f"{name} names no tool that is known here, so it is withheld: {told}")
+            self._warn(field, f"{name}: withheld, there is no such tool as {told}")
         if name != "disallowedTools":
             self._unknown += strange
         return [str(tool) for tool in found.values() if tool is not None]
@@ -307,6 +315,12 @@ def _near_field(name: str) -> str:
 def _texts(value: Value) -> list[str]:
     """The items of a list; one that is no text is told as it is."""
     return [item if isinstance(item, str) else _shown(item) for item in value if item is not None]
+
+
+def _line_of(warning: str) -> int:
+    """The line that a warning speaks of; none comes first."""
+    match = re.match(r"line (\d+)", warning)
+    return int(match[1]) if match else 0
 
 
 def _whole(value: Value) -> int | None:

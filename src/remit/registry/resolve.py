@@ -143,7 +143,8 @@ class _Resolution:
     def _object(self, what: str, instead: str, near: str = "") -> None:
         """What `strict` refuses and `open` warns of."""
         self._refusals.append(what + near)
-        self._warnings.append(f"{what}; {instead}{near}")
+        first = what + near
+        self._warnings.append(f"{first} {instead.capitalize()}" if first.endswith("?") else f"{first}; {instead}")
 
     def _system(self) -> tuple[str, Origin]:
         request, definition = self._request, self._definition

@@ -60,13 +60,19 @@ def list_lines(registry: Registry, columns: int) -> Iterator[Line]:
         count = f"{len(plugin.definitions)} definition{'s' * (len(plugin.definitions) != 1)}"
         yield from _title(visible(plugin.name), f"{version}  {count}", columns)
         for definition in plugin.definitions:
-            hidden = "hidden by another of this name" if registry.is_hidden(definition) else ""
+            hidden = f"hidden by {_winner(registry, definition)!r}" if registry.is_hidden(definition) else ""
             yield from _definition_row(definition, columns, room, hidden)
         for file in plugin.rejected:
             yield from _complaint("rejected", "red", f"{file.path}: {file.reason}", columns)
     for words in registry.warnings:
         yield from _complaint("warning", "yellow", words, columns)
     yield [Piece("`remit agents explain NAME` shows what one is told and may do", "dim")]
+
+
+def _winner(registry: Registry, definition: Definition) -> str:
+    """The definition that a hidden one's bare name means."""
+    found = registry.get(definition.name)
+    return found.qualified if found is not None else ""
 
 
 def _title(name: str, note: str, columns: int, style: str = "dim") -> Iterator[Line]:
@@ -149,7 +155,7 @@ def _fact(label: str, words: str, columns: int, style: str = "", note: str = "")
 
 def _limits(limits: Any) -> str:
     said = {name: value for name, value in msgspec.to_builtins(limits).items() if value is not None}
-    return ", ".join(f"{value:g} {name}" if name != "cost" else f"${value:g}" for name, value in said.items())
+    return ", ".join(_amount(name, value) for name, value in said.items())
 
 
 def explain_lines(name: str | None, brief: Brief, columns: int) -> Iterator[Line]:
@@ -162,13 +168,14 @@ def explain_lines(name: str | None, brief: Brief, columns: int) -> Iterator[Line
         yield from _title(visible(source.name if source else name), visible(known), columns, "dim" if source else "red")
     first = next((line for line in brief.system.split("\n") if line.strip()), "")
     room = columns - _LABEL - 5
-    start = first if width(first) <= room else cut(first, room - 2) + " …"
+    start = first if width(first) <= room else _whole_words(cut(first, room - 2)) + " …"
     told = f'"{start}"' if first else "nothing"
     yield from _fact("told", told, columns)
     origin = {"job": "job", "definition": "definition", "configuration": "configuration", "default": "defaults"}
-    words = len(brief.system.split())
-    yield [Piece(f"{'':<{_LABEL + 2}}{words} words from the {origin[brief.system_from]}", "dim")]
-    yield from _fact("answers", f"as {brief.kind} under {brief.profile}: {len(brief.contract.split())} words", columns)
+    words = _words(brief.system)
+    yield [Piece(f"{'':<{_LABEL + 2}}{words} from the {origin[brief.system_from]}", "dim")]
+    how = f"with a result of kind {brief.kind}, profile {brief.profile}; {_words(brief.contract)} say how"
+    yield from _fact("answers", how, columns)
     yield from _fact("may use", ", ".join(brief.tools) or "no tools", columns, "green", origin[brief.tools_from])
     if brief.withheld:
         yield from _fact("withheld", ", ".join(brief.withheld), columns, "bold red")
@@ -177,9 +184,22 @@ def explain_lines(name: str | None, brief: Brief, columns: int) -> Iterator[Line
     yield from _fact("limits", _limits_from(brief), columns)
 
 
+def _whole_words(text: str) -> str:
+    return text.rpartition(" ")[0] or text
+
+
+def _words(text: str) -> str:
+    count = len(text.split())
+    return f"{count:,} word{'s' * (count != 1)}"
+
+
+def _amount(name: str, value: float) -> str:
+    return f"${value:,g}" if name == "cost" else f"{value:,g} {name}"
+
+
 def _limits_from(brief: Brief) -> str:
     said = [
-        f"{value:g} {name} from the {brief.limits_from[name]}"
+        f"{_amount(name, value)} from the {brief.limits_from[name]}"
         for name, value in msgspec.to_builtins(brief.limits).items()
         if value is not None
     ]
