@@ -25,9 +25,23 @@ def sighting(
     unscored: bool = False,
     fingerprint: str = "",
     details: str = "",
+    claimed: float | None = None,
+    claimed_line: int | None = None,
+    evidence: str = "",
+    flags: tuple[str, ...] = (),
 ) -> Sighting:
     opinion = Opinion(
-        agent=agent, id=name, severity=severity, confidence=score, line=line, title=title, details=details
+        agent=agent,
+        id=name,
+        severity=severity,
+        confidence=score,
+        line=line,
+        title=title,
+        details=details,
+        claimed_line=claimed_line,
+        claimed_confidence=claimed,
+        evidence=evidence,
+        flags=(*flags, *(["unscored"] if unscored else [])),
     )
     return Sighting(
         opinion=opinion,
@@ -35,7 +49,6 @@ def sighting(
         end_line=end,
         category=category,
         verified=verified,
-        unscored=unscored,
         fingerprint=fingerprint,
     )
 
@@ -64,7 +77,11 @@ def sightings(agent: str) -> st.SearchStrategy[Sighting]:
         verified=st.sampled_from([None, True, False]),
         unscored=st.booleans(),
         fingerprint=st.sampled_from(["", "", "abc", "def"]),
-        details=st.sampled_from(["", "why", "how\nand why"]),
+        details=st.sampled_from(["", "why", "how\nand why", "how\n\nwhy"]),
+        claimed=st.sampled_from([None, None, 90.0]),
+        claimed_line=st.sampled_from([None, None, 44]),
+        evidence=st.sampled_from(["", "", "there is no such file"]),
+        flags=st.sampled_from([(), ("relocated",), ("revise",)]),
     )
 
 

@@ -98,7 +98,7 @@ def test_of_many_that_disagree_the_same_two_are_always_named() -> None:
     said = (("a", "critical", 95), ("b", "minor", 60), ("c", "critical", 95), ("d", "minor", 60), ("e", None, 80))
     found = [report(agent, sighting(agent, severity=severity, score=score)) for agent, severity, score in said]  # type: ignore[arg-type]
     assert [conflict.why for conflict in merged(*found).conflicts] == [
-        "c is sure to 95, b to 60 (at a.py:10)",
+        "c gives it 95, b 60 (at a.py:10)",
         "c calls it critical, b minor (at a.py:10)",
     ]
 
@@ -121,6 +121,85 @@ def test_a_conflict_is_listed_even_if_its_finding_is_filtered() -> None:
     assert outcome.dropped[0].reason == "confidence 67.5 is under 80"
     assert outcome.conflicts[0].kind == "score"
     assert outcome.decision == "review"
+
+
+def test_a_finding_in_a_conflict_is_disputed_and_stays_so_when_merged_again() -> None:
+    claim = Statement("verifier", "claim", "there is a bug", "UNVERIFIED", "b.py", 10)
+    outcome = merged(
+        *pair(95, 60),
+        report("a", sighting("a", path="b.py"), sighting("a", path="c.py")),
+        report("verifier", statements=(claim,)),
+    )
+    assert {f.path: "disputed" in f.flags for f in outcome.findings} == {"a.py": True, "b.py": True, "c.py": False}
+    assert merge_reports(reports_of(outcome), DEFAULT, [outcome]) == outcome
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ({}, ""),
+        ({"flags": ("revise",)}, ""),
+        ({"unscored": True}, " (no score given)"),
+        ({"claimed": 80.0, "flags": ("relocated",)}, " (claimed 80, its place had to be corrected)"),
+        (
+            {"claimed": 90.0, "evidence": "there is no such file"},
+            " (claimed 90, evidence failed: there is no such file)",
+        ),
+        ({"unscored": True, "evidence": "it is a folder"}, " (no score given, evidence failed: it is a folder)"),
+    ],
+)
+def test_a_reason_names_the_cause_of_a_low_score(said: dict[str, object], cause: str) -> None:
+    one = sighting("a", score=70, **said)  # type: ignore[arg-type]
+    assert merged(report("a", one)).dropped[0].reason == f"confidence 70 is under 80{cause}"
+
+
+def test_a_reason_of_several_agents_says_whose_cause_it_is() -> None:
+    one, other = sighting("a", score=60, unscored=True), sighting("b", score=62)
+    assert merged(report("a", one), report("b", other)).dropped[0].reason == (
+        "confidence 71 is under 80 (a: no score given)"
+    )
+
+
+def test_flags_of_one_agent_stay_with_its_opinion() -> None:
+    one, other = sighting("a", flags=("revise",)), sighting("b", unscored=True)
+    (finding,) = merged(report("a", one), report("b", other)).findings
+    assert [opinion.flags for opinion in finding.opinions] == [("revise",), ("unscored",)]
+    assert finding.flags == ("agreed", "revise", "unscored")
+
+
+def test_flags_of_a_merge_written_before_opinions_had_any_are_kept() -> None:
+    told = msgspec.to_builtins(merged(report("a", sighting("a", flags=("revise",))), *pair(95, 60)))
+    for opinion in told["findings"][0]["opinions"]:
+        del opinion["flags"], opinion["evidence"], opinion["claimed_line"]
+    old = msgspec.convert(told, Merge)
+    assert merge_reports(reports_of(old), DEFAULT, [old]).findings[0].flags == old.findings[0].flags
+
+
+def test_help_that_an_agent_repeats_is_told_once_and_each_title_is_kept() -> None:
+    first = sighting("ruff", name="ARG001", title="Unused argument: `a`", details="Unused\n\nWhy this is bad.")
+    second = sighting("ruff", name="ARG001", title="Unused argument: `b`", details="Unused\n\nWhy this is bad.")
+    (finding,) = merged(report("ruff", first, second)).findings
+    assert finding.opinions[0].details == "Unused\n\nWhy this is bad.\n\nAlso: ARG001: Unused argument: `b`"
+
+
+def test_fenced_code_is_never_taken_apart() -> None:
+    code = "```\none\n\ntwo\n```"
+    first, second = sighting(details="two\n```"), sighting(score=80, title="Other", details=code)
+    (finding,) = merged(report("qa-engineer", first, second)).findings
+    assert code in finding.opinions[0].details
+
+
+def test_an_input_merged_together_with_its_own_merge_says_nothing_twice() -> None:
+    both = (report("a", sighting("a", title="First", details="why"), sighting("a", score=80, title="Second")),)
+    once = merged(*both)
+    again = merge_reports([*reports_of(once), *both], DEFAULT, [once])
+    assert again.findings[0].opinions == once.findings[0].opinions
+
+
+def test_a_standard_is_compared_without_case_and_told_as_it_is_written() -> None:
+    one = report("a", statements=(Statement("a", "compliance", "OWASP A02  Crypto", "PASS"),))
+    other = report("b", statements=(Statement("b", "compliance", "owasp a02 crypto", "FAIL"),))
+    assert [c.finding for c in merged(one, other).conflicts] == ["OWASP A02 Crypto"]
 
 
 def test_pass_and_fail_for_one_standard_is_a_conflict() -> None:
@@ -230,7 +309,7 @@ def test_nothing_is_lost(given_reports: list[Report]) -> None:
                 o.agent == opinion.agent
                 and f.category == seen.category
                 and (o.title == opinion.title or opinion.title in o.details)
-                and (not opinion.details or opinion.details in o.details)
+                and all(part in o.details for part in opinion.details.split("\n\n"))
                 for f, o in said
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -107,7 +108,12 @@ opinions = st.builds(
     confidence=_scores,
     line=st.one_of(st.none(), st.integers(0, 10**9)),
     title=_titles,
-    details=st.one_of(hostile, _fences),
+    details=st.one_of(hostile, _fences, hostile.map("**Risk**: {}\n**Fix**: it".format)),
+    claimed_path=st.one_of(st.none(), hostile),
+    claimed_line=st.one_of(st.none(), st.integers(0, 10**9)),
+    claimed_confidence=st.one_of(st.none(), _scores),
+    evidence=st.one_of(st.just(""), hostile),
+    flags=st.lists(st.one_of(st.sampled_from(["unscored", "relocated", "revise"]), hostile), max_size=2).map(tuple),
 )
 
 
@@ -131,7 +137,7 @@ def findings(draw: st.DrawFn, *, dropped: bool = False) -> MergedFinding:
         agents=tuple(opinion.agent for opinion in own),
         opinions=tuple(own),
         verified=verified,
-        flags=tuple(draw(st.lists(st.one_of(st.sampled_from(["agreed", "revise"]), hostile), max_size=3))),
+        flags=tuple(draw(st.lists(st.one_of(st.sampled_from(["agreed", "disputed", "revise"]), hostile), max_size=3))),
         **({"reason": draw(hostile)} if dropped else {}),
     )
 
@@ -209,12 +215,12 @@ def finding(
     agents: tuple[str, ...] = ("qa-engineer",),
     flags: tuple[str, ...] = (),
     details: str = "",
+    said: dict[str, Any] | None = None,
     **rest: str,
 ) -> MergedFinding:
-    own = tuple(
-        Opinion(agent=agent, id=name, severity=severity, confidence=score, line=place[1], title=title, details=details)
-        for agent in agents
-    )
+    """A finding; `said` are more fields of its opinions."""
+    values = {"id": name, "severity": severity, "confidence": score, "line": place[1], "title": title}
+    own = tuple(Opinion(**{"agent": agent, "details": details, **values, **(said or {})}) for agent in agents)
     return MergedFinding(
         id=name,
         path=place[0],

@@ -27,7 +27,7 @@ def test_an_annotation_names_the_lines_the_agents_and_their_scores() -> None:
     one = finding("QA-002", severity="critical", place=PLACES[1], agents=("a", "b"), flags=("agreed",), score=96.5)
     assert merge_github(merge_of(one, agents=(AgentReport("a", "SUCCESS", "accept"),))) == (
         "::error file=examples/shop/shop/payments.py,line=40,endLine=42,title=critical%2C 96.5%3A QA-002 A bug::"
-        "2 of 2 agents, verified (agreed): a says critical, 96.5; b says critical, 96.5"
+        "2 of 2 agents, place holds, agreed. a says critical, 96.5; b says critical, 96.5"
     )
 
 
@@ -35,14 +35,23 @@ def test_an_annotation_names_the_lines_the_agents_and_their_scores() -> None:
 def test_a_place_that_failed_is_told_and_not_annotated(place: tuple[str, int, int | None]) -> None:
     text = merge_github(merge_of(finding(place=place, verified=False)))
     assert "file=" not in text
-    assert f"evidence failed at {place[0]}:{place[1]}" in text
+    assert f"evidence failed (at {place[0]}:{place[1]}" in text
 
 
 def test_a_conflict_is_a_warning() -> None:
-    conflict = Conflict("score", "QA-001", ("a", "b"), "a is sure to 97, b to 45")
+    conflict = Conflict("score", "QA-001", ("a", "b"), "a gives it 97, b 45")
     assert merge_github(merge_of(conflicts=(conflict,))) == (
-        "::warning title=score conflict%3A QA-001::a is sure to 97, b to 45"
+        "::warning title=score conflict%3A QA-001::a gives it 97, b 45"
     )
+
+
+def test_a_conflict_stands_at_the_lines_of_its_finding() -> None:
+    one = finding(agents=("a", "b"), place=PLACES[1], flags=("disputed",))
+    text = merge_github(merge_of(one, conflicts=(Conflict("score", "QA-001", ("a", "b"), "far apart"),)))
+    assert text.splitlines()[1] == (
+        f"::warning file={PLACES[1][0]},line=40,endLine=42,title=score conflict%3A QA-001 A bug::far apart"
+    )
+    assert "place holds, disputed. " in text
 
 
 def test_nothing_found_is_nothing_said() -> None:

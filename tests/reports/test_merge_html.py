@@ -134,7 +134,33 @@ def test_a_card_shows_agreement_and_each_agents_own_opinion() -> None:
     agents = tuple(AgentReport(name, "SUCCESS", "accept") for name in "abcde")
     text = merge_html(merge_of(one, agents=agents))
     assert "<span>2 of 5 agents</span>" in text
-    assert text.count("<pre>**Risk**: loss\n**Fix**: &lt;b&gt;mend&lt;/b&gt;</pre>") == 2
+    told = '<dl class="told"><dt>Risk</dt><dd>loss</dd><dt>Fix</dt><dd>&lt;b&gt;mend&lt;/b&gt;</dd></dl>'
+    assert text.count(told) == 2
+
+
+DETAILS = "**QA-001: A bug**\n```py\nthe_quoted_code()\n```\nSome words.\n"
+
+
+def test_details_repeat_neither_the_title_nor_the_code_that_is_shown() -> None:
+    one = merge_of(finding(details=DETAILS))
+    card = merge_html(one, sources().workspace)
+    assert "the_quoted_code" not in card
+    assert "QA-001: A bug" not in card
+    assert '<p class="words">Some words.</p>' in card
+    assert "<pre>the_quoted_code()</pre>" in merge_html(one)
+
+
+def test_long_help_is_folded() -> None:
+    text = merge_html(merge_of(finding(details="Why it is bad. " * 40)))
+    assert '<details class="more"><summary>What it says in full</summary><pre>Why it is bad.' in text
+
+
+def test_a_closed_card_says_that_its_evidence_failed_and_that_it_is_disputed() -> None:
+    one = finding(place=LOST[0], verified=False, flags=("disputed",), said={"evidence": "there is no such file"})
+    text = merge_html(merge_of(one))
+    summary = text[text.index("<article") :].partition("</summary>")[0]
+    assert '<span class="chip bad">evidence failed</span><span class="chip warn">disputed</span>' in summary
+    assert '<li class="chip bad">Evidence failed: there is no such file</li>' in text
 
 
 def test_conflicts_come_before_findings_and_lead_to_their_card() -> None:

@@ -159,10 +159,29 @@ def test_nothing_found_is_said_and_scored_as_unscored() -> None:
 
 def test_conflicts_are_listed_with_the_name_that_the_report_gives_the_finding() -> None:
     one, other = finding("SEC-001", agents=("a",)), finding("SEC-001", agents=("b", "c"), place=PLACES[1])
-    conflict = Conflict("score", "SEC-001", ("b", "c"), "b is sure to 97, c to 45")
+    conflict = Conflict("score", "SEC-001", ("b", "c"), "b gives it 97, c 45")
     text = merge_markdown(merge_of(one, other, conflicts=(conflict,), decision="review"))
-    assert "| score | SEC2-001 | b, c | b is sure to 97, c to 45 |" in text
+    assert "| score | SEC2-001: A bug | b, c | b gives it 97, c 45 |" in text
     assert "1. Let a person settle 1 conflict\n" in text
+
+
+def test_key_references_count_by_file() -> None:
+    text = merge_markdown(merge_of(finding(), finding("QA-002", place=(PLACES[0][0], 31, None))))
+    assert f"| QA-001 and 1 more | `{SHOP}/catalog.py:63` | 2 findings in this file, the worst important |" in text
+
+
+def test_what_was_left_out_has_its_name_its_place_and_the_reason() -> None:
+    text = merge_markdown(merge_of(dropped=(finding("QA-009", reason="confidence 60 is under 80 (no score given)"),)))
+    assert f"- important QA-009: A bug; {SHOP}/catalog.py: 63; confidence 60 is under 80 (no score given)\n" in text
+
+
+def test_a_report_says_why_evidence_failed_and_which_form_to_merge_again() -> None:
+    said = {"evidence": "there is no such file", "claimed_confidence": 88.0}
+    text = merge_markdown(merge_of(finding(place=LOST[0], verified=False, said=said, flags=("disputed",))))
+    assert "was claimed; evidence failed: there is no such file\n" in text
+    assert "Flags: evidence failed: there is no such file, disputed\n" in text
+    assert "(QA-001, claimed with 88)" in text
+    assert "To merge this with other results, take its JSON form" in text
 
 
 def test_who_did_not_finish_is_a_blocker_and_who_failed_a_next_step() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from merge_samples import LOST, PLACES, example, finding, merge_of, merges, sources
+from merge_samples import LOST, PLACES, SHOP, example, finding, merge_of, merges, sources
 
 from remit.merging.model import AgentReport, Conflict, Merge
 from remit.reports.layout import plain
@@ -18,8 +19,17 @@ def written(merge: Merge, columns: int = 80, *, with_checkout: bool = True) -> s
 
 
 def test_the_status_and_the_decision_come_first() -> None:
-    merge = merge_of(finding(), status="PARTIAL", decision="review")
-    assert written(merge).splitlines()[0] == "PARTIAL review: a person should look before the work goes on"
+    merge = merge_of(finding(), agents=(AgentReport("a", "PARTIAL", "accept"),), status="PARTIAL", decision="review")
+    assert written(merge).splitlines()[0] == "PARTIAL review: a did not finish"
+
+
+def test_the_first_line_says_why_a_person_should_look() -> None:
+    agents = tuple(
+        AgentReport(name, "SUCCESS", verdict) for name, verdict in (("a", "revise"), ("b", "accept"), ("c", None))
+    )
+    conflicts = (Conflict("score", "QA-001", ("a", "b"), "far apart"),)
+    merge = merge_of(finding(), agents=agents, conflicts=conflicts, decision="review")
+    assert written(merge).splitlines()[0] == "SUCCESS review: 1 conflict; 1 of 2 results breaks the contract"
 
 
 def test_parts_stand_in_the_order_in_which_a_person_needs_them() -> None:
@@ -38,12 +48,16 @@ def test_an_agent_shows_how_it_ended_and_whether_it_keeps_the_contract() -> None
     assert "  qa-engineer  PARTIAL  revise\n  ruff         FAILED   no result\n" in written(merge_of(agents=agents))
 
 
+def test_a_tool_is_no_agent_that_sent_nothing() -> None:
+    assert "  ruff  SUCCESS  tool\n" in written(merge_of(agents=(AgentReport("ruff", "SUCCESS", None),)))
+
+
 def test_a_finding_says_what_where_how_sure_and_who_says_so() -> None:
     one = finding("SEC-001", severity="critical", title="Pasted SQL", agents=("a", "b"), flags=("agreed",), score=96.5)
     agents = tuple(AgentReport(name, "SUCCESS", "accept") for name in "abc")
     text = written(merge_of(one, agents=agents), 140)
     assert "  critical   96.5  SEC-001  Pasted SQL\n" in text
-    assert "      examples/shop/shop/catalog.py:63   verified · 2 of 3 agents · quality · agreed\n" in text
+    assert "      examples/shop/shop/catalog.py:63   place holds · 2 of 3 agents · quality · agreed\n" in text
     assert "      critical   96.5  a SEC-001\n      critical   96.5  b SEC-001\n" in text
 
 
@@ -72,13 +86,67 @@ def test_a_conflict_names_the_place_of_the_one_finding_that_its_agents_share() -
     one = finding("SEC-001", agents=("a", "b"), place=PLACES[0])
     other = finding("SEC-001", agents=("c",), place=PLACES[1])
     text = written(merge_of(one, other, conflicts=(Conflict("score", "SEC-001", ("a", "b"), "far apart"),)))
-    assert "  score      SEC-001  examples/shop/shop/catalog.py:63\n" in text
+    assert "  score      SEC-001  A bug\n             far apart (at examples/shop/shop/catalog.py:63)\n" in text
+
+
+def test_a_conflict_prints_its_place_once() -> None:
+    place = (f"{SHOP}/orders.py", 49, 52)
+    why = f"c could not verify: a bug (at {SHOP}/orders.py:49)"
+    text = written(merge_of(finding(place=place), conflicts=(Conflict("presence", "QA-001", ("qa-engineer",), why),)))
+    (conflicts,) = [part for part in text.split("\n\n") if part.startswith("Conflicts")]
+    assert conflicts.count("orders.py") == 1
+
+
+def test_failed_evidence_says_why_and_what_was_claimed() -> None:
+    said = {"evidence": "there is no such file", "claimed_confidence": 88.0, "flags": ("revise",)}
+    text = written(merge_of(finding(place=LOST[0], verified=False, score=68, said=said)))
+    assert "evidence failed: there is no such file · 1 of 1 agents · quality\n" in text
+    assert "   68  qa-engineer QA-001 · claimed with 88 · revise\n" in text
+
+
+def test_one_agents_failed_evidence_stands_beside_its_opinion_where_anothers_holds() -> None:
+    one = finding(agents=("a",)).opinions
+    other = finding(agents=("b",), said={"evidence": "the file has 3 lines"}).opinions
+    both = msgspec.structs.replace(finding(agents=("a", "b")), opinions=(*one, *other))
+    text = written(merge_of(both), 120)
+    assert "place holds · 2 of 2" in text
+    assert "b QA-001 · evidence failed: the file has 3 lines\n" in text
+
+
+def test_a_corrected_place_and_its_price_are_shown() -> None:
+    said = {"claimed_line": 44, "claimed_confidence": 94.0, "flags": ("relocated",)}
+    assert "   84  qa-engineer QA-001 · claimed at :44 with 94\n" in written(merge_of(finding(score=84, said=said)))
+    said["claimed_path"] = "old.py"
+    assert " · claimed at old.py:44 with 94\n" in written(merge_of(finding(score=84, said=said)))
+
+
+def test_flags_of_one_agent_stand_beside_it_and_not_on_the_finding() -> None:
+    one = finding(agents=("a",), flags=("disputed", "revise", "unscored"), said={"flags": ("revise", "unscored")})
+    text = written(merge_of(one), 120)
+    assert "quality · disputed\n" in text
+    assert "a QA-001 · revise · no score given\n" in text
+
+
+def test_the_surest_opinion_comes_first() -> None:
+    low, high = finding(agents=("a",), score=55).opinions, finding(agents=("b",), score=96).opinions
+    both = msgspec.structs.replace(finding(agents=("a", "b")), opinions=(*low, *high))
+    text = written(merge_of(both))
+    assert text.index("   96  b QA-001") < text.index("   55  a QA-001")
+
+
+def test_risk_and_fix_take_one_line_each() -> None:
+    details = "**QA-001: A bug**\n```py\ncode()\n```\n**Risk**: " + "loss " * 40 + "\n**Fix**: Mend it"
+    lines = written(merge_of(finding(details=details))).splitlines()
+    (risk,) = [line for line in lines if line.startswith("      Risk: loss loss")]
+    assert risk.endswith("…")
+    assert "      Fix: Mend it" in lines
 
 
 def test_what_was_dropped_is_short_and_counted() -> None:
     dropped = tuple(finding(f"QA-{number}", reason="confidence 60 is under 80") for number in range(50))
     text = written(merge_of(dropped=dropped))
     assert text.count("confidence 60 is under 80") == 20
+    assert "  important QA-0  A bug\n            examples/shop/shop/catalog.py:63: confidence 60 is under 80\n" in text
     assert "and 30 more" in text
 
 

@@ -134,6 +134,11 @@ def test_a_finding_becomes_a_result(profile: Profile, tree: WorkTree) -> None:
         "confidence": 78.0,
         "line": 2,
         "title": "Too open",
+        "claimed_path": None,
+        "claimed_line": None,
+        "claimed_confidence": None,
+        "evidence": "",
+        "flags": [],
     }
 
 
@@ -234,6 +239,15 @@ def test_for_code_scanning_a_finding_without_a_place_is_a_notification() -> None
     assert (run["results"], notification["level"]) == ([], "error")
     assert notification["descriptor"]["id"] == "finding-without-place"
     assert notification["message"]["text"].startswith("Open to anybody.")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_finding_whose_evidence_failed_is_put_on_no_line(profile: Profile) -> None:
+    run = written(merge(finding(opinion(evidence="there is no such file"), verified=False)), profile=profile)
+    placed = run["results"] or run["invocations"][0]["toolExecutionNotifications"]
+    assert "src/a.py" not in json.dumps(placed[0].get("locations", []))
+    assert placed[0]["message"]["text"].endswith("Its evidence failed: there is no such file (at src/a.py:2).")
+    assert len(run["results"]) == (profile == "ai")
 
 
 def test_otherwise_a_finding_without_a_place_is_a_result() -> None:

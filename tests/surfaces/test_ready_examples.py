@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,81 @@ def test_the_merged_reviews_are_a_result_that_is_accepted(checkout: Path, tmp_pa
 def test_the_merged_reviews_are_valid_sarif(checkout: Path) -> None:
     schema = json.loads((ROOT / "tests/fixtures/sarif/sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(json.loads(merged(checkout, form="sarif")))
+
+
+@pytest.fixture
+def results(checkout: Path) -> Iterator[Path]:
+    """A folder with one result, for more to be put beside it."""
+    folder = checkout / "results"
+    folder.mkdir()
+    shutil.copy(ROOT / "examples/results/review-quality.md", folder)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def agents(checkout: Path) -> list[str]:
+    return [agent["agent"] for agent in json.loads(merged(checkout, "results"))["agents"]]
+
+
+@pytest.mark.parametrize("name", ["README.md", "LICENSE.md", "CHANGELOG.md", "CONTRIBUTING.md", "readme.markdown"])
+def test_a_page_beside_results_is_no_result_unless_it_has_the_title_of_one(
+    results: Path, checkout: Path, name: str
+) -> None:
+    page = results / name
+    page.write_text("# The results\n\n### Status\n\nWork in progress.\n", encoding="utf-8")
+    assert agents(checkout) == ["qa-engineer"]
+    page.write_text("## Security Auditor Result\n\n### Status\nFAILED\n", encoding="utf-8")
+    assert agents(checkout) == ["qa-engineer", "security-auditor"]
+
+
+def test_a_file_that_holds_no_result_is_named(results: Path, checkout: Path) -> None:
+    (results / "empty.md").write_text("", encoding="utf-8")
+    (results / "notes.md").write_text("Nothing of note.", encoding="utf-8")
+    assert agents(checkout) == ["qa-engineer", "unknown (results/empty.md)", "unknown (results/notes.md)"]
+
+
+def test_merges_and_sarif_in_a_folder_are_found_by_what_they_hold(results: Path, checkout: Path) -> None:
+    earlier = merged(checkout, "examples/results/review-security.md")
+    sarif = (checkout / REVIEWS / "bandit.sarif").read_text(encoding="utf-8")
+    (results / "earlier.json").write_text(earlier, encoding="utf-8")
+    (results / "scan.json").write_text(sarif, encoding="utf-8")
+    (results / "package.json").write_text('{"name": "x", "version": "2.1.0"}', encoding="utf-8")
+    assert agents(checkout) == ["bandit", "qa-engineer", "security-auditor"]
+    (results / "scan.json").rename(results / "scan.sarif.json")
+    assert agents(checkout) == ["bandit", "qa-engineer", "security-auditor"]
+    checked = run([*REMIT, "check", "results", "--repo", ".", "--format", "json"], checkout)
+    assert [result["agent"] for result in json.loads(checked.stdout)["results"]] == ["qa-engineer"]
+
+
+def test_a_merged_report_in_markdown_is_merged_with_a_warning(results: Path, checkout: Path) -> None:
+    (results / "merged.md").write_text(merged(checkout, form="markdown"), encoding="utf-8")
+    done = run([*REMIT, "merge", "results/merged.md", "--repo", ".", "--format", "json"], checkout)
+    assert done.returncode == 0
+    assert done.stderr.startswith("results/merged.md: a merged report; the agents behind it")
+    assert "--format json" in done.stderr
+    again = json.loads(done.stdout)
+    assert again["decision"] == "review"
+    found = [[c["kind"], c["finding"], ", ".join(c["agents"])] for c in again["conflicts"]]
+    assert sorted(found) == sorted(told("conflict"))
+    assert run([*REMIT, "merge", "results/review-quality.md", "--repo", "."], checkout).stderr == ""
+
+
+def test_the_merged_reviews_merged_again_are_the_same_bytes(results: Path, checkout: Path) -> None:
+    (results / "merge.json").write_text(merged(checkout), encoding="utf-8")
+    assert merged(checkout, "results/merge.json") == merged(checkout)
+
+
+def test_the_merge_of_the_reviews_keeps_what_was_claimed_and_says_why_evidence_failed(reviews: dict[str, Any]) -> None:
+    said = {opinion["id"]: opinion for finding in reviews["all"] for opinion in finding["opinions"]}
+    moved = said["SEC-004"]
+    assert (moved["claimed_line"], moved["line"], moved["claimed_confidence"], moved["confidence"]) == (44, 31, 94, 84)
+    assert moved["flags"] == ["relocated", "revise"]
+    assert [[name, said[name]["evidence"]] for name, _, _ in told("failed")] == [
+        [name, why] for name, _, why in told("failed")
+    ]
+    assert sum(bool(opinion["evidence"]) for opinion in said.values()) == 3
+    disputed = {finding["id"] for finding in reviews["all"] if "disputed" in finding["flags"]}
+    assert disputed == {conflict["finding"] for conflict in reviews["conflicts"] if conflict["kind"] != "compliance"}
 
 
 def test_the_files_of_the_tools_name_no_machine() -> None:

@@ -10,18 +10,21 @@ import hashlib
 import math
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterator
 
 from remit.checking import Verdict
 from remit.contract.fields import plain
 from remit.contract.findings import Detail, Finding, tables
 from remit.contract.headings import column_index
-from remit.contract.model import STATUSES
+from remit.contract.kinds import slug
+from remit.contract.model import STATUSES, Table
 from remit.contract.render import free_text
-from remit.evidence.model import Outcome, Quote, Reference
-from remit.merging.model import Opinion, Report, Sighting, Statement
+from remit.evidence.model import OUTCOMES, Outcome, Quote, Reference
+from remit.merging.model import CONFLICT_KINDS, MERGED_AGENT, Conflict, Opinion, Report, Sighting, Statement
 from remit.workspace.files import SourceFile, Workspace
 
 UNSCORED = 70.0
+QUOTE_LOST = "the quoted code is not there"
 _PENALTY: dict[Outcome, float] = {"relocated": 10.0}
 _FAILED: frozenset[Outcome] = frozenset({"missing-file", "out-of-range", "outside", "mismatch"})
 _FAILED_PENALTY = 20.0
@@ -30,7 +33,7 @@ _MIN_FINGERPRINT = 10
 
 def report_of(verdict: Verdict, workspace: Workspace | None = None) -> Report:
     """What one checked result brings."""
-    agent = verdict.agent or "unknown"
+    agent = verdict.agent or _unknown(verdict)
     details = verdict.document.details
     beside = _Beside(verdict, details)
     words = {detail.id.upper(): free_text(detail.content) for detail in details}
@@ -44,8 +47,15 @@ def report_of(verdict: Verdict, workspace: Workspace | None = None) -> Report:
         verdict=verdict.verdict,
         sightings=sightings,
         statements=(*_compliance(verdict, agent), *_claims(verdict, agent)),
+        conflicts=tuple(_conflicts(verdict)) if agent == slug(MERGED_AGENT) else (),
         confidence=verdict.confidence.claimed,
     )
+
+
+def _unknown(verdict: Verdict) -> str:
+    """Who sent a result without a name; one that holds nothing at all is told by its file."""
+    is_told = not verdict.document.has_content and verdict.path not in ("", "-")
+    return f"unknown ({verdict.path})" if is_told else "unknown"
 
 
 def _status(verdict: Verdict) -> str:
@@ -87,26 +97,50 @@ def _sighting(
     reference, quotes = beside.reference(finding), beside.quotes(finding)
     outcomes = ([reference.outcome] if reference else []) + [quote.outcome for quote in quotes]
     path, line, end_line = _place(reference, quotes)
-    score, unscored = _score(finding.confidence)
-    flags = {*finding.flags, *([verdict.verdict] if verdict.verdict != "accept" else [])}
+    stated, unscored = _score(finding.confidence)
+    score = min(100.0, max(0.0, stated - penalty(outcomes)))
+    moved = reference is not None and (path, line) != (reference.path, reference.line)
+    flags = {*finding.flags, *_marks(verdict, outcomes, unscored=unscored)}
     return Sighting(
         opinion=Opinion(
             agent=agent,
             id=finding.id,
             severity=finding.severity,
-            confidence=min(100.0, max(0.0, score - penalty(outcomes))),
+            confidence=score,
             line=line,
             title=finding.title,
             details=details or (plain(finding.location) if finding.source == "bullet" else ""),
+            claimed_path=reference.path if reference is not None and path != reference.path else None,
+            claimed_line=reference.line if reference is not None and moved else None,
+            claimed_confidence=stated if not unscored and score != stated else None,
+            evidence=_failure(reference, quotes),
+            flags=tuple(sorted(flags)),
         ),
         path=path,
         end_line=end_line,
         category=finding.category,
         verified=verified(outcomes),
-        unscored=unscored,
-        flags=tuple(sorted(flags)),
         fingerprint=_first_fingerprint(quotes, workspace),
     )
+
+
+def _marks(verdict: Verdict, outcomes: list[Outcome], *, unscored: bool) -> Iterator[str]:
+    if verdict.verdict != "accept":
+        yield verdict.verdict
+    if unscored:
+        yield "unscored"
+    if "relocated" in outcomes:
+        yield "relocated"
+
+
+def _failure(reference: Reference | None, quotes: list[Quote]) -> str:
+    """Why the evidence failed, in a few words; empty if it did not."""
+    if reference is not None and reference.outcome in _FAILED:
+        return reference.why or OUTCOMES[reference.outcome]
+    lost = next((quote for quote in quotes if quote.outcome in _FAILED), None)
+    if lost is None:
+        return ""
+    return QUOTE_LOST if lost.outcome == "mismatch" else lost.why or OUTCOMES[lost.outcome]
 
 
 def _score(stated: float | None) -> tuple[float, bool]:
@@ -174,7 +208,7 @@ def _compliance(verdict: Verdict, agent: str) -> list[Statement]:
         standard, status = column_index(table.columns, "standard"), column_index(table.columns, "status")
         if standard is not None and status is not None:
             found += [
-                Statement(agent, "compliance", _folded(row.cells[standard]), plain(row.cells[status]).upper())
+                Statement(agent, "compliance", plain(row.cells[standard]), plain(row.cells[status]).upper())
                 for row in table.rows
                 if row.cells[standard].strip()
             ]
@@ -196,5 +230,14 @@ def _claims(verdict: Verdict, agent: str) -> list[Statement]:
     return found
 
 
-def _folded(text: str) -> str:
-    return " ".join(plain(text).lower().split())
+def _conflicts(verdict: Verdict) -> Iterator[Conflict]:
+    """What a merged report in Markdown lists under Conflicts: Kind, About, Agents, Why."""
+    names = {finding.id for finding in verdict.document.findings}
+    blocks = (block for block in verdict.document.result.findings if block.heading == "Conflicts")
+    for table in (part for block in blocks for part in block.content if isinstance(part, Table)):
+        for row in table.rows:
+            if len(row.cells) != 4 or row.cells[0] not in CONFLICT_KINDS:
+                continue
+            kind, (about, agents, why) = row.cells[0], map(plain, row.cells[1:])
+            name = about.partition(":")[0]
+            yield Conflict(kind, name if name in names else about, tuple(sorted(agents.split(", "))), why)

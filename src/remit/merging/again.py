@@ -16,7 +16,7 @@ import msgspec
 from remit.errors import UsageError
 from remit.merging.model import Merge, MergedFinding, Report, Sighting
 
-_COMPUTED = frozenset({"agreed", "confirmed", "unscored"})
+_COMPUTED = frozenset({"agreed", "confirmed"})
 _MARK = "merge:"
 
 
@@ -44,7 +44,8 @@ def reports_of(merge: Merge) -> list[Report]:
 def _sightings(finding: MergedFinding) -> list[Sighting]:
     told = (finding.path, finding.line, finding.end_line, finding.category, finding.id, finding.title, finding.agents)
     mark = _MARK + hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16]
-    flags = tuple(flag for flag in finding.flags if flag not in _COMPUTED)
+    known = _COMPUTED.union(*(opinion.flags for opinion in finding.opinions))
+    flags = tuple(flag for flag in finding.flags if flag not in known)
     return [
         Sighting(
             opinion=opinion,
@@ -52,7 +53,6 @@ def _sightings(finding: MergedFinding) -> list[Sighting]:
             end_line=finding.end_line if opinion.line == finding.line else None,
             category=finding.category,
             verified=finding.verified,
-            unscored="unscored" in finding.flags,
             flags=flags,
             fingerprint=mark,
         )

@@ -10,6 +10,7 @@ import msgspec
 
 from remit.contract.findings import Severity
 from remit.merging.model import SCALE, MergedFinding, Opinion, Settings, Sighting
+from remit.merging.words import all_words, causes
 
 #: Added once, however many agree.
 BONUS = 10.0
@@ -30,6 +31,7 @@ def combine(sightings: Sequence[Sighting], settings: Settings, answered: int) ->
     place = _place(voices, best)
     severity = worst(opinion.severity for opinion in opinions)
     confidence = _agreed(mean, best.confidence, len(opinions), settings)
+    reason = _reason(confidence, severity, settings.threshold)
     return MergedFinding(
         best.id,
         place.path,
@@ -46,7 +48,7 @@ def combine(sightings: Sequence[Sighting], settings: Settings, answered: int) ->
         opinions=opinions,
         verified=_verified(sightings),
         flags=_flags(sightings, len(opinions)),
-        reason=_reason(confidence, severity, settings.threshold),
+        reason=f"{reason}{causes(opinions)}" if isinstance(reason, str) else reason,
     )
 
 
@@ -54,6 +56,9 @@ def _alone(sighting: Sighting, settings: Settings, answered: int) -> MergedFindi
     """A finding that only one agent has, once: most are, and there is nothing to weigh."""
     said = sighting.opinion
     score = said.confidence
+    reason = _reason(score, said.severity, settings.threshold)
+    if isinstance(reason, str) and (said.flags or said.evidence or said.claimed_confidence is not None):
+        reason += causes((said,))
     # Not all by name: Python makes a call with more than 15 names through a dict, which takes four times as long.
     return MergedFinding(
         said.id,
@@ -70,9 +75,14 @@ def _alone(sighting: Sighting, settings: Settings, answered: int) -> MergedFindi
         agents=_only(said.agent),
         opinions=(said,),
         verified=sighting.verified,
-        flags=_flags((sighting,), 1) if sighting.flags or sighting.unscored else (),
-        reason=_reason(score, said.severity, settings.threshold),
+        flags=_flags((sighting,), 1) if sighting.flags or said.flags else (),
+        reason=reason,
     )
+
+
+def disputed(finding: MergedFinding) -> MergedFinding:
+    """A finding on which agents disagree."""
+    return msgspec.structs.replace(finding, flags=tuple(sorted({*finding.flags, "disputed"})))
 
 
 @lru_cache(maxsize=1024)
@@ -108,19 +118,16 @@ def _one_voice(said: list[Sighting]) -> Sighting:
         said, key=lambda s: (-s.opinion.confidence, s.opinion.id, s.opinion.title, s.opinion.details)
     )
     placed = next((sighting for sighting in ordered if sighting.opinion.line is not None), best)
-    others = sorted({_words(sighting.opinion) for sighting in ordered[1:]} - {_words(best.opinion)})
     opinion = msgspec.structs.replace(
         best.opinion,
         severity=best.opinion.severity or worst(sighting.opinion.severity for sighting in said),
         line=placed.opinion.line,
-        details="\n\n".join(filter(None, [best.opinion.details, *others])),
+        claimed_path=placed.opinion.claimed_path,
+        claimed_line=placed.opinion.claimed_line,
+        details=all_words([sighting.opinion for sighting in ordered]),
+        flags=tuple(sorted({flag for sighting in said for flag in sighting.opinion.flags})),
     )
     return msgspec.structs.replace(best, opinion=opinion, path=placed.path, end_line=placed.end_line)
-
-
-def _words(opinion: Opinion) -> str:
-    head = f"{opinion.id}: {opinion.title}" if opinion.id else opinion.title
-    return f"{head}\n{opinion.details}".strip()
 
 
 def _weighted(opinions: Sequence[Opinion], category: str, settings: Settings) -> float:
@@ -159,8 +166,7 @@ def _verified(sightings: Sequence[Sighting]) -> bool | None:
 
 
 def _flags(sightings: Sequence[Sighting], agents: int) -> tuple[str, ...]:
-    flags = {flag for sighting in sightings for flag in sighting.flags}
-    flags |= {"unscored"} if any(sighting.unscored for sighting in sightings) else set()
+    flags = {flag for sighting in sightings for flag in (*sighting.flags, *sighting.opinion.flags)}
     if agents >= 3:
         flags.add("confirmed")
     elif agents == 2:

@@ -10,6 +10,8 @@ from remit.merging.model import SCALE, Conflict, MergedFinding, Statement
 #: Scores this far apart are not the same opinion.
 SCORE_GAP = 30.0
 
+Denials = dict[tuple[str, int], list[Statement]]
+
 
 def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset()) -> Iterable[Conflict]:
     """What agents disagree on about one finding; scores that nobody gave (`unscored`) are left apart."""
@@ -24,7 +26,7 @@ def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset())
     if len(scored) > 1:
         (least, other), (most, one) = min(scored), max(scored)
         if most - least >= SCORE_GAP:
-            why = f"{one} is sure to {most:g}, {other} to {least:g}{_at(finding)}"
+            why = f"{one} gives it {most:g}, {other} {least:g}{_at(finding)}"
             yield Conflict("score", name_of(finding), _agents(one, other), why)
 
 
@@ -45,31 +47,36 @@ def _agents(*names: str) -> tuple[str, ...]:
 
 
 def compliance(statements: Sequence[Statement]) -> Iterable[Conflict]:
-    """PASS and FAIL for the same standard."""
+    """PASS and FAIL for the same standard, whatever its case and white space; told as one of them writes it."""
     said: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    written: dict[str, str] = {}
     for statement in statements:
         if statement.kind == "compliance" and statement.says in ("PASS", "FAIL"):
-            said[statement.subject][statement.says].add(statement.agent)
+            name = " ".join(statement.subject.split())
+            said[name.lower()][statement.says].add(statement.agent)
+            written[name.lower()] = min(name, written.get(name.lower(), name))
     for subject, verdicts in sorted(said.items()):
         if len(verdicts) == 2:
             passed, failed = sorted(verdicts["PASS"]), sorted(verdicts["FAIL"])
             why = f"PASS by {', '.join(passed)}; FAIL by {', '.join(failed)}"
-            yield Conflict("compliance", subject, _agents(*passed, *failed), why)
+            yield Conflict("compliance", written[subject], _agents(*passed, *failed), why)
 
 
-def presence(findings: Iterable[MergedFinding], statements: Sequence[Statement]) -> Iterable[Conflict]:
-    """A claim that was found UNVERIFIED at the place of a finding."""
-    at: dict[tuple[str, int], list[Statement]] = defaultdict(list)
+def denials(statements: Sequence[Statement]) -> Denials:
+    """The claims that were found UNVERIFIED, by place."""
+    at: Denials = defaultdict(list)
     for statement in statements:
         if statement.kind == "claim" and statement.says == "UNVERIFIED" and statement.path and statement.line:
             at[(statement.path, statement.line)].append(statement)
-    if not at:
+    return at
+
+
+def presence(finding: MergedFinding, denied: Denials) -> Iterable[Conflict]:
+    """A claim that was found UNVERIFIED at the place of a finding."""
+    if finding.path is None or finding.line is None:
         return
-    for finding in findings:
-        if finding.path is None or finding.line is None:
-            continue
-        last = min(finding.end_line or finding.line, finding.line + 10_000)
-        denied = [s for line in range(finding.line, last + 1) for s in at.get((finding.path, line), ())]
-        for statement in sorted(denied, key=lambda s: (s.agent, s.subject)):
-            why = f"{statement.agent} could not verify: {statement.subject}{_at(finding)}"
-            yield Conflict("presence", name_of(finding), _agents(statement.agent, *finding.agents), why)
+    last = min(finding.end_line or finding.line, finding.line + 10_000)
+    here = [claim for line in range(finding.line, last + 1) for claim in denied.get((finding.path, line), ())]
+    for claim in sorted(here, key=lambda claim: (claim.agent, claim.subject)):
+        why = f"{claim.agent} could not verify: {claim.subject}{_at(finding)}"
+        yield Conflict("presence", name_of(finding), _agents(claim.agent, *finding.agents), why)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 import msgspec
 
 from remit.contract.findings import Severity
 from remit.merging.again import is_settled
-from remit.merging.agree import combine
-from remit.merging.conflict import compliance, conflicts_of, presence
+from remit.merging.agree import combine, disputed
+from remit.merging.conflict import compliance, conflicts_of, denials, presence
 from remit.merging.model import (
     SCALE,
     AgentReport,
@@ -43,18 +42,23 @@ def merge_reports(reports: Sequence[Report], settings: Settings, earlier: Sequen
     sightings = [sighting for report in reports for sighting in report.sightings]
     kept: list[MergedFinding] = []
     dropped: list[MergedFinding] = []
-    conflicts: list[Conflict] = []
+    statements = [statement for report in reports for statement in report.statements]
+    conflicts = [*compliance(statements), *(conflict for report in reports for conflict in report.conflicts)]
+    denied = denials(statements)
     for members in group(sightings, settings.window):
         if len(members) > 1:
             members.sort(key=sighting_order)
         finding = combine(members, settings, answered)
-        (kept if finding.reason is msgspec.UNSET else dropped).append(finding)
+        own: list[Conflict] = []
         if len(finding.opinions) > 1 and not is_settled(members):
             unscored = frozenset(sighting.opinion.agent for sighting in members if sighting.unscored)
-            conflicts.extend(conflicts_of(finding, unscored))
-    statements = [statement for report in reports for statement in report.statements]
-    conflicts.extend(compliance(statements))
-    conflicts.extend(presence(chain(kept, dropped), statements))
+            own.extend(conflicts_of(finding, unscored))
+        if denied:
+            own.extend(presence(finding, denied))
+        if own:
+            finding = disputed(finding)
+            conflicts += own
+        (kept if finding.reason is msgspec.UNSET else dropped).append(finding)
     conflicts.extend(conflict for merge in earlier for conflict in merge.conflicts)
     decision = _decision(reports, conflicts, earlier)
     return _assemble(reports, decision, kept, dropped, conflicts)
@@ -117,7 +121,8 @@ def sighting_order(sighting: Sighting) -> tuple[object, ...]:
     said = sighting.opinion
     place = (said.line or 0, sighting.end_line or 0, sighting.end_line is None)
     words = (said.agent, said.id, said.title, said.details, said.confidence, said.severity or "")
-    return (*place, *words, str(sighting.verified), sighting.unscored, sighting.flags, sighting.fingerprint)
+    claimed = (str(said.claimed_path), str(said.claimed_line), str(said.claimed_confidence), said.evidence, said.flags)
+    return (*place, *words, *claimed, str(sighting.verified), sighting.flags, sighting.fingerprint)
 
 
 def in_order(findings: Iterable[MergedFinding]) -> tuple[MergedFinding, ...]:

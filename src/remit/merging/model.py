@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from remit.contract.findings import Severity
 
 SCHEMA = "remit.merge/1"
+#: Whose result a merge is when it is written as one (Markdown).
+MERGED_AGENT = "Merged Review"
 
 MergeStatus = Literal["SUCCESS", "PARTIAL", "FAILED"]
 MergeDecision = Literal["continue", "review", "retry"]
 ConflictKind = Literal["severity", "score", "compliance", "presence"]
+CONFLICT_KINDS: tuple[ConflictKind, ...] = get_args(ConflictKind)
 Policy = Literal["mean", "max", "floor"]
 
 #: From the mildest to the worst.
@@ -29,6 +32,14 @@ class Opinion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     line: int | None
     title: str
     details: str = ""
+    #: What the agent itself gave, where looking it up has changed it.
+    claimed_path: str | None = None
+    claimed_line: int | None = None
+    claimed_confidence: float | None = None
+    #: Why its evidence failed; empty: it holds, or nobody could look.
+    evidence: str = ""
+    #: What is so of this agent's word alone: `unscored`, `relocated`, `revise`, …
+    flags: tuple[str, ...] = ()
 
 
 class Sighting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -39,10 +50,15 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     end_line: int | None
     category: str
     verified: bool | None
-    unscored: bool = False
+    #: What an earlier merge said of the whole finding.
     flags: tuple[str, ...] = ()
     #: Of the cited lines, where they are known: the same code is the same place although the line moved.
     fingerprint: str = ""
+
+    @property
+    def unscored(self) -> bool:
+        """Whether nobody gave its score."""
+        return "unscored" in self.opinion.flags or "unscored" in self.flags
 
 
 class MergedFinding(msgspec.Struct, frozen=True, gc=False):
@@ -130,6 +146,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str | None
     sightings: tuple[Sighting, ...] = ()
     statements: tuple[Statement, ...] = ()
+    #: Of a merged report in Markdown: what it says is to be settled.
+    conflicts: tuple[Conflict, ...] = ()
     #: The claimed confidence of the whole result.
     confidence: float | None = None
 

@@ -19,7 +19,7 @@ from remit.evidence.model import Quote
 from remit.evidence.quotes import Quotes
 from remit.merging.adjust import distinct_code, fingerprint, penalty, verified
 from remit.merging.model import Opinion, Report, Sighting
-from remit.merging.sarif_places import Places, outcome_of, region_of, snippet_of
+from remit.merging.sarif_places import Places, failure_of, outcome_of, region_of, snippet_of
 from remit.merging.sarif_rules import Categories, Tool, score_of, severity_of, title_of
 from remit.merging.sarif_values import (
     MAX_DETAILS,
@@ -144,13 +144,12 @@ class _Reader:
                 line=line,
                 title=title,
                 details=self._details(message if message != title else "", rule),
+                flags=tuple(_marks(result, unscored=unscored)),
             ),
             path=places.path(as_dict(physical.get("artifactLocation"))),
             end_line=end_line,
             category=self._categories.of(tool.name, name, result, rule),
             verified=None,
-            unscored=unscored,
-            flags=("needs-review",) if result.get("kind") in ("open", "review") else (),
         )
         return _Claim(sighting, snippet_of(physical), is_broken)
 
@@ -181,9 +180,19 @@ class _Reader:
             end_line = quote.found.line + end_line - line if end_line is not None and line is not None else None
             line = quote.found.line
         confidence = max(0.0, said.confidence - penalty([outcome]))
+        moved, lowered = line != said.line, confidence != said.confidence
+        opinion = msgspec.structs.replace(
+            said,
+            line=line,
+            confidence=confidence,
+            claimed_line=said.line if moved else None,
+            claimed_confidence=said.confidence if lowered and "unscored" not in said.flags else None,
+            evidence=failure_of(outcome, file, is_broken=claim.is_broken),
+            flags=tuple(sorted({*said.flags, "relocated"})) if outcome == "relocated" else said.flags,
+        )
         return msgspec.structs.replace(
             stated,
-            opinion=msgspec.structs.replace(said, line=line, confidence=confidence),
+            opinion=opinion,
             end_line=end_line,
             verified=verified([outcome]),
             fingerprint=self._fingerprint(quote, file) if outcome in ("verified", "relocated") else "",
@@ -195,6 +204,13 @@ class _Reader:
             return ""
         self._counted -= len(file.text)
         return fingerprint(code, file)
+
+
+def _marks(result: dict[str, Any], *, unscored: bool) -> Iterator[str]:
+    if result.get("kind") in ("open", "review"):
+        yield "needs-review"
+    if unscored:
+        yield "unscored"
 
 
 def _no_finding(result: dict[str, Any]) -> str:

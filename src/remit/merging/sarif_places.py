@@ -6,9 +6,10 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-from remit.evidence.model import Outcome, Quote
+from remit.evidence.model import OUTCOMES, Outcome, Quote
 from remit.evidence.quotes import Quotes
 from remit.evidence.references import shown_path
+from remit.merging.adjust import QUOTE_LOST, verified
 from remit.merging.sarif_values import MAX_DETAILS, MAX_NAME, as_dict, as_text, item_at
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.paths import normal
@@ -105,3 +106,17 @@ def outcome_of(quote: Quote, file: SourceFile | Absent, quotes: Quotes, *, is_br
     if inside:
         return quote.outcome if is_there else "mismatch"
     return "relocated" if is_there and quote.found is not None else "out-of-range"
+
+
+def failure_of(outcome: Outcome, file: SourceFile | Absent, *, is_broken: bool) -> str:
+    """Why the evidence failed, in a few words; empty if it did not."""
+    if verified([outcome]) is not False:
+        return ""
+    if outcome == "mismatch":
+        return QUOTE_LOST
+    if is_broken:
+        return "its lines make no sense"
+    if isinstance(file, SourceFile):
+        count = len(file.lines)
+        return f"the file has {count} line{'s' if count != 1 else ''}"
+    return "it is a folder" if file.why == "folder" else OUTCOMES[outcome]

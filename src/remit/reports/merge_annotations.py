@@ -6,8 +6,22 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from remit.merging.model import Merge, MergedFinding
-from remit.reports.merge_parts import EVIDENCE, MAX_TITLE, agreement, answered, cut, place_of, score, severity_of
+from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
+from remit.reports.merge_decision import contract_word
+from remit.reports.merge_parts import (
+    MAX_TITLE,
+    Subjects,
+    agreement,
+    answered,
+    cut,
+    heard,
+    notes_of,
+    place_of,
+    score,
+    severity_of,
+    shared_flags,
+    state_of,
+)
 from remit.reports.visible import visible
 
 if TYPE_CHECKING:
@@ -21,24 +35,32 @@ _MAX_MESSAGE = 2000
 def merge_github(merge: Merge) -> str:
     """One workflow command for each finding and each conflict; empty if there is nothing to say."""
     agents = answered(merge)
-    conflicts = (
-        f"::warning title={_property(f'{conflict.kind} conflict: {cut(conflict.finding, MAX_TITLE)}')}::"
-        f"{_data(cut(conflict.why, _MAX_MESSAGE))}"
-        for conflict in merge.conflicts
-    )
+    subjects = Subjects(merge)
+    conflicts = (_dispute(conflict, subjects.of(conflict)) for conflict in merge.conflicts)
     return "\n".join([*(_annotation(finding, agents) for finding in merge.findings), *conflicts])
 
 
 def _annotation(finding: MergedFinding, agents: int) -> str:
-    """A place that failed its check is told in the message: GitHub would put the note on somebody else's line."""
-    place = ""
-    if finding.path is not None and finding.verified is not False:
-        place = f"file={_property(finding.path)},"
-        if finding.line is not None:
-            last = f"endLine={finding.end_line}," if finding.end_line is not None else ""
-            place += f"line={finding.line},{last}"
     title = f"{severity_of(finding)}, {score(finding.confidence)}: {_name(finding)}"
-    return f"::{_COMMAND[severity_of(finding)]} {place}title={_property(title)}::{_data(_message(finding, agents))}"
+    command = f"::{_COMMAND[severity_of(finding)]} {_lines(finding)}title={_property(title)}"
+    return f"{command}::{_data(_message(finding, agents))}"
+
+
+def _dispute(conflict: Conflict, finding: MergedFinding | None) -> str:
+    about = _name(finding) if finding is not None else cut(conflict.finding, MAX_TITLE)
+    place = _lines(finding) if finding is not None else ""
+    title = f"{conflict.kind} conflict: {about}"
+    return f"::warning {place}title={_property(title)}::{_data(cut(conflict.why, _MAX_MESSAGE))}"
+
+
+def _lines(finding: MergedFinding) -> str:
+    """A place that failed its check is told in the message: GitHub would put the note on somebody else's line."""
+    if finding.path is None or finding.verified is False:
+        return ""
+    if finding.line is None:
+        return f"file={_property(finding.path)},"
+    last = f"endLine={finding.end_line}," if finding.end_line is not None else ""
+    return f"file={_property(finding.path)},line={finding.line},{last}"
 
 
 def _name(finding: MergedFinding) -> str:
@@ -46,13 +68,16 @@ def _name(finding: MergedFinding) -> str:
 
 
 def _message(finding: MergedFinding, agents: int) -> str:
-    said = "; ".join(
-        f"{opinion.agent} says {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
-        for opinion in finding.opinions
-    )
-    state = EVIDENCE[finding.verified] + (f" at {place_of(finding)}" if finding.verified is False else "")
-    flags = f" ({', '.join(finding.flags)})" if finding.flags else ""
-    return cut(f"{agreement(finding, agents)} agents, {state}{flags}: {said}", _MAX_MESSAGE)
+    said = "; ".join(_said(opinion, finding) for opinion in heard(finding))
+    state = state_of(finding) + (f" (at {place_of(finding)})" if finding.verified is False and finding.path else "")
+    words = ", ".join([f"{agreement(finding, agents)} agents", state, *shared_flags(finding)])
+    return cut(f"{words}. {said}", _MAX_MESSAGE)
+
+
+def _said(opinion: Opinion, finding: MergedFinding) -> str:
+    notes = ", ".join(notes_of(opinion, finding))
+    words = f"{opinion.agent} says {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
+    return f"{words} ({notes})" if notes else words
 
 
 def _data(text: str) -> str:
@@ -98,7 +123,7 @@ def _with(case: Element, tag: str, attributes: dict[str, str], text: str) -> Ele
 def _agents(merge: Merge) -> Iterator[Element]:
     for report in merge.agents:
         case = _case("agents", cut(report.agent, MAX_TITLE))
-        words = f"{report.status}, {report.verdict or 'no result'}"
+        words = f"{report.status}, {contract_word(report)}"
         if report.status == "FAILED" or report.verdict in ("revise", "reject"):
             kind = "FAILED" if report.status == "FAILED" else report.verdict or ""
             yield _with(case, "failure", {"type": kind, "message": words}, "")

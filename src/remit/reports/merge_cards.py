@@ -14,10 +14,15 @@ from remit.reports.merge_parts import (
     counted,
     cut,
     excerpt,
+    heard,
+    notes_of,
     place_of,
     score,
     severity_of,
+    shared_flags,
+    state_of,
 )
+from remit.reports.merge_told import told
 from remit.reports.visible import visible
 from remit.workspace.files import Workspace
 
@@ -26,6 +31,8 @@ _AROUND = 3
 #: More agents on one finding, or longer words of one agent, are cut; the JSON form has them whole.
 _MAX_OPINIONS = 20
 _MAX_WORDS = 2000
+#: Longer words are folded: tools explain a rule in each of its results.
+_MAX_OPEN = 300
 _EVIDENCE_CHIPS = {True: "good", False: "bad", None: ""}
 
 
@@ -59,7 +66,7 @@ def attributes(finding: MergedFinding) -> str:
 
 def card(finding: MergedFinding, number: int, agents: int, workspace: Workspace | None) -> str:
     """The card; the first one is open, so that a reader sees what is inside."""
-    severity = severity_of(finding)
+    severity, source = severity_of(finding), _source(finding, workspace)
     return f"""<article class="card {severity}" id="finding-{number}" {attributes(finding)}>
 <details{" open" if number == 1 else ""}>
 <summary>
@@ -72,7 +79,7 @@ def card(finding: MergedFinding, number: int, agents: int, workspace: Workspace 
 </summary>
 <div class="inside">
 {_flags(finding)}
-{_source(finding, workspace)}{_opinions(finding)}
+{source}{_opinions(finding, has_source=bool(source))}
 </div>
 </details>
 </article>
@@ -87,7 +94,10 @@ def badge(severity: str) -> str:
 def _about(finding: MergedFinding, agents: int) -> str:
     place = f'<span class="place">{shown(place_of(finding))}</span>' if finding.path else "<span>no place</span>"
     notes = [shown(finding.id, 40), shown(finding.category, 40), f"{agreement(finding, agents)} agents"]
-    return place + "".join(f"<span>{note}</span>" for note in notes if note)
+    warnings = [("bad", EVIDENCE[False])] if finding.verified is False else []
+    warnings += [("warn", "disputed")] if "disputed" in finding.flags else []
+    chips = "".join(f'<span class="chip {kind}">{word}</span>' for kind, word in warnings)
+    return place + "".join(f"<span>{note}</span>" for note in notes if note) + chips
 
 
 def _bar(confidence: float) -> str:
@@ -99,9 +109,10 @@ def _bar(confidence: float) -> str:
 
 
 def _flags(finding: MergedFinding) -> str:
-    state = _EVIDENCE_CHIPS[finding.verified]
-    chips = [f'<li class="chip {state}">{EVIDENCE[finding.verified].capitalize()}</li>']
-    chips += [f'<li class="chip">{shown(flag, 60)}</li>' for flag in finding.flags[:_MAX_OPINIONS]]
+    state = state_of(finding)
+    chips = [f'<li class="chip {_EVIDENCE_CHIPS[finding.verified]}">{shown(state[:1].upper() + state[1:])}</li>']
+    flags = [flag for flag in shared_flags(finding) if flag != "disputed"]  # its head says so
+    chips += [f'<li class="chip">{shown(flag, 60)}</li>' for flag in flags[:_MAX_OPINIONS]]
     return f'<ul class="flags" aria-label="Flags">{"".join(chips)}</ul>'
 
 
@@ -122,10 +133,10 @@ def _source(finding: MergedFinding, workspace: Workspace | None) -> str:
     )
 
 
-def _opinions(finding: MergedFinding) -> str:
+def _opinions(finding: MergedFinding, *, has_source: bool) -> str:
     more = len(finding.opinions) - _MAX_OPINIONS
     note = f'<p class="quiet">And {counted(more, "more agent")}.</p>' if more > 0 else ""
-    rows = "\n".join(map(_opinion, finding.opinions[:_MAX_OPINIONS]))
+    rows = "\n".join(_opinion(one, finding, has_source=has_source) for one in heard(finding)[:_MAX_OPINIONS])
     return f"""<table class="opinions stack">
 <thead><tr><th scope="col">Agent</th><th scope="col">Severity</th><th scope="col">Score</th>\
 <th scope="col">What it says</th></tr></thead>
@@ -135,12 +146,33 @@ def _opinions(finding: MergedFinding) -> str:
 </table>{note}"""
 
 
-def _opinion(opinion: Opinion) -> str:
+def _opinion(opinion: Opinion, finding: MergedFinding, *, has_source: bool) -> str:
     own = f' <span class="quiet">{shown(opinion.id, 40)}</span>' if opinion.id else ""
-    details = paragraphs(opinion.details, _MAX_WORDS)
-    words = f"<pre>{details}</pre>" if details else ""
+    notes = shown(" · ".join(notes_of(opinion, finding)), _MAX_WORDS)
+    notes = f'<p class="quiet">{notes}</p>' if notes else ""
     return (
         f'<tr><th scope="row">{shown(opinion.agent, 80)}</th><td>{badge(opinion.severity or "unrated")}</td>'
         f'<td class="number" data-label="Score">{score(opinion.confidence)}</td>'
-        f'<td><span class="title">{shown(opinion.title) or "No title"}</span>{own}{words}</td></tr>'
+        f'<td><span class="title">{shown(opinion.title) or "No title"}</span>{own}{notes}'
+        f"{_told(opinion, has_source=has_source)}</td></tr>"
     )
+
+
+def _told(opinion: Opinion, *, has_source: bool) -> str:
+    """Its details: the risk and the fix by name, code only where the source is not shown, long words folded."""
+    if not opinion.details:
+        return ""
+    said = told(opinion)
+    labels = "".join(
+        f"<dt>{label}</dt><dd>{shown(words, _MAX_WORDS)}</dd>"
+        for label, words in (("Risk", said.risk), ("Fix", said.fix), ("Also", said.also))
+        if words
+    )
+    parts = [f'<dl class="told">{labels}</dl>' if labels else ""]
+    if len(said.words) > _MAX_OPEN:
+        whole = paragraphs(opinion.details, _MAX_WORDS)
+        parts.append(f'<details class="more"><summary>What it says in full</summary><pre>{whole}</pre></details>')
+    else:
+        parts.append(f'<p class="words">{paragraphs(said.words, _MAX_OPEN)}</p>' if said.words else "")
+        parts.append(f"<pre>{paragraphs(said.code, _MAX_WORDS)}</pre>" if said.code and not has_source else "")
+    return "".join(parts)

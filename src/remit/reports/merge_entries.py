@@ -14,7 +14,16 @@ from remit.contract.render import render
 from remit.contract.tokens import estimate_tokens
 from remit.evidence.grammar import references_in
 from remit.merging.model import MergedFinding, Opinion
-from remit.reports.merge_parts import is_there, place_of, score, severity_of
+from remit.reports.merge_parts import (
+    heard,
+    is_there,
+    notes_of,
+    place_of,
+    score,
+    severity_of,
+    shared_flags,
+    state_of,
+)
 from remit.reports.merge_words import agent, harmless, words
 from remit.reports.visible import visible
 from remit.workspace.files import SourceFile, Workspace
@@ -118,18 +127,18 @@ def _entry(finding: MergedFinding, name: str, number: int, lines: Lines) -> Entr
 def _lost(finding: MergedFinding) -> str:
     if finding.path is None:
         return "no agent gave a place"
-    why = "the evidence for it failed" if finding.verified is False else "it is not there"
+    why = words(state_of(finding)) if finding.verified is False else "it is not there"
     last = f" to {finding.end_line}" if finding.end_line is not None else ""
     line = f", {finding.line}{last}" if finding.line is not None else ""
     return f"{words(finding.path, 200)}{line} was claimed; {why}"
 
 
 def _details(finding: MergedFinding, name: str, title: str, lines: Lines) -> tuple[Content, ...]:
-    heard = sorted(finding.opinions, key=lambda opinion: -opinion.confidence)
-    items = [Item(text=lines.harmless(_said(opinion, finding.title))) for opinion in heard[:_MAX_OPINIONS]]
-    if len(heard) > _MAX_OPINIONS:
-        items.append(Item(text=f"and {len(heard) - _MAX_OPINIONS} more agents"))
-    notes = ", ".join(filter(None, (words(flag, 40) for flag in finding.flags)))
+    said = heard(finding)
+    items = [Item(text=lines.harmless(_said(opinion, finding))) for opinion in said[:_MAX_OPINIONS]]
+    if len(said) > _MAX_OPINIONS:
+        items.append(Item(text=f"and {len(said) - _MAX_OPINIONS} more agents"))
+    notes = ", ".join(filter(None, (words(flag, 160) for flag in _flags(finding))))
     content: list[Content] = [Heading(text=lines.harmless(f"{name}: {title}"))]
     if items:
         content.append(Items(items=tuple(items)))
@@ -138,10 +147,15 @@ def _details(finding: MergedFinding, name: str, title: str, lines: Lines) -> tup
     return tuple(content)
 
 
-def _said(opinion: Opinion, heading: str) -> str:
-    own = words(opinion.id, 40)
+def _flags(finding: MergedFinding) -> list[str]:
+    """A place that holds is cited; that one failed has to be said."""
+    return [state_of(finding), *shared_flags(finding)] if finding.verified is False else shared_flags(finding)
+
+
+def _said(opinion: Opinion, finding: MergedFinding) -> str:
+    own = ", ".join(filter(None, [words(opinion.id, 40), *(words(note, 160) for note in notes_of(opinion, finding))]))
     head = f"{agent(opinion.agent)} says {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
-    title = words(opinion.title, 120) if opinion.title != heading else ""
+    title = words(opinion.title, 120) if opinion.title != finding.title else ""
     told = " · ".join(filter(None, [title, words(_prose(opinion), _MAX_WORDS)]))
     return f"{head}{f' ({own})' if own else ''}{f': {told}' if told else ''}"
 
@@ -185,7 +199,7 @@ def _copied(finding: MergedFinding, place: str, workspace: Workspace) -> Code | 
 
 def _repeated(finding: MergedFinding) -> Code | None:
     """Code as an agent quoted it. Nobody can check it here, so it is put down as text, not as a quote."""
-    for opinion in sorted(finding.opinions, key=lambda opinion: -opinion.confidence):
+    for opinion in heard(finding):
         for part in _parts(opinion):
             code = part.text.split("\n") if isinstance(part, Code) else []
             while code and (not code[0].strip() or code[0].lstrip().startswith(_COMMENT)):

@@ -14,7 +14,18 @@ from string import Template
 
 from remit.merging.model import Conflict, Merge, MergedFinding
 from remit.reports.merge_cards import attributes, badge, card, filter_flags, shown
-from remit.reports.merge_parts import SEVERITIES, Subjects, answered, counted, joined, place_of, score, severity_of
+from remit.reports.merge_decision import contract_word, decision_words
+from remit.reports.merge_parts import (
+    SEVERITIES,
+    Subjects,
+    answered,
+    counted,
+    joined,
+    names_place,
+    place_of,
+    score,
+    severity_of,
+)
 from remit.workspace.files import Workspace
 
 TITLE = "What the agents found"
@@ -23,21 +34,21 @@ MAX_CARDS = 2000
 MAX_TEXT = 8 * 1024 * 1024
 #: Rows of findings, and of dropped ones; what is beyond is counted.
 MAX_ROWS = 10_000
+_MAX_UNBROKEN = 48
 _STATUS_CHIPS = {"SUCCESS": "good", "PARTIAL": "warn", "FAILED": "bad"}
 _VERDICT_CHIPS = {"accept": "good", "revise": "warn", "reject": "bad"}
-_DECISIONS = {
-    "continue": "Continue: every agent finished, and none disagrees with another.",
-    "review": "Review: a person should look before the work goes on.",
-    "retry": "Retry: an agent failed and should run again before anybody relies on this.",
-}
 _LEGEND = {
     "Confidence": "0 to 100, after the evidence was looked up and the agents' scores were put together",
-    "Verified": "the cited place is there, and so is the code that was quoted",
+    "Place holds": "the cited place is there, and so is the code that was quoted; not that the finding is true",
     "Evidence failed": "the place, or what was quoted from it, is not there",
     "Unchecked": "nobody could look: there was no checkout, or the file cannot be read",
     "agreed, confirmed": "two agents, or three and more, name it",
-    "unscored": "an agent gave no score; 70 was taken",
+    "disputed": "agents contradict each other on it: see the conflicts",
+    "claimed": "what the agent itself gave, before its evidence was looked up",
+    "no score given, unscored": "an agent gave no score; 70 was taken",
+    "relocated": "the place had to be corrected",
     "revise, reject": "it comes from a result that breaks the contract",
+    "tool": "a program's findings, which are not held to the contract",
     "Dropped": "left out of the count, each with its reason; a critical finding is never too unsure to be kept",
 }
 
@@ -79,10 +90,9 @@ def _chip(word: str, kind: str) -> str:
 
 
 def _verdict(merge: Merge) -> str:
-    return (
-        f'<p class="verdict">{_chip(merge.status, _STATUS_CHIPS[merge.status])}'
-        f"<span>{_DECISIONS[merge.decision]}</span></p>"
-    )
+    words = shown(f"{merge.decision.capitalize()}: {decision_words(merge)}.", 1000)
+    person = " A person should look before the work goes on." if merge.decision == "review" else ""
+    return f'<p class="verdict">{_chip(merge.status, _STATUS_CHIPS[merge.status])}<span>{words}{person}</span></p>'
 
 
 def _numbers(merge: Merge) -> str:
@@ -114,7 +124,7 @@ def _overview(merge: Merge) -> str:
     agents = "\n".join(
         f'<tr><th scope="row">{shown(one.agent, 80)}</th>'
         f"<td>{_chip(shown(one.status, 20), _STATUS_CHIPS.get(one.status, ''))}</td>"
-        f"<td>{_chip(shown(one.verdict or 'no result', 20), _VERDICT_CHIPS.get(one.verdict or '', ''))}</td></tr>"
+        f"<td>{_chip(shown(contract_word(one), 20), _VERDICT_CHIPS.get(one.verdict or '', ''))}</td></tr>"
         for one in merge.agents
     )
     return f"""<div class="overview{" pair" if conflicts else ""}">
@@ -132,9 +142,13 @@ def _conflict(conflict: Conflict, finding: MergedFinding | None, places: dict[in
     subject = f'<span class="subject">{shown(conflict.finding)}</span>'
     if finding is not None and (at := places.get(id(finding))):
         subject = f'<a class="subject" href="#finding-{at}">{shown(conflict.finding)}</a>'
-    where = place_of(finding) if finding is not None else ""
-    place = f'<span class="place quiet">{shown(where)}</span>' if where not in conflict.why + conflict.finding else ""
-    return f"<li><p>{_chip(conflict.kind.capitalize(), '')}{subject}{place}</p><p>{shown(conflict.why, 1000)}</p></li>"
+    title = place = ""
+    if finding is not None:
+        title = f"<span>{shown(finding.title)}</span>" if finding.title not in ("", conflict.finding) else ""
+        is_lost = finding.path and not names_place(conflict, finding)
+        place = f'<span class="place quiet">{shown(place_of(finding))}</span>' if is_lost else ""
+    head = f"{_chip(conflict.kind.capitalize(), '')}{subject}{title}{place}"
+    return f"<li><p>{head}</p><p>{shown(conflict.why, 1000)}</p></li>"
 
 
 def _filters(merge: Merge) -> str:
@@ -188,7 +202,7 @@ def _rows(findings: tuple[MergedFinding, ...], caption: str, last: str, first: i
         f"<td>{badge(severity_of(finding))}</td>"
         f'<td class="number" data-label="Confidence">{score(finding.confidence)}</td>'
         f'<th scope="row">{shown(finding.title) or "No title"} <span class="quiet">{shown(finding.id, 40)}</span></th>'
-        f'<td class="place">{shown(place_of(finding))}</td><td>{_remark(finding)}</td></tr>'
+        f'<td class="{_place_class(finding)}">{shown(place_of(finding))}</td><td>{_remark(finding)}</td></tr>'
         for number, finding in enumerate(findings[:MAX_ROWS], first)
     )
     more = len(findings) - MAX_ROWS
@@ -198,6 +212,11 @@ def _rows(findings: tuple[MergedFinding, ...], caption: str, last: str, first: i
         f'<table class="stack"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>\n'
         f"<tbody>\n{rows}\n</tbody></table>{note}"
     )
+
+
+def _place_class(finding: MergedFinding) -> str:
+    """A place stays on one line, unless it would take the others' room."""
+    return "place" if len(place_of(finding)) > _MAX_UNBROKEN else "place whole"
 
 
 def _anchor(number: int, first: int) -> str:

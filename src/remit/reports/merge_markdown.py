@@ -26,19 +26,20 @@ from remit.contract.model import (
     Tick,
 )
 from remit.contract.render import render
-from remit.merging.model import Merge
+from remit.merging.model import MERGED_AGENT, Merge, MergedFinding
+from remit.reports.merge_decision import broken_words, contract_word
 from remit.reports.merge_entries import Entry, Lines, entries_of, quoted
-from remit.reports.merge_parts import SEVERITIES, Subjects, counted, joined, score, severity_of
+from remit.reports.merge_parts import SEVERITIES, Subjects, counted, joined, place_of, score, severity_of
 from remit.reports.merge_score import confidence_of, justification_of, uncertainty_of
 from remit.reports.merge_words import agent, words
 from remit.workspace.files import Workspace
 
-AGENT = "Merged Review"
 #: A report is for reading; the JSON form holds everything.
 _MAX_ROWS = 200
 _MAX_LINES = 200
 _MAX_FILES = 10
 _MAX_DROPPED = 10
+_MERGE_AGAIN = "To merge this with other results, take its JSON form: only that keeps every agent's opinion."
 _BOX_WORDS = {
     "references_valid": "every cited place comes from the merge, which looked it up or could not",
     "snippets_accurate": "code is copied from the checkout, or repeated as an agent's words",
@@ -59,7 +60,7 @@ def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
     failed = merge.status == "FAILED"
     confidence = None if failed else confidence_of(merge.findings)
     result = Result(
-        agent=AGENT,
+        agent=MERGED_AGENT,
         status=merge.status,
         summary=_summary(merge),
         findings=tuple(_blocks(merge, entries, lines)) if merge.findings or not failed else (),
@@ -86,9 +87,10 @@ def _summary(merge: Merge) -> str:
     found = f"{counted(len(merge.findings), 'finding')}: {kinds}" if merge.findings else "no findings"
     left = f"; {counted(counts.dropped, 'finding')} left out" if counts.dropped else ""
     disputes = f"{counted(len(merge.conflicts), 'conflict')} to be settled by a person" if merge.conflicts else ""
+    reasons = " and ".join(filter(None, [disputes, broken_words(merge)]))
     return (
         f"Merged {counted(len(merge.agents), 'result')} into {found}{left}. "
-        f"The decision is {merge.decision}{f', with {disputes}' if disputes else ''}."
+        f"The decision is {merge.decision}{f': {reasons}' if reasons else ''}."
     )
 
 
@@ -104,10 +106,11 @@ def _blocks(merge: Merge, entries: list[Entry], lines: Lines) -> Iterator[Block]
         yield Block(heading="Places Not Cited", content=(_list(lost),))
     if merge.conflicts:
         yield Block(heading="Conflicts", content=tuple(_conflicts(merge, entries, lines)))
-    agents = ((agent(one.agent), words(one.status, 20), one.verdict or "no result") for one in merge.agents)
+    agents = ((agent(one.agent), words(one.status, 20), contract_word(one)) for one in merge.agents)
     told = [*agents][:_MAX_LINES]
     if told:
-        yield Block(heading="Agents", content=(_table(("Agent", "Status", "Verdict"), iter(told), lines),))
+        table = _table(("Agent", "Status", "Verdict"), iter(told), lines)
+        yield Block(heading="Agents", content=(table, Text(text=_MERGE_AGAIN)))
     if merge.dropped:
         yield Block(heading="Left Out", content=(_list(list(_dropped(merge, lines))),))
 
@@ -126,7 +129,7 @@ def _conflicts(merge: Merge, entries: list[Entry], lines: Lines) -> Iterator[Tab
     rows = (
         (
             conflict.kind,
-            names.get(id(subjects.of(conflict)), words(conflict.finding)),
+            _about(subjects.of(conflict), names, conflict.finding),
             words(", ".join(conflict.agents)),
             words(conflict.why),
         )
@@ -135,6 +138,14 @@ def _conflicts(merge: Merge, entries: list[Entry], lines: Lines) -> Iterator[Tab
     yield _table(("Kind", "About", "Agents", "Why"), rows, lines)
     if more := len(merge.conflicts[_MAX_LINES:]):
         yield Text(text=f"And {counted(more, 'more conflict')}.")
+
+
+def _about(finding: MergedFinding | None, names: dict[int, str], name: str) -> str:
+    """What a conflict is about: the finding as the report names it, and its title."""
+    if finding is None:
+        return words(name)
+    name = names.get(id(finding), words(name))
+    return f"{name}: {words(finding.title, 120)}" if finding.title else name
 
 
 def _table(columns: tuple[str, ...], rows: Iterator[tuple[str, ...]], lines: Lines) -> Table:
@@ -148,7 +159,9 @@ def _list(texts: list[str]) -> Items:
 def _dropped(merge: Merge, lines: Lines) -> Iterator[str]:
     for finding in merge.dropped[:_MAX_DROPPED]:
         reason = words(finding.reason) if isinstance(finding.reason, str) else "no reason given"
-        yield lines.harmless(f"{severity_of(finding)}: {words(finding.title, 120) or 'no title'} ({reason})")
+        name = " ".join(filter(None, [severity_of(finding), words(finding.id, 40)]))
+        place = words(place_of(finding), 200) or "no place"
+        yield lines.harmless(f"{name}: {words(finding.title, 120) or 'no title'}; {place}; {reason}")
     if more := len(merge.dropped[_MAX_DROPPED:]):
         yield f"and {more:,} more"
 
@@ -162,7 +175,7 @@ def _references(entries: list[Entry], lines: Lines) -> Iterator[KeyReference]:
     for own in list(files.values())[:_MAX_FILES]:
         worst = own[0]
         item = worst.id if len(own) == 1 else f"{worst.id} and {len(own) - 1} more"
-        relevance = f"{counted(len(own), 'finding')}, the worst {severity_of(worst.finding)}"
+        relevance = f"{counted(len(own), 'finding')} in this file, the worst {severity_of(worst.finding)}"
         yield KeyReference(item=item, location=worst.place, relevance=lines.harmless(relevance))
     if not files:
         yield KeyReference(item="None", location="-", relevance="-")

@@ -6,18 +6,21 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from remit.merging.conflict import name_of
-from remit.merging.model import SCALE, Conflict, Merge, MergedFinding
+from remit.merging.model import SCALE, Conflict, Merge, MergedFinding, Opinion
 from remit.workspace.files import SourceFile, Workspace
 
 #: From the worst to the mildest; a finding to which nobody gave a severity comes last.
 SEVERITIES = (*reversed(SCALE), "unrated")
 #: What is longer than this in a title was not meant to be read.
 MAX_TITLE = 300
+MAX_WHY = 120
 #: A range of lines may be as long as its file: an excerpt is not.
 MAX_CITED = 12
 MAX_COLUMNS = 240
 
-EVIDENCE = {True: "verified", False: "evidence failed", None: "unchecked"}
+EVIDENCE = {True: "place holds", False: "evidence failed", None: "unchecked"}
+#: Words for flags that need some.
+_FLAGS = {"unscored": "no score given"}
 
 
 class SourceLine(NamedTuple):
@@ -44,6 +47,36 @@ def place_of(finding: MergedFinding) -> str:
         return finding.path or ""
     last = f"-{finding.end_line}" if finding.end_line is not None and finding.end_line != finding.line else ""
     return f"{finding.path}:{finding.line}{last}"
+
+
+def heard(finding: MergedFinding) -> list[Opinion]:
+    """What the agents say, the surest first."""
+    return sorted(finding.opinions, key=lambda opinion: (-opinion.confidence, opinion.agent, opinion.id))
+
+
+def state_of(finding: MergedFinding) -> str:
+    """How its evidence stands, and if it failed, why."""
+    why = next((said.evidence for said in heard(finding) if said.evidence), "") if finding.verified is False else ""
+    return EVIDENCE[finding.verified] + (f": {cut(why, MAX_WHY)}" if why else "")
+
+
+def shared_flags(finding: MergedFinding) -> list[str]:
+    """What is so of the whole finding; the flags of one agent stand beside its opinion."""
+    own = {flag for opinion in finding.opinions for flag in opinion.flags}
+    return [flag for flag in finding.flags if flag not in own]
+
+
+def notes_of(opinion: Opinion, finding: MergedFinding) -> list[str]:
+    """What a reader must know of one opinion: what was claimed, why evidence failed, its flags."""
+    place = opinion.claimed_path or ""
+    if opinion.claimed_line is not None:
+        place += f":{opinion.claimed_line}"
+    claimed = f" at {place}" if place else ""
+    claimed += f" with {score(opinion.claimed_confidence)}" if opinion.claimed_confidence is not None else ""
+    failed = f"evidence failed: {cut(opinion.evidence, MAX_WHY)}" if opinion.evidence else ""
+    is_told = len(finding.opinions) == 1 and finding.verified is False
+    flags = [_FLAGS.get(flag, flag) for flag in opinion.flags if not (flag == "relocated" and place)]
+    return [note for note in (f"claimed{claimed}" if claimed else "", "" if is_told else failed, *flags) if note]
 
 
 def answered(merge: Merge) -> int:
@@ -89,7 +122,17 @@ class Subjects:
             for finding in self._named.get(conflict.finding, ())
             if agents <= set(finding.agents) or (conflict.kind == "presence" and agents >= set(finding.agents))
         ]
+        if len(fits) > 1:  # the words tell which, where they name a place
+            fits = [finding for finding in fits if names_place(conflict, finding)]
         return fits[0] if len(fits) == 1 else None
+
+
+def names_place(conflict: Conflict, finding: MergedFinding) -> bool:
+    """Whether a conflict's own words say where it is."""
+    if finding.path is None:
+        return False
+    place = finding.path if finding.line is None else f"{finding.path}:{finding.line}"
+    return f"(at {place})" in conflict.why or conflict.finding == place
 
 
 def is_there(finding: MergedFinding, workspace: Workspace) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from remit.merging.model import Merge, MergedFinding
 from remit.reports.layout import Line, Piece
+from remit.reports.merge_decision import contract_word, decision_words
 from remit.reports.merge_parts import (
-    EVIDENCE,
     MAX_TITLE,
     SEVERITIES,
     Subjects,
@@ -17,25 +17,29 @@ from remit.reports.merge_parts import (
     counted,
     cut,
     excerpt,
+    heard,
     joined,
+    names_place,
+    notes_of,
     place_of,
     score,
     severity_of,
+    shared_flags,
+    state_of,
 )
+from remit.reports.merge_told import told
 from remit.reports.visible import visible, width
 from remit.workspace.files import Workspace
 
 SEVERITY_STYLES = {"critical": "bold red", "important": "bold yellow", "minor": "cyan", "unrated": "dim"}
 STATUS_STYLES = {"SUCCESS": "green", "PARTIAL": "yellow", "FAILED": "bold red"}
 VERDICT_STYLES = {"accept": "green", "revise": "yellow", "reject": "bold red"}
-DECISIONS = {
-    "continue": ("bold green", "continue: every agent finished and none disagrees with another"),
-    "review": ("bold yellow", "review: a person should look before the work goes on"),
-    "retry": ("bold red", "retry: an agent failed, run it again before relying on this"),
-}
+DECISION_STYLES = {"continue": "bold green", "review": "bold yellow", "retry": "bold red"}
 _EVIDENCE_STYLES = {True: "green", False: "bold red", None: "dim"}
 #: Of what was dropped, a few lines are enough: the JSON form holds all of it.
 _MAX_DROPPED = 20
+#: Agents whose details are searched for the risk and the fix of a finding.
+_MAX_TOLD = 5
 #: Cited lines shown of one finding.
 _MAX_SOURCE = 3
 _MARGIN = " " * 6
@@ -44,8 +48,10 @@ _MARGIN = " " * 6
 def merge_text_lines(merge: Merge, columns: int = 80, workspace: Workspace | None = None) -> Iterator[Line]:
     """The whole report."""
     columns = max(columns, 40)
-    style, words = DECISIONS[merge.decision]
-    yield [Piece(f"{merge.status:<8}", STATUS_STYLES[merge.status]), Piece(_fit(words, columns - 8), style)]
+    style, words = DECISION_STYLES[merge.decision], visible(f"{merge.decision}: {decision_words(merge)}")
+    first, *rest = _wrapped(words, columns, " " * 8)
+    yield [Piece(f"{merge.status:<8}", STATUS_STYLES[merge.status]), Piece(first.strip(), style)]
+    yield from ([Piece(row, style)] for row in rest)
     yield []
     yield from _agents(merge, columns)
     yield from _conflicts(merge, columns)
@@ -81,7 +87,7 @@ def _agents(merge: Merge, columns: int) -> Iterator[Line]:
         yield [
             Piece(f"  {name}{' ' * (longest - width(name))}  "),
             Piece(f"{visible(report.status):<9}", STATUS_STYLES.get(report.status, "")),
-            Piece(report.verdict or "no result", VERDICT_STYLES.get(report.verdict or "", "dim")),
+            Piece(contract_word(report), VERDICT_STYLES.get(report.verdict or "", "dim")),
         ]
     if not names:
         yield [Piece("  none: there was nothing to merge", "dim")]
@@ -94,16 +100,13 @@ def _conflicts(merge: Merge, columns: int) -> Iterator[Line]:
     yield _heading("Conflicts", f"{len(merge.conflicts):,} for a person to settle")
     subjects = Subjects(merge)
     for conflict in merge.conflicts:
-        what = _fit(visible(cut(conflict.finding, MAX_TITLE)), columns - 13)
         finding = subjects.of(conflict)
-        place = place_of(finding) if finding is not None else ""
-        place = f"  {visible(place)}" if place and place not in conflict.why + conflict.finding else ""
-        yield [
-            Piece(f"  {conflict.kind:<11}", "bold yellow"),
-            Piece(what, "bold"),
-            Piece(_fit(place, columns - 13 - width(what)) if place and width(what) < columns - 24 else "", "dim"),
-        ]
-        for row in _wrapped(visible(conflict.why), columns, " " * 13):
+        title = finding.title if finding is not None and finding.title != conflict.finding else ""
+        what = visible("  ".join(filter(None, [cut(conflict.finding, MAX_TITLE), cut(title, MAX_TITLE)])))
+        yield [Piece(f"  {conflict.kind:<11}", "bold yellow"), Piece(_fit(what, columns - 13), "bold")]
+        is_lost = finding is not None and finding.path and not names_place(conflict, finding)
+        where = f" (at {place_of(finding)})" if finding is not None and is_lost else ""
+        for row in _wrapped(visible(conflict.why + where), columns, " " * 13):
             yield [Piece(row)]
     yield []
 
@@ -136,25 +139,41 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
     yield from _about(finding, agents, columns)
     for line in list(excerpt(finding, workspace, around=0))[:_MAX_SOURCE]:
         yield [Piece(f"{line.number:>12} │ ", "dim"), Piece(_fit(visible(line.text), columns - 15))]
-    for opinion in finding.opinions:
+    yield from _told(finding, columns)
+    for opinion in heard(finding):
         own = opinion.severity or "unrated"
         who = " ".join(filter(None, [visible(opinion.agent), visible(opinion.id)]))
+        notes = " · ".join(map(visible, notes_of(opinion, finding)))
+        is_short = notes and width(who) + 3 + width(notes) <= columns - 23
+        who = f"{who} · {notes}" if is_short else who
         yield [
             Piece(f"{_MARGIN}{own:<10}", SEVERITY_STYLES[own]),
             Piece(f"{score(opinion.confidence):>5}  "),
             Piece(_fit(who, columns - 23), "dim"),
         ]
+        if notes and not is_short:
+            yield [Piece(" " * 23), Piece(_fit(notes, columns - 23), "dim")]
+
+
+def _told(finding: MergedFinding, columns: int) -> Iterator[Line]:
+    """The risk and the fix as the surest agent that names one puts it, and what else one agent says here."""
+    said = [told(opinion) for opinion in heard(finding)[:_MAX_TOLD] if opinion.details]
+    for name in ("risk", "fix", "also"):
+        words = next((words for each in said if (words := getattr(each, name))), "")
+        if words:
+            label = f"{_MARGIN}{name.capitalize()}: "
+            yield [Piece(label, "dim"), Piece(_fit(visible(cut(words, MAX_TITLE)), columns - len(label)))]
 
 
 def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
     """Where, and how well it stands: on one line if there is room."""
     room = columns - len(_MARGIN)
     place = [Piece(_fit(visible(place_of(finding)), room), "underline")] if finding.path else [Piece("no place", "dim")]
-    state = EVIDENCE[finding.verified]
-    notes = [f"{agreement(finding, agents)} agents", visible(finding.category), *map(visible, finding.flags)]
-    words = _fit(" · " + " · ".join(filter(None, notes)), room - len(state))
+    state = _fit(visible(state_of(finding)), room)
+    notes = [f"{agreement(finding, agents)} agents", visible(finding.category), *map(visible, shared_flags(finding))]
+    words = _fit(" · " + " · ".join(filter(None, notes)), max(room - width(state), 1))
     rest = [Piece(state, _EVIDENCE_STYLES[finding.verified]), Piece(words, "dim")]
-    if width(place[0].text) + 3 + len(state) + width(words) <= room:
+    if width(place[0].text) + 3 + width(state) + width(words) <= room:
         yield [Piece(_MARGIN), *place, Piece("   "), *rest]
     else:
         yield [Piece(_MARGIN), *place]
@@ -167,12 +186,14 @@ def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
     yield _heading("Dropped", f"{len(merge.dropped):,}, the JSON form has them in full")
     for finding in merge.dropped[:_MAX_DROPPED]:
         reason = visible(finding.reason) if isinstance(finding.reason, str) else "no reason given"
-        words = " ".join(filter(None, [visible(finding.id), cut(visible(finding.title), MAX_TITLE)]))
+        words = "  ".join(filter(None, [visible(finding.id), cut(visible(finding.title), MAX_TITLE)]))
         yield [
             Piece(f"  {severity_of(finding):<10}", SEVERITY_STYLES[severity_of(finding)]),
-            Piece(_fit(words, max(columns - 16 - width(reason), 24))),
-            Piece(f"  {_fit(reason, max(columns - 38, 20))}", "dim"),
+            Piece(_fit(words, columns - 12)),
         ]
+        place = visible(place_of(finding)) or "no place"
+        for row in _wrapped(cut(f"{place}: {reason}", 2 * MAX_TITLE), columns, " " * 12):
+            yield [Piece(row, "dim")]
     if len(merge.dropped) > _MAX_DROPPED:
         yield [Piece(f"  and {len(merge.dropped) - _MAX_DROPPED:,} more", "dim")]
     yield []

@@ -18,6 +18,7 @@ import msgspec
 
 from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.json import pretty
+from remit.reports.merge_parts import heard, place_of, state_of
 from remit.reports.visible import visible
 from remit.workspace.files import SourceFile, Workspace
 from remit.workspace.git import public_address
@@ -39,6 +40,7 @@ _LEVELS = {"critical": "error", "important": "warning", "minor": "note", None: "
 _NOTIFICATIONS = {
     "conflict": "Agents disagree; a person must settle it.",
     "finding-without-place": "A finding that names no file cannot be a result in code scanning.",
+    "evidence-failed": "What a finding cites is not there, so it cannot be a result in code scanning.",
 }
 _EXPLANATION = "Agents reported it; the message says which, and how sure they are together."
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -56,14 +58,14 @@ def merge_sarif(
     version: str,
 ) -> str:
     """The report. The same merge over the same files gives the same bytes."""
-    placed = [finding for finding in merge.findings if finding.path or profile == "ai"]
+    placed = [finding for finding in merge.findings if _has_place(finding) or profile == "ai"]
     rules = sorted({_category(finding) for finding in placed})
     cited = _cited(placed, workspace)
     results = [_result(finding, rules, text, profile) for finding, text in zip(placed, cited, strict=True)]
     if profile == "github":
         for result, mark in zip(results, _fingerprints(placed, cited), strict=True):
             result["partialFingerprints"] = {FINGERPRINT: mark}
-    homeless = [finding for finding in merge.findings if not finding.path and profile == "github"]
+    homeless = [finding for finding in merge.findings if not _has_place(finding) and profile == "github"]
     run: Object = {
         "tool": _tool(merge, rules, version),
         "invocations": [
@@ -82,6 +84,11 @@ def merge_sarif(
         source = {"repositoryUri": uri, "mappedTo": {"uriBaseId": ROOT}}
         run["versionControlProvenance"] = [source | ({"revisionId": _shown(commit)} if commit else {})]
     return pretty({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _has_place(finding: MergedFinding) -> bool:
+    """Whether there is a line to put it on: a viewer would show one whose evidence failed beside other code."""
+    return bool(finding.path) and finding.verified is not False
 
 
 def _shown(text: str, most: int = _MAX_NAME) -> str:
@@ -150,7 +157,7 @@ def _conflict(conflict: Conflict) -> Object:
 
 def _homeless(finding: MergedFinding) -> Object:
     return {
-        "descriptor": {"id": "finding-without-place"},
+        "descriptor": {"id": "evidence-failed" if finding.path else "finding-without-place"},
         "level": _LEVELS[finding.severity],
         "message": {"text": _message(finding)},
         "properties": _properties(finding),
@@ -158,7 +165,7 @@ def _homeless(finding: MergedFinding) -> Object:
 
 
 def _result(finding: MergedFinding, rules: list[str], cited: str, profile: Profile) -> Object:
-    rule = _category(finding)
+    rule, has_place = _category(finding), _has_place(finding)
     message = {"text": _message(finding)}
     properties = _properties(finding)
     if profile == "ai":
@@ -169,11 +176,11 @@ def _result(finding: MergedFinding, rules: list[str], cited: str, profile: Profi
         "ruleIndex": rules.index(rule),
         "level": _LEVELS[finding.severity],
         "message": message,
-        "locations": [_location(finding, finding.line, finding.end_line, cited, profile)] if finding.path else [],
+        "locations": [_location(finding, finding.line, finding.end_line, cited, profile)] if has_place else [],
         "rank": finding.confidence,
         "properties": properties,
     }
-    others = [opinion for opinion in finding.opinions if finding.path and opinion.line not in (None, finding.line)]
+    others = [opinion for opinion in finding.opinions if has_place and opinion.line not in (None, finding.line)]
     if others:
         result["relatedLocations"] = [
             {
@@ -191,7 +198,8 @@ def _message(finding: MergedFinding) -> str:
     agents = [_shown(agent) for agent in finding.agents]
     names = f"{', '.join(agents[:-1])} and {agents[-1]}" if len(agents) > 1 else "".join(agents)
     title = _shown(finding.title, _MAX_WORDS).rstrip(" .") or "A finding without a title"
-    return _unlinked(f"{title}. Found by {names}, confidence {finding.confidence:g}.")
+    failed = f" Its {state_of(finding)} (at {place_of(finding)})." if finding.verified is False else ""
+    return _unlinked(f"{title}. Found by {names}, confidence {finding.confidence:g}.{_shown(failed, _MAX_WORDS)}")
 
 
 def _unlinked(text: str) -> str:
@@ -206,7 +214,7 @@ def _markdown(finding: MergedFinding) -> str:
     said = [
         f"- {plain(opinion.agent)}: {plain(opinion.title)} "
         f"({opinion.severity or 'no severity'}, confidence {opinion.confidence:g})"
-        for opinion in finding.opinions
+        for opinion in heard(finding)
     ]
     return "\n".join([f"**{plain(finding.title) or 'A finding without a title'}**", "", *said])
 
@@ -233,6 +241,11 @@ def _opinion(opinion: Opinion) -> Object:
         "confidence": opinion.confidence,
         "line": opinion.line,
         "title": _shown(opinion.title, _MAX_WORDS),
+        "claimed_path": _shown(opinion.claimed_path) if opinion.claimed_path is not None else None,
+        "claimed_line": opinion.claimed_line,
+        "claimed_confidence": opinion.claimed_confidence,
+        "evidence": _shown(opinion.evidence),
+        "flags": [_shown(flag) for flag in opinion.flags],
     }
 
 

@@ -38,7 +38,7 @@ def find_files(paths: tuple[str, ...], *, for_merge: bool = False) -> list[Path 
         elif not _is_there(path):
             raise UsageError(f"{name}: no such file or folder")
         elif path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if _may_be_input(file, path, for_merge))
+            inside = sorted(file for file in path.rglob("*") if _may_be_input(file, path, for_merge=for_merge))
             if not inside:
                 forms = "*.md, *.json and *.sarif" if for_merge else "*.md and *.json"
                 raise UsageError(f"{name}: no results in this folder (looked for {forms})")
@@ -60,17 +60,17 @@ def shown_name(file: Path | None) -> str:
     return "-" if file is None else os.fsencode(file).decode("utf-8", "replace")
 
 
-def _may_be_input(file: Path, folder: Path, for_merge: bool) -> bool:
+def _may_be_input(file: Path, folder: Path, *, for_merge: bool) -> bool:
     if any(part.startswith(".") for part in file.relative_to(folder).parts) or not file.is_file():
         return False
     if file.suffix == ".json":
-        return _is_json_input(file, for_merge)
+        return _is_json_input(file, for_merge=for_merge)
     if file.suffix in (".md", ".markdown"):
         return not _is_page(file)
     return for_merge and file.suffix == ".sarif"
 
 
-def _is_json_input(file: Path, for_merge: bool) -> bool:
+def _is_json_input(file: Path, *, for_merge: bool) -> bool:
     if for_merge and file.name.endswith(".sarif.json"):
         return True
     with file.open("rb") as opened:
@@ -82,14 +82,16 @@ def _is_json_input(file: Path, for_merge: bool) -> bool:
 
 
 def _is_page(file: Path) -> bool:
-    """Whether a Markdown file is a README or its like; one with a result's title is a result all the same."""
+    """Whether a Markdown file is a README or its like; one with a result's title and status is a result."""
     if file.stem.lower().replace("-", "_") not in _PAGES:
         return False
+    from remit.contract.model import STATUSES
     from remit.contract.parse import MAX_BYTES as MAX_RESULT
     from remit.contract.parse import parse
 
     with file.open("rb") as opened:
-        return all(document.outline.agent is None for document in parse(opened.read(MAX_RESULT + 1)))
+        documents = parse(opened.read(MAX_RESULT + 1))
+    return not any(document.outline.agent and document.result.status in STATUSES for document in documents)
 
 
 def find_repository(repo: Path | None, files: list[Path | None]) -> tuple[Path, str]:

@@ -74,11 +74,11 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
 
 
 def _warn_of_reports(inputs: Iterable[tuple[Path | None, Input]]) -> None:
-    """A merged report in Markdown reads like any result, but its conflicts and opinions stay behind."""
+    """A merged report in Markdown reads like any result: what each agent says of its own stays behind."""
     for file, read in inputs:
         if any(report.agent == slug(MERGED_AGENT) for report in read.reports):
             click.echo(
-                f"{shown_name(file)}: a merged report; its conflicts and the agents behind it are not in this form, "
+                f"{shown_name(file)}: a merged report; the agents behind it and their opinions are not in this form, "
                 "merge what --format json wrote instead",
                 err=True,
             )
