@@ -43,9 +43,9 @@ _PATH = click.Path(path_type=Path)
 def command(paths: tuple[str, ...], **given: Any) -> int:
     """Say for each result in FILE... whether it keeps the contract, and whether its claims hold.
 
-    FILE is a file, a folder (every Markdown file in it but READMEs and the like) or - for standard input. Without --repo, claims are
-    held against the checkout that the first file lies in, else the current folder. The exit code is 0 if
-    every result is accepted and 1 if not.
+    FILE is a file, a folder (every Markdown file in it but READMEs and the like) or - for standard input.
+    Without --repo, claims are held against the checkout that the first file lies in, else the current folder.
+    The exit code is 0 if every result is accepted and 1 if not.
 
     \b
     Examples:
