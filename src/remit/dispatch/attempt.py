@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -49,6 +50,9 @@ class Attempt:
         """Run the job to its end. Raises Fenced or EnvironmentBroken if it has to be left to somebody else."""
         stop_point("claimed")
         job = self._job
+        if job.is_cancelled:
+            await stop_job(self._database, job, is_shutdown=False)
+            return
         if job.deaths >= MAX_DEATHS:
             await self._finish(
                 Ended("error", job.result or "", f"stopped after {job.deaths} attempts died: {job.last_death}")
@@ -73,7 +77,8 @@ class Attempt:
         if job.isolation != WORKTREE:
             return project
         folder = self._settings.data / "worktrees" / f"job-{job.id}"
-        root = await asyncio.to_thread(make_worktree, project, folder)
+        root = await asyncio.to_thread(make_worktree, project, folder, is_made=job.worktree == str(folder))
+        stop_point("worktree-made")
         await self._database.rows("jobs.set_worktree", job=job.id, attempt=job.attempt, worktree=str(folder))
         return root
 
@@ -118,18 +123,28 @@ class Attempt:
         """Hold the result against the contract, the project and the receipts."""
         receipts = await self._transcript.receipts()
         started = time.monotonic()
-        verdict = await asyncio.to_thread(_verdict, ended.text, brief, root, receipts)
+        submission = await self._transcript.submissions() + 1
+        # A program cannot be asked to correct its answer, so its first submission is its last.
+        attempt = submission if brief.runner == "model" else max(submission, 2)
+        verdict = await asyncio.to_thread(_verdict, ended.text, brief, root, receipts, attempt)
         stop_point("checked")
         report = msgspec.json.encode(
             {
                 "verdict": verdict.verdict,
                 "violations": [
-                    {"rule": one.rule, "code": one.code, "level": one.level, "line": one.line, "message": one.message}
+                    {
+                        "rule": one.rule,
+                        "code": one.code,
+                        "level": one.level,
+                        "line": one.line,
+                        "message": one.message,
+                        "help": one.help,
+                    }
                     for one in verdict.violations
                 ],
             }
         )
-        await self._transcript.save_result(1, ended.text, verdict.verdict, report)
+        await self._transcript.save_result(submission, ended.text, verdict.verdict, report)
         stop_point("result-saved")
         await self._narrator.tell(
             "checked",
@@ -154,7 +169,6 @@ class Attempt:
             diff=diff,
         )
         stop_point("finished")
-        await self._narrator.tell("finished", {"outcome": ended.outcome, "error": ended.error, "verdict": verdict})
         if diff is not None:
             await asyncio.to_thread(remove_worktree, Path(job.workspace), folder)
 
@@ -164,12 +178,12 @@ def _own(tools: Sequence[str]) -> list[str]:
     return [tool for tool in tools if not tool.startswith("mcp__")]
 
 
-def _verdict(document: str, brief: Brief, root: Path, receipts: list[Receipt]) -> Verdict:
+def _verdict(document: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int) -> Verdict:
     from remit.checking import check_all
 
     # As bytes: a text might look like a path, and this one is not ours.
     data = document.encode("utf-8", "replace")
-    verdicts = check_all(data, repo=root, profile=brief.profile, kind=brief.kind, receipts=receipts)
+    verdicts = check_all(data, repo=root, profile=brief.profile, kind=brief.kind, receipts=receipts, attempt=attempt)
     order = ("reject", "revise", "accept")
     return min(verdicts, key=lambda one: order.index(one.verdict))
 
@@ -186,8 +200,5 @@ async def stop_job(database: Database, job: Job, *, is_shutdown: bool) -> None:
         await jobs.give_back(database, job.id, job.attempt)
         return
     text = await what_there_is(database, job.id)
-    try:
+    with contextlib.suppress(Fenced):
         await jobs.finish(database, job.id, job.attempt, "cancelled", error="cancelled while it ran", result=text)
-    except Fenced:
-        return
-    await Narrator(database, job.id, job.attempt).tell("finished", {"outcome": "cancelled"})

@@ -22,6 +22,7 @@ from pydantic_ai.messages import (
     SystemPromptPart,
     TextPart,
     TextPartDelta,
+    UserPromptPart,
 )
 from pydantic_ai.run import AgentRun
 from pydantic_ai.toolsets import AbstractToolset
@@ -120,7 +121,7 @@ class Conversation:
 
     async def _turn(self, node: Any, run: AgentRun[None, str]) -> Any:
         """Ask the model once: the request is written down before it, the response after it."""
-        if self._sums.turns >= self._brief.max_turns:
+        if self._sums.turns >= self._brief.max_turns + corrections_in(self._messages):
             raise Stopped("max-turns", f"{self._sums.turns} turns are used up and the work is not finished")
         await self._save_request(node.request)
         await self._narrator.tell("turn", {"turn": self._sums.turns + 1})
@@ -138,16 +139,20 @@ class Conversation:
         finally:
             used = _used(response) if response is not None else Sums()
             await self._asker.settle(held, used.input + used.output, used.cost)
+        stop_point("settled")
         await self._save_response(response)
         return following
 
     async def _stream(self, node: Any, run: AgentRun[None, str]) -> None:
-        async with node.stream(run.ctx) as stream:
-            async for event in stream:
-                if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-                    await self._narrator.text(event.part.content)
-                elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-                    await self._narrator.text(event.delta.content_delta)
+        try:
+            async with node.stream(run.ctx) as stream:
+                async for event in stream:
+                    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+                        await self._narrator.text(event.part.content)
+                    elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+                        await self._narrator.text(event.delta.content_delta)
+        finally:
+            await self._narrator.flush()  # whoever ends a job in the middle of an answer finds all of it
 
     async def _save_request(self, request: ModelRequest) -> None:
         if self._messages and isinstance(self._messages[-1], ModelRequest):
@@ -198,6 +203,16 @@ def with_system(messages: list[ModelMessage], system: tuple[str, ...]) -> list[M
         return messages
     prompts = [SystemPromptPart(text) for text in system]
     return [replace(messages[0], parts=[*prompts, *messages[0].parts]), *messages[1:]]
+
+
+def corrections_in(messages: list[ModelMessage]) -> int:
+    """How often the caller came back with something after the task itself; each time there is a turn for it."""
+    prompts = (
+        any(isinstance(part, UserPromptPart) for part in message.parts)
+        for message in messages
+        if isinstance(message, ModelRequest)
+    )
+    return max(0, sum(prompts) - 1)
 
 
 def text_so_far(messages: list[ModelMessage]) -> str:

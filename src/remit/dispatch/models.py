@@ -30,7 +30,7 @@ def check_model(name: str) -> None:
     from pydantic_ai.providers import infer_provider_class
 
     provider, model = parse_model_id(name)
-    if provider is None or not model:
+    if ":" not in name or provider is None or not model:  # a provider that is guessed from a name is none
         raise UsageError(f"the model {name!r} names no provider: write provider:model, or set `models` in remit.toml")
     try:
         infer_provider_class(provider)
@@ -87,6 +87,12 @@ def model_settings(name: str, output: int) -> ModelSettings:
             anthropic_cache_messages=True,
         )
     return ModelSettings(max_tokens=output, timeout=REQUEST_SECONDS, request_timeout=REQUEST_SECONDS, max_retries=0)
+
+
+def check_price(name: str) -> None:
+    """Refuse a limit of money where nobody knows what anything costs: it could not be kept."""
+    if prices(name)[1] == 0.0:
+        raise UsageError(f"the price of {name!r} is not known, so a limit of money cannot be kept: limit its tokens")
 
 
 def prices(name: str) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -23,11 +24,14 @@ class Narrator:
         self._text: list[str] = []
         self._length = 0
         self._since = time.monotonic()
+        # Tools that run side by side tell at once; listeners go by the order of the rows, so they come one by one.
+        self._speaking = asyncio.Lock()
 
     async def tell(self, kind: str, data: dict[str, Any]) -> None:
         """Tell something, after the text that came before it."""
-        await self.flush()
-        await add_event(self._database, self._job, kind, data, self._attempt)
+        async with self._speaking:
+            await self._flush()
+            await add_event(self._database, self._job, kind, _storable(data), self._attempt)
 
     async def text(self, piece: str) -> None:
         """Tell some more of the answer."""
@@ -38,8 +42,21 @@ class Narrator:
 
     async def flush(self) -> None:
         """Tell what has come and was not told yet."""
+        async with self._speaking:
+            await self._flush()
+
+    async def _flush(self) -> None:
         if self._text:
-            text = "".join(self._text).replace("\0", "\ufffd")
+            text = "".join(self._text)
             self._text, self._length = [], 0
-            await add_event(self._database, self._job, "text", {"text": text}, self._attempt)
+            await add_event(self._database, self._job, "text", _storable({"text": text}), self._attempt)
         self._since = time.monotonic()
+
+
+def _storable(value: Any) -> Any:
+    """PostgreSQL has no character zero, and a model may put one anywhere."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, dict):
+        return {_storable(name): _storable(inner) for name, inner in value.items()}
+    return [_storable(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -6,8 +6,9 @@ import re
 
 #: What it is -> how it looks. Each pattern is linear: no repetition inside a repetition.
 PATTERNS: dict[str, re.Pattern[str]] = {
+    # Its end may be missing: output is cut, and files are read in part.
     "private key": re.compile(
-        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{1,20000}-----END [A-Z ]{0,30}PRIVATE KEY-----"
+        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{1,20000}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
     ),
     "Anthropic key": re.compile(r"\bsk-ant-[A-Za-z0-9_-]{20,200}"),
     "OpenAI key": re.compile(r"\bsk-(?:proj-)?[A-Za-z0-9_-]{32,200}"),

@@ -10,6 +10,7 @@ import contextlib
 import os
 import shlex
 import signal
+import sys
 from pathlib import Path
 
 import msgspec
@@ -22,11 +23,18 @@ from remit.registry.model import Brief
 from remit.store.jobs import Job
 from remit.store.transcript import Sums, Transcript
 
-#: Agents of other makers, as their own commands; `{prompt}` is replaced by the whole task.
+_PYTHON = shlex.quote(sys.executable)
+#: Analysers that print SARIF, run from this environment: `remit[review]` brings them.
+ANALYSERS = {
+    "ruff": f"{_PYTHON} -m ruff check --output-format sarif --exit-zero --no-cache --extend-select B,PLE {{scope}}",
+    "bandit": f"{_PYTHON} -m bandit --recursive --quiet --format sarif --exit-zero {{scope}}",
+}
+#: Agents of other makers as their own commands. `{prompt}` becomes the whole task, `{scope}` the job's paths.
 PRESETS = {
     "claude": "claude -p {prompt}",
     "codex": "codex exec {prompt}",
     "gemini": "gemini -p {prompt}",
+    **ANALYSERS,
 }
 MAX_OUTPUT = 16 * 1024 * 1024
 _GRACE_SECONDS = 3.0
@@ -67,7 +75,9 @@ def _command(line: str, brief: Brief, job: Job) -> list[str]:
         words = shlex.split(line)
     except ValueError as error:
         raise Stopped("error", f"the command line of {brief.command!r} cannot be read: {error}") from error
-    return [told if word == "{prompt}" else word for word in words]
+    scope = [f"./{path}" if path.startswith("-") else path for path in job.request.get("scope") or ["."]]
+    special = {"{prompt}": [told], "{scope}": scope}
+    return [one for word in words for one in special.get(word, [word])]
 
 
 def _stdin(brief: Brief, job: Job) -> bytes:
@@ -91,7 +101,7 @@ async def _run(command: list[str], given: bytes, root: Path) -> tuple[int, str, 
         raise Stopped("error", f"{command[0]} cannot be started: {error.strerror}") from error
     try:
         _, output, errors, code = await asyncio.gather(
-            _write(process, given), _read(process.stdout), _read(process.stderr), process.wait()
+            _write(process, given), _read(process.stdout), _read(process.stderr), _wait(process)
         )
     finally:
         await _end(process)
@@ -114,11 +124,22 @@ async def _read(stream: asyncio.StreamReader | None) -> bytes:
     return bytes(kept)
 
 
+async def _wait(process: asyncio.subprocess.Process) -> int:
+    """Its exit code; what it left behind ends with it, or it would keep the output open for ever."""
+    code = await process.wait()
+    _signal(process, signal.SIGKILL)
+    return code
+
+
 async def _end(process: asyncio.subprocess.Process) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
-        if process.returncode is not None:
-            return
+    if process.returncode is None:
+        _signal(process, signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
+    _signal(process, signal.SIGKILL)
+    await process.wait()
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)

@@ -10,10 +10,13 @@ import signal
 
 #: Every point, in the order a run passes them.
 STOP_POINTS = (
+    "ticket-taken",
     "claimed",
+    "worktree-made",
     "request-saved",
     "model-asked",
     "model-answered",
+    "settled",
     "response-saved",
     "tool-begun",
     "tool-ran",

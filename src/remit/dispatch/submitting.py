@@ -8,9 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.dispatch.models import check_model
+from remit.dispatch.models import check_model, check_price
 from remit.dispatch.runners import PRESETS
 from remit.dispatch.settings import Settings
+from remit.dispatch.worktree import WORKTREE
 from remit.errors import UsageError, did_you_mean
 from remit.registry.api import resolve
 from remit.registry.lookup import Registry
@@ -18,6 +19,7 @@ from remit.registry.model import Brief, JobRequest, as_request
 from remit.store import jobs
 from remit.store.database import Database
 from remit.store.jobs import Submission
+from remit.workspace import git
 
 
 class Queueing(NamedTuple):
@@ -31,6 +33,8 @@ class Queueing(NamedTuple):
     parent: int | None = None
     tree_max_tokens: int | None = None
     tree_max_cost: float | None = None
+    #: What it is listed as, if it has no definition.
+    agent: str | None = None
 
 
 class Submitted(NamedTuple):
@@ -63,10 +67,12 @@ async def submit(
     job, _ = as_request(request)
     brief = resolve(request, **resolving._asdict())
     check_brief(brief, settings, job)
+    if brief.runner == "model" and (brief.limits.cost is not None or queueing.tree_max_cost is not None):
+        check_price(brief.model)
     wanted = Submission(
         request=job,
         brief=brief,
-        workspace=await asyncio.to_thread(_folder, workspace),
+        workspace=await asyncio.to_thread(_folder, workspace, brief.isolation),
         isolation=brief.isolation,
         **queueing._asdict(),
     )
@@ -74,9 +80,15 @@ async def submit(
     return Submitted(number, is_new, brief)
 
 
-def _folder(workspace: Path) -> str:
+def _folder(workspace: Path, isolation: str | None) -> str:
     if not workspace.is_dir():
         raise UsageError(f"{workspace}: no such folder to work in")
+    if isolation == WORKTREE:
+        root = git.root_above(workspace)
+        if root is None:
+            raise UsageError(f"{workspace} is no git checkout: isolation by worktree needs one")
+        if git.head(root) is None:
+            raise UsageError(f"{root} has no commit yet: isolation by worktree needs one")
     return str(workspace.resolve())
 
 

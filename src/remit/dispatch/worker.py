@@ -11,6 +11,7 @@ import contextlib
 import logging
 import signal
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,15 +22,19 @@ from procrastinate.job_context import AbortReason
 
 from remit.dispatch.attempt import Attempt, stop_job
 from remit.dispatch.settings import Settings
+from remit.dispatch.stops import stop_point
 from remit.errors import EnvironmentBroken
 from remit.store import fleet, jobs
-from remit.store.database import AWAY, OPTIONS, Database
+from remit.store.database import AWAY, OPTIONS, RECONNECT_SECONDS, Database
 from remit.store.jobs import Fenced, Job
 
 log = logging.getLogger("remit.worker")
 #: The name under which the queue knows our one task.
 TASK = "remit.run"
 _BUSY_SECONDS = 1.0
+_GIVEN_BACK_SECONDS = 5.0
+#: Of the time within which a job is to be taken over, how much a worker may be silent.
+_SILENCE = 0.6
 
 
 class Worker:
@@ -52,7 +57,8 @@ class Worker:
         self._concurrency = concurrency
         self._is_listed = is_listed
         self._on_reload = on_reload
-        self._running: dict[int, Job] = {}
+        #: Jobs that tickets are about here, claimed or about to be.
+        self._held: Counter[int] = Counter()
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -61,16 +67,16 @@ class Worker:
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until told to stop; `until_idle`: until there is nothing to do."""
-        await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
-        watch = asyncio.create_task(self._watch())
-        try:
-            with self._signals():
+        with self._signals():
+            await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
+            watch = asyncio.create_task(self._watch())
+            try:
                 await self._work(until_idle=until_idle)
-        finally:
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
-            with contextlib.suppress(EnvironmentBroken):
-                await fleet.unregister(self._database, self.id)
+            finally:
+                watch.cancel()
+                await asyncio.gather(watch, return_exceptions=True)
+                with contextlib.suppress(EnvironmentBroken):
+                    await fleet.unregister(self._database, self.id)
 
     async def _work(self, *, until_idle: bool) -> None:
         """Run the queue's worker, again and again while the database may be restarting."""
@@ -116,26 +122,32 @@ class Worker:
 
     async def _take(self, context: procrastinate.JobContext, *, job: int) -> None:
         """What a ticket does: claim its job and run it."""
-        found = await self._claim(job, context.job.id)
-        if found is None:
-            return
-        self._running[job] = found
+        stop_point("ticket-taken")
+        self._held[job] += 1
         try:
-            await Attempt(self._database, found, self._settings).run()
+            found = await self._claim(job, context.job.id)
+            if found is not None:
+                await self._run(found, context)
+        except (EnvironmentBroken, *AWAY) as error:
+            # Whatever the database has of it is put right when it is back: see `_look_after_own`.
+            log.warning("job %s has to wait: %s", job, error)
+        finally:
+            self._held -= Counter([job])
+
+    async def _run(self, job: Job, context: procrastinate.JobContext) -> None:
+        try:
+            await Attempt(self._database, job, self._settings).run()
         except Fenced as error:
             log.warning("%s", error)
         except asyncio.CancelledError:
             is_shutdown = context.abort_reason() is not AbortReason.USER_REQUEST
-            await asyncio.shield(stop_job(self._database, found, is_shutdown=is_shutdown))
+            await asyncio.shield(stop_job(self._database, job, is_shutdown=is_shutdown))
             raise
-        except EnvironmentBroken as error:
-            log.warning("job %s is given back: %s", job, error)
-            with contextlib.suppress(EnvironmentBroken, *AWAY):
-                await jobs.give_back(self._database, job, found.attempt, delay=5.0)
+        except (EnvironmentBroken, *AWAY) as error:
+            log.warning("job %s is given back: %s", job.id, error)
+            await jobs.give_back(self._database, job.id, job.attempt, delay=_GIVEN_BACK_SECONDS)
         except Exception as error:  # noqa: BLE001 (whatever it is, the job ends with it and the worker goes on)
-            await self._failed(found, error)
-        finally:
-            self._running.pop(job, None)
+            await self._failed(job, error)
 
     async def _claim(self, job: int, ticket: int | None) -> Job | None:
         found = await jobs.claim(self._database, job, self.id, ticket, self._settings.queue_limits)
@@ -160,19 +172,38 @@ class Worker:
                 await self._look_around(seconds)
             except (EnvironmentBroken, *AWAY) as error:
                 log.warning("the database is away: %s", " ".join(str(error).split()))
+            except Exception:
+                log.exception("looking around failed")  # a worker that no longer beats would lose all its jobs
             await asyncio.sleep(seconds / 6)
 
     async def _look_around(self, seconds: float) -> None:
-        if not await fleet.beat(self._database, self.id):
+        most = seconds * _SILENCE
+        silence = await fleet.beat(self._database, self.id)
+        if silence is None:
             # Forgotten while we were frozen: what we had is somebody else's.
             await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
-        for job in await jobs.take_over(self._database, seconds * 0.6):
-            log.warning("job %s is taken over: its worker went silent", job)
+        elif silence < most:
+            await self._look_after_others(most)
+        # Else nobody could be heard, for we were frozen or the database was away: others may speak first.
+        await self._look_after_own()
         for row in await self._database.rows("jobs.hung", seconds=self._settings.hung_seconds):
             log.warning("job %s hung and is stopped", row["id"])
             if row["ticket"] is not None:
                 await abort_ticket(self._database, row["ticket"])
         await self._database.rows("fleet.forget", seconds=max(3600.0, 20 * seconds))
+
+    async def _look_after_others(self, most: float) -> None:
+        for job in await jobs.take_over(self._database, most):
+            log.warning("job %s is taken over: its worker went silent", job)
+        for job in await jobs.wake_strays(self._database, self.id, most):
+            log.warning("job %s is queued again: nothing would have picked it up", job)
+
+    async def _look_after_own(self) -> None:
+        """Give back what is ours by its row and is not run here: the answer to a claim, or a write, was lost."""
+        for row in await self._database.rows("jobs.of_worker", worker=self.id):
+            if not self._held[row["id"]]:
+                log.warning("job %s is given back: it is not run here", row["id"])
+                await jobs.give_back(self._database, row["id"], row["attempt"])
 
     @contextlib.contextmanager
     def _signals(self) -> Any:
@@ -194,7 +225,14 @@ class Worker:
 
 @asynccontextmanager
 async def _queue_app(address: str) -> AsyncIterator[procrastinate.App]:
-    connector = procrastinate.PsycopgConnector(conninfo=address, kwargs={"options": OPTIONS}, min_size=1, max_size=4)
+    connector = procrastinate.PsycopgConnector(
+        conninfo=address,
+        kwargs={"options": OPTIONS},
+        min_size=1,
+        max_size=4,
+        timeout=10,
+        reconnect_timeout=RECONNECT_SECONDS,
+    )
     app = procrastinate.App(connector=connector)
     async with app.open_async():
         yield app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from remit.errors import EnvironmentBroken
@@ -11,12 +12,13 @@ WORKTREE = "worktree"
 MAX_DIFF = 4 * 1024 * 1024
 
 
-def make_worktree(project: Path, folder: Path) -> Path:
-    """A worktree of the project's current commit; the one that is there, if an earlier attempt made it."""
+def make_worktree(project: Path, folder: Path, *, is_made: bool = False) -> Path:
+    """A worktree of the project's current commit; the one that is there, if an earlier attempt made all of it."""
     root = git.root_above(project)
     if root is None:
         raise EnvironmentBroken(f"{project} is no git checkout: isolation by worktree needs one")
-    if not (folder / ".git").exists():
+    if not is_made or not (folder / ".git").exists():
+        shutil.rmtree(folder, ignore_errors=True)  # an interrupted checkout lacks files, and would pass for a change
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         git.run(root, "worktree", "prune")
         made = git.run(root, "worktree", "add", "--detach", "--force", str(folder), "HEAD", settings=no_filters(root))

@@ -108,6 +108,8 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     limits: Limits | None = None
     isolation: str | None = None
     command: str | None = None
+    #: Files and folders that the job is about; a program is given them.
+    scope: list[str] = []
 
 
 class Source(msgspec.Struct, frozen=True):

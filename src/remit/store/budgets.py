@@ -36,12 +36,17 @@ class Wanted(NamedTuple):
 
 async def reserve(database: Database, job: int, attempt: int, wanted: Wanted) -> Reservation | Exhausted:
     """Set something aside for a call; a smaller answer where the budget is nearly used up."""
+    return await database.patiently(lambda: _reserve(database, job, attempt, wanted))
+
+
+async def _reserve(database: Database, job: int, attempt: int, wanted: Wanted) -> Reservation | Exhausted:
     async with database.transaction() as connection:
         found = await rows(connection, "budgets.lock", job=job, attempt=attempt)
         if not found:
             raise Fenced(f"job {job} is no longer attempt {attempt}'s")
         top = found[0]["top"]
         await rows(connection, "budgets.lock_top", top=top)
+        await rows(connection, "budgets.free", job=job, top=top)
         left = (await rows(connection, "budgets.left", job=job, top=top))[0]
         output = wanted.output
         for name in ("tokens", "tree_tokens"):

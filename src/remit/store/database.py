@@ -24,18 +24,28 @@ Connection = psycopg.AsyncConnection[DictRow]
 #: How long writing goes on trying while the database is away: it may be restarting.
 PATIENCE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.25
-#: Our tables and the queue's, whoever connects.
-OPTIONS = "-c search_path=remit,public"
+#: After so long a pool begins anew to connect: its pauses double, and would outlast a restart by minutes.
+RECONNECT_SECONDS = 4.0
+#: Our tables and the queue's, whoever connects; and a worker that froze in a transaction gives its locks back.
+OPTIONS = "-c search_path=remit,public -c idle_in_transaction_session_timeout=5s"
 #: What says that the database is away, not that a statement is wrong.
-AWAY = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
+AWAY = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+    PoolTimeout,
+)
 
 
 class Database:
     """The store as one process uses it: a pool of connections."""
 
-    def __init__(self, address: str, pool: AsyncConnectionPool[Connection]) -> None:
+    def __init__(
+        self, address: str, pool: AsyncConnectionPool[Connection], revive: Callable[[], None] | None = None
+    ) -> None:
         self.address = address
         self._pool = pool
+        self._revive = revive
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -66,6 +76,8 @@ class Database:
                 if isinstance(error, psycopg.errors.DiskFull) or asyncio.get_running_loop().time() > end:
                     raise EnvironmentBroken(f"the database does not answer: {' '.join(str(error).split())}") from error
                 await asyncio.sleep(_PAUSE_SECONDS)
+                if self._revive is not None:
+                    await asyncio.to_thread(self._revive)
 
 
 async def rows(connection: Connection, name: str, /, **values: Any) -> list[DictRow]:
@@ -93,7 +105,7 @@ async def open_database(address: str | None, folder: Path, connections: int = 10
         address = await asyncio.to_thread(server.open)
     try:
         async with _pool(str(address), connections) as pool:
-            yield Database(str(address), pool)
+            yield Database(str(address), pool, server.revive if server is not None else None)
     finally:
         if server is not None:
             await asyncio.to_thread(server.close)
@@ -101,10 +113,16 @@ async def open_database(address: str | None, folder: Path, connections: int = 10
 
 def _ignored_by_git(folder: Path) -> None:
     """Keep the data out of the project's history without touching its own ignore file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        ignore = folder / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentBroken(
+            f"{folder} cannot be used for remit's data: {error.strerror}; REMIT_DATA names another folder, "
+            "REMIT_DATABASE_URL a PostgreSQL server"
+        ) from error
 
 
 @asynccontextmanager
@@ -128,7 +146,8 @@ async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnection
             "autocommit": True,
         },
         open=False,
-        timeout=10,
+        timeout=5,
+        reconnect_timeout=RECONNECT_SECONDS,
     )
     async with pool:
         yield pool

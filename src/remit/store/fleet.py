@@ -29,9 +29,10 @@ async def register(database: Database, worker: str, queues: list[str], concurren
     )
 
 
-async def beat(database: Database, worker: str) -> bool:
-    """Say so again; False: it has been forgotten meanwhile."""
-    return bool(await database.rows("fleet.beat", worker=worker))
+async def beat(database: Database, worker: str) -> float | None:
+    """Say so again; for how many seconds it was silent before, None: it has been forgotten meanwhile."""
+    row = await database.row("fleet.beat", worker=worker)
+    return float(row["silence"]) if row else None
 
 
 async def unregister(database: Database, worker: str) -> None:
@@ -54,11 +55,15 @@ async def clock_skew(database: Database) -> float:
 
 async def take_slot(database: Database, provider: str, job: int, attempt: int, most: int, seconds: float) -> bool:
     """One of the calls that a provider may have at a time, over all workers."""
-    async with database.transaction() as connection:
-        await rows(connection, "fleet.lock_provider", provider=provider)
-        await rows(connection, "fleet.free_slots", provider=provider)
-        values: dict[str, Any] = {"job": job, "attempt": attempt, "most": most, "seconds": seconds}
-        return bool(await rows(connection, "fleet.take_slot", provider=provider, **values))
+    values: dict[str, Any] = {"job": job, "attempt": attempt, "most": most, "seconds": seconds}
+
+    async def work() -> bool:
+        async with database.transaction() as connection:
+            await rows(connection, "fleet.lock_provider", provider=provider)
+            await rows(connection, "fleet.free_slots", provider=provider)
+            return bool(await rows(connection, "fleet.take_slot", provider=provider, **values))
+
+    return await database.patiently(work)
 
 
 async def leave_slot(database: Database, provider: str, job: int, attempt: int) -> None:

@@ -82,6 +82,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     parent: int | None = None
     tree_max_tokens: int | None = None
     tree_max_cost: float | None = None
+    agent: str | None = None
 
 
 def as_job(row: DictRow) -> Job:
@@ -110,7 +111,7 @@ def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
     request, brief = wanted.request, wanted.brief
     definition = brief.definition
     return {
-        "agent": definition.name if definition else request.subagent_def or "generic",
+        "agent": definition.name if definition else request.subagent_def or wanted.agent or "generic",
         "definition": Jsonb(msgspec.to_builtins(definition)) if definition else None,
         "brief": brief.digest,
         "brief_json": Jsonb(_bare(brief)),
@@ -173,33 +174,55 @@ async def claim(
     if not queue_limits:
         taken = await database.rows("jobs.claim", job=job, worker=worker, ticket=ticket)
         return as_job(taken[0]) if taken else None
-    async with database.transaction() as connection:
-        found = await rows(connection, "jobs.get", job=job)
-        limit = queue_limits.get(found[0]["queue"]) if found else None
-        if limit is not None:
-            await rows(connection, "jobs.lock_queue", queue=found[0]["queue"])
-            running = await rows(connection, "jobs.running_in_queue", queue=found[0]["queue"])
-            if running[0]["running"] >= limit:
-                return "busy"
-        taken = await rows(connection, "jobs.claim", job=job, worker=worker, ticket=ticket)
-        return as_job(taken[0]) if taken else None
+
+    async def work() -> Job | Literal["busy"] | None:
+        async with database.transaction() as connection:
+            found = await rows(connection, "jobs.get", job=job)
+            limit = queue_limits.get(found[0]["queue"]) if found else None
+            if limit is not None:
+                await rows(connection, "jobs.lock_queue", queue=found[0]["queue"])
+                running = await rows(connection, "jobs.running_in_queue", queue=found[0]["queue"], job=job)
+                if running[0]["running"] >= limit:
+                    return "busy"
+            taken = await rows(connection, "jobs.claim", job=job, worker=worker, ticket=ticket)
+            return as_job(taken[0]) if taken else None
+
+    return await database.patiently(work)
 
 
-async def give_back(database: Database, job: int, attempt: int, delay: float = 0) -> bool:
-    """Let another worker have a job; False: somebody has it already."""
-    async with database.transaction() as connection:
-        found = await rows(connection, "jobs.give_back", job=job, attempt=attempt)
-        if found:
-            await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
-        return bool(found)
+async def give_back(database: Database, job: int, attempt: int, delay: float = 0) -> None:
+    """Let another worker have a job, unless somebody has it already."""
+
+    async def work() -> None:
+        async with database.transaction() as connection:
+            found = await rows(connection, "jobs.give_back", job=job, attempt=attempt)
+            if found:
+                await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
+
+    await database.patiently(work)
 
 
 async def wake_later(database: Database, job: int, delay: float) -> None:
     """A further ticket for a job that could not be taken yet."""
+
+    async def work() -> None:
+        async with database.transaction() as connection:
+            found = await rows(connection, "jobs.get", job=job)
+            if found and found[0]["state"] == "queued":
+                await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
+
+    await database.patiently(work)
+
+
+async def wake_strays(database: Database, worker: str, silence: float) -> list[int]:
+    """New tickets for waiting jobs that no ticket would wake."""
     async with database.transaction() as connection:
-        found = await rows(connection, "jobs.get", job=job)
-        if found and found[0]["state"] == "queued":
-            await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
+        found = await rows(connection, "jobs.strays", worker=worker, silence=silence)
+        if found:
+            await rows(connection, "jobs.drop_tickets", jobs=[str(row["id"]) for row in found])
+        for row in found:
+            await enqueue(connection, row["id"], row["queue"], row["priority"])
+        return [row["id"] for row in found]
 
 
 async def take_over(database: Database, silence: float) -> list[int]:
@@ -260,6 +283,13 @@ async def retry(database: Database, job: int) -> None:
     existing = await get(database, job)
     why = "it is not finished" if existing.state != "finished" else "it is completed"
     raise UsageError(f"job {job} cannot be retried: {why}")
+
+
+async def reopen(database: Database, job: int, number: int, message: bytes, queue: str | None = None) -> bool:
+    """Let a completed job go on with one more message; False: it has that message, or is not completed."""
+    body = Jsonb(message.decode(), dumps=lambda text: text)
+    found = await database.rows("jobs.reopen", job=job, number=number, message=body, ticket_queue=queue)
+    return bool(found)
 
 
 async def get(database: Database, job: int) -> Job:

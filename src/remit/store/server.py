@@ -78,16 +78,34 @@ class EmbeddedServer:
         """Use the server, starting it if it does not run. Raises EnvironmentBroken with what to do."""
         try:
             self._private(self._folder)
-            users = (self._folder / "users").open("ab")
-            fcntl.flock(users, fcntl.LOCK_SH)  # waits while another process stops the server
-            self._users = users
+            if self._users is None:
+                self._users = (self._folder / "users").open("ab")
+                fcntl.flock(self._users, fcntl.LOCK_SH)  # waits while another process stops the server
             with (self._folder / "starting").open("ab") as starting:
                 fcntl.flock(starting, fcntl.LOCK_EX)
                 if not self.answers():
-                    self._start()
-        except OSError as error:
-            raise EnvironmentBroken(f"the embedded database in {self._folder}: {error.strerror}") from error
+                    self._start(starting)
+        except (OSError, EnvironmentBroken) as error:
+            self._leave()
+            if isinstance(error, EnvironmentBroken):
+                raise
+            raise EnvironmentBroken(
+                f"the embedded database in {self._folder} cannot be used: {error.strerror}; "
+                "REMIT_DATA names another folder, REMIT_DATABASE_URL a PostgreSQL server"
+            ) from error
         return self.address
+
+    def revive(self) -> None:
+        """Start the server again if it has gone while it is in use; nothing, if that is not possible now."""
+        with suppress(OSError, EnvironmentBroken), (self._folder / "starting").open("ab") as starting:
+            fcntl.flock(starting, fcntl.LOCK_EX)
+            if self._users is not None and not self.answers():
+                self._start(starting)
+
+    def _leave(self) -> None:
+        users, self._users = self._users, None
+        if users is not None:
+            users.close()
 
     def close(self) -> None:
         """Let go of the server; the last user stops it."""
@@ -119,26 +137,38 @@ class EmbeddedServer:
             )
         folder.chmod(0o700)
 
-    def _start(self) -> None:
+    def _start(self, starting: IO[bytes]) -> None:
         if not (self._folder / "made").exists():
             shutil.rmtree(self._data, ignore_errors=True)  # an interrupted beginning is no database
-            self._run("initdb", "-D", str(self._data), "-U", "remit", "-E", "UTF8", "--locale=C", "--auth=trust")
+            arguments = ("-D", str(self._data), "-U", "remit", "-E", "UTF8", "--locale=C", "--auth=trust")
+            # It keeps the lock: should we be killed, the next command waits until it is over.
+            self._run("initdb", *arguments, kept=(starting.fileno(),))
             (self._folder / "made").touch()
         self._private(self.socket_folder)
         options = " ".join(f"-c {name}={value}" for name, value in _OPTIONS.items())
         folder = f"-c unix_socket_directories='{self.socket_folder}'"
-        self._control("start", "-t", str(_SECONDS), "-l", str(self.log), "-o", f"{options} {folder}")
+        try:
+            self._control("start", "-t", str(_SECONDS), "-l", str(self.log), "-o", f"{options} {folder}")
+        except EnvironmentBroken:
+            if not self.answers():  # else one that a killed command had begun to start was faster
+                raise
 
     def _control(self, verb: str, *arguments: str) -> None:
         self._run("pg_ctl", verb, "-w", "-s", "-D", str(self._data), *arguments)
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def _run(self, program: str, *arguments: str, kept: tuple[int, ...] = ()) -> None:
         command = [*_as_other(self._folder), str(binaries() / program), *arguments]
         # Output goes to a file: the server keeps what pg_ctl was given, and a pipe would never end.
         with tempfile.TemporaryFile() as output:
             try:
                 done = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, timeout=2 * _SECONDS
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    check=False,
+                    timeout=2 * _SECONDS,
+                    pass_fds=kept,
                 )
             except (OSError, subprocess.TimeoutExpired) as error:
                 raise EnvironmentBroken(f"the embedded database cannot be started: {error}") from error

@@ -88,11 +88,14 @@ class Transcript:
         found = await self._database.rows("transcript.receipts", job=self.job)
         return [msgspec.convert(row["receipt"], Receipt) for row in found]
 
+    async def submissions(self) -> int:
+        """How many results of this job have been checked; one of an attempt that died just then counts again."""
+        found = await self._database.rows("transcript.results", job=self.job)
+        answers = await self._database.row("transcript.answers", job=self.job)
+        return min(len(found), max(0, int(answers["corrections"])) if answers else 0)
+
     async def save_result(self, submission: int, document: str, verdict: str, report: bytes) -> None:
         """Write down a result and what the check said of it; one that is there already stays."""
-        row = await self._database.row("transcript.results", job=self.job)
-        if row is not None and submission <= row["submission"]:
-            return
         await self._held(
             "transcript.save_result",
             submission=submission,

@@ -68,15 +68,12 @@ async def run(
         await asyncio.wait_for(asyncio.shield(work), seconds)
         status = process.returncode
     except TimeoutError:
-        await asyncio.shield(_stop(process))
-    except asyncio.CancelledError:
-        send(signal.SIGTERM, [process.pid])  # at once, even if this waiting is cancelled as well
-        await asyncio.shield(_stop(process))
-        raise
+        pass  # it is stopped below, as it is where the call was cancelled or a reader failed
     finally:
-        if process.returncode is None:  # a reader failed
+        if process.returncode is None:
+            send(signal.SIGTERM, [process.pid])  # at once, even if the waiting is cancelled again
             await asyncio.shield(_stop(process))
-        await _settle(work)
+        await _settle(process, work)
     return Ran(status, bytes(output.data), output.dropped, complaint.data.decode("utf-8", "replace").strip())
 
 
@@ -106,8 +103,7 @@ async def _feed(pipe: asyncio.StreamWriter | None, given: bytes) -> None:
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """End a program and all it started: asked first, then killed."""
-    send(signal.SIGTERM, [process.pid])
+    """Wait for a program that was asked to end; then kill it and all it started."""
     try:
         await asyncio.wait_for(process.wait(), GRACE + _SETTLE)
     except TimeoutError:
@@ -115,13 +111,15 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         send(signal.SIGKILL, [process.pid, *left])
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        with contextlib.suppress(TimeoutError):  # it also waits for whoever holds the other end of a pipe
+            await asyncio.wait_for(process.wait(), 1)
 
 
-async def _settle(work: asyncio.Future[tuple[None, None, None, int]]) -> None:
+async def _settle(process: asyncio.subprocess.Process, work: asyncio.Future[tuple[None, None, None, int]]) -> None:
     """Let the readers take what is left in the pipes; somebody may hold one open for ever."""
     done, _ = await asyncio.wait([work], timeout=1)
     if not done:
         work.cancel()
+        process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 (there is no public way to let go of the pipes)
     with contextlib.suppress(asyncio.CancelledError, OSError):
         await work

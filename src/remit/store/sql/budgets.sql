@@ -16,6 +16,13 @@ SELECT
 FROM remit.jobs AS job JOIN remit.jobs AS top ON top.id = %(top)s
 WHERE job.id = %(job)s
 
+-- name: free
+-- What is still set aside for a job goes back: a job asks for one answer at a time, and may ask again for the same.
+UPDATE remit.jobs AS top SET
+    tree_reserved_tokens = greatest(0, top.tree_reserved_tokens - job.reserved_tokens),
+    tree_reserved_cost = greatest(0, top.tree_reserved_cost - job.reserved_cost)
+FROM remit.jobs AS job WHERE top.id = %(top)s AND job.id = %(job)s AND job.reserved_tokens > 0
+
 -- name: reserve
 UPDATE remit.jobs SET reserved_tokens = %(tokens)s, reserved_cost = %(cost)s WHERE id = %(job)s
 
@@ -25,7 +32,10 @@ UPDATE remit.jobs SET
 WHERE id = %(top)s
 
 -- name: settle
-UPDATE remit.jobs SET reserved_tokens = 0, reserved_cost = 0 WHERE id = %(job)s AND attempt = %(attempt)s RETURNING id
+-- Nothing is set aside any more: this was settled before, and its answer was lost.
+UPDATE remit.jobs SET reserved_tokens = 0, reserved_cost = 0
+WHERE id = %(job)s AND attempt = %(attempt)s AND reserved_tokens > 0
+RETURNING id
 
 -- name: settle_tree
 UPDATE remit.jobs SET

@@ -1,9 +1,12 @@
 -- name: register
 INSERT INTO remit.workers (id, host, pid, queues, concurrency, is_listed)
 VALUES (%(worker)s, %(host)s, %(pid)s, %(queues)s, %(concurrency)s, %(is_listed)s)
+ON CONFLICT (id) DO UPDATE SET heartbeat = now()
 
 -- name: beat
-UPDATE remit.workers SET heartbeat = now() WHERE id = %(worker)s RETURNING id
+UPDATE remit.workers AS own SET heartbeat = now() FROM remit.workers AS before
+WHERE own.id = %(worker)s AND before.id = own.id
+RETURNING extract(epoch FROM now() - before.heartbeat) AS silence
 
 -- name: unregister
 DELETE FROM remit.workers WHERE id = %(worker)s

@@ -39,11 +39,40 @@ SELECT unnest(procrastinate_defer_jobs_v1(ARRAY[
 -- name: drop_ticket
 DELETE FROM procrastinate_jobs WHERE id = %(ticket)s
 
+-- name: drop_tickets
+DELETE FROM procrastinate_jobs WHERE task_name = 'remit.run' AND args ->> 'job' = ANY (%(jobs)s::text[])
+
+-- name: strays
+-- Waiting jobs that no ticket will wake: it went with a worker that died before it claimed, or waits where nobody
+-- looks. The worker that has lived longest sees to them.
+SELECT id, queue, priority FROM remit.jobs
+WHERE state = 'queued'
+    AND %(worker)s::uuid = (
+        SELECT id FROM remit.workers WHERE heartbeat > now() - make_interval(secs => %(silence)s)
+        ORDER BY started, id LIMIT 1)
+    AND NOT EXISTS (
+        SELECT 1 FROM procrastinate_jobs AS ticket
+        WHERE ticket.task_name = 'remit.run' AND ticket.args ->> 'job' = jobs.id::text AND (
+            ticket.status = 'todo' AND (ticket.queue_name = jobs.queue OR EXISTS (
+                SELECT 1 FROM remit.workers
+                WHERE ticket.queue_name = ANY (queues) AND heartbeat > now() - make_interval(secs => %(silence)s)))
+            OR ticket.status = 'doing' AND EXISTS (
+                SELECT 1 FROM procrastinate_workers AS holder
+                WHERE holder.id = ticket.worker_id
+                    AND holder.last_heartbeat > now() - make_interval(secs => %(silence)s))))
+LIMIT 1000
+FOR UPDATE SKIP LOCKED
+
+-- name: of_worker
+SELECT id, attempt FROM remit.jobs WHERE worker = %(worker)s AND state = 'running'
+
 -- name: claim
--- Taking a job raises its attempt: whoever had it before can write no more.
+-- Taking a job raises its attempt: whoever had it before can write no more. By the same ticket it may be taken
+-- again: then the answer to the first time was lost.
 WITH taken AS (
     SELECT id, coalesce(root, id) AS top, reserved_tokens, reserved_cost FROM remit.jobs
-    WHERE id = %(job)s AND state = 'queued' FOR UPDATE
+    WHERE id = %(job)s AND (state = 'queued'
+        OR state = 'running' AND worker = %(worker)s::uuid AND ticket = %(ticket)s) FOR UPDATE
 ), freed AS (
     UPDATE remit.jobs SET
         tree_reserved_tokens = greatest(0, jobs.tree_reserved_tokens - taken.reserved_tokens),
@@ -62,7 +91,7 @@ FROM taken WHERE jobs.id = taken.id
 RETURNING jobs.*
 
 -- name: running_in_queue
-SELECT count(*) AS running FROM remit.jobs WHERE queue = %(queue)s AND state = 'running'
+SELECT count(*) AS running FROM remit.jobs WHERE queue = %(queue)s AND state = 'running' AND id <> %(job)s
 
 -- name: lock_queue
 SELECT pg_advisory_xact_lock(hashtext('remit queue ' || %(queue)s))
@@ -87,18 +116,31 @@ RETURNING id, queue, priority, ticket, attempt
 
 -- name: hung
 -- Jobs whose worker lives and that have not got any further for too long; their attempt is over.
-UPDATE remit.jobs SET
-    state = 'finished', outcome = 'error', finished = now(), attempt = attempt + 1,
-    error = 'hung: no step was finished for ' || %(seconds)s || ' seconds, the worker is alive'
-WHERE state = 'running' AND checkpoint < now() - make_interval(secs => %(seconds)s)
-RETURNING id, ticket
+WITH ended AS (
+    UPDATE remit.jobs SET
+        state = 'finished', outcome = 'error', finished = now(), attempt = attempt + 1,
+        error = 'hung: no step was finished for ' || %(seconds)s || ' seconds, the worker is alive'
+    WHERE state = 'running' AND checkpoint < now() - make_interval(secs => %(seconds)s)
+    RETURNING id, ticket, outcome, error
+), told AS (
+    INSERT INTO remit.events (job, kind, data)
+    SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', NULL) FROM ended
+)
+SELECT id, ticket, pg_notify('remit_events', id::text) FROM ended
 
 -- name: finish
-UPDATE remit.jobs SET
-    state = 'finished', outcome = %(outcome)s, error = %(error)s, verdict = %(verdict)s, result = %(result)s,
-    diff = %(diff)s, finished = now(), checkpoint = now()
-WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
-RETURNING id
+-- The end and the news of it are one step: who listens hears of it even if the worker dies right after.
+WITH ended AS (
+    UPDATE remit.jobs SET
+        state = 'finished', outcome = %(outcome)s, error = %(error)s, verdict = %(verdict)s, result = %(result)s,
+        diff = %(diff)s, finished = now(), checkpoint = now()
+    WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+    RETURNING id, outcome, error, verdict
+), told AS (
+    INSERT INTO remit.events (job, kind, data)
+    SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', verdict) FROM ended
+)
+SELECT id, pg_notify('remit_events', id::text) FROM ended
 
 -- name: is_held
 SELECT id, is_cancelled FROM remit.jobs WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
@@ -110,14 +152,21 @@ RETURNING id
 
 -- name: cancel
 -- A waiting job is finished at once; a running one is asked to stop.
-UPDATE remit.jobs SET
-    is_cancelled = true,
-    state = CASE WHEN state = 'queued' THEN 'finished' ELSE state END,
-    outcome = CASE WHEN state = 'queued' THEN 'cancelled' ELSE outcome END,
-    error = CASE WHEN state = 'queued' THEN 'cancelled before it began' ELSE error END,
-    finished = CASE WHEN state = 'queued' THEN now() ELSE finished END
-WHERE id = %(job)s AND state <> 'finished'
-RETURNING id, state, ticket
+WITH asked AS (
+    UPDATE remit.jobs SET
+        is_cancelled = true,
+        state = CASE WHEN state = 'queued' THEN 'finished' ELSE state END,
+        outcome = CASE WHEN state = 'queued' THEN 'cancelled' ELSE outcome END,
+        error = CASE WHEN state = 'queued' THEN 'cancelled before it began' ELSE error END,
+        finished = CASE WHEN state = 'queued' THEN now() ELSE finished END
+    WHERE id = %(job)s AND state <> 'finished'
+    RETURNING id, state, ticket, outcome, error
+), told AS (
+    INSERT INTO remit.events (job, kind, data)
+    SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', NULL)
+    FROM asked WHERE state = 'finished'
+)
+SELECT id, state, ticket, pg_notify('remit_events', id::text) FROM asked
 
 -- name: retry
 -- A finished job that did not complete goes on from its transcript.
@@ -150,3 +199,20 @@ DELETE FROM remit.briefs WHERE NOT EXISTS (SELECT 1 FROM remit.jobs WHERE jobs.b
 
 -- name: abort_ticket
 SELECT procrastinate_cancel_job_v1(%(ticket)s, true, false) AS ticket
+
+-- name: reopen
+-- A finished job goes on with one more message from its caller.
+WITH reopened AS (
+    UPDATE remit.jobs SET
+        state = 'queued', outcome = NULL, error = NULL, verdict = NULL, finished = NULL, worker = NULL,
+        attempt = attempt + 1, deaths = 0
+    WHERE id = %(job)s AND state = 'finished' AND outcome = 'completed' AND NOT EXISTS (
+        SELECT 1 FROM remit.messages WHERE job = %(job)s AND number = %(number)s)
+    RETURNING id, queue, priority
+), told AS (
+    INSERT INTO remit.messages (job, number, attempt, message) SELECT id, %(number)s, 0, %(message)s FROM reopened
+)
+SELECT id, procrastinate_defer_jobs_v1(ARRAY[
+    ROW(coalesce(%(ticket_queue)s, queue), 'remit.run', priority, NULL, NULL, jsonb_build_object('job', id), NULL)
+        ::procrastinate_job_to_defer_v1]) AS tickets
+FROM reopened

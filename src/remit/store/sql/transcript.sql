@@ -34,12 +34,9 @@ ON CONFLICT (job, call) DO UPDATE SET attempt = excluded.attempt
 RETURNING call
 
 -- name: finish_call
+-- A call is counted when it ceases to be pending: once, also where several end together or this is written again.
 WITH held AS (
-    UPDATE remit.jobs SET checkpoint = now(),
-        tool_calls = (SELECT count(*) + 1 FROM remit.tool_calls
-            WHERE job = %(job)s AND call <> %(call)s AND state <> 'pending')
-    WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
-    RETURNING id
+    SELECT id FROM remit.jobs WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running' FOR UPDATE
 ), done AS (
     UPDATE remit.tool_calls SET
         state = %(state)s, output = %(output)s, is_failed = %(is_failed)s, finished = now()
@@ -49,7 +46,9 @@ WITH held AS (
     INSERT INTO remit.receipts (job, call, receipt)
     SELECT job, call, %(receipt)s::jsonb FROM done WHERE %(receipt)s::jsonb IS NOT NULL
 )
-SELECT id FROM held
+UPDATE remit.jobs SET checkpoint = now(), tool_calls = tool_calls + (SELECT count(*) FROM done)
+FROM held WHERE jobs.id = held.id
+RETURNING jobs.id
 
 -- name: receipts
 SELECT receipt FROM remit.receipts WHERE job = %(job)s ORDER BY number
@@ -62,8 +61,13 @@ WITH held AS (
 )
 INSERT INTO remit.results (job, submission, document, verdict, report)
 SELECT id, %(submission)s, %(document)s, %(verdict)s, %(report)s FROM held
-ON CONFLICT (job, submission) DO NOTHING
+ON CONFLICT (job, submission) DO UPDATE SET document = excluded.document, verdict = excluded.verdict, report = excluded.report
 RETURNING submission
 
 -- name: results
 SELECT submission, document, verdict, report FROM remit.results WHERE job = %(job)s ORDER BY submission
+
+-- name: answers
+-- How often the caller came back after the task itself.
+SELECT count(*) - 1 AS corrections FROM remit.messages
+WHERE job = %(job)s AND message -> 'parts' @> '[{"part_kind": "user-prompt"}]'

@@ -1,0 +1,134 @@
+"""Delegating from Python: one subagent, many, or a whole plan, durably."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from remit.dispatch.settings import Settings, load_settings
+from remit.dispatch.submitting import Resolving
+from remit.orchestrate.driver import Driver, Notice
+from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan, delegation_names
+from remit.orchestrate.plan_file import check_plan
+from remit.orchestrate.serving import served
+from remit.registry.model import digest_of
+from remit.store import plans
+from remit.store.database import Database, open_database
+from remit.store.plans import Delegation, Escalation, PhaseRow, PlanRow
+
+
+class PlanResult(NamedTuple):
+    """A plan as it stands."""
+
+    plan: PlanRow
+    phases: list[PhaseRow]
+    delegations: list[Delegation]
+    escalations: list[Escalation]
+
+
+class Delegated(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one delegation."""
+
+    agent: str
+    state: str
+    verdict: str | None
+    result: str
+    warnings: tuple[str, ...] = ()
+    job: int | None = None
+
+
+async def delegate(agent: str, task: str, *, repo: str | Path = ".", **options: Any) -> Delegated:
+    """Have one subagent do a task: dispatched, checked, corrected once, and what came of it."""
+    return (await fan_out([DelegationSpec(agent=agent, task=task, **options)], repo=repo))[0]
+
+
+async def fan_out(delegations: Sequence[DelegationSpec | dict[str, Any]], *, repo: str | Path = ".") -> list[Delegated]:
+    """Have several subagents work side by side; one that fails does not stop the others."""
+    specs = [one if isinstance(one, DelegationSpec) else msgspec.convert(one, DelegationSpec) for one in delegations]
+    plan = Plan(name="fan out", phases=(PhaseSpec(name="work", delegations=tuple(specs)),))
+    found = await run_plan(plan, repo=repo, is_new=True)
+    return [
+        Delegated(
+            agent=one.agent,
+            state=one.state,
+            verdict=one.verdict,
+            result=one.result or "",
+            warnings=tuple(one.warnings),
+            job=one.job,
+        )
+        for one in found.delegations
+    ]
+
+
+async def run_plan(plan: Plan, *, repo: str | Path = ".", is_new: bool = False) -> PlanResult:
+    """Run a plan, or go on with the unfinished one of the same text; `is_new` always begins another."""
+    root = Path(repo)
+    settings = load_settings(start=root)
+    async with open_database(settings.database, settings.data) as database, served(database, settings) as queue:
+        number = await begin(database, plan, root, is_new=is_new)
+        await drive(database, settings, number, queue=queue)
+        return await result_of(database, number)
+
+
+async def begin(database: Database, plan: Plan, root: Path, *, is_new: bool = False) -> int:
+    """The number of a plan: of the unfinished one with the same text, or of a new one."""
+    check_plan(plan, plan.name)
+    document = msgspec.to_builtins(plan)
+    digest = digest_of(msgspec.json.encode(document, order="deterministic"))
+    if is_new:
+        import uuid
+
+        digest = f"{digest} {uuid.uuid4()}"
+    phases = [
+        (phase.name, list(zip(delegation_names(phase), (one.agent for one in phase.delegations), strict=True)))
+        for phase in plan.phases
+    ]
+    number, _ = await plans.open_plan(database, plan.name, digest, document, str(root.resolve()), phases)
+    return number
+
+
+async def drive(
+    database: Database,
+    settings: Settings,
+    plan: int,
+    *,
+    queue: str | None = None,
+    on_change: Notice | None = None,
+    resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
+) -> str:
+    """Drive a plan from where it is; the state it is left in."""
+    row = await plans.get_plan(database, plan)
+    spec = msgspec.convert(row.document, Plan)
+    driver = Driver(
+        database,
+        settings,
+        plan,
+        spec,
+        Path(row.workspace),
+        resolving=resolving,
+        queue=queue,
+        on_change=on_change,
+    )
+    return await driver.run()
+
+
+async def result_of(database: Database, plan: int) -> PlanResult:
+    """A plan as it stands."""
+    return PlanResult(
+        await plans.get_plan(database, plan),
+        await plans.phases_of(database, plan),
+        await plans.delegations_of(database, plan),
+        await plans.escalations(database, plan),
+    )
+
+
+@asynccontextmanager
+async def opened(repo: Path) -> AsyncIterator[tuple[Database, Settings]]:
+    """The store of a project."""
+    settings = load_settings(start=repo)
+    async with open_database(settings.database, settings.data) as database:
+        yield database, settings

@@ -1,0 +1,87 @@
+"""The main job: several reviewers over a checkout, verified and merged.
+
+With a model there are subagents beside the analysers; without one the analysers are the team, through the same
+jobs, checks and merge.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from remit.configuration import Configuration
+from remit.dispatch.health import KEYS
+from remit.dispatch.models import provider_of
+from remit.dispatch.runners import ANALYSERS
+from remit.errors import UsageError, did_you_mean
+from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan
+from remit.registry.models import full_name
+
+#: The subagents of a review, and what each is asked.
+REVIEWERS = {
+    "code-explorer": "Trace the entry points and the execution flow of the code in scope, so that a reviewer knows "
+    "where untrusted input comes in and where money, data or rights are decided.",
+    "qa-engineer": "Review the code in scope for faults a user would meet: wrong results, unhandled cases, races, "
+    "resources that are not released, tests that cannot fail. Do not change anything.",
+    "security-auditor": "Audit the code in scope for weaknesses that somebody could use.",
+}
+
+
+class Team(NamedTuple):
+    """Who takes part in a review, and why not more."""
+
+    subagents: tuple[str, ...]
+    analysers: tuple[str, ...]
+    model: str
+    why_no_model: str = ""
+
+
+def find_team(configured: Configuration, wanted: Sequence[str] = ()) -> Team:
+    """The reviewers that can work here; `wanted` names them."""
+    model = full_name(configured["model"], configured["models"])
+    provider = provider_of(model)
+    keys = KEYS.get(provider, ())
+    has_model = any(os.environ.get(key) for key in keys) or (not keys and bool(provider))
+    analysers = [name for name in ANALYSERS if find_spec(name) is not None]
+    analysers += [name for name, line in configured["runners"].items() if "sarif" in line and name not in analysers]
+    why = "" if has_model else f"no key for {provider} is set ({' or '.join(keys)})"
+    if wanted:
+        known = {*REVIEWERS, *analysers}
+        for name in wanted:
+            if name not in known:
+                raise UsageError(
+                    f"there is no reviewer {name!r}{did_you_mean(name, known)}; known: {', '.join(sorted(known))}"
+                )
+        return Team(
+            tuple(one for one in REVIEWERS if one in wanted),
+            tuple(one for one in analysers if one in wanted),
+            model,
+            why if any(one in REVIEWERS for one in wanted) else "",
+        )
+    team = Team(tuple(REVIEWERS) if has_model else (), tuple(analysers), model, why)
+    if not team.subagents and not team.analysers:
+        raise UsageError(f"nobody can review here: {why}, and no analyser is installed; install remit[review]")
+    return team
+
+
+def review_plan(team: Team, scope: Sequence[str], *, threshold: float = 80, profile: str = "v2") -> Plan:
+    """The plan of a review: everybody side by side, then one report."""
+    subagents = [
+        DelegationSpec(agent=name, task=REVIEWERS[name], scope=tuple(scope), loads_context=name == "code-explorer")
+        for name in team.subagents
+    ]
+    analysers = [
+        DelegationSpec(
+            agent=name,
+            task=f"Analyse {', '.join(scope)}",
+            runner="sarif",
+            command=name,
+            kind="review",
+            scope=tuple(scope),
+        )
+        for name in team.analysers
+    ]
+    phase = PhaseSpec(name="review", delegations=(*subagents, *analysers), threshold=threshold)
+    return Plan(name=f"review of {', '.join(scope)}", phases=(phase,), profile=profile)

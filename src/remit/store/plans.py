@@ -1,0 +1,223 @@
+"""Plans in the store: phases, delegations, steps and escalations."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from remit.errors import UsageError
+from remit.store.database import Connection, Database, rows
+
+DelegationState = Literal["queued", "running", "accepted", "rejected", "failed", "escalated", "skipped"]
+PlanState = Literal["running", "waiting", "finished", "cancelled"]
+#: States in which nothing more happens to a delegation by itself.
+SETTLED = ("accepted", "rejected", "failed", "skipped")
+
+
+class Delegation(msgspec.Struct, kw_only=True):
+    """A delegation as the store has it."""
+
+    id: int
+    plan: int
+    phase: int
+    name: str
+    agent: str
+    state: DelegationState = "queued"
+    verdict: str | None = None
+    job: int | None = None
+    retries: int = 0
+    corrections: int = 0
+    #: How its scope was reduced for the retry.
+    scope: str | None = None
+    #: What was read in its place.
+    fallback: dict[str, Any] | None = None
+    result: str | None = None
+    error: str | None = None
+    warnings: list[str] = msgspec.field(default_factory=list)
+
+
+class PhaseRow(msgspec.Struct, kw_only=True):
+    """A phase as the store has it."""
+
+    number: int
+    name: str
+    state: Literal["waiting", "running", "finished"]
+    decision: str | None = None
+    round: int = 1
+    merge: dict[str, Any] | None = None
+
+
+class PlanRow(msgspec.Struct, kw_only=True):
+    """A plan as the store has it."""
+
+    id: int
+    name: str
+    digest: str
+    document: dict[str, Any]
+    workspace: str
+    state: PlanState
+    outcome: str | None
+    created: datetime
+    finished: datetime | None
+
+
+class Escalation(msgspec.Struct, kw_only=True):
+    """A question to a person, and the answer if there is one."""
+
+    id: int
+    plan: int
+    delegation: int | None
+    phase: int
+    reason: str
+    answer: str | None
+    words: str | None
+    is_applied: bool
+    created: datetime
+    answered: datetime | None
+    agent: str | None = None
+    delegation_name: str | None = None
+
+
+async def open_plan(
+    database: Database,
+    name: str,
+    digest: str,
+    document: dict[str, Any],
+    workspace: str,
+    phases: list[tuple[str, list[tuple[str, str]]]],
+) -> tuple[int, bool]:
+    """The unfinished plan with this text and workspace, else a new one; and whether it is new."""
+    async with database.transaction() as connection:
+        await rows(connection, "jobs.lock_queue", queue=f"plan {digest}")
+        found = await rows(connection, "plans.open_by_digest", digest=digest, workspace=workspace)
+        if found:
+            return int(found[0]["id"]), False
+        made = await rows(
+            connection, "plans.insert", name=name, digest=digest, document=Jsonb(document), workspace=workspace
+        )
+        plan = int(made[0]["id"])
+        for number, (phase, delegations) in enumerate(phases):
+            await rows(connection, "plans.insert_phase", plan=plan, number=number, name=phase)
+            for own, agent in delegations:
+                await rows(connection, "plans.insert_delegation", plan=plan, phase=number, name=own, agent=agent)
+        return plan, True
+
+
+async def add_delegation(database: Database, plan: int, phase: int, name: str, agent: str) -> None:
+    """One more delegation, for a plan that is made while it runs."""
+    await database.rows("plans.insert_delegation", plan=plan, phase=phase, name=name, agent=agent)
+
+
+async def add_phase(database: Database, plan: int, number: int, name: str) -> None:
+    """One more phase, for a plan that is made while it runs."""
+    await database.rows("plans.insert_phase", plan=plan, number=number, name=name)
+
+
+async def get_plan(database: Database, plan: int) -> PlanRow:
+    """One plan."""
+    row = await database.row("plans.get", plan=plan)
+    if row is None:
+        raise UsageError(f"there is no plan {plan}")
+    return PlanRow(**row)
+
+
+async def phases_of(database: Database, plan: int) -> list[PhaseRow]:
+    """The phases of a plan, in order."""
+    return [PhaseRow(**row) for row in await database.rows("plans.phases", plan=plan)]
+
+
+async def delegations_of(database: Database, plan: int) -> list[Delegation]:
+    """The delegations of a plan, phase by phase."""
+    return [_delegation(row) for row in await database.rows("plans.delegations", plan=plan)]
+
+
+def _delegation(row: DictRow) -> Delegation:
+    return Delegation(**{name: row[name] for name in Delegation.__struct_fields__})
+
+
+async def save(database: Database, delegation: Delegation, step: str, reason: str) -> None:
+    """Write down what a delegation has come to, and the step that led there, together."""
+
+    async def work() -> None:
+        async with database.transaction() as connection:
+            await _save(connection, delegation)
+            await rows(
+                connection,
+                "plans.add_step",
+                plan=delegation.plan,
+                delegation=delegation.id,
+                step=step,
+                reason=_storable(reason),
+            )
+
+    await database.patiently(work)
+
+
+async def _save(connection: Connection, delegation: Delegation) -> None:
+    values = msgspec.to_builtins(delegation)
+    for name in ("plan", "phase", "name", "agent"):
+        values.pop(name)
+    values["fallback"] = Jsonb(delegation.fallback) if delegation.fallback is not None else None
+    values["result"] = _storable(delegation.result)
+    values["error"] = _storable(delegation.error)
+    await rows(connection, "plans.set_delegation", **values)
+
+
+def _storable(text: Any) -> Any:
+    return text.replace("\0", "\ufffd") if isinstance(text, str) else text
+
+
+async def save_phase(database: Database, plan: int, phase: PhaseRow) -> None:
+    """Write down what a phase has come to."""
+    await database.rows(
+        "plans.set_phase",
+        plan=plan,
+        number=phase.number,
+        state=phase.state,
+        decision=phase.decision,
+        merge=Jsonb(phase.merge) if phase.merge is not None else None,
+        round=phase.round,
+    )
+
+
+async def set_state(database: Database, plan: int, state: PlanState, outcome: str | None = None) -> None:
+    """Write down what a plan has come to."""
+    await database.rows("plans.set_state", plan=plan, state=state, outcome=outcome)
+
+
+async def note(database: Database, plan: int, step: str, reason: str) -> None:
+    """A step of the plan itself."""
+    await database.rows("plans.add_step", plan=plan, delegation=None, step=step, reason=_storable(reason))
+
+
+async def escalate(database: Database, plan: int, phase: int, delegation: int | None, reason: str) -> None:
+    """Ask a person; asking the same again changes nothing."""
+    await database.rows("plans.escalate", plan=plan, phase=phase, delegation=delegation, reason=_storable(reason))
+
+
+async def escalations(database: Database, plan: int | None = None, *, is_open: bool = False) -> list[Escalation]:
+    """Questions to a person."""
+    found = await database.rows("plans.escalations", plan=plan, open=is_open)
+    return [Escalation(**row) for row in found]
+
+
+async def answer(database: Database, escalation: int, verb: str, words: str) -> int:
+    """A person's answer; the plan it belongs to."""
+    row = await database.row("plans.answer", escalation=escalation, answer=verb, words=_storable(words))
+    if row is None:
+        raise UsageError(f"there is no open question {escalation}; `remit escalations` lists them")
+    return int(row["plan"])
+
+
+async def drive(database: Database, plan: int, driver: str, silence: float) -> bool:
+    """Become or stay the one who drives a plan; False: somebody else does."""
+    return bool(await database.rows("plans.drive", plan=plan, driver=driver, silence=silence))
+
+
+async def let_go(database: Database, plan: int, driver: str) -> None:
+    """Stop driving a plan."""
+    await database.rows("plans.let_go", plan=plan, driver=driver)

@@ -1,0 +1,73 @@
+-- name: open_by_digest
+SELECT id FROM remit.plans
+WHERE digest = %(digest)s AND workspace = %(workspace)s AND state IN ('running', 'waiting') ORDER BY id DESC LIMIT 1
+
+-- name: insert
+INSERT INTO remit.plans (name, digest, document, workspace)
+VALUES (%(name)s, %(digest)s, %(document)s, %(workspace)s) RETURNING id
+
+-- name: insert_phase
+INSERT INTO remit.phases (plan, number, name) VALUES (%(plan)s, %(number)s, %(name)s)
+
+-- name: insert_delegation
+INSERT INTO remit.delegations (plan, phase, name, agent) VALUES (%(plan)s, %(phase)s, %(name)s, %(agent)s)
+
+-- name: get
+SELECT id, name, digest, document, workspace, state, outcome, created, finished FROM remit.plans WHERE id = %(plan)s
+
+-- name: list
+SELECT id, name, state, outcome, created, finished FROM remit.plans ORDER BY id DESC LIMIT %(limit)s
+
+-- name: drive
+-- One driver at a time: it holds the plan as long as its heart beats.
+UPDATE remit.plans SET driver = %(driver)s, heartbeat = now()
+WHERE id = %(plan)s AND (driver IS NULL OR driver = %(driver)s
+    OR heartbeat < now() - make_interval(secs => %(silence)s))
+RETURNING id
+
+-- name: let_go
+UPDATE remit.plans SET driver = NULL WHERE id = %(plan)s AND driver = %(driver)s
+
+-- name: set_state
+UPDATE remit.plans SET state = %(state)s, outcome = %(outcome)s,
+    finished = CASE WHEN %(state)s IN ('finished', 'cancelled') THEN now() ELSE NULL END
+WHERE id = %(plan)s
+
+-- name: phases
+SELECT number, name, state, decision, round, merge FROM remit.phases WHERE plan = %(plan)s ORDER BY number
+
+-- name: set_phase
+UPDATE remit.phases SET state = %(state)s, decision = %(decision)s, merge = %(merge)s, round = %(round)s
+WHERE plan = %(plan)s AND number = %(number)s
+
+-- name: delegations
+SELECT * FROM remit.delegations WHERE plan = %(plan)s ORDER BY phase, id
+
+-- name: set_delegation
+UPDATE remit.delegations SET
+    state = %(state)s, verdict = %(verdict)s, job = %(job)s, retries = %(retries)s, corrections = %(corrections)s,
+    scope = %(scope)s, fallback = %(fallback)s, result = %(result)s, error = %(error)s, warnings = %(warnings)s
+WHERE id = %(id)s
+
+-- name: add_step
+INSERT INTO remit.steps (plan, delegation, step, reason) VALUES (%(plan)s, %(delegation)s, %(step)s, %(reason)s)
+
+-- name: steps
+SELECT id, delegation, at, step, reason FROM remit.steps WHERE plan = %(plan)s AND id > %(after)s ORDER BY id
+
+-- name: escalate
+INSERT INTO remit.escalations (plan, delegation, phase, reason)
+VALUES (%(plan)s, %(delegation)s, %(phase)s, %(reason)s) ON CONFLICT DO NOTHING
+
+-- name: escalations
+SELECT e.id, e.plan, e.delegation, e.phase, e.reason, e.answer, e.words, e.is_applied, e.created, e.answered,
+    d.agent, d.name AS delegation_name
+FROM remit.escalations e LEFT JOIN remit.delegations d ON d.id = e.delegation
+WHERE (%(plan)s::bigint IS NULL OR e.plan = %(plan)s) AND (NOT %(open)s OR e.answer IS NULL) ORDER BY e.id
+
+-- name: answer
+UPDATE remit.escalations SET answer = %(answer)s, words = %(words)s, answered = now()
+WHERE id = %(escalation)s AND answer IS NULL RETURNING plan
+
+-- name: applied
+UPDATE remit.escalations SET is_applied = true WHERE id = %(escalation)s

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from toolboxes import Bench, working_sandbox
+
+from remit.dispatch.tools import sandbox
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture
+def unconfined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a host without bubblewrap."""
+    monkeypatch.setattr(sandbox, "obstacle", lambda: "bubblewrap (bwrap) is not installed")
+
+
+@pytest.fixture(params=["unconfined", "bubblewrap"])
+def each_confinement(request: pytest.FixtureRequest) -> str:
+    """Once as on a host without bubblewrap, once in it."""
+    if request.param == "unconfined":
+        request.getfixturevalue("unconfined")
+    elif not working_sandbox():
+        pytest.skip(f"no sandbox on this host: {sandbox.obstacle()}")
+    return str(request.param)
