@@ -101,13 +101,17 @@ class Attempt:
 
             return await run_program(brief, self._job, root, self._settings, self._transcript, self._narrator)
         from remit.dispatch.loop import Conversation
+        from remit.dispatch.tools.model import ToolLimits
         from remit.dispatch.tools.toolbox import Toolbox
         from remit.dispatch.toolset import Calls, JobTools
 
         settings = self._settings
         spill = settings.data / "spill" / f"job-{self._job.id}"
         calls = Calls(self._transcript, self._narrator.tell, is_redacting=settings.is_redacting)
-        toolsets: list[AbstractToolset[None]] = [JobTools(Toolbox(root, _own(brief.tools), spill=spill), calls)]
+        # Commands in the sandbox must not reach the database's socket.
+        limits = ToolLimits(hidden=(str(settings.data),))
+        toolbox = Toolbox(root, _own(brief.tools), spill=spill, limits=limits)
+        toolsets: list[AbstractToolset[None]] = [JobTools(toolbox, calls)]
         if brief.mcp_servers:
             from remit.dispatch.mcp import mcp_toolsets
 

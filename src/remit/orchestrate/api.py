@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -87,7 +89,9 @@ async def begin(database: Database, plan: Plan, root: Path, *, is_new: bool = Fa
         (phase.name, list(zip(delegation_names(phase), (one.agent for one in phase.delegations), strict=True)))
         for phase in plan.phases
     ]
-    number, _ = await plans.open_plan(database, plan.name, digest, document, str(root.resolve()), phases)
+    number, _ = await plans.open_plan(
+        database, plan.name, digest, document, await asyncio.to_thread(os.path.realpath, root), phases
+    )
     return number
 
 

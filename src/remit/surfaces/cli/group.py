@@ -9,6 +9,7 @@ import click
 
 #: command -> (module, one line for `remit --help`)
 COMMANDS: dict[str, tuple[str, str]] = {
+    "review": ("review", "Review a checkout: several reviewers, verified, one report."),
     "check": ("check", "One verdict for each result: does it keep the contract?"),
     "merge": ("merge", "One report out of many: findings compared, agreement counted, conflicts shown."),
     "agents": ("agents", "What subagents are defined, what each is told and may do."),
@@ -19,6 +20,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cancel": ("cancel", "Cancel a job."),
     "retry": ("retry", "Let a job that did not complete go on."),
     "worker": ("worker", "Run jobs from the queue."),
+    "plan": ("plan", "Run phases of delegations, durably."),
+    "escalations": ("escalations", "List what plans ask a person."),
+    "answer": ("answer", "Answer what a plan asked."),
+    "progress": ("progress_command", "Show where the work stands and what comes next."),
     "rules": ("rules", "List the rules, or explain one."),
     "convert": ("convert", "A result as Markdown or JSON, in canonical form."),
     "schema": ("schema", "JSON Schemas of results and reports."),

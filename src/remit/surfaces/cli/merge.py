@@ -70,7 +70,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     _warn_of_reports(zip(files, inputs, strict=True))
     merged = _narrowed(merge_inputs(inputs, settings), given, sources)
     _write(_formatted(merged, given, sources), given["output"])
-    return 1 if _fails(merged, given["fail_on"]) else 0
+    return 1 if fails(merged, given["fail_on"]) else 0
 
 
 def _warn_of_reports(inputs: Iterable[tuple[Path | None, Input]]) -> None:
@@ -106,7 +106,8 @@ def _narrowed(merged: Merge, given: dict[str, Any], sources: Sources) -> Merge:
     return merged
 
 
-def _fails(merged: Merge, limit: str | None) -> bool:
+def fails(merged: Merge, limit: str | None) -> bool:
+    """Whether a merge is worth exit code 1."""
     if limit is None:
         return False
     if limit == "conflict":

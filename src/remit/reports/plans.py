@@ -1,0 +1,148 @@
+"""Plans for people, and in the fixed JSON shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from remit.orchestrate.api import PlanResult
+from remit.orchestrate.model import Plan, delegation_names
+from remit.reports.layout import Line, Piece
+from remit.reports.visible import cut, visible, width, wrapped
+from remit.store.jobs import Job
+from remit.store.plans import Delegation, Escalation
+
+_MARKS = {
+    "queued": ("·", "dim"),
+    "running": ("▸", "cyan"),
+    "accepted": ("✓", "green"),
+    "rejected": ("✗", "red"),
+    "failed": ("✗", "red"),
+    "escalated": ("?", "yellow"),
+    "skipped": ("–", "dim"),
+    "waiting": ("·", "dim"),
+    "finished": ("✓", "green"),
+}
+
+
+def plan_shape(found: PlanResult) -> dict[str, Any]:
+    """A plan in the shape `remit.plan/1`."""
+    phases = [
+        {
+            "name": phase.name,
+            "state": phase.state,
+            "decision": phase.decision,
+            "delegations": [_delegation(one) for one in found.delegations if one.phase == phase.number],
+        }
+        for phase in found.phases
+    ]
+    last = next((phase.merge for phase in reversed(found.phases) if phase.merge is not None), None)
+    return {
+        "schema": "remit.plan/1",
+        "id": found.plan.id,
+        "state": found.plan.state,
+        "phases": phases,
+        "escalations": [escalation_shape(one) for one in found.escalations],
+        "warnings": list(dict.fromkeys(words for one in found.delegations for words in one.warnings)),
+        "merge": last or {},
+    }
+
+
+def _delegation(one: Delegation) -> dict[str, Any]:
+    return {
+        "agent": one.agent,
+        "state": one.state,
+        "verdict": one.verdict,
+        "retries": one.retries,
+        "warnings": one.warnings,
+    }
+
+
+def escalation_shape(one: Escalation) -> dict[str, Any]:
+    """A question to a person."""
+    return {
+        "id": one.id,
+        "plan": one.plan,
+        "agent": one.agent,
+        "reason": one.reason,
+        "answer": one.answer,
+        "words": one.words,
+    }
+
+
+def plan_lines(found: PlanResult, jobs: Mapping[int, Job], columns: int) -> Iterator[Line]:
+    """A tree of phases and agents with what each has come to and used."""
+    state = found.plan.outcome or found.plan.state
+    yield [Piece(f"plan {found.plan.id}", "bold"), Piece(f"  {visible(found.plan.name)}  "), Piece(state, "bold")]
+    for phase in found.phases:
+        mark, style = _MARKS[phase.state]
+        yield [Piece(f" {mark} ", style), Piece(visible(phase.name), "bold"), Piece(f"  {phase.decision or ''}", "dim")]
+        for one in found.delegations:
+            if one.phase == phase.number:
+                yield from _delegation_lines(one, jobs.get(one.job or 0), columns)
+    for asked in found.escalations:
+        if asked.answer is None:
+            yield from _question(asked, columns)
+
+
+def _delegation_lines(one: Delegation, job: Job | None, columns: int) -> Iterator[Line]:
+    mark, style = _MARKS[one.state]
+    used = ""
+    if job is not None:
+        cost = f"  ${job.cost:.4f}" if job.is_priced and job.cost else ""
+        used = f"{job.turns} turns  {job.input_tokens + job.output_tokens:,} tokens{cost}{_seconds(job)}"
+    name = cut(visible(one.name), 28)
+    how = one.state if one.state != "accepted" else (one.verdict or "")
+    yield [
+        Piece(f"   {mark} ", style),
+        Piece(f"{name}{' ' * max(1, 29 - width(name))}"),
+        Piece(f"{how:<10}", style),
+        Piece(cut(used, columns - 45), "dim"),
+    ]
+    if one.error and one.state in ("failed", "rejected", "escalated"):
+        for row in wrapped(visible(one.error), columns, 7)[:3]:
+            yield [Piece(row, "dim")]
+
+
+def _seconds(job: Job) -> str:
+    if job.started is None or job.finished is None:
+        return ""
+    return f"  {(job.finished - job.started).total_seconds():.1f} s"
+
+
+def escalation_lines(found: Sequence[Escalation], columns: int) -> Iterator[Line]:
+    """What waits for a person."""
+    if not found:
+        yield [Piece("nothing waits for an answer", "dim")]
+    for one in found:
+        yield from _question(one, columns)
+
+
+def _question(one: Escalation, columns: int) -> Iterator[Line]:
+    for number, row in enumerate(wrapped(f"question {one.id} (plan {one.plan}): {visible(one.reason)}", columns, 2)):
+        yield [Piece(row if number == 0 else f"  {row}", "yellow")]
+    yield [Piece(f"    remit answer {one.id} retry | skip --why … | cancel | text --why …", "dim")]
+
+
+def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:
+    """What would be dispatched, to whom and why."""
+    yield [Piece(visible(plan.name), "bold"), Piece("  nothing is dispatched", "dim")]
+    for phase in plan.phases:
+        inputs = f"  with the results of {', '.join(phase.inputs)}" if phase.inputs else ""
+        yield [
+            Piece(f" {visible(phase.name)}", "bold"),
+            Piece(visible(f"  up to {phase.parallel} at a time{inputs}"), "dim"),
+        ]
+        for name, one in zip(delegation_names(phase), phase.delegations, strict=True):
+            marks = ", ".join(
+                word
+                for word, holds in (
+                    ("critical", one.critical),
+                    ("loads context", one.loads_context),
+                    ("writes", one.writes),
+                )
+                if holds
+            )
+            yield [Piece(f"   {visible(name)}"), Piece(f"  {marks}" if marks else "", "yellow")]
+            for row in wrapped(visible(" ".join(one.task.split())), columns, 5)[:3]:
+                yield [Piece(row, "dim")]

@@ -1,0 +1,107 @@
+"""Driving a plan from the command line: live on a terminal, quiet elsewhere; Ctrl-C leaves it to be resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remit.surfaces.cli.printing import columns
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.dispatch.submitting import Resolving
+    from remit.orchestrate.api import PlanResult
+    from remit.store.database import Database
+
+
+async def drive_shown(
+    database: Database, settings: Settings, plan: int, resolving: Resolving
+) -> tuple[PlanResult, bool]:
+    """Drive a plan and show how it goes; the plan as it stands, and whether a person stopped it."""
+    from remit.orchestrate.api import drive, result_of
+    from remit.orchestrate.serving import served
+
+    async with served(database, settings) as queue:
+        tree = _Tree(database, plan)
+        driving = asyncio.create_task(
+            drive(database, settings, plan, queue=queue, resolving=resolving, on_change=tree.show)
+        )
+        stopped = await _until_done(driving, tree)
+    if not stopped:
+        await driving
+    return await result_of(database, plan), stopped
+
+
+async def _until_done(driving: asyncio.Task[Any], tree: _Tree) -> bool:
+    interrupted = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, interrupted.set)
+    waiting = asyncio.create_task(interrupted.wait())
+    try:
+        with tree:
+            while not driving.done() and not interrupted.is_set():
+                await asyncio.wait({driving, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=0.5)
+                await tree.show()
+    finally:
+        waiting.cancel()
+        loop.remove_signal_handler(signal.SIGINT)
+    if driving.done():
+        return False
+    driving.cancel()
+    await asyncio.gather(driving, return_exceptions=True)
+    return True
+
+
+class _Tree:
+    """The tree of a plan, redrawn as it changes; elsewhere a line when something changed."""
+
+    def __init__(self, database: Database, plan: int) -> None:
+        self._database = database
+        self._plan = plan
+        self._live: Any = None
+        self._told: set[int] = set()
+
+    def __enter__(self) -> _Tree:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), transient=True, refresh_per_second=4)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    async def show(self) -> None:
+        """Show the plan as it is now."""
+        if self._live is None:
+            await self._tell()
+            return
+        from rich.text import Text
+
+        from remit.orchestrate.api import result_of
+        from remit.reports.plans import plan_lines
+        from remit.store import jobs
+
+        found = await result_of(self._database, self._plan)
+        known = {one.job: await jobs.get(self._database, one.job) for one in found.delegations if one.job}
+        text = Text()
+        for line in plan_lines(found, known, columns()):
+            for piece in line:
+                text.append(piece.text, piece.style)
+            text.append("\n")
+        self._live.update(text)
+
+    async def _tell(self) -> None:
+        for row in await self._database.rows("plans.steps", plan=self._plan, after=max(self._told, default=0)):
+            if row["id"] not in self._told:
+                self._told.add(row["id"])
+                from remit.reports.visible import visible
+
+                click.echo(f"{row['at'].astimezone():%H:%M:%S} {row['step']}: {visible(row['reason'])}", err=True)

@@ -1,0 +1,72 @@
+"""`remit progress`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from remit.errors import UsageError
+from remit.reports.layout import Line, Piece
+from remit.reports.visible import visible, wrapped
+from remit.surfaces.cli.printing import columns, print_lines, print_text
+
+
+@click.command("progress")
+@click.option("--resume", is_flag=True, help="Only say what to do next.")
+@click.option("--file", type=click.Path(path_type=Path), help="A progress file of another tool's.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(file: Path | None, form: str, *, resume: bool) -> int:
+    """Show where the work of this project stands.
+
+    \b
+    Examples:
+      remit progress
+      remit progress --resume
+    """
+    from remit.dispatch.settings import load_settings
+    from remit.orchestrate.progress import find_progress, read_progress
+
+    found = file or find_progress(Path.cwd(), load_settings().data)
+    if found is None:
+        raise UsageError("there is no progress file here; `remit plan` and `remit review` write one")
+    progress = read_progress(found)
+    if form == "json":
+        from remit.reports.json import pretty
+
+        print_text(pretty({"schema": "remit.progress/1", **progress}))
+    elif resume:
+        print_text(visible(progress["resumptionContext"]["nextAction"]))
+    else:
+        print_lines(_lines(progress, found))
+    return 0
+
+
+def _lines(progress: dict[str, Any], file: Path) -> list[Line]:
+    context = progress["resumptionContext"]
+    facts = {
+        "project": progress["project"],
+        "status": progress["status"],
+        "phase": progress["currentPhase"],
+        "task": progress["currentTask"],
+        "position": context["position"],
+        "next": context["nextAction"],
+        "key files": ", ".join(map(str, context["keyFiles"])),
+        "decisions": "; ".join(map(str, context["decisions"])),
+        "blockers": "; ".join(_words(one) for one in [*context["blockers"], *progress.get("blockers", [])]),
+    }
+    lines: list[Line] = [[Piece(visible(str(file)), "dim")]]
+    for label, words in facts.items():
+        for number, row in enumerate(wrapped(visible(str(words or "")), columns(), 12) if words else ()):
+            lines.append(
+                [Piece(f"{label:<12}" if number == 0 else "", "bold"), Piece(row[12:] if number == 0 else row)]
+            )
+    lines += [[Piece(visible(f"warning: {words}"), "yellow")] for words in progress["warnings"]]
+    for one in progress["delegations"][-20:]:
+        lines.append([Piece(visible(f"  {one.get('agent')}  {one.get('state')}  {one.get('verdict') or ''}"), "dim")])
+    return lines
+
+
+def _words(blocker: Any) -> str:
+    return str(blocker.get("description", blocker)) if isinstance(blocker, dict) else str(blocker)

@@ -1,0 +1,139 @@
+"""`remit review`."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remit.errors import UsageError
+from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.store import with_database
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.merging.model import Merge
+    from remit.orchestrate.api import PlanResult
+    from remit.orchestrate.review import Team
+    from remit.store.database import Database
+
+
+@click.command("review")
+@click.argument("path", type=click.Path(path_type=Path), default=".")
+@click.option("--changed-since", metavar="REV", help="Keep findings on lines changed since this commit.")
+@click.option("--agents", metavar="NAMES", help="Who reviews, separated by commas; default: everybody who can.")
+@click.option("--threshold", type=float, help="Keep findings of at least this confidence.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["critical", "important", "minor", "conflict"]),
+    help="Exit with 1 if there is a finding of this severity or worse, or a conflict.",
+)
+@click.option("--new", "is_new", is_flag=True, help="Begin anew although the same review is unfinished.")
+@click.option("--open", "is_opened", is_flag=True, help="Open the report in a browser.")
+@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+def command(path: Path, **given: Any) -> int:
+    """Review the code in PATH: several reviewers, every claim verified, one merged report.
+
+    With a model configured, subagents review beside the analysers that are installed; without one the analysers
+    are the team. A review that was interrupted goes on where it was when it is run again.
+
+    \b
+    Examples:
+      remit review
+      remit review src --changed-since origin/main --fail-on critical
+      remit review --agents security-auditor,bandit --open
+    """
+    from remit.configuration import load
+    from remit.orchestrate.review import find_team, review_plan
+    from remit.workspace.git import root_above
+
+    if not path.exists():
+        raise UsageError(f"{path}: no such file or folder")
+    configured = load()
+    wanted = [name.strip() for name in (given["agents"] or "").split(",") if name.strip()]
+    team = find_team(configured, wanted)
+    root = root_above(path.absolute()) or (path if path.is_dir() else path.parent).absolute()
+    scope = path.absolute().resolve().relative_to(root.resolve()).as_posix()
+    usual = float(configured["merge.threshold"]) if team.subagents else min(50.0, float(configured["merge.threshold"]))
+    threshold = given["threshold"] if given["threshold"] is not None else usual
+    plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"])
+    _introduce(team)
+
+    async def work(database: Database, settings: Settings) -> tuple[PlanResult, bool, Path]:
+        from remit.dispatch.submitting import Resolving
+        from remit.orchestrate.api import begin
+        from remit.surfaces.cli.driving import drive_shown
+
+        number = await begin(database, plan, root, is_new=given["is_new"])
+        found, stopped = await drive_shown(database, settings, number, Resolving())
+        return found, stopped, settings.data
+
+    found, stopped, data = with_database(work)
+    if stopped or found.plan.state != "finished":
+        from remit.surfaces.cli.plan import finish
+
+        return finish(found, "text", stopped=stopped)
+    return _report(found, root, data, given)
+
+
+def _introduce(team: Team) -> None:
+    """Who reviews, and how to have more reviewers."""
+    click.echo(f"reviewers: {', '.join((*team.subagents, *team.analysers))}", err=True)
+    if team.why_no_model:
+        click.echo(f"no subagents: {team.why_no_model}; set a key, or `model` in remit.toml, to add them", err=True)
+        click.echo("analysers are less sure of themselves, so findings from 50 on are kept (--threshold)", err=True)
+
+
+def _report(found: PlanResult, root: Path, data: Path, given: dict[str, Any]) -> int:
+    import msgspec
+
+    from remit.merging.model import Merge
+    from remit.merging.narrow import only_changed
+    from remit.workspace import git
+
+    merged = msgspec.convert(found.phases[-1].merge, Merge)
+    if given["changed_since"]:
+        merged = only_changed(merged, git.changed_lines(root, given["changed_since"]), given["changed_since"])
+    files = _written(merged, root, data / "reports", found.plan.id)
+    _print(merged, root, given["form"])
+    click.echo(f"report: {files['html']}\n        {files['md']}", err=True)
+    if given["is_opened"]:
+        webbrowser.open(files["html"].as_uri())
+    from remit.surfaces.cli.merge import fails
+
+    return 1 if fails(merged, given["fail_on"]) else 0
+
+
+def _written(merged: Merge, root: Path, folder: Path, number: int) -> dict[str, Path]:
+    from remit.evidence.sources import open_sources
+    from remit.reports.json import pretty
+    from remit.reports.merge_html import merge_html
+    from remit.reports.merge_markdown import merge_markdown
+
+    workspace = open_sources(root).workspace
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    texts = {"html": merge_html(merged, workspace), "md": merge_markdown(merged, workspace), "json": pretty(merged)}
+    files = {ending: folder / f"review-{number}.{ending}" for ending in texts}
+    for ending, text in texts.items():
+        files[ending].write_text(text, encoding="utf-8")
+    return files
+
+
+def _print(merged: Merge, root: Path, form: str) -> None:
+    from remit.evidence.sources import open_sources
+
+    workspace = open_sources(root).workspace
+    if form == "json":
+        from remit.reports.json import pretty
+
+        print_text(pretty(merged))
+    elif form == "markdown":
+        from remit.reports.merge_markdown import merge_markdown
+
+        print_text(merge_markdown(merged, workspace))
+    else:
+        from remit.reports.merge_text import merge_text_lines
+
+        print_lines(merge_text_lines(merged, columns(), workspace))
