@@ -24,11 +24,11 @@ if sys.version_info < (3, 11):  # noqa: UP036 (people do start it with an older 
 ROOT = Path(__file__).resolve().parent
 WINDOWS = os.name == "nt"
 
-#: What `run` shows: the example results, checked against the example project.
-DEMONSTRATION = ["check", "examples/results"]
+#: What `run` shows: the example project, reviewed.
+DEMONSTRATION = ["review", "examples/shop"]
 LOOK_AT = """
-Some of these results are faulty on purpose (faulty-*.md): each verdict above says what is wrong and where.
-Look at one: examples/results/faulty-invented.md. Check your own: {remit} check --repo CHECKOUT FILE"""
+Review your own checkout: {remit} review PATH
+See what is wrong with an agent's answer: {remit} check examples/results/faulty-invented.md"""
 
 #: What `check` runs, in this order: programs of `.venv`.
 CHECKS = (
@@ -47,7 +47,7 @@ SMOKE = (
 
 #: What `clean` removes, beside the `__pycache__` folders of our own sources.
 MADE = (
-    *(".venv", ".venv-run", "dist", "build"),
+    *(".venv", ".venv-run", ".remit", "dist", "build"),
     *(".hypothesis", ".import_linter_cache", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
 )
 
@@ -74,7 +74,9 @@ class Environment(NamedTuple):
         return self.path / "installed.txt"
 
 
-RUN = Environment(ROOT / ".venv-run", ROOT / "requirements/base.lock", 20)
+RUN = Environment(ROOT / ".venv-run", ROOT / "requirements/run.lock", 40)
+#: What `pip install remit` brings, without any extra.
+BASE_LOCK = ROOT / "requirements/base.lock"
 DEV = Environment(ROOT / ".venv", ROOT / "requirements/dev.lock", 90)
 
 
@@ -190,12 +192,13 @@ def python(name: str, arguments: list[str]) -> None:
 
 
 def run(extra: list[str]) -> None:
-    """Show what Remit does: check the example results."""
+    """Show what Remit does: review the example project."""
     prepare(RUN)
-    say(f"$ remit {' '.join([*DEMONSTRATION, *extra])}")
+    words = extra or DEMONSTRATION
+    say(f"$ remit {' '.join(words)}")
     remit = RUN.program("remit")
-    # 1 means that a result was not accepted, and faulty ones are among the examples.
-    call(RUN, "remit", [str(remit), *DEMONSTRATION, *extra], accept=(0, 1))
+    # 1 means that something was found or not accepted: no failure of ours.
+    call(RUN, "remit", [str(remit), *words], accept=(0, 1))
     say(LOOK_AT.format(remit=remit.relative_to(ROOT)))
 
 
@@ -223,7 +226,7 @@ def smoke_test() -> None:
     with tempfile.TemporaryDirectory(prefix="remit-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         wheel = build_wheel(folder)
-        fresh = Environment(folder / "venv", RUN.lock, RUN.seconds)
+        fresh = Environment(folder / "venv", BASE_LOCK, RUN.seconds)
         create(fresh)
         install_lock(fresh)
         pip_install(fresh, wheel.name, str(wheel))
@@ -268,10 +271,11 @@ def lock(extra: list[str]) -> None:
         raise Failed("uv is not installed: python3 -m pip install uv")
     common = [uv, "pip", "compile", "pyproject.toml", "--quiet", "--universal", "--python-version", "3.11"]
     common += ["--generate-hashes", "--no-emit-index-url", "--custom-compile-command", "python3 dev.py lock", *extra]
-    # The small lock takes its versions from the large one: the tests run what users install.
+    # The small locks take their versions from the large one: the tests run what users install.
     for made, arguments in (
         ("dev", ["--extra", "all", "--group", "dev"]),
         ("base", ["--group", "build", "--constraints", "requirements/dev.lock"]),
+        ("run", ["--extra", "run", "--extra", "review", "--group", "build", "--constraints", "requirements/dev.lock"]),
     ):
         say(f"requirements/{made}.lock ...")
         call(DEV, f"locking {made}", [*common, *arguments, "--output-file", f"requirements/{made}.lock"])

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from remit.checking import Verdict, check, check_all
     from remit.merging.api import merge
     from remit.merging.model import Merge
+    from remit.orchestrate.api import delegate, fan_out, run_plan
+    from remit.orchestrate.model import Plan
     from remit.registry.api import get_definition, reload_registry, resolve
     from remit.registry.model import Brief, Definition, JobRequest
 
@@ -20,14 +22,18 @@ __all__ = [
     "Definition",
     "JobRequest",
     "Merge",
+    "Plan",
     "Verdict",
     "__version__",
     "check",
     "check_all",
+    "delegate",
+    "fan_out",
     "get_definition",
     "merge",
     "reload_registry",
     "resolve",
+    "run_plan",
 ]
 
 _HOMES = {
@@ -35,13 +41,17 @@ _HOMES = {
     "Definition": "remit.registry.model",
     "JobRequest": "remit.registry.model",
     "Merge": "remit.merging.model",
+    "Plan": "remit.orchestrate.model",
     "Verdict": "remit.checking",
     "check": "remit.checking",
     "check_all": "remit.checking",
+    "delegate": "remit.orchestrate.api",
+    "fan_out": "remit.orchestrate.api",
     "get_definition": "remit.registry.api",
     "merge": "remit.merging.api",
     "reload_registry": "remit.registry.api",
     "resolve": "remit.registry.api",
+    "run_plan": "remit.orchestrate.api",
 }
 
 

@@ -45,6 +45,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("policy", "text", "open", "what unknown definitions and tools do to a job: open (warn) or strict (refuse)"),
     Setting("allow_tools", "list", [], "the tools a worker lets subagents use; empty: all it has"),
     Setting("model", "text", "sonnet", "the model of jobs whose definition names none"),
+    Setting("verify_model", "text", "", "the model that judges a review's findings; better another than the authors'"),
     Setting("models", "table", {}, "short names of models: name = provider:model"),
     Setting("max_turns", "number", 30, "how often a subagent may call the model in one job"),
     Setting("budget.tokens", "number", 0, "tokens a job may use; 0: no limit"),

@@ -39,6 +39,7 @@ PRESETS = {
 }
 MAX_OUTPUT = 16 * 1024 * 1024
 _GRACE_SECONDS = 3.0
+_LOOK_SECONDS = 0.02
 
 
 async def run_program(
@@ -65,7 +66,9 @@ async def run_program(
 
         text = await asyncio.to_thread(sarif_result, output.encode("utf-8", "replace"), job.agent, root, brief.kind)
     elif code != 0:
-        raise Stopped("error", f"{name} ended with code {code}: {errors[-500:].strip() or output[-500:].strip()}")
+        return Ended(
+            "error", output.strip(), f"{name} ended with code {code}: {errors[-500:].strip() or output[-500:].strip()}"
+        )
     await transcript.save_message(0, msgspec.json.encode({"kind": "program", "text": text}), Sums(turns=1), text)
     return Ended("completed", text.strip())
 
@@ -127,9 +130,10 @@ async def _read(stream: asyncio.StreamReader | None) -> bytes:
 
 async def _wait(process: asyncio.subprocess.Process) -> int:
     """Its exit code; what it left behind ends with it, or it would keep the output open for ever."""
-    code = await process.wait()
+    while process.returncode is None:  # `wait` would wait for whoever still holds the output, too
+        await asyncio.sleep(_LOOK_SECONDS)
     _signal(process, signal.SIGKILL)
-    return code
+    return process.returncode
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -122,7 +122,8 @@ class Driver:
     async def _decide(
         self, row: PhaseRow, spec: PhaseSpec, mine: list[Delegation], *, is_answered: bool
     ) -> PlanState | None:
-        merged = await asyncio.to_thread(merge_phase, spec, mine, self._workspace, self._spec.profile)
+        results = [*await self._inputs(spec), *mine] if spec.merges_inputs else mine
+        merged = await asyncio.to_thread(merge_phase, spec, results, self._workspace, self._spec.profile)
         if merged.decision == "review" and spec.on_review == "ask" and not is_answered:
             reason = f"the results of {spec.name} need a person's eye: {len(merged.conflicts)} conflicts"
             await plans.escalate(self._database, self._plan, row.number, None, reason)
@@ -143,9 +144,7 @@ class Driver:
             busy = [one for one in mine if one.state not in SETTLED and one.state != "escalated"]
             if not busy:
                 return mine
-            names = {one.name: number for number, one in enumerate(self._spec.phases)}
-            wanted = {names[name] for name in spec.inputs}
-            inputs = [one for one in everything if one.phase in wanted and one.state == "accepted"]
+            inputs = self._inputs_of(spec, everything)
             moved = False
             running = sum(one.state == "running" for one in busy)
             for one in busy:
@@ -157,6 +156,15 @@ class Driver:
                 await self._changed()
             else:
                 await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _inputs(self, spec: PhaseSpec) -> list[Delegation]:
+        return self._inputs_of(spec, await plans.delegations_of(self._database, self._plan))
+
+    def _inputs_of(self, spec: PhaseSpec, everything: list[Delegation]) -> list[Delegation]:
+        """The accepted results of the phases that a phase takes its input from."""
+        numbers = {one.name: number for number, one in enumerate(self._spec.phases)}
+        wanted = {numbers[name] for name in spec.inputs}
+        return [one for one in everything if one.phase in wanted and one.state == "accepted"]
 
     async def _advance(self, spec: DelegationSpec, one: Delegation, inputs: list[Delegation], words: str) -> bool:
         """Do the next step of a delegation; False: there is nothing to do but to wait."""

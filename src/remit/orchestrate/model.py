@@ -50,6 +50,8 @@ class PhaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     threshold: float = 80
     policy: Literal["mean", "max", "floor"] = "mean"
     parallel: int = PARALLEL
+    #: Whether the results it was given are merged with its own: for a phase that judges them.
+    merges_inputs: bool = False
     #: What a merge that says `review` does: go on, or ask a person.
     on_review: Literal["continue", "ask"] = "continue"
 

@@ -55,7 +55,7 @@ def _parsed(text: str, file: Path) -> Any:
 
 _FIELDS = frozenset((*Plan.__struct_fields__, "phase"))
 _NUMBERS = {"threshold", "parallel", "max_turns", "timeout", "max_tokens", "max_cost"}
-_SWITCHES = {"critical", "loads_context"}
+_SWITCHES = {"critical", "loads_context", "merges_inputs"}
 
 
 def _typed(value: Any, name: str = "") -> Any:

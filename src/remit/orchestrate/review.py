@@ -66,8 +66,24 @@ def find_team(configured: Configuration, wanted: Sequence[str] = ()) -> Team:
     return team
 
 
-def review_plan(team: Team, scope: Sequence[str], *, threshold: float = 80, profile: str = "v2") -> Plan:
-    """The plan of a review: everybody side by side, then one report."""
+_VERIFY = (
+    "Judge what a program cannot: does the evidence that each finding below brings support what it claims? Open the "
+    "cited places yourself. List each finding with its place as a claim: VERIFIED, PARTIAL or UNVERIFIED."
+)
+
+
+def review_plan(
+    team: Team,
+    scope: Sequence[str],
+    *,
+    threshold: float = 80,
+    profile: str = "v2",
+    verifier: str | None = None,
+) -> Plan:
+    """The plan of a review: everybody side by side, then one report.
+
+    `verifier` is the model of a second phase, in which somebody who wrote none of the findings judges them.
+    """
     subagents = [
         DelegationSpec(agent=name, task=REVIEWERS[name], scope=tuple(scope), loads_context=name == "code-explorer")
         for name in team.subagents
@@ -84,4 +100,12 @@ def review_plan(team: Team, scope: Sequence[str], *, threshold: float = 80, prof
         for name in team.analysers
     ]
     phase = PhaseSpec(name="review", delegations=(*subagents, *analysers), threshold=threshold)
-    return Plan(name=f"review of {', '.join(scope)}", phases=(phase,), profile=profile)
+    phases = [phase]
+    if verifier is not None and team.subagents:
+        judge = DelegationSpec(agent="verification-specialist", task=_VERIFY, scope=tuple(scope), model=verifier)
+        phases.append(
+            PhaseSpec(
+                name="verification", delegations=(judge,), inputs=("review",), merges_inputs=True, threshold=threshold
+            )
+        )
+    return Plan(name=f"review of {', '.join(scope)}", phases=tuple(phases), profile=profile)

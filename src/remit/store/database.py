@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
@@ -128,6 +129,12 @@ def _ignored_by_git(folder: Path) -> None:
 @asynccontextmanager
 async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnectionPool[Connection]]:
     try:
+        conninfo_to_dict(address)
+    except psycopg.ProgrammingError:  # what it says may hold the password
+        raise EnvironmentBroken(
+            "REMIT_DATABASE_URL cannot be read as an address: write postgresql://user@host:port/database"
+        ) from None
+    try:
         async with await psycopg.AsyncConnection.connect(
             address, row_factory=dict_row, options=OPTIONS, connect_timeout=10
         ) as first:
@@ -135,6 +142,11 @@ async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnection
     except psycopg.OperationalError as error:
         said = " ".join(str(error).split())
         raise EnvironmentBroken(f"the database does not answer: {said}; is REMIT_DATABASE_URL right?") from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise EnvironmentBroken(
+            f"remit may not make its tables in this database: {' '.join(str(error).split())}; "
+            "give the account of REMIT_DATABASE_URL the right to create schemas"
+        ) from error
     pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
         address,
         min_size=1,

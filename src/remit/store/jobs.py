@@ -222,6 +222,7 @@ async def wake_strays(database: Database, worker: str, silence: float) -> list[i
             await rows(connection, "jobs.drop_tickets", jobs=[str(row["id"]) for row in found])
         for row in found:
             await enqueue(connection, row["id"], row["queue"], row["priority"])
+        await rows(connection, "jobs.drop_lost_tickets", worker=worker, silence=silence)
         return [row["id"] for row in found]
 
 

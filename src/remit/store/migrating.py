@@ -62,9 +62,13 @@ async def _is_current(connection: psycopg.AsyncConnection[DictRow]) -> bool:
     row = await cursor.fetchone()
     if row is None or row["made"] is None:
         return False
-    cursor = await connection.execute("SELECT max(number) AS last FROM remit.migrations")
+    cursor = await connection.execute(
+        "SELECT max(number) AS last, obj_description(to_regclass('procrastinate_jobs')) AS said FROM remit.migrations"
+    )
     row = await cursor.fetchone()
-    return row is not None and row["last"] is not None and row["last"] >= migrations()[-1].number
+    if row is None or row["last"] is None or row["said"] is None:
+        return False
+    return row["last"] >= migrations()[-1].number and _parts(row["said"]) >= _parts(version("procrastinate"))
 
 
 async def _queue_tables(connection: psycopg.AsyncConnection[DictRow]) -> None:
@@ -77,6 +81,8 @@ async def _queue_tables(connection: psycopg.AsyncConnection[DictRow]) -> None:
     if row is None or row["made"] is None:
         await connection.execute((folder / "schema.sql").read_text("utf-8"))
     elif row["said"]:
+        if _parts(row["said"]) >= _parts(version("procrastinate")):
+            return  # a newer remit was here: what it made stays
         for name in _newer(str(row["said"])):
             sql = (folder / "migrations" / name).read_text(encoding="utf-8")
             await connection.execute(sql)

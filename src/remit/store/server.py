@@ -15,6 +15,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -26,6 +27,8 @@ from remit.errors import EnvironmentBroken
 _MAX_SOCKET = 100
 _PORT = 5432
 _SECONDS = 60
+#: More than any number that Linux gives to a process.
+_NO_PROCESS = 2**22 + 1
 _OPTIONS = {
     "listen_addresses": "''",
     "unix_socket_permissions": "0700",
@@ -147,11 +150,29 @@ class EmbeddedServer:
         self._private(self.socket_folder)
         options = " ".join(f"-c {name}={value}" for name, value in _OPTIONS.items())
         folder = f"-c unix_socket_directories='{self.socket_folder}'"
-        try:
-            self._control("start", "-t", str(_SECONDS), "-l", str(self.log), "-o", f"{options} {folder}")
-        except EnvironmentBroken:
-            if not self.answers():  # else one that a killed command had begun to start was faster
-                raise
+        for pause in (0.3, 0.7, 1.5, None):
+            self._bury()
+            try:
+                self._control("start", "-t", str(_SECONDS), "-l", str(self.log), "-o", f"{options} {folder}")
+            except EnvironmentBroken:
+                if self.answers():  # one that a killed command had begun to start was faster
+                    return
+                if pause is None:
+                    raise
+                time.sleep(pause)  # what is left of a killed server may still be ending
+            else:
+                return
+
+    def _bury(self) -> None:
+        """A killed server that nobody has taken note of, as in a container without init, passes for a living one.
+
+        Its number is replaced by one that no process has; the rest of its file still guards its memory.
+        """
+        path = self._data / "postmaster.pid"
+        with suppress(OSError):
+            pid, _, rest = path.read_text(encoding="utf-8").partition("\n")
+            if Path(f"/proc/{pid.strip()}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z":
+                path.write_text(f"{_NO_PROCESS}\n{rest}", encoding="utf-8")
 
     def _control(self, verb: str, *arguments: str) -> None:
         self._run("pg_ctl", verb, "-w", "-s", "-D", str(self._data), *arguments)

@@ -63,6 +63,20 @@ WHERE state = 'queued'
 LIMIT 1000
 FOR UPDATE SKIP LOCKED
 
+-- name: drop_lost_tickets
+-- Tickets of finished jobs that a worker took with it when it died.
+DELETE FROM procrastinate_jobs AS ticket
+WHERE ticket.task_name = 'remit.run' AND ticket.status = 'doing'
+    AND %(worker)s::uuid = (
+        SELECT id FROM remit.workers WHERE heartbeat > now() - make_interval(secs => %(silence)s)
+        ORDER BY started, id LIMIT 1)
+    AND NOT EXISTS (
+        SELECT 1 FROM procrastinate_workers AS holder
+        WHERE holder.id = ticket.worker_id
+            AND holder.last_heartbeat > now() - make_interval(secs => %(silence)s))
+    AND NOT EXISTS (
+        SELECT 1 FROM remit.jobs WHERE jobs.id = (ticket.args ->> 'job')::bigint AND jobs.state <> 'finished')
+
 -- name: of_worker
 SELECT id, attempt FROM remit.jobs WHERE worker = %(worker)s AND state = 'running'
 

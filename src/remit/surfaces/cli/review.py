@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     type=click.Choice(["critical", "important", "minor", "conflict"]),
     help="Exit with 1 if there is a finding of this severity or worse, or a conflict.",
 )
+@click.option("--verify", is_flag=True, help="Have a subagent that wrote none of the findings judge them.")
 @click.option("--new", "is_new", is_flag=True, help="Begin anew although the same review is unfinished.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in a browser.")
 @click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
@@ -58,7 +59,8 @@ def command(path: Path, **given: Any) -> int:
     scope = path.absolute().resolve().relative_to(root.resolve()).as_posix()
     usual = float(configured["merge.threshold"]) if team.subagents else min(50.0, float(configured["merge.threshold"]))
     threshold = given["threshold"] if given["threshold"] is not None else usual
-    plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"])
+    verifier = configured["verify_model"] or (configured["model"] if given["verify"] else None)
+    plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"], verifier=verifier)
     _introduce(team)
 
     async def work(database: Database, settings: Settings) -> tuple[PlanResult, bool, Path]:

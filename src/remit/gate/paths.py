@@ -1,0 +1,193 @@
+"""Where a path really leads, and of which class it is. Links and `..` are followed before anything is compared."""
+
+# ruff: noqa: PTH100, PTH109, PTH110, PTH111, PTH112, PTH113, PTH117, PTH118, PTH120, PTH122, PTH123, PTH208
+# pathlib takes as long to load as all of the gate.
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from remit.gate.settings import GateSettings
+
+#: Written by no rule's measure: not files of anybody.
+_DEVICES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/fd")
+_LONGEST_PATH = 4096
+#: Folders that a search of a project does not go into.
+_SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".remit"})
+#: A search that has looked at so many names without an answer is taken for a large one.
+MOST_ENTRIES = 20_000
+
+
+class Place:
+    """A file by its real name: relative to the project if it is inside, else absolute."""
+
+    __slots__ = ("inside", "name", "real")
+
+    def __init__(self, real: str, name: str, *, inside: bool) -> None:
+        self.real = real
+        self.name = name
+        self.inside = inside
+
+
+def locate(path: str, cwd: str, project: str) -> Place:
+    """Where a path leads; one that no file can have is inside the project and does not exist."""
+    try:
+        if len(path) > _LONGEST_PATH or "\0" in path:
+            return Place("", path[:200].replace("\0", "?"), inside=True)
+        whole = os.path.join(cwd or project, os.path.expanduser(path))
+        real, root = os.path.realpath(whole), os.path.realpath(project)
+    except (ValueError, OSError):  # letters that no name on disk can have
+        return Place("", ascii(path[:200]), inside=True)
+    if real == root:
+        return Place(real, ".", inside=True)
+    if real.startswith(root.rstrip("/") + "/"):
+        return Place(real, real[len(root.rstrip("/")) + 1 :], inside=True)
+    return Place(real, real, inside=False)
+
+
+def classify(place: Place, settings: GateSettings) -> str:
+    """state, spec, tests, prose or code; outside the project also scratch: temporary files and devices."""
+    if not place.inside and _is_scratch(place.real):
+        return "scratch"
+    name = place.name if place.inside else place.name.lstrip("/")
+    for kind, globs in settings.paths.items():
+        for glob in globs:
+            # Outside, a pattern of a folder of the project says nothing.
+            if (place.inside or glob.startswith("**/")) and fits(name, glob):
+                return kind
+    return "code"
+
+
+def _is_scratch(real: str) -> bool:
+    if any(real == device or real.startswith(device + "/") for device in _DEVICES) or real.startswith("/proc/"):
+        return True
+    folders = {os.path.realpath(folder) for folder in ("/tmp", "/var/tmp", os.environ.get("TMPDIR") or "/tmp")}  # noqa: S108 - only compared with
+    return any(folder != "/" and real.startswith(folder + "/") for folder in folders)
+
+
+def fits(name: str, glob: str) -> bool:
+    """Whether a glob matches a whole path: `**` any folders, `*` and `?` within one, `{a,b}` either."""
+    return any(_fits(name.split("/"), one.split("/")) for one in braces(glob))
+
+
+def _fits(parts: list[str], wanted: list[str]) -> bool:
+    if len(wanted) > 32 or len(parts) > 256:
+        return False
+    reached = {0}
+    for piece in wanted:
+        if piece == "**":
+            first = min(reached)
+            reached = set(range(first, len(parts) + 1))
+        else:
+            reached = {at + 1 for at in reached if at < len(parts) and part_fits(parts[at], piece)}
+        if not reached:
+            return False
+    # `folder/**` is what is in the folder, not the folder.
+    return len(parts) in reached and not (wanted[-1] == "**" and len(wanted) > len(parts) and len(wanted) > 1)
+
+
+def part_fits(part: str, piece: str) -> bool:
+    """Whether `*`, `?` and `[...]` match one name; the loop goes back to the last star alone, so it cannot explode."""
+    if "[" in piece:
+        import fnmatch  # late: hardly any pattern has a set
+
+        return fnmatch.fnmatchcase(part, piece)
+    at = wanted = 0
+    star, mark = -1, 0
+    while at < len(part):
+        if wanted < len(piece) and (piece[wanted] == "?" or (piece[wanted] != "*" and piece[wanted] == part[at])):
+            at, wanted = at + 1, wanted + 1
+        elif wanted < len(piece) and piece[wanted] == "*":
+            star, mark, wanted = wanted, at, wanted + 1
+        elif star >= 0:
+            mark += 1
+            at, wanted = mark, star + 1
+        else:
+            return False
+    return all(letter == "*" for letter in piece[wanted:])
+
+
+def braces(glob: str) -> list[str]:
+    """`a.{b,c}` as `a.b` and `a.c`; at most 64 of them."""
+    done, waiting = [], [glob]
+    while waiting and len(done) < 64:
+        text = waiting.pop(0)
+        start = text.find("{")
+        end = text.find("}", start)
+        if start < 0 or end < 0 or "," not in text[start:end]:
+            done.append(text)
+        else:
+            middle = text[start + 1 : end]
+            inner = middle.rfind("{")
+            start, middle = (start + 1 + inner, middle[inner + 1 :]) if inner >= 0 else (start, middle)
+            waiting += [text[:start] + choice + text[end + 1 :] for choice in middle.split(",")]
+    return done
+
+
+def is_glob(path: str) -> bool:
+    """Whether it may stand for several files."""
+    return any(letter in path for letter in "*?[") or ("{" in path and "," in path)
+
+
+def matches(root: str, glob: str, most: int) -> list[str] | None:
+    """Files under a folder that a glob matches, at most so many; None: too much to look through.
+
+    A glob without a folder matches names at any depth, as those of the search tools do.
+    """
+    if os.path.isfile(root):
+        return [root]
+    if glob and "/" not in glob:
+        glob = "**/" + glob
+    found: list[str] = []
+    seen = 0
+    for path, relative in _walk(root):
+        seen += 1
+        if relative is not None and (not glob or fits(relative, glob)):
+            found.append(path)
+            if len(found) >= most:
+                return found
+        if seen >= MOST_ENTRIES:
+            return None
+    return found
+
+
+def _walk(root: str) -> Iterator[tuple[str, str | None]]:
+    """Files with their names below the root, near ones first; a folder only as a step (None)."""
+    folders = [(root, "")]
+    while folders:
+        folder, prefix = folders.pop(0)
+        try:
+            entries = os.scandir(folder)
+        except (OSError, ValueError):
+            continue
+        with entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in _SKIPPED:
+                        folders.append((entry.path, prefix + entry.name + "/"))
+                    yield entry.path, None
+                else:
+                    yield entry.path, prefix + entry.name
+
+
+def count_lines(real: str, most: int) -> int:
+    """The lines of a file, at most so many; of what is no readable text none."""
+    try:
+        descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError):
+        return 0
+    with open(descriptor, "rb", buffering=0) as file:
+        lines, last, first = 0, b"", True
+        while lines < most:
+            try:
+                block = file.read(1 << 18)
+            except OSError:
+                return lines
+            if not block or (first and b"\0" in block[:8192]):
+                break
+            lines, last, first = lines + block.count(b"\n"), block[-1:], False
+    return min(most, lines + (last not in (b"", b"\n")))

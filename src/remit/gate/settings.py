@@ -1,0 +1,185 @@
+"""What a project may set for its gate, and the contract's defaults."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+MODES = ("observe", "standard", "strict")
+
+LIMITS: dict[str, int] = {
+    "files": 3,
+    "lines": 200,
+    "total": 300,
+    "seconds": 10,
+    "search_files": 3,
+    "verify_files": 3,
+    "fallback_files": 3,
+    "fallback_lines": 200,
+    "presentation_lines": 300,
+    "edit_lines": 2,
+}
+#: A read without a limit counts the file's lines, at most so many.
+READ_CAP = 2000
+
+#: In the order in which they are tried; what fits none is code.
+PATHS: dict[str, tuple[str, ...]] = {
+    "state": (".remit/**", ".claude/workspaces/**", "**/claude-progress.json", "**/feature-list.json"),
+    "spec": ("docs/specs/**", "docs/design/**", "specs/**", "**/requirements.md", "**/design.md"),
+    "tests": (
+        "tests/**",
+        "test/**",
+        "**/__tests__/**",
+        "**/test_*.*",
+        "**/*_test.*",
+        "**/*.test.*",
+        "**/*.spec.{js,ts,jsx,tsx}",
+    ),
+    "prose": ("**/*.md", "docs/**"),
+    "code": (),
+}
+
+#: What must be delegated -> to whom.
+AGENTS: dict[str, str] = {
+    "explore": "code-explorer",
+    "backend": "backend-specialist",
+    "frontend": "frontend-specialist",
+    "tests": "qa-engineer",
+    "spec": "product-manager",
+    "security": "security-auditor",
+}
+
+
+class Exemption:
+    """A rule that a project departs from in some places, for a reason, until a day."""
+
+    __slots__ = ("expires", "paths", "reason", "rule")
+
+    def __init__(self, rule: str, paths: tuple[str, ...], reason: str, expires: str) -> None:
+        self.rule = rule
+        self.paths = paths
+        self.reason = reason
+        self.expires = expires
+
+
+class GateSettings:
+    """The settings in force. What a mapping holds that cannot be used stands in `problems`; the default stays."""
+
+    __slots__ = ("agents", "exceptions", "limits", "mode", "on_fault", "paths", "problems", "tools", "trivial_edits")
+
+    def __init__(self) -> None:
+        self.mode = "standard"
+        self.limits = dict(LIMITS)
+        self.paths = dict(PATHS)
+        self.agents = dict(AGENTS)
+        #: Agent -> the tools of its definition.
+        self.tools: dict[str, tuple[str, ...]] = {}
+        #: "delegate": white space and marks alone are edited directly; "direct": all trivial edits are.
+        self.trivial_edits = "delegate"
+        self.exceptions: tuple[Exemption, ...] = ()
+        #: What an error of the gate itself does to a call: "open" lets it through with a warning, "closed" denies it.
+        self.on_fault = "open"
+        self.problems: list[str] = []
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any] | None) -> GateSettings:
+        """Settings from a plain mapping with the names of the attributes."""
+        settings = cls()
+        for key, value in (mapping or {}).items():
+            take = _TAKERS.get(key)
+            if take is None:
+                settings.problems.append(f"there is no gate setting {key!r}; known are {', '.join(_TAKERS)}")
+            else:
+                take(settings, key, value)
+        return settings
+
+    def agent(self, role: str) -> str:
+        """To whom such work is delegated."""
+        return self.agents.get(role, AGENTS["explore"])
+
+
+def _choice(*known: str) -> Any:
+    def take(settings: GateSettings, key: str, value: object) -> None:
+        if isinstance(value, str) and value in known:
+            setattr(settings, key, value)
+        else:
+            settings.problems.append(f"gate.{key} must be one of {', '.join(known)}, not {value!r:.60}")
+
+    return take
+
+
+def _limits(settings: GateSettings, key: str, value: object) -> None:
+    for name, number in _table(settings, key, value).items():
+        whole = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e9
+        if name in LIMITS and whole:
+            settings.limits[name] = int(number)
+        else:
+            settings.problems.append(f"gate.limits.{name}: {number!r:.60} is no limit; known are {', '.join(LIMITS)}")
+
+
+def _paths(settings: GateSettings, key: str, value: object) -> None:
+    for name, globs in _table(settings, key, value).items():
+        if name in PATHS and _texts(globs):
+            settings.paths[name] = tuple(globs)
+        else:
+            settings.problems.append(f"gate.paths.{name} must be a list of globs for one of {', '.join(PATHS)}")
+
+
+def _agents(settings: GateSettings, key: str, value: object) -> None:
+    for role, name in _table(settings, key, value).items():
+        if role in AGENTS and isinstance(name, str) and name:
+            settings.agents[role] = name
+        else:
+            settings.problems.append(f"gate.agents.{role}: {name!r:.60}; known roles are {', '.join(AGENTS)}")
+
+
+def _tools(settings: GateSettings, key: str, value: object) -> None:
+    for agent, tools in _table(settings, key, value).items():
+        if _texts(tools):
+            settings.tools[agent] = tuple(tools)
+        else:
+            settings.problems.append(f"gate.tools.{agent} must be a list of tools")
+
+
+def _exceptions(settings: GateSettings, key: str, value: object) -> None:
+    kept = []
+    for entry in value if isinstance(value, list | tuple) else [value]:
+        given = entry if isinstance(entry, dict) else {}
+        rule, reason, expires = (given.get(name) for name in ("rule", "reason", "expires"))
+        paths = given.get("paths", ["**"])
+        expires = expires if isinstance(expires, str) else str(expires or "")
+        if isinstance(rule, str) and isinstance(reason, str) and reason.strip() and _is_day(expires) and _texts(paths):
+            kept.append(Exemption(rule, tuple(paths), reason, expires))
+        else:
+            settings.problems.append(f"gate.{key}: an exception needs rule, paths, reason and expires (YYYY-MM-DD)")
+    settings.exceptions = tuple(kept)
+
+
+def _is_day(text: str) -> bool:
+    parts = text.split("-")
+    return [len(part) for part in parts] == [4, 2, 2] and all(part.isdecimal() for part in parts)
+
+
+def _table(settings: GateSettings, key: str, value: object) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    settings.problems.append(f"gate.{key} must be a table, not {value!r:.60}")
+    return {}
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(entry, str) for entry in value)
+
+
+_TAKERS: dict[str, Any] = {
+    "mode": _choice(*MODES),
+    "limits": _limits,
+    "paths": _paths,
+    "agents": _agents,
+    "tools": _tools,
+    "trivial_edits": _choice("delegate", "direct"),
+    "exceptions": _exceptions,
+    "on_fault": _choice("open", "closed"),
+}
