@@ -59,7 +59,7 @@ class _Nothing:
 
     started: dict[int, float] = {}
 
-    def __init__(self, database: Database, job: jobs.Job, _: Settings) -> None:
+    def __init__(self, database: Database, job: jobs.Job, *_: object) -> None:
         self._database, self._job = database, job
 
     async def run(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ from pydantic_ai import exceptions
 from remit.dispatch.models import OUTPUT_TOKENS, REQUEST_SECONDS, prices, provider_of
 from remit.dispatch.outcome import Stopped, TransportFailed
 from remit.dispatch.redact import redacted
-from remit.store import budgets, fleet
+from remit.store import budgets, fleet, jobs
 from remit.store.database import Database
 
 T = TypeVar("T")
@@ -21,6 +22,8 @@ _LEAST_OUTPUT = 64
 #: Pauses before each further try at a provider that could not be reached.
 PAUSES = (2.0, 4.0, 8.0)
 _SLOT_PAUSE = 0.2
+#: Who waits for a provider says so now and then, or would be taken for one that hangs.
+_TELL_SECONDS = 10.0
 #: Failures that say nothing about the request itself.
 _TRANSPORT = (
     exceptions.ModelConnectionError,
@@ -78,10 +81,13 @@ class Asker:
         return answer
 
     async def _wait_for_slot(self, provider: str) -> None:
-        most = self._most
+        most, told = self._most, time.monotonic()
         while most is not None:
             if await fleet.take_slot(self._database, provider, self._job, self._attempt, most, REQUEST_SECONDS):
                 return
+            if time.monotonic() - told > _TELL_SECONDS:
+                await jobs.touch(self._database, self._job, self._attempt)
+                told = time.monotonic()
             await asyncio.sleep(_SLOT_PAUSE * random.uniform(0.5, 1.5))  # noqa: S311 (as above)
 
 

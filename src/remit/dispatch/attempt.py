@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -30,19 +30,40 @@ if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
 
     from remit.checking import Verdict
+    from remit.dispatch.toolset import Calls
     from remit.evidence.receipts import Receipt
 
 #: A job whose worker died so often is not tried again.
 MAX_DEATHS = 5
 
 
-class Attempt:
-    """Runs a job that has been claimed."""
+class Parts(NamedTuple):
+    """What a runner of another layer needs to run a job's conversation."""
 
-    def __init__(self, database: Database, job: Job, settings: Settings) -> None:
+    database: Database
+    settings: Settings
+    job: Job
+    brief: Brief
+    root: Path
+    transcript: Transcript
+    narrator: Narrator
+    calls: Calls
+    asker: Asker
+
+
+Runner = Callable[[Parts], Awaitable[Ended]]
+
+
+class Attempt:
+    """Runs a job that has been claimed; `runners` are those that belong to layers above this one."""
+
+    def __init__(
+        self, database: Database, job: Job, settings: Settings, runners: Mapping[str, Runner] | None = None
+    ) -> None:
         self._database = database
         self._job = job
         self._settings = settings
+        self._runners = runners or {}
         self._transcript = Transcript(database, job.id, job.attempt)
         self._narrator = Narrator(database, job.id, job.attempt)
 
@@ -68,7 +89,9 @@ class Attempt:
         if ended.outcome != "completed":
             await self._narrator.flush()
             ended = ended._replace(text=await what_there_is(self._database, job.id) or ended.text)
-        verdict = await self._check(brief, root, ended) if ended.outcome == "completed" else None
+        # What an orchestrator says is said to a person: it is no result in the contract.
+        is_result = ended.outcome == "completed" and brief.runner not in self._runners
+        verdict = await self._check(brief, root, ended) if is_result else None
         await self._finish(ended, verdict)
 
     async def _workspace(self) -> Path:
@@ -96,32 +119,44 @@ class Attempt:
             return Ended("timeout", "", f"{limit:g} seconds are over")
 
     async def _work(self, brief: Brief, root: Path) -> Ended:
+        own = self._runners.get(brief.runner)
+        if own is not None:
+            return await own(self._parts(brief, root))
         if brief.runner != "model":
             from remit.dispatch.runners import run_program
 
             return await run_program(brief, self._job, root, self._settings, self._transcript, self._narrator)
+        return await self._converse(self._parts(brief, root))
+
+    def _parts(self, brief: Brief, root: Path) -> Parts:
+        from remit.dispatch.toolset import Calls
+
+        job, settings = self._job, self._settings
+        calls = Calls(self._transcript, self._narrator.tell, is_redacting=settings.is_redacting)
+        most = settings.provider_limits.get(provider_of(brief.model))
+        asker = Asker(self._database, job.id, job.attempt, brief.model, int(most) if most is not None else None)
+        return Parts(self._database, settings, job, brief, root, self._transcript, self._narrator, calls, asker)
+
+    async def _converse(self, parts: Parts) -> Ended:
         from remit.dispatch.loop import Conversation
         from remit.dispatch.tools.model import ToolLimits
         from remit.dispatch.tools.toolbox import Toolbox
-        from remit.dispatch.toolset import Calls, JobTools
+        from remit.dispatch.toolset import JobTools
 
-        settings = self._settings
-        spill = settings.data / "spill" / f"job-{self._job.id}"
-        calls = Calls(self._transcript, self._narrator.tell, is_redacting=settings.is_redacting)
-        # Commands in the sandbox must not reach the database's socket.
-        limits = ToolLimits(hidden=(str(settings.data),))
-        toolbox = Toolbox(root, _own(brief.tools), spill=spill, limits=limits)
-        toolsets: list[AbstractToolset[None]] = [JobTools(toolbox, calls)]
+        brief, settings = parts.brief, parts.settings
+        # Commands in the sandbox must not reach the database's socket; the worktree of a job is beside it.
+        is_inside = settings.data in parts.root.parents
+        limits = ToolLimits(hidden=(str(settings.data / "postgres" if is_inside else settings.data),))
+        spill = settings.data / "spill" / f"job-{parts.job.id}"
+        toolbox = Toolbox(parts.root, _own(brief.tools), spill=spill, limits=limits)
+        toolsets: list[AbstractToolset[None]] = [JobTools(toolbox, parts.calls)]
         if brief.mcp_servers:
             from remit.dispatch.mcp import mcp_toolsets
 
-            toolsets += mcp_toolsets(brief, settings.mcp_servers, calls, root)
-        most = settings.provider_limits.get(provider_of(brief.model))
-        asker = Asker(
-            self._database, self._job.id, self._job.attempt, brief.model, int(most) if most is not None else None
-        )
-        talk = Conversation(brief, self._job.prompt, self._transcript, calls, toolsets, asker, self._narrator)
-        return await talk.run()
+            toolsets += mcp_toolsets(brief, settings.mcp_servers, parts.calls, parts.root)
+        return await Conversation(
+            brief, parts.job.prompt, parts.transcript, parts.calls, toolsets, parts.asker, parts.narrator
+        ).run()
 
     async def _check(self, brief: Brief, root: Path, ended: Ended) -> str:
         """Hold the result against the contract, the project and the receipts."""

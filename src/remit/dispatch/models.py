@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from remit.errors import UsageError
 
 if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models import Model
     from pydantic_ai.settings import ModelSettings
 
@@ -59,7 +60,18 @@ def build_model(name: str) -> Model:
         if isinstance(model, AnthropicModel):
             inline = {"supports_inline_system_prompts": True}
             return AnthropicModel(model.model_name, provider=model.provider, profile=inline)  # type: ignore[arg-type]
+    if provider_of(name) != "anthropic":
+        model.continuation_delay = _not_later  # type: ignore[method-assign]
     return model
+
+
+def _not_later(response: ModelResponse) -> float | None:
+    """We ask for no work in the background: an answer that looks like it is none, and not to be asked for again."""
+    if response.state == "suspended":
+        from pydantic_ai.exceptions import UnexpectedModelBehavior
+
+        raise UnexpectedModelBehavior("the provider's answer cannot be understood: it has neither words nor an end")
+    return None
 
 
 def told(brief: Brief) -> tuple[tuple[str, ...], str | None]:
@@ -67,7 +79,7 @@ def told(brief: Brief) -> tuple[tuple[str, ...], str | None]:
     texts = tuple(text for text in (brief.system, brief.contract) if text)
     if provider_of(brief.model) == "openai":
         return texts, None
-    return (brief.system,) if brief.system else (), brief.contract
+    return (brief.system,) if brief.system else (), brief.contract or None
 
 
 def model_settings(name: str, output: int) -> ModelSettings:

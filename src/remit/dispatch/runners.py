@@ -130,7 +130,7 @@ async def _read(stream: asyncio.StreamReader | None) -> bytes:
 
 async def _wait(process: asyncio.subprocess.Process) -> int:
     """Its exit code; what it left behind ends with it, or it would keep the output open for ever."""
-    while process.returncode is None:  # `wait` would wait for whoever still holds the output, too
+    while process.returncode is None:  # noqa: ASYNC110 (`wait` waits for whoever still holds the output, too)
         await asyncio.sleep(_LOOK_SECONDS)
     _signal(process, signal.SIGKILL)
     return process.returncode

@@ -21,6 +21,9 @@ from remit.store.database import Database
 from remit.store.jobs import Submission
 from remit.workspace import git
 
+#: The queue's name is a part of the channel that wakes workers up, and PostgreSQL allows no longer ones.
+MAX_QUEUE = 40
+
 
 class Queueing(NamedTuple):
     """How a job is to be queued."""
@@ -65,6 +68,8 @@ async def submit(
 ) -> Submitted:
     """Resolve a request and put it into the queue."""
     job, _ = as_request(request)
+    if not queueing.queue.isprintable() or not 0 < len(queueing.queue.encode()) <= MAX_QUEUE:
+        raise UsageError(f"a queue's name has 1 to {MAX_QUEUE} characters, not {queueing.queue[:60]!r}")
     brief = resolve(request, **resolving._asdict())
     check_brief(brief, settings, job)
     if brief.runner == "model" and (brief.limits.cost is not None or queueing.tree_max_cost is not None):
@@ -96,7 +101,7 @@ def check_brief(brief: Brief, settings: Settings, job: JobRequest) -> None:
     """Refuse what could only fail later."""
     if not job.prompt.strip():
         raise UsageError("the job has no prompt: say what is to be done")
-    if brief.runner == "model":
+    if brief.runner in ("model", "orchestrator"):
         check_model(brief.model)
         _check_servers(brief, settings)
         return

@@ -12,7 +12,7 @@ import logging
 import signal
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,7 +20,7 @@ import procrastinate
 from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
 
-from remit.dispatch.attempt import Attempt, stop_job
+from remit.dispatch.attempt import Attempt, Runner, stop_job
 from remit.dispatch.settings import Settings
 from remit.dispatch.stops import stop_point
 from remit.errors import EnvironmentBroken
@@ -49,6 +49,7 @@ class Worker:
         concurrency: int = 5,
         is_listed: bool = True,
         on_reload: Callable[[], None] | None = None,
+        runners: Mapping[str, Runner] | None = None,
     ) -> None:
         self.id = str(uuid.uuid4())
         self._database = database
@@ -57,6 +58,7 @@ class Worker:
         self._concurrency = concurrency
         self._is_listed = is_listed
         self._on_reload = on_reload
+        self._runners = runners or {}
         #: Jobs that tickets are about here, claimed or about to be.
         self._held: Counter[int] = Counter()
         self._stopping = asyncio.Event()
@@ -136,7 +138,7 @@ class Worker:
 
     async def _run(self, job: Job, context: procrastinate.JobContext) -> None:
         try:
-            await Attempt(self._database, job, self._settings).run()
+            await Attempt(self._database, job, self._settings, self._runners).run()
         except Fenced as error:
             log.warning("%s", error)
         except asyncio.CancelledError:

@@ -24,7 +24,6 @@ KEPT: dict[str, int] = {
     "reverts": 20,
     "warnings": 50,
 }
-KINDS_DECLARED = ("edit", "verify", "presentation")
 
 
 class State:
@@ -32,8 +31,8 @@ class State:
 
     __slots__ = (
         "analysed",
-        "declarations",
         "decisions",
+        "declarations",
         "delegations",
         "exceptions",
         "locks",
@@ -102,19 +101,6 @@ class State:
     def open_window(self, why: str, now: float | None = None) -> None:
         """A fresh budget: a phase, a prompt, an accepted delegation."""
         self.window = Window(why[:LONGEST_NAME], time.time() if now is None else now)
-
-    def declare(self, kind: str, paths: list[str], why: str, now: float | None = None) -> None:
-        """What only a person can say: a direct `edit`, a `verify` or a `presentation` of these paths."""
-        if kind not in KINDS_DECLARED or not paths or not why.strip():
-            raise ValueError(f"declare one of {', '.join(KINDS_DECLARED)} with at least one path and a reason")
-        self.declarations.append(
-            {
-                "kind": kind,
-                "paths": [path[:LONGEST_NAME] for path in paths],
-                "why": why[:LONGEST_NAME],
-                "at": time.time() if now is None else now,
-            }
-        )
 
     def declared(self, kind: str, path: str) -> bool:
         """Whether that was declared of this path or of a folder above it."""

@@ -137,7 +137,7 @@ class Decision:
         "would",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the fields of the answer, all by name
         self,
         decision: str,
         mode: str,

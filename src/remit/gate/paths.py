@@ -1,6 +1,6 @@
 """Where a path really leads, and of which class it is. Links and `..` are followed before anything is compared."""
 
-# ruff: noqa: PTH100, PTH109, PTH110, PTH111, PTH112, PTH113, PTH117, PTH118, PTH120, PTH122, PTH123, PTH208
+# ruff: noqa: PTH111, PTH113, PTH118
 # pathlib takes as long to load as all of the gate.
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _LONGEST_PATH = 4096
 _SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".remit"})
 #: A search that has looked at so many names without an answer is taken for a large one.
 MOST_ENTRIES = 20_000
+_BLOCK = 1 << 18
+_MOST_BLOCKS = 256
 
 
 class Place:
@@ -113,7 +115,8 @@ def part_fits(part: str, piece: str) -> bool:
 
 def braces(glob: str) -> list[str]:
     """`a.{b,c}` as `a.b` and `a.c`; at most 64 of them."""
-    done, waiting = [], [glob]
+    done: list[str] = []
+    waiting = [glob]
     while waiting and len(done) < 64:
         text = waiting.pop(0)
         start = text.find("{")
@@ -134,18 +137,11 @@ def is_glob(path: str) -> bool:
 
 
 def matches(root: str, glob: str, most: int) -> list[str] | None:
-    """Files under a folder that a glob matches, at most so many; None: too much to look through.
-
-    A glob without a folder matches names at any depth, as those of the search tools do.
-    """
+    """Files under a folder that a glob matches (an empty one: all), at most so many; None: too much to look through."""
     if os.path.isfile(root):
         return [root]
-    if glob and "/" not in glob:
-        glob = "**/" + glob
     found: list[str] = []
-    seen = 0
-    for path, relative in _walk(root):
-        seen += 1
+    for seen, (path, relative) in enumerate(_walk(root), 1):
         if relative is not None and (not glob or fits(relative, glob)):
             found.append(path)
             if len(found) >= most:
@@ -180,14 +176,37 @@ def count_lines(real: str, most: int) -> int:
         descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError):
         return 0
-    with open(descriptor, "rb", buffering=0) as file:
-        lines, last, first = 0, b"", True
-        while lines < most:
-            try:
-                block = file.read(1 << 18)
-            except OSError:
-                return lines
-            if not block or (first and b"\0" in block[:8192]):
+    lines, last = 0, b""
+    try:
+        for number in range(_MOST_BLOCKS):
+            block = os.read(descriptor, _BLOCK)
+            if not block or (number == 0 and b"\0" in block[:8192]):
                 break
-            lines, last, first = lines + block.count(b"\n"), block[-1:], False
+            lines, last = lines + block.count(b"\n"), block[-1:]
+            if lines >= most:
+                break
+    except OSError:  # a folder, or a pipe with nothing in it
+        return 0
+    finally:
+        os.close(descriptor)
     return min(most, lines + (last not in (b"", b"\n")))
+
+
+def read_text(real: str, most: int) -> str | None:
+    """A file's text; None if it cannot be read or has more bytes than that."""
+    try:
+        descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError):
+        return None
+    try:
+        blocks, size = [], 0
+        while block := os.read(descriptor, _BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > most:
+                return None
+        return b"".join(blocks).decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    finally:
+        os.close(descriptor)

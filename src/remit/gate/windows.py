@@ -75,6 +75,7 @@ class Window:
             found = known.get(name)
             if type(found) is type(getattr(window, name)):
                 setattr(window, name, found)
-        window.files = {path: lines for path, lines in window.files.items() if isinstance(lines, int)}
-        window.verified = [path for path in window.verified if isinstance(path, str)]
+        files: dict[str, Any] = dict(window.files)
+        window.files = {path: lines for path, lines in files.items() if isinstance(lines, int)}
+        window.verified = [str(path) for path in window.verified]
         return window

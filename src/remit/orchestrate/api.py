@@ -70,10 +70,16 @@ async def run_plan(plan: Plan, *, repo: str | Path = ".", is_new: bool = False) 
     """Run a plan, or go on with the unfinished one of the same text; `is_new` always begins another."""
     root = Path(repo)
     settings = load_settings(start=root)
-    async with open_database(settings.database, settings.data) as database, served(database, settings) as queue:
+    most = most_parallel(plan)
+    async with open_database(settings.database, settings.data) as database, served(database, settings, most) as queue:
         number = await begin(database, plan, root, is_new=is_new)
         await drive(database, settings, number, queue=queue)
         return await result_of(database, number)
+
+
+def most_parallel(plan: Plan) -> int:
+    """How many delegations of a plan may run at a time."""
+    return max((min(phase.parallel, len(phase.delegations)) for phase in plan.phases), default=1)
 
 
 async def begin(database: Database, plan: Plan, root: Path, *, is_new: bool = False) -> int:

@@ -7,6 +7,7 @@ is. Doing a step again does nothing new, because jobs are submitted under a key 
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from remit.dispatch.settings import Settings
 from remit.dispatch.submitting import Queueing, Resolving, submit
 from remit.errors import UsageError
 from remit.orchestrate import ladder
-from remit.orchestrate.answers import apply_answers
+from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
 from remit.orchestrate.fallback import fallback_read
 from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.phases import all_failed, merge_phase
@@ -29,11 +30,10 @@ from remit.store import jobs, plans
 from remit.store.database import Database
 from remit.store.plans import SETTLED, Delegation, PhaseRow, PlanState
 
-_LOOK_SECONDS = 0.2
-#: A driver that has not been heard of for so long may be replaced.
-_SILENCE_SECONDS = 15.0
-#: A phase that all failed may be tried so often before nothing but skipping or cancelling helps.
-MAX_ROUNDS = 3
+log = logging.getLogger("remit.plan")
+_LOOK_SECONDS = 0.1
+#: Of the time within which a dead worker's job is taken over, how long a driver may be silent.
+_SILENCE = 0.6
 
 Notice = Callable[[], Awaitable[None]]
 
@@ -62,24 +62,41 @@ class Driver:
         self._queue = queue
         self._on_change = on_change
         self._id = str(uuid.uuid4())
+        self._silence = settings.takeover_seconds * _SILENCE
         self._recorder = Recorder(settings.data, workspace, plan, spec.name)
 
     async def run(self) -> PlanState:
         """Go on from where the plan is; the state it is left in: finished, waiting or cancelled."""
-        if not await plans.drive(self._database, self._plan, self._id, _SILENCE_SECONDS):
-            raise UsageError(f"plan {self._plan} is driven by another process already")
-        beating = asyncio.create_task(self._beat())
+        await self._hold()
+        driving, beating = asyncio.create_task(self._phases()), asyncio.create_task(self._beat())
         try:
-            return await self._phases()
+            await asyncio.wait({driving, beating}, return_when=asyncio.FIRST_COMPLETED)
+            if not driving.done():
+                await beating
+            return await driving
         finally:
+            driving.cancel()
             beating.cancel()
-            await asyncio.gather(beating, return_exceptions=True)
+            await asyncio.gather(driving, beating, return_exceptions=True)
             await plans.let_go(self._database, self._plan, self._id)
 
+    async def _hold(self) -> None:
+        """Become the one who drives: when the last one's heart has stopped. Refused while it beats."""
+        heard = None
+        while not await plans.drive(self._database, self._plan, self._id, self._silence):
+            last = await plans.last_beat(self._database, self._plan)
+            if heard is None:
+                log.warning("plan %s was driven by another process: waiting to see if it lives", self._plan)
+            elif last != heard:
+                raise UsageError(f"plan {self._plan} is driven by another process already")
+            heard = last
+            await asyncio.sleep(_LOOK_SECONDS)
+
     async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(_SILENCE_SECONDS / 3)
-            await plans.drive(self._database, self._plan, self._id, _SILENCE_SECONDS)
+        """Say that we drive, as long as it is so; whoever was frozen for too long has lost the plan."""
+        while await plans.drive(self._database, self._plan, self._id, self._silence):  # noqa: ASYNC110 (a heart)
+            await asyncio.sleep(self._silence / 4)
+        raise UsageError(f"plan {self._plan} is driven by another process now")
 
     async def _phases(self) -> PlanState:
         await plans.set_state(self._database, self._plan, "running")
@@ -105,28 +122,40 @@ class Driver:
             row.state = "running"
             await plans.save_phase(self._database, self._plan, row)
             await plans.note(self._database, self._plan, "phase", f"{spec.name} begins")
-            await self._recorder.phase(spec.name)
+        await self._recorder.phase(spec.name)
         while True:
             applied = await apply_answers(self._database, self._plan, row)
             if applied.is_cancelled:
                 return "cancelled"
             mine = await self._settled(row, spec, applied.words)
             if any(one.state == "escalated" for one in mine):
+                await self._ask_again(mine)
                 return "waiting"
             if all_failed(mine) and not applied.is_skipped:
-                reason = f"every delegation of {spec.name} failed (round {row.round} of {MAX_ROUNDS})"
-                await plans.escalate(self._database, self._plan, row.number, None, reason)
+                await self._ask(row, f"every delegation of {spec.name} failed")
                 return "waiting"
-            return await self._decide(row, spec, mine, is_answered=applied.is_answered)
+            return await self._decide(row, spec, mine, is_settled=applied.is_skipped)
+
+    async def _ask(self, row: PhaseRow, why: str) -> None:
+        """Ask a person about a whole phase."""
+        last = "; only skip or cancel help" if row.round >= MAX_ROUNDS else ""
+        reason = f"{why} (round {row.round} of {MAX_ROUNDS}{last})"
+        await plans.escalate(self._database, self._plan, row.number, None, reason)
+
+    async def _ask_again(self, mine: list[Delegation]) -> None:
+        """Nobody waits without a question: one whose answer could not help any more is put again."""
+        for one in mine:
+            if one.state == "escalated":
+                reason = f"{one.name}: {one.error}; it was tried {one.retries + 1} times of {MAX_TRIES}"
+                await plans.escalate(self._database, self._plan, one.phase, one.id, reason)
 
     async def _decide(
-        self, row: PhaseRow, spec: PhaseSpec, mine: list[Delegation], *, is_answered: bool
+        self, row: PhaseRow, spec: PhaseSpec, mine: list[Delegation], *, is_settled: bool
     ) -> PlanState | None:
-        results = [*await self._inputs(spec), *mine] if spec.merges_inputs else mine
-        merged = await asyncio.to_thread(merge_phase, spec, results, self._workspace, self._spec.profile)
-        if merged.decision == "review" and spec.on_review == "ask" and not is_answered:
-            reason = f"the results of {spec.name} need a person's eye: {len(merged.conflicts)} conflicts"
-            await plans.escalate(self._database, self._plan, row.number, None, reason)
+        given = [one for one in await self._inputs(spec) if one.state == "accepted"] if spec.merges_inputs else []
+        merged = await asyncio.to_thread(merge_phase, spec, [*given, *mine], self._workspace, self._spec.profile)
+        if merged.decision == "review" and spec.on_review == "ask" and not is_settled:
+            await self._ask(row, f"the results of {spec.name} need a person's eye: {len(merged.conflicts)} conflicts")
             return "waiting"
         row.state, row.decision, row.merge = "finished", merged.decision, msgspec.to_builtins(merged)
         await plans.save_phase(self._database, self._plan, row)
@@ -161,10 +190,10 @@ class Driver:
         return self._inputs_of(spec, await plans.delegations_of(self._database, self._plan))
 
     def _inputs_of(self, spec: PhaseSpec, everything: list[Delegation]) -> list[Delegation]:
-        """The accepted results of the phases that a phase takes its input from."""
+        """What the delegations of the phases brought that a phase takes its input from."""
         numbers = {one.name: number for number, one in enumerate(self._spec.phases)}
         wanted = {numbers[name] for name in spec.inputs}
-        return [one for one in everything if one.phase in wanted and one.state == "accepted"]
+        return [one for one in everything if one.phase in wanted]
 
     async def _advance(self, spec: DelegationSpec, one: Delegation, inputs: list[Delegation], words: str) -> bool:
         """Do the next step of a delegation; False: there is nothing to do but to wait."""
@@ -177,7 +206,11 @@ class Driver:
             one.result, one.verdict = job.result or one.result, job.verdict
             one.error = None if step.name in ("accept", "correct") else ladder.failure_words(job)
         if step.name == "submit":
-            one.job, one.state = await self._submit(spec, one, inputs, words), "running"
+            try:
+                one.job, one.state = await self._submit(spec, one, inputs, words), "running"
+            except UsageError as error:  # one that cannot be dispatched must not stop the others
+                one.error, step = str(error), ladder.refused(spec, one, str(error))
+                await self._fail(spec, one, None, step)
         elif step.name == "correct":
             await correct(self._database, job.id if job else 0, self._queue)
             one.corrections = 1
@@ -239,6 +272,6 @@ class Driver:
 def _keep(folder: Path, results: list[Delegation]) -> None:
     """Results that are shown to others, whole, where they can be read."""
     for one in results:
-        if one.result:
+        if one.result and one.state == "accepted":
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (folder / f"{one.id}.md").write_text(one.result, encoding="utf-8")

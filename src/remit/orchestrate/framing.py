@@ -18,13 +18,14 @@ _NOTE = (
 
 def framed(agent: str, verdict: str | None, text: str, rest: Path | None = None) -> str:
     """A result in its frame; `rest` is where all of it is kept."""
-    lines = neutral(text)[:MAX_CHARACTERS].split("\n")
-    shown = lines[:MAX_LINES]
-    left = len(neutral(text).split("\n")) - len(shown)
-    more = [f"[{left} more lines{f' in {rest}' if rest else ''}]"] if left > 0 else []
+    whole = neutral(text)
+    shown = "\n".join(whole[:MAX_CHARACTERS].split("\n")[:MAX_LINES])
+    left = whole[len(shown) :]
+    where = f" in {rest}" if rest else ""
+    more = [f"[{left.count(chr(10))} more lines, {len(left):,} characters{where}]"] if left else []
     name = re.sub(r"[^\w .:-]", "", agent)[:64]
     head = f'<result agent="{name}" verdict="{verdict or "none"}">'
-    return "\n".join([_NOTE, head, *shown, *more, "</result>"])
+    return "\n".join([_NOTE, head, shown, *more, "</result>"])
 
 
 def neutral(text: str) -> str:

@@ -35,6 +35,11 @@ def next_step(spec: DelegationSpec, delegation: Delegation, job: Job | None, sub
     return _failed(spec, delegation, failure_words(job))
 
 
+def refused(spec: DelegationSpec, delegation: Delegation, why: str) -> Step:
+    """What follows if a delegation could not even be dispatched."""
+    return _failed(spec, delegation, f"it could not be dispatched: {why}")
+
+
 def failure_words(job: Job) -> str:
     """Why a job is no success."""
     if job.outcome == "completed":

@@ -68,11 +68,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 def delegation_names(phase: PhaseSpec) -> list[str]:
     """The names of a phase's delegations: as given, else the agent's with a number from the second on."""
-    names: list[str] = []
+    names: dict[str, None] = {}
+    taken: dict[str, int] = {}
     for one in phase.delegations:
-        wanted = one.name or one.agent
-        number, name = 2, wanted
+        name = wanted = one.name or one.agent
         while name in names:
-            name, number = f"{wanted}-{number}", number + 1
-        names.append(name)
-    return names
+            taken[wanted] = taken.get(wanted, 1) + 1
+            name = f"{wanted}-{taken[wanted]}"
+        names[name] = None
+    return list(names)

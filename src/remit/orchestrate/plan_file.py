@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from remit.checking import Options
 from remit.errors import UsageError, did_you_mean
 from remit.orchestrate.model import MAX_DELEGATIONS, MAX_PHASES, DelegationSpec, PhaseSpec, Plan, delegation_names
+from remit.orchestrate.plan_places import PLURALS, Places
 from remit.registry.lookup import Registry
 
 MAX_FILE = 4 * 1024 * 1024
-#: In files, one phase is `phase`, one delegation `delegation`, as TOML likes it; the plural is fine too.
-_PLURALS = {"phase": "phases", "delegation": "delegations"}
+_NOWHERE = Places()
 
 
 def read_plan(file: Path, registry: Registry | None = None) -> Plan:
@@ -26,31 +29,43 @@ def read_plan(file: Path, registry: Registry | None = None) -> Plan:
         raise UsageError(f"{file}: {error.strerror}") from error
     if len(data) > MAX_FILE:
         raise UsageError(f"{file}: larger than {MAX_FILE >> 20} MiB")
-    text = data.decode("utf-8", "replace")
-    found = _parsed(text, file)
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    is_yaml = file.suffix.lower() in (".yaml", ".yml")
+    found = _from_yaml(text, file) if is_yaml else _from_toml(text, file)
+    places = Places(text, is_yaml=is_yaml)
     try:
         plan = msgspec.convert(_plural(found), Plan)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{file}{_place(text, str(error))}: {_said(str(error))}") from error
-    check_plan(plan, str(file), text, registry)
+        raise UsageError(f"{file}{places.of_error(str(error))}: {_said(str(error))}") from error
+    check_plan(plan, str(file), places, registry)
     return plan
 
 
-def _parsed(text: str, file: Path) -> Any:
-    if file.suffix.lower() in (".yaml", ".yml"):
-        from remit.registry.frontmatter import Malformed, read_document
-
-        try:
-            document = read_document(f"---\n{text.removeprefix('---').strip(chr(10))}\n---\n", _FIELDS)
-        except Malformed as error:
-            raise UsageError(f"{file}: {error}") from error
-        return _typed({name: field.value for name, field in document.fields.items()}) if document else {}
+def _from_toml(text: str, file: Path) -> Any:
     import tomllib
 
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{file}: {error}") from error
+
+
+def _from_yaml(text: str, file: Path) -> Any:
+    from remit.registry.frontmatter import Malformed, read_document
+
+    lines = text.split("\n")
+    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    if lines[first].rstrip() == "---":
+        lines[first] = ""
+    head = "\n".join(lines)
+    try:
+        document = read_document(f"---\n{head}\n---\n", _FIELDS)
+    except Malformed as error:  # it counts the line put before the file's own
+        said = re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) - 1}", str(error))
+        raise UsageError(f"{file}: {said}") from error
+    if document is None or document.body:
+        raise UsageError(f"{file}: more than one YAML document: keep one")
+    return _typed({name: field.value for name, field in document.fields.items()})
 
 
 _FIELDS = frozenset((*Plan.__struct_fields__, "phase"))
@@ -71,10 +86,14 @@ def _typed(value: Any, name: str = "") -> Any:
     return value
 
 
-def _plural(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_PLURALS.get(key, key): _plural(one) for key, one in value.items()}
-    return [_plural(one) for one in value] if isinstance(value, list) else value
+def _plural(found: dict[str, Any]) -> Any:
+    plan = {PLURALS.get(key, key): value for key, value in found.items()}
+    if isinstance(phases := plan.get("phases"), list):
+        plan["phases"] = [
+            {PLURALS.get(key, key): value for key, value in phase.items()} if isinstance(phase, dict) else phase
+            for phase in phases
+        ]
+    return plan
 
 
 def _said(error: str) -> str:
@@ -83,66 +102,92 @@ def _said(error: str) -> str:
     return error + did_you_mean(unknown[1], fields) if unknown else error
 
 
-def _place(text: str, error: str) -> str:
-    """`, line 12` for the field or the delegation that an error speaks of, as near as can be told."""
-    unknown = re.search(r"unknown field `(\w+)`", error)
-    if unknown:
-        return _line(text, unknown[1])
-    indices = [int(number) for number in re.findall(r"\[(\d+)\]", error)]
-    marks = ("[[phase", "[[phase.delegation", "- name:", "- agent:")
-    lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip().startswith(marks)]
-    wanted = sum(indices) if indices else 0
-    return f", line {lines[wanted]}" if indices and wanted < len(lines) else ""
-
-
-def _line(text: str, word: str) -> str:
-    for number, line in enumerate(text.split("\n"), 1):
-        if word in line:
-            return f", line {number}"
-    return ""
-
-
-def check_plan(plan: Plan, name: str, text: str = "", registry: Registry | None = None) -> None:
+def check_plan(plan: Plan, name: str, places: Places = _NOWHERE, registry: Registry | None = None) -> None:
     """Refuse a plan that could only fail: no phases, names twice, inputs from nowhere, writers on one file."""
-    delegations = sum(len(phase.delegations) for phase in plan.phases)
+    faults = _faults(plan, registry)
+    fault = next(faults, None)
+    if fault is not None:
+        place, words = fault
+        raise UsageError(f"{name}{places.line(*place)}: {words}")
+    Options(profile=plan.profile).validated()
+
+
+_Fault = tuple[tuple[str | int, ...], str]
+
+
+def _faults(plan: Plan, registry: Registry | None) -> Iterator[_Fault]:
     if not plan.phases:
-        raise UsageError(f"{name}: the plan has no phase")
-    if len(plan.phases) > MAX_PHASES or delegations > MAX_DELEGATIONS:
-        raise UsageError(
-            f"{name}: {len(plan.phases)} phases with {delegations} delegations; "
-            f"at most {MAX_PHASES} and {MAX_DELEGATIONS}: split the plan"
-        )
+        yield (), "the plan has no phase"
+    total = 0
     earlier: list[str] = []
-    for phase in plan.phases:
-        _check_phase(phase, earlier, name, text)
+    for at, phase in enumerate(plan.phases):
+        total += len(phase.delegations)
+        if at >= MAX_PHASES or total > MAX_DELEGATIONS:
+            yield (
+                ("phases", at),
+                f"more than {MAX_PHASES} phases or {MAX_DELEGATIONS} delegations: split the plan",
+            )
+        for place, words in _phase_faults(phase, earlier):
+            yield ("phases", at, *place), words
         if registry is not None:
-            _check_agents(phase.delegations, registry, name, text)
+            for place, words in _unknown_agents(phase, registry):
+                yield ("phases", at, *place), words
         earlier.append(phase.name)
 
 
-def _check_phase(phase: PhaseSpec, earlier: list[str], name: str, text: str) -> None:
-    here = _line(text, phase.name) if text else ""
+def _phase_faults(phase: PhaseSpec, earlier: list[str]) -> Iterator[_Fault]:
     if not phase.name.strip() or phase.name in earlier:
-        raise UsageError(f"{name}{here}: every phase needs a name of its own, not {phase.name!r}")
+        yield ("name",), f"every phase needs a name of its own, not {phase.name!r}"
     if not phase.delegations:
-        raise UsageError(f"{name}{here}: the phase {phase.name!r} has no delegation")
+        yield (), f"the phase {phase.name!r} has no delegation"
     for wanted in phase.inputs:
         if wanted not in earlier:
             why = "itself" if wanted == phase.name else "a phase that does not come before it"
-            raise UsageError(f"{name}{here}: the phase {phase.name!r} takes input from {why}: {wanted!r}")
+            yield ("inputs",), f"the phase {phase.name!r} takes input from {why}: {wanted!r}"
+    if phase.parallel < 1:
+        yield ("parallel",), f"at least one delegation has to run at a time, not {phase.parallel}"
+    if not 0 <= phase.threshold <= 100:
+        yield ("threshold",), f"the threshold is a confidence from 0 to 100, not {phase.threshold:g}"
+    for at, one in enumerate(phase.delegations):
+        for field, words in _delegation_faults(one):
+            yield ("delegations", at, field), f"{words} ({one.name or one.agent!r} in {phase.name!r})"
+    yield from _shared_writes(phase)
+
+
+def _delegation_faults(one: DelegationSpec) -> Iterator[tuple[str, str]]:
+    if not one.agent.strip():
+        yield "agent", "a delegation needs an agent"
+    if not one.task.strip():
+        yield "task", "a delegation needs a task"
+    for field in ("max_turns", "timeout", "max_tokens", "max_cost"):
+        value = getattr(one, field)
+        if value is not None and value <= 0:
+            yield field, f"{field} has to be more than {value:g}"
+
+
+def _shared_writes(phase: PhaseSpec) -> Iterator[_Fault]:
+    """Two that would write the same file, or one in a folder of the other's."""
     writers: dict[str, str] = {}
-    for own, one in zip(delegation_names(phase), phase.delegations, strict=True):
-        if not one.task.strip():
-            raise UsageError(f"{name}{here}: {own!r} in {phase.name!r} has no task")
-        for path in one.writes:
-            first = writers.setdefault(path.rstrip("/").removeprefix("./"), own)
-            if first != own:
-                line = _line(text, path) if text else ""
-                raise UsageError(f"{name}{line}: {first!r} and {own!r} would both write {path!r} in {phase.name!r}")
+    inside: defaultdict[str, set[str]] = defaultdict(set)
+    for at, (own, one) in enumerate(zip(delegation_names(phase), phase.delegations, strict=True)):
+        for written in one.writes:
+            path = posixpath.normpath(written.strip() or ".")
+            above = _folders(path)
+            others = {writers[each] for each in (path, *above) if each in writers} | inside[path]
+            for other in sorted(others - {own})[:1]:
+                yield ("delegations", at, "writes"), f"{other!r} and {own!r} would both write {written!r}"
+            writers[path] = own
+            for each in above:
+                inside[each].add(own)
 
 
-def _check_agents(delegations: Iterable[DelegationSpec], registry: Registry, name: str, text: str) -> None:
-    for one in delegations:
+def _folders(path: str) -> list[str]:
+    parts = path.split("/")
+    return [] if path == "." else [".", *("/".join(parts[:end]) for end in range(1, len(parts)))]
+
+
+def _unknown_agents(phase: PhaseSpec, registry: Registry) -> Iterator[_Fault]:
+    for at, one in enumerate(phase.delegations):
         if one.runner in (None, "model") and registry.get(one.agent) is None:
-            line = _line(text, one.agent) if text else ""
-            raise UsageError(f"{name}{line}: there is no definition {one.agent!r}{registry.why_missing(one.agent)}")
+            why = registry.why_missing(one.agent)
+            yield ("delegations", at, "agent"), f"there is no definition {one.agent!r}{why}"

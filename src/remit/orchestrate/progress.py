@@ -58,11 +58,11 @@ def filled(progress: dict[str, Any]) -> dict[str, Any]:
     now = _now()
     context = progress.get("resumptionContext")
     context = dict(context) if isinstance(context, dict) else {}
-    decisions = context.get("decisions", context.get("recentDecisions"))
+    decisions = context.get("decisions") or context.get("recentDecisions")
     context = {
         **context,
         "position": str(context.get("position") or ""),
-        "nextAction": str(context.get("nextAction") or _NEXT),
+        "nextAction": str(context.get("nextAction") or "").strip() or _NEXT,
         "dependencies": _list(context.get("dependencies")),
         "blockers": _list(context.get("blockers")),
         "keyFiles": _list(context.get("keyFiles")),

@@ -38,7 +38,9 @@ class Recorder:
                         *([value] if value not in progress["warnings"] else []),
                     ]
                 elif key == "delegations":
-                    progress["delegations"] = [one for one in progress["delegations"] if one not in value] + value
+                    told = [_key(one) for one in value]
+                    kept = [one for one in progress["delegations"] if _key(one) not in told]
+                    progress["delegations"] = kept + value
                 else:
                     progress[key] = value
 
@@ -58,7 +60,11 @@ class Recorder:
 
     async def merged(self, name: str, decision: str, delegations: Sequence[Delegation]) -> None:
         """A phase is over."""
-        told = [{"agent": one.agent, "state": one.state, "verdict": one.verdict} for one in delegations]
+        told = [
+            {"plan": self._plan, "phase": name, "name": one.name, "agent": one.agent}
+            | {"state": one.state, "verdict": one.verdict}
+            for one in delegations
+        ]
         await self._write(
             f"phase {name}",
             decision,
@@ -85,3 +91,8 @@ class Recorder:
         await self._write(
             self._name, outcome, status="completed", nextAction=f"Nothing is open; the last decision was {outcome}"
         )
+
+
+def _key(one: Any) -> Any:
+    """Which delegation an entry is about."""
+    return [one.get(name) for name in ("plan", "phase", "name")] if isinstance(one, dict) else one

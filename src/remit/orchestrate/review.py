@@ -54,12 +54,10 @@ def find_team(configured: Configuration, wanted: Sequence[str] = ()) -> Team:
                 raise UsageError(
                     f"there is no reviewer {name!r}{did_you_mean(name, known)}; known: {', '.join(sorted(known))}"
                 )
-        return Team(
-            tuple(one for one in REVIEWERS if one in wanted),
-            tuple(one for one in analysers if one in wanted),
-            model,
-            why if any(one in REVIEWERS for one in wanted) else "",
-        )
+        asked = tuple(one for one in REVIEWERS if one in wanted)
+        if asked and not has_model:
+            raise UsageError(f"{', '.join(asked)} cannot review here: {why}")
+        return Team(asked, tuple(one for one in analysers if one in wanted), model)
     team = Team(tuple(REVIEWERS) if has_model else (), tuple(analysers), model, why)
     if not team.subagents and not team.analysers:
         raise UsageError(f"nobody can review here: {why}, and no analyser is installed; install remit[review]")

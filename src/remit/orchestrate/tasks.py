@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from remit.orchestrate.framing import framed
+from remit.orchestrate.ladder import warning
 from remit.orchestrate.model import DelegationSpec
 from remit.store.plans import Delegation
 
@@ -23,8 +24,24 @@ def task_text(
         parts.append(f"An earlier attempt failed ({delegation.error}). This time: {delegation.scope}.")
     if words:
         parts.append(f"A person adds: {words}")
-    shown = [one for one in inputs if one.result][:MAX_INPUTS]
-    if shown:
-        parts.append("What earlier phases brought:")
-        parts += [framed(one.agent, one.verdict, one.result or "", kept / f"{one.id}.md") for one in shown]
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_brought(list(inputs), kept)])
+
+
+def _brought(inputs: Sequence[Delegation], kept: Path) -> Iterator[str]:
+    """What earlier phases brought, and what is missing from it."""
+    useful = [one for one in inputs if one.state == "accepted" and one.result]
+    if useful:
+        yield "What earlier phases brought:"
+    for one in useful[:MAX_INPUTS]:
+        yield framed(one.agent, one.verdict, one.result or "", kept / f"{one.id}.md")
+    if len(useful) > MAX_INPUTS:
+        more = ", ".join(str(kept / f"{one.id}.md") for one in useful[MAX_INPUTS:])
+        yield f"{len(useful) - MAX_INPUTS} more results are in {more}"
+    for one in inputs:
+        if one.state in ("rejected", "failed", "skipped"):
+            yield f"{warning(one.agent)}." if one.state != "skipped" else f"Agent {one.agent} was skipped by a person."
+        if one.fallback is not None and one.state != "accepted":
+            yield from (
+                framed(f"{file['path']} read in place of {one.agent}", None, file["text"])
+                for file in one.fallback["files"]
+            )

@@ -15,6 +15,9 @@ Origin = Literal["job", "definition", "configuration", "default"]
 Policy = Literal["open", "strict"]
 POLICIES: tuple[Policy, ...] = ("open", "strict")
 RUNNERS = ("model", "command", "sarif")
+#: A runner that a job may ask for and a definition may not.
+ORCHESTRATOR = "orchestrator"
+JOB_RUNNERS = (*RUNNERS, ORCHESTRATOR)
 ISOLATIONS = ("worktree",)
 
 

@@ -17,7 +17,18 @@ from remit.errors import UsageError, did_you_mean
 from remit.registry.fields import MAX_AMOUNT, MAX_TURNS
 from remit.registry.frontmatter import trimmed
 from remit.registry.lookup import Registry
-from remit.registry.model import ISOLATIONS, RUNNERS, Brief, Definition, JobRequest, Limits, Origin, Policy, Source
+from remit.registry.model import (
+    ISOLATIONS,
+    JOB_RUNNERS,
+    ORCHESTRATOR,
+    Brief,
+    Definition,
+    JobRequest,
+    Limits,
+    Origin,
+    Policy,
+    Source,
+)
 from remit.registry.models import INHERIT, full_name
 from remit.registry.tools import EVERY_TOOL, AllowList, Tool, intersection, known, nearest, split_names
 from remit.registry.variables import fill
@@ -66,7 +77,7 @@ def _check(request: JobRequest) -> None:
     chosen: tuple[tuple[str, str | None, Iterable[str]], ...] = (
         ("kind", request.kind, KINDS),
         ("profile", request.profile, PROFILES),
-        ("runner", request.runner, RUNNERS),
+        ("runner", request.runner, JOB_RUNNERS),
         ("isolation", request.isolation, ISOLATIONS),
     )
     for name, value, values in chosen:
@@ -103,12 +114,14 @@ class _Resolution:
         limits, limits_from = self._limits()
         kind = self._kind()
         profile = request.profile or (definition.profile if definition else None) or defaults.profile
+        runner = request.runner or (definition.runner if definition else None) or "model"
         if self._is_strict and self._refusals:
             raise Refused("; ".join(self._refusals))
         return Brief(
             system=system,
             system_from=system_from,
-            contract=instructions(kind, profile),
+            # An orchestrator answers a person, in its own words.
+            contract="" if runner == ORCHESTRATOR else instructions(kind, profile),
             tools=tuple(dict.fromkeys(map(str, tools))),
             tools_from=tools_from,
             withheld=tuple(dict.fromkeys(map(_encodable, self._withheld))),
@@ -120,7 +133,7 @@ class _Resolution:
             limits_from=limits_from,
             kind=kind,
             profile=profile,
-            runner=request.runner or (definition.runner if definition else None) or "model",
+            runner=runner,
             command=request.command or (definition.command if definition else None),
             isolation=request.isolation or (definition.isolation if definition else None),
             mcp_servers=definition.mcp_servers if definition else (),

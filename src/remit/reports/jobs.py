@@ -87,7 +87,7 @@ def list_lines(jobs: Sequence[Job], columns: int) -> Iterator[Line]:
     if not jobs:
         yield [Piece("no jobs", "dim")]
         return
-    room = max(columns - 62, 16)
+    room = max(columns - 68, 8)
     yield [Piece(f"{'job':>6}  {'agent':<22} {'state':<10} {'verdict':<8} {'turns':>5} {'tokens':>8}  task", "bold")]
     for job in jobs:
         how = job.outcome or job.state
@@ -114,10 +114,12 @@ def job_lines(job: Job, columns: int) -> Iterator[Line]:
     if job.error:
         for row in wrapped(visible(job.error), columns, 2):
             yield [Piece(row, "red")]
-    yield [Piece(f"  {usage_words(job)}", "dim")]
+    for row in wrapped(usage_words(job), columns, 2):
+        yield [Piece(row, "dim")]
     times = {"created": job.created, "started": job.started, "finished": job.finished}
     said = ", ".join(f"{name} {at.astimezone():%Y-%m-%d %H:%M:%S}" for name, at in times.items() if at is not None)
-    yield [Piece(f"  {said}", "dim")]
+    for row in wrapped(said, columns, 2):
+        yield [Piece(row, "dim")]
     for row in wrapped(f"task: {visible(' '.join(job.prompt[:2000].split()))}", columns, 2)[:4]:
         yield [Piece(row)]
     if job.result:

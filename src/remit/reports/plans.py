@@ -73,10 +73,13 @@ def escalation_shape(one: Escalation) -> dict[str, Any]:
 def plan_lines(found: PlanResult, jobs: Mapping[int, Job], columns: int) -> Iterator[Line]:
     """A tree of phases and agents with what each has come to and used."""
     state = found.plan.outcome or found.plan.state
-    yield [Piece(f"plan {found.plan.id}", "bold"), Piece(f"  {visible(found.plan.name)}  "), Piece(state, "bold")]
+    head = f"plan {found.plan.id}"
+    name = cut(visible(found.plan.name), columns - width(head) - width(state) - 4)
+    yield [Piece(head, "bold"), Piece(f"  {name}  "), Piece(state, "bold")]
     for phase in found.phases:
         mark, style = _MARKS[phase.state]
-        yield [Piece(f" {mark} ", style), Piece(visible(phase.name), "bold"), Piece(f"  {phase.decision or ''}", "dim")]
+        title = cut(visible(phase.name), columns - 14)
+        yield [Piece(f" {mark} ", style), Piece(title, "bold"), Piece(f"  {phase.decision or ''}", "dim")]
         for one in found.delegations:
             if one.phase == phase.number:
                 yield from _delegation_lines(one, jobs.get(one.job or 0), columns)
@@ -119,20 +122,20 @@ def escalation_lines(found: Sequence[Escalation], columns: int) -> Iterator[Line
 
 
 def _question(one: Escalation, columns: int) -> Iterator[Line]:
-    for number, row in enumerate(wrapped(f"question {one.id} (plan {one.plan}): {visible(one.reason)}", columns, 2)):
+    words = f"question {one.id} (plan {one.plan}): {visible(one.reason)}"
+    for number, row in enumerate(wrapped(words, columns - 2, 2)):
         yield [Piece(row if number == 0 else f"  {row}", "yellow")]
     yield [Piece(f"    remit answer {one.id} retry | skip --why … | cancel | text --why …", "dim")]
 
 
 def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:
     """What would be dispatched, to whom and why."""
-    yield [Piece(visible(plan.name), "bold"), Piece("  nothing is dispatched", "dim")]
+    yield [Piece(cut(visible(plan.name), columns - 23), "bold"), Piece("  nothing is dispatched", "dim")]
     for phase in plan.phases:
         inputs = f"  with the results of {', '.join(phase.inputs)}" if phase.inputs else ""
-        yield [
-            Piece(f" {visible(phase.name)}", "bold"),
-            Piece(visible(f"  up to {phase.parallel} at a time{inputs}"), "dim"),
-        ]
+        title = cut(visible(phase.name), columns - 30)
+        how = cut(visible(f"  up to {phase.parallel} at a time{inputs}"), columns - width(title) - 1)
+        yield [Piece(f" {title}", "bold"), Piece(how, "dim")]
         for name, one in zip(delegation_names(phase), phase.delegations, strict=True):
             marks = ", ".join(
                 word
@@ -143,6 +146,7 @@ def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:
                 )
                 if holds
             )
-            yield [Piece(f"   {visible(name)}"), Piece(f"  {marks}" if marks else "", "yellow")]
+            shown = cut(visible(name), columns - 36)
+            yield [Piece(f"   {shown}"), Piece(f"  {marks}" if marks else "", "yellow")]
             for row in wrapped(visible(" ".join(one.task.split())), columns, 5)[:3]:
                 yield [Piece(row, "dim")]

@@ -237,6 +237,12 @@ async def take_over(database: Database, silence: float) -> list[int]:
         return [row["id"] for row in found]
 
 
+async def touch(database: Database, job: int, attempt: int) -> None:
+    """Say that a job does not hang: it waits its turn. Raises Fenced if it is somebody else's."""
+    if not await database.rows("jobs.touch", job=job, attempt=attempt):
+        raise Fenced(f"job {job} is no longer attempt {attempt}'s")
+
+
 async def finish(
     database: Database,
     job: int,

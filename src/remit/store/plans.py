@@ -157,6 +157,29 @@ async def save(database: Database, delegation: Delegation, step: str, reason: st
     await database.patiently(work)
 
 
+async def apply(
+    database: Database, given: Escalation, changed: list[Delegation], phase: PhaseRow, step: str, reason: str
+) -> None:
+    """Write down what an answer did, all of it together: whoever dies in between has done nothing."""
+
+    async def work() -> None:
+        async with database.transaction() as connection:
+            for one in changed:
+                await _save(connection, one)
+                await rows(
+                    connection,
+                    "plans.add_step",
+                    plan=given.plan,
+                    delegation=one.id,
+                    step=step,
+                    reason=_storable(reason),
+                )
+            await rows(connection, "plans.set_phase", **_phase_values(given.plan, phase))
+            await rows(connection, "plans.applied", escalation=given.id)
+
+    await database.patiently(work)
+
+
 async def _save(connection: Connection, delegation: Delegation) -> None:
     values = msgspec.to_builtins(delegation)
     for name in ("plan", "phase", "name", "agent"):
@@ -173,15 +196,18 @@ def _storable(text: Any) -> Any:
 
 async def save_phase(database: Database, plan: int, phase: PhaseRow) -> None:
     """Write down what a phase has come to."""
-    await database.rows(
-        "plans.set_phase",
-        plan=plan,
-        number=phase.number,
-        state=phase.state,
-        decision=phase.decision,
-        merge=Jsonb(phase.merge) if phase.merge is not None else None,
-        round=phase.round,
-    )
+    await database.rows("plans.set_phase", **_phase_values(plan, phase))
+
+
+def _phase_values(plan: int, phase: PhaseRow) -> dict[str, Any]:
+    return {
+        "plan": plan,
+        "number": phase.number,
+        "state": phase.state,
+        "decision": phase.decision,
+        "merge": Jsonb(phase.merge) if phase.merge is not None else None,
+        "round": phase.round,
+    }
 
 
 async def set_state(database: Database, plan: int, state: PlanState, outcome: str | None = None) -> None:
@@ -216,6 +242,12 @@ async def answer(database: Database, escalation: int, verb: str, words: str) -> 
 async def drive(database: Database, plan: int, driver: str, silence: float) -> bool:
     """Become or stay the one who drives a plan; False: somebody else does."""
     return bool(await database.rows("plans.drive", plan=plan, driver=driver, silence=silence))
+
+
+async def last_beat(database: Database, plan: int) -> tuple[Any, ...]:
+    """Who drives a plan and when it was heard of last."""
+    row = await database.row("plans.last_beat", plan=plan)
+    return (row["driver"], row["heartbeat"]) if row else ()
 
 
 async def let_go(database: Database, plan: int, driver: str) -> None:

@@ -168,11 +168,11 @@ class EmbeddedServer:
 
         Its number is replaced by one that no process has; the rest of its file still guards its memory.
         """
-        path = self._data / "postmaster.pid"
-        with suppress(OSError):
-            pid, _, rest = path.read_text(encoding="utf-8").partition("\n")
-            if Path(f"/proc/{pid.strip()}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z":
-                path.write_text(f"{_NO_PROCESS}\n{rest}", encoding="utf-8")
+        for path in (self._data / "postmaster.pid", self.socket_folder / f".s.PGSQL.{_PORT}.lock"):
+            with suppress(OSError):
+                pid, _, rest = path.read_text(encoding="utf-8").partition("\n")
+                if Path(f"/proc/{pid.strip()}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z":
+                    path.write_text(f"{_NO_PROCESS}\n{rest}", encoding="utf-8")
 
     def _control(self, verb: str, *arguments: str) -> None:
         self._run("pg_ctl", verb, "-w", "-s", "-D", str(self._data), *arguments)

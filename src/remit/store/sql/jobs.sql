@@ -156,6 +156,9 @@ WITH ended AS (
 )
 SELECT id, pg_notify('remit_events', id::text) FROM ended
 
+-- name: touch
+UPDATE remit.jobs SET checkpoint = now() WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running' RETURNING id
+
 -- name: is_held
 SELECT id, is_cancelled FROM remit.jobs WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
 

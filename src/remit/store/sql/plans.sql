@@ -25,6 +25,9 @@ WHERE id = %(plan)s AND (driver IS NULL OR driver = %(driver)s
     OR heartbeat < now() - make_interval(secs => %(silence)s))
 RETURNING id
 
+-- name: last_beat
+SELECT driver, heartbeat FROM remit.plans WHERE id = %(plan)s
+
 -- name: let_go
 UPDATE remit.plans SET driver = NULL WHERE id = %(plan)s AND driver = %(driver)s
 
@@ -53,7 +56,9 @@ WHERE id = %(id)s
 INSERT INTO remit.steps (plan, delegation, step, reason) VALUES (%(plan)s, %(delegation)s, %(step)s, %(reason)s)
 
 -- name: steps
-SELECT id, delegation, at, step, reason FROM remit.steps WHERE plan = %(plan)s AND id > %(after)s ORDER BY id
+SELECT s.id, s.delegation, s.at, s.step, s.reason, d.name
+FROM remit.steps s LEFT JOIN remit.delegations d ON d.id = s.delegation
+WHERE s.plan = %(plan)s AND s.id > %(after)s ORDER BY s.id
 
 -- name: escalate
 INSERT INTO remit.escalations (plan, delegation, phase, reason)
@@ -71,3 +76,9 @@ WHERE id = %(escalation)s AND answer IS NULL RETURNING plan
 
 -- name: applied
 UPDATE remit.escalations SET is_applied = true WHERE id = %(escalation)s
+
+-- name: by_digest
+SELECT id, state FROM remit.plans WHERE digest = %(digest)s ORDER BY id DESC LIMIT 1
+
+-- name: of_job
+SELECT id, state FROM remit.plans WHERE digest LIKE %(prefix)s ORDER BY id

@@ -35,7 +35,11 @@ def command(escalation: int, verb: str, why: str, form: str) -> int:
         raise UsageError(f"{verb} needs --why")
 
     async def work(database: Database, _: Settings) -> int:
-        return await plans.answer(database, escalation, verb, why)
+        from remit.orchestrate.questions import hand_on
+
+        plan = await plans.answer(database, escalation, verb, why)
+        await hand_on(database, plan, verb, why)
+        return plan
 
     plan = with_database(work)
     if form == "json":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from remit.surfaces.cli.printing import print_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.store import need_extra, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -24,6 +24,7 @@ def command(job: int, form: str) -> int:
     Examples:
       remit cancel 12
     """
+    need_extra()
     from remit.dispatch.worker import abort_ticket
     from remit.reports.jobs import job_shape
     from remit.store import jobs

@@ -22,10 +22,15 @@ async def drive_shown(
     database: Database, settings: Settings, plan: int, resolving: Resolving
 ) -> tuple[PlanResult, bool]:
     """Drive a plan and show how it goes; the plan as it stands, and whether a person stopped it."""
-    from remit.orchestrate.api import drive, result_of
-    from remit.orchestrate.serving import served
+    import msgspec
 
-    async with served(database, settings) as queue:
+    from remit.orchestrate.api import drive, most_parallel, result_of
+    from remit.orchestrate.model import Plan
+    from remit.orchestrate.serving import served
+    from remit.store import plans
+
+    spec = msgspec.convert((await plans.get_plan(database, plan)).document, Plan)
+    async with served(database, settings, most_parallel(spec)) as queue:
         tree = _Tree(database, plan)
         driving = asyncio.create_task(
             drive(database, settings, plan, queue=queue, resolving=resolving, on_change=tree.show)
@@ -104,4 +109,6 @@ class _Tree:
                 self._told.add(row["id"])
                 from remit.reports.visible import visible
 
-                click.echo(f"{row['at'].astimezone():%H:%M:%S} {row['step']}: {visible(row['reason'])}", err=True)
+                whose = f" {row['name']}" if row["name"] else ""
+                words = visible(f"{row['step']}{whose}: {row['reason']}")
+                click.echo(f"{row['at'].astimezone():%H:%M:%S} {words}", err=True)

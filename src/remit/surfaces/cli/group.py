@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "retry": ("retry", "Let a job that did not complete go on."),
     "worker": ("worker", "Run jobs from the queue."),
     "plan": ("plan", "Run phases of delegations, durably."),
+    "orchestrate": ("orchestrate", "Have a model do a task by delegating it."),
     "escalations": ("escalations", "List what plans ask a person."),
     "answer": ("answer", "Answer what a plan asked."),
     "progress": ("progress_command", "Show where the work stands and what comes next."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.store import need_extra, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -46,6 +46,7 @@ def list_command(state: str | None = None, agent: str | None = None, limit: int 
       remit jobs list --state running
       remit jobs list --agent code-explorer --format json
     """
+    need_extra()
     from remit.reports.jobs import jobs_shape, list_lines
     from remit.store import jobs
 
@@ -71,6 +72,7 @@ def show(job: int, form: str) -> int:
       remit jobs show 12
       remit jobs show 12 --format json
     """
+    need_extra()
     from remit.reports.jobs import job_lines, job_shape
     from remit.store import jobs
 
@@ -95,6 +97,7 @@ def prune(days: int, form: str) -> int:
     Examples:
       remit jobs prune --days 30
     """
+    need_extra()
     from remit.store import jobs
 
     async def work(database: Database, _: Settings) -> int:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import click
 
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.store import need_extra, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.store.database import Database
     from remit.store.events import Event
+
+_LOOK_SECONDS = 0.5
 
 
 @click.command("logs")
@@ -28,26 +31,58 @@ def command(job: int, form: str, *, follow: bool) -> int:
       remit logs -f 12
       remit logs 12 --format json
     """
-    from remit.store import jobs
-    from remit.store.events import events_since
-    from remit.store.events import follow as follow_events
+    need_extra()
 
     async def work(database: Database, _: Settings) -> None:
-        is_over = (await jobs.get(database, job)).state == "finished"
-        last = 0
-        while found := await events_since(database, job, last):
-            for event in found:
-                _show(event, form)
-                last = event.id
-        if is_over or not follow:
-            return
-        async for event in follow_events(database, job, last):
-            _show(event, form)
-            if event.kind == "finished":
-                return
+        await _Reader(database, job, form).read(is_following=follow)
 
     with_database(work)
     return 0
+
+
+class _Reader:
+    """Shows the events of a job, each once."""
+
+    def __init__(self, database: Database, job: int, form: str) -> None:
+        self._database = database
+        self._job = job
+        self._form = form
+        self._last = 0
+
+    async def read(self, *, is_following: bool) -> None:
+        """Show what there is; then, if the job goes on, what comes until it is finished."""
+        from remit.store import jobs
+
+        is_over = (await jobs.get(self._database, self._job)).state == "finished"
+        await self._catch_up()
+        if is_over or not is_following:
+            return
+        tail = asyncio.create_task(self._tail())
+        try:
+            # Not every end has an event of its own: a job may be cancelled before anybody has taken it.
+            while not tail.done() and (await jobs.get(self._database, self._job)).state != "finished":
+                await asyncio.wait({tail}, timeout=_LOOK_SECONDS)
+        finally:
+            tail.cancel()
+            await asyncio.gather(tail, return_exceptions=True)
+        await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        from remit.store.events import events_since
+
+        while found := await events_since(self._database, self._job, self._last):
+            for event in found:
+                self._show(event)
+
+    async def _tail(self) -> None:
+        from remit.store.events import follow
+
+        async for event in follow(self._database, self._job, self._last):
+            self._show(event)
+
+    def _show(self, event: Event) -> None:
+        _show(event, self._form)
+        self._last = event.id
 
 
 def _show(event: Event, form: str) -> None:

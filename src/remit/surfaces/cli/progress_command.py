@@ -52,9 +52,9 @@ def _lines(progress: dict[str, Any], file: Path) -> list[Line]:
         "task": progress["currentTask"],
         "position": context["position"],
         "next": context["nextAction"],
-        "key files": ", ".join(map(str, context["keyFiles"])),
-        "decisions": "; ".join(map(str, context["decisions"])),
-        "blockers": "; ".join(_words(one) for one in [*context["blockers"], *progress.get("blockers", [])]),
+        "key files": ", ".join(map(_words, context["keyFiles"])),
+        "decisions": "; ".join(map(_words, context["decisions"])),
+        "blockers": "; ".join(map(_words, [*context["blockers"], *_more(progress.get("blockers"))])),
     }
     lines: list[Line] = [[Piece(visible(str(file)), "dim")]]
     for label, words in facts.items():
@@ -62,11 +62,21 @@ def _lines(progress: dict[str, Any], file: Path) -> list[Line]:
             lines.append(
                 [Piece(f"{label:<12}" if number == 0 else "", "bold"), Piece(row[12:] if number == 0 else row)]
             )
-    lines += [[Piece(visible(f"warning: {words}"), "yellow")] for words in progress["warnings"]]
+    for words in progress["warnings"]:
+        lines += [[Piece(row, "yellow")] for row in wrapped(visible(f"warning: {_words(words)}"), columns())]
     for one in progress["delegations"][-20:]:
-        lines.append([Piece(visible(f"  {one.get('agent')}  {one.get('state')}  {one.get('verdict') or ''}"), "dim")])
+        told = [one.get(name) for name in ("phase", "agent", "state", "verdict")] if isinstance(one, dict) else [one]
+        shown = "  ".join(str(word) for word in told if word)
+        lines += [[Piece(row, "dim")] for row in wrapped(visible(shown), columns(), 2)]
     return lines
 
 
-def _words(blocker: Any) -> str:
-    return str(blocker.get("description", blocker)) if isinstance(blocker, dict) else str(blocker)
+def _more(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value] if value else []
+
+
+def _words(one: Any) -> str:
+    """A note that is text, or an object that has it under one of the usual names."""
+    if not isinstance(one, dict):
+        return str(one)
+    return str(next((one[name] for name in ("description", "decision", "summary", "text") if one.get(name)), one))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from remit.surfaces.cli.printing import print_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.store import is_served, need_extra, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -24,20 +24,22 @@ def command(job: int, form: str) -> int:
     Examples:
       remit retry 12
     """
+    need_extra()
     from remit.reports.jobs import job_shape
-    from remit.store import fleet, jobs
+    from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> tuple[jobs.Job, bool]:
         await jobs.retry(database, job)
-        return await jobs.get(database, job), bool(await fleet.alive(database, settings.takeover_seconds))
+        again = await jobs.get(database, job)
+        return again, await is_served(database, settings, again.queue)
 
-    found, is_served = with_database(work)
+    found, has_worker = with_database(work)
     if form == "json":
         from remit.reports.json import pretty
 
         print_text(pretty(job_shape(found)))
     else:
         print_text(f"job {job} waits for a worker")
-    if not is_served:
+    if not has_worker:
         click.echo("remit: no worker is alive, so nothing will pick it up; start one with `remit worker`", err=True)
     return 0

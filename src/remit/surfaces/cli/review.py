@@ -48,6 +48,7 @@ def command(path: Path, **given: Any) -> int:
     """
     from remit.configuration import load
     from remit.orchestrate.review import find_team, review_plan
+    from remit.workspace import git
     from remit.workspace.git import root_above
 
     if not path.exists():
@@ -55,8 +56,11 @@ def command(path: Path, **given: Any) -> int:
     configured = load()
     wanted = [name.strip() for name in (given["agents"] or "").split(",") if name.strip()]
     team = find_team(configured, wanted)
-    root = root_above(path.absolute()) or (path if path.is_dir() else path.parent).absolute()
-    scope = path.absolute().resolve().relative_to(root.resolve()).as_posix()
+    real = path.resolve()
+    root = root_above(real) or (real if real.is_dir() else real.parent)
+    scope = real.relative_to(root).as_posix()
+    since = given["changed_since"]
+    changed = git.changed_lines(root, since) if since else None  # before the work, so that a wrong name costs none
     usual = float(configured["merge.threshold"]) if team.subagents else min(50.0, float(configured["merge.threshold"]))
     threshold = given["threshold"] if given["threshold"] is not None else usual
     verifier = configured["verify_model"] or (configured["model"] if given["verify"] else None)
@@ -77,7 +81,7 @@ def command(path: Path, **given: Any) -> int:
         from remit.surfaces.cli.plan import finish
 
         return finish(found, "text", stopped=stopped)
-    return _report(found, root, data, given)
+    return _report(found, root, data, given, changed)
 
 
 def _introduce(team: Team) -> None:
@@ -88,16 +92,15 @@ def _introduce(team: Team) -> None:
         click.echo("analysers are less sure of themselves, so findings from 50 on are kept (--threshold)", err=True)
 
 
-def _report(found: PlanResult, root: Path, data: Path, given: dict[str, Any]) -> int:
+def _report(found: PlanResult, root: Path, data: Path, given: dict[str, Any], changed: Any) -> int:
     import msgspec
 
     from remit.merging.model import Merge
     from remit.merging.narrow import only_changed
-    from remit.workspace import git
 
     merged = msgspec.convert(found.phases[-1].merge, Merge)
-    if given["changed_since"]:
-        merged = only_changed(merged, git.changed_lines(root, given["changed_since"]), given["changed_since"])
+    if changed is not None:
+        merged = only_changed(merged, changed, given["changed_since"])
     files = _written(merged, root, data / "reports", found.plan.id)
     _print(merged, root, given["form"])
     click.echo(f"report: {files['html']}\n        {files['md']}", err=True)

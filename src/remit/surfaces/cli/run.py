@@ -7,14 +7,14 @@ import signal
 import sys
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.progress import Progress
 from remit.surfaces.cli.request import queueing_of, request_of, request_options, resolving_of, task_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.store import is_served, need_extra, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -41,6 +41,7 @@ def command(agent: str, task: str, **given: Any) -> int:
       remit run security-auditor "audit src/auth" --model openai:gpt-5.2 --max-cost 0.50
       remit run backend-specialist "fix the failing test" --isolation worktree
     """
+    need_extra()
     job = with_database(lambda database, settings: _run(database, settings, agent, task_text(task), given))
     if job is None:
         return 130
@@ -60,24 +61,28 @@ async def _run(database: Database, settings: Settings, agent: str, task: str, gi
     """Submit the job and see it through; None: it was left to a worker."""
     from remit.dispatch.submitting import submit
     from remit.dispatch.worker import Worker
-    from remit.store import fleet, jobs
+    from remit.store import jobs
 
-    served = await fleet.alive(database, settings.takeover_seconds)
-    own = None if served else f"run-{uuid.uuid4()}"
+    queueing = queueing_of(given)
+    own = None if await is_served(database, settings, queueing.queue) else f"run-{uuid.uuid4()}"
     submitted = await submit(
         database,
         request_of(agent, task, given),
         settings,
         given["repo"] or Path.cwd(),
-        queueing=queueing_of(given)._replace(first_queue=own),
+        queueing=queueing._replace(first_queue=own),
         resolving=resolving_of(given),
     )
     if not submitted.is_new:
         click.echo(f"remit: job {submitted.id} has this key already; waiting for it", err=True)
-    worker = Worker(database, settings, queues=[own], concurrency=1, is_listed=False) if own else None
+        if own is not None:
+            await _call_in(database, submitted.id, own)
+    # Who interrupts this command does not wait for the job: it is handed back at once.
+    hasty = settings._replace(shutdown_seconds=0.0)
+    worker = Worker(database, hasty, queues=[own], concurrency=1, is_listed=False) if own else None
     working = asyncio.create_task(worker.run()) if worker else None
     try:
-        is_over = await _see_through(database, submitted.id, settings)
+        is_over = await see_through(database, submitted.id, settings)
     finally:
         if worker is not None and working is not None:
             worker.stop()
@@ -85,7 +90,17 @@ async def _run(database: Database, settings: Settings, agent: str, task: str, gi
     return await jobs.get(database, submitted.id) if is_over else None
 
 
-async def _see_through(database: Database, job: int, settings: Settings) -> bool:
+async def _call_in(database: Database, job: int, queue: str) -> None:
+    """A ticket in our own queue for a job that waits in another, where nobody works."""
+    from remit.store import jobs
+
+    found = await jobs.get(database, job)
+    if found.state == "queued":
+        async with database.transaction() as connection:
+            await jobs.enqueue(connection, job, queue, found.priority)
+
+
+async def see_through(database: Database, job: int, settings: Settings) -> bool:
     """Show what happens until the job is finished; False: the person leaves it to a worker."""
     from remit.dispatch.worker import abort_ticket
     from remit.store import jobs
@@ -103,11 +118,13 @@ async def _see_through(database: Database, job: int, settings: Settings) -> bool
                 return True
             if interrupted.is_set():
                 interrupted.clear()
-                if await asyncio.to_thread(_leaves, job):
+                answer = await asyncio.to_thread(_asked, job)
+                if answer == "leave":
                     return False
-                _, ticket = await jobs.cancel(database, job)
-                if ticket is not None:
-                    await abort_ticket(database, ticket)
+                if answer == "cancel":
+                    _, ticket = await jobs.cancel(database, job)
+                    if ticket is not None:
+                        await abort_ticket(database, ticket)
         await showing
     finally:
         showing.cancel()
@@ -126,15 +143,17 @@ async def _show(database: Database, job: int) -> None:
                 return
 
 
-def _leaves(job: int) -> bool:
-    """Whether the job is left to a worker. Where nobody can be asked it is: nothing is lost by that."""
-    left = f"remit: job {job} is left in the queue; `remit worker` goes on with it, `remit logs -f {job}` shows it"
-    if not sys.stdin.isatty():
-        click.echo(left, err=True)
-        return True
-    click.echo("\nLeave the job to a worker (l), cancel it (c), or go on waiting (w)? ", nl=False, err=True)
-    answer = sys.stdin.readline().strip().lower()
-    if answer.startswith("l"):
-        click.echo(left, err=True)
-        return True
-    return False
+def _asked(job: int) -> Literal["leave", "cancel", "wait"]:
+    """What to do with the job. Where nobody can be asked it is left to a worker: nothing is lost by that."""
+    if sys.stdin.isatty():
+        click.echo("\nLeave the job to a worker (l), cancel it (c), or go on waiting (w)? ", nl=False, err=True)
+        answer = sys.stdin.readline().strip().lower()
+        if answer.startswith("c"):
+            return "cancel"
+        if not answer.startswith("l"):
+            return "wait"
+    click.echo(
+        f"remit: job {job} is left in the queue; `remit worker` goes on with it, `remit logs -f {job}` shows it",
+        err=True,
+    )
+    return "leave"

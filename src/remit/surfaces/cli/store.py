@@ -19,9 +19,7 @@ _NEEDED = ("psycopg", "procrastinate", "pydantic_ai")
 
 def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
     """Do something with the store of this folder's configuration."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise EnvironmentBroken(f"this command needs the extra remit[run] ({', '.join(missing)} not installed)")
+    need_extra()
     from remit.dispatch.settings import load_settings
     from remit.store.database import open_database
 
@@ -32,3 +30,20 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
             return await work(database, settings)
 
     return asyncio.run(opened())
+
+
+def need_extra() -> None:
+    """Say what to install, before anything that needs it is imported."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise EnvironmentBroken(
+            f"this command needs the extra remit[run] ({', '.join(missing)} not installed): pip install 'remit[run]'"
+        )
+
+
+async def is_served(database: Database, settings: Settings, queue: str) -> bool:
+    """Whether a worker is alive that takes jobs of a queue."""
+    from remit.store import fleet
+
+    workers = await fleet.alive(database, settings.takeover_seconds)
+    return any(not worker["queues"] or queue in worker["queues"] for worker in workers)

@@ -9,7 +9,7 @@ import click
 
 from remit.surfaces.cli.printing import print_text
 from remit.surfaces.cli.request import queueing_of, request_of, request_options, resolving_of, task_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.store import is_served, need_extra, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -31,9 +31,10 @@ def command(agent: str, task: str, **given: Any) -> int:
       remit submit code-explorer "trace the login flow"
       remit submit qa-engineer "review the last commit" --key review-1a2b --priority 5
     """
+    need_extra()
     from remit.dispatch.submitting import submit
     from remit.reports.jobs import job_shape
-    from remit.store import fleet, jobs
+    from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> tuple[Job, bool, bool]:
         submitted = await submit(
@@ -44,16 +45,16 @@ def command(agent: str, task: str, **given: Any) -> int:
             queueing=queueing_of(given),
             resolving=resolving_of(given),
         )
-        served = await fleet.alive(database, settings.takeover_seconds)
-        return await jobs.get(database, submitted.id), submitted.is_new, bool(served)
+        job = await jobs.get(database, submitted.id)
+        return job, submitted.is_new, await is_served(database, settings, job.queue)
 
-    job, is_new, is_served = with_database(work)
+    job, is_new, has_worker = with_database(work)
     if given["form"] == "json":
         from remit.reports.json import pretty
 
         print_text(pretty(job_shape(job)))
     else:
         print_text(f"job {job.id} {'waits' if is_new else 'has this key already'} ({job.agent})")
-    if not is_served:
+    if not has_worker:
         click.echo("remit: no worker is alive, so nothing will pick it up; start one with `remit worker`", err=True)
     return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.store import need_extra, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -28,8 +28,11 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
       remit worker --concurrency 20
       remit worker --queue nightly --until-idle
     """
+    need_extra()
     from remit.dispatch.worker import Worker
+    from remit.orchestrate.conductor import conductor
     from remit.registry.api import reload_registry, tell
+    from remit.registry.model import ORCHESTRATOR
 
     logging.basicConfig(level=logging.WARNING, format="[%(name)s] %(message)s")
 
@@ -42,6 +45,7 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
             queues=queues,
             concurrency=concurrency,
             on_reload=lambda: tell(f"{len(list(reload_registry()))} definitions read again", "worker"),
+            runners={ORCHESTRATOR: conductor()},
         )
         await worker.run(until_idle=until_idle)
         tell("worker stopped", "worker")

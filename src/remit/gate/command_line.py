@@ -1,0 +1,116 @@
+"""What the rules say of a command line: its writes, searches and reads, once the shell reader has told them."""
+
+# ruff: noqa: PTH112
+# pathlib takes as long to load as all of the gate.
+
+from __future__ import annotations
+
+import os
+
+from remit.gate.model import LONGEST_NAME, Ruling, worst
+from remit.gate.paths import classify, is_glob, locate, matches
+from remit.gate.reads import Read, judge_reads
+from remit.gate.searches import Search, judge_pattern, judge_search
+from remit.gate.shell import read_command
+from remit.gate.writes import judge_shell_writes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from remit.gate.effects import Effects
+    from remit.gate.memory import State
+    from remit.gate.model import Call
+    from remit.gate.settings import GateSettings
+
+#: Programs whose only work is to look for weaknesses.
+_SCANNERS_TEXT = """
+    bandit semgrep gitleaks trufflehog trufflehog3 trivy snyk grype pip-audit safety nuclei nikto nmap zap-cli zap.sh
+    zap-baseline.py brakeman gosec checkov tfsec detect-secrets osv-scanner govulncheck bundler-audit bundle-audit
+    dependency-check retire wapiti sqlmap horusec git-secrets kube-bench kubesec codeql lynis
+"""
+SCANNERS = frozenset(_SCANNERS_TEXT.split())
+#: Programs of which one subcommand is a scan.
+_AUDITS = frozenset({"npm audit", "yarn audit", "pnpm audit", "cargo audit", "composer audit", "docker scout"})
+
+
+def judge_command(call: Call, state: State, settings: GateSettings, project: str) -> Ruling:
+    """All that a command line does, judged together: it is one call."""
+    effects = read_command(call.text("command"), call.cwd or project)
+    rulings = [*_scans(effects, settings)]
+    rulings += judge_shell_writes(effects.writes, effects.restores, call, state, settings, project)
+    if effects.unknown:
+        rulings.append(_not_understood(effects, settings))
+    reads: list[Read] = []
+    for search in effects.searches:
+        said, found = judge_search(Search(*search), call, settings, project)
+        rulings += said
+        reads += found
+    for pattern in effects.patterns:
+        noted = judge_pattern(pattern, settings, single=True)
+        rulings += [noted] if noted else []
+    for path, lines, first in effects.reads:
+        said, found = _expanded(path, lines, first, call, settings, project)
+        rulings += said
+        reads += found
+    if reads:
+        rulings.append(judge_reads(reads, call, state, settings, project))
+        _count_with(rulings)
+    return worst(rulings) or Ruling()
+
+
+def _count_with(rulings: list[Ruling]) -> None:
+    """Whatever ruling decides, the reads are counted if the call is let through."""
+    counted = rulings[-1].apply
+    for ruling in rulings:
+        if ruling.level in (2, 3) or not ruling.level:
+            ruling.apply = counted
+
+
+def _scans(effects: Effects, settings: GateSettings) -> list[Ruling]:
+    auditor = settings.agent("security")
+    for program in effects.programs:
+        if program in SCANNERS or program in _AUDITS or program.partition(" ")[0] in SCANNERS:
+            reason = f"{program} is a security scan: that is the work of {auditor}"
+            return [Ruling(1, "security-alone", reason, delegate_to=auditor)]
+    return []
+
+
+def _not_understood(effects: Effects, settings: GateSettings) -> Ruling:
+    agent = settings.agent("backend")
+    strict = settings.mode == "strict"
+    reason = f"what this command line writes cannot be told ({effects.why}). " + (
+        f"Delegate it to {agent}, or use plain commands with plain names of files"
+        if strict
+        else "If it changes code, delegate it"
+    )
+    return Ruling(1 if strict else 2, "edit-code", reason, delegate_to=agent)
+
+
+def _expanded(
+    path: str, lines: int | None, first: int, call: Call, settings: GateSettings, project: str
+) -> tuple[list[Ruling], list[Read]]:
+    """A name with wildcards as the files that it matches; more than a few are a bulk search."""
+    if not is_glob(path) or os.path.lexists(locate(path, call.cwd, project).real):
+        return [], [Read(path, lines, first)]
+    parts = path.split("/")
+    fixed = next(at for at, part in enumerate(parts) if is_glob(part))
+    root = locate("/".join(parts[:fixed]) or ("/" if fixed else "."), call.cwd, project)
+    most = settings.limits["search_files"]
+    found = matches(root.real, "/".join(parts[fixed:]), most + 1)
+    if found is not None and len(found) <= most:
+        return [], [Read(one, lines, first) for one in found]
+    root.name += "/_"
+    if classify(root, settings) == "state":
+        return [], []
+    explorer = settings.agent("explore")
+    reason = f"this reads more than {most} files at once. Delegate the reading to {explorer}"
+    return [Ruling(1, "bulk-search", reason, delegate_to=explorer, paths=(root.name[:-2],))], []
+
+
+def written_files(call: Call, project: str) -> list[str]:
+    """The files of the project that a subagent's command line surely writes."""
+    names = []
+    for path in read_command(call.text("command"), call.cwd or project).writes:
+        place = locate(path, call.cwd, project)
+        if place.inside and not os.path.isdir(place.real) and not is_glob(path):
+            names.append(place.name[:LONGEST_NAME])
+    return names

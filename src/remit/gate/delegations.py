@@ -1,0 +1,198 @@
+"""Delegations: open from their launch until they are accepted, rejected or failed; and who may write which file."""
+
+from __future__ import annotations
+
+import time
+
+from remit.gate.model import LONGEST_NAME, Ruling
+from remit.gate.paths import locate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from remit.gate.memory import State
+    from remit.gate.model import Call
+    from remit.gate.settings import GateSettings
+
+OUTCOMES = ("accepted", "rejected", "failed")
+
+
+def judge_launch(call: Call, state: State, project: str) -> Ruling:
+    """A delegation that says in `writes` which files it will change must not meet another open one there."""
+    given = call.input.get("writes")
+    named = [path for path in given if isinstance(path, str)] if isinstance(given, list | tuple) else []
+    paths = tuple(locate(path, call.cwd, project).name[:LONGEST_NAME] for path in named[:64])
+    agent = call.text("subagent_type")[:LONGEST_NAME] or "general-purpose"
+
+    def start(state: State) -> None:
+        launch(state, call.tool_use_id, agent, writes=paths)
+
+    ruling = Ruling(paths=paths, apply=start)
+    for path in paths:
+        if path in state.locks:
+            holder = _holder_name(state, state.locks[path])
+            ruling = Ruling(
+                1,
+                "parallel-writes",
+                f"{path} is being written by {holder}, whose delegation is open. Wait until it is finished, "
+                "or give the two delegations different files",
+                paths=paths,
+            )
+            ruling.observed = start
+            break
+    return ruling
+
+
+def judge_subagent_write(call: Call, state: State, names: Iterable[str]) -> Ruling:
+    """A subagent takes a file by its first write; another one waits until that delegation has ended."""
+    mine = tuple(name[:LONGEST_NAME] for name in names)
+    for name in mine:
+        holder = state.locks.get(name, call.agent_id)
+        if holder != call.agent_id and not _becomes(state, holder, call):
+            return Ruling(
+                1,
+                "parallel-writes",
+                f"{name} is being written by {_holder_name(state, holder)} in another open delegation. "
+                "Leave it, and report what you would have changed as a blocker",
+                paths=mine,
+            )
+
+    def take(state: State) -> None:
+        for name in mine:
+            holder = state.locks.get(name, "")
+            if holder in state.delegations:
+                link(state, holder, call.agent_id)
+            state.locks[name] = call.agent_id
+
+    return Ruling(paths=mine, apply=take)
+
+
+def _becomes(state: State, holder: str, call: Call) -> bool:
+    """Whether the caller may be the subagent of that launch: of its kind, with no other launch of its own."""
+    entry = state.delegations.get(holder)
+    if entry is None:
+        return False
+    if entry.get("agent_id"):
+        return bool(entry["agent_id"] == call.agent_id)
+    linked = any(other.get("agent_id") == call.agent_id for other in state.delegations.values())
+    return not linked and same_agent(str(entry.get("agent", "")), call.agent_type)
+
+
+def same_agent(one: str, other: str) -> bool:
+    """Whether two names mean one agent: `plugin:agent` and `agent` do."""
+    return one == other or one.rpartition(":")[2] == other.rpartition(":")[2]
+
+
+def _holder_name(state: State, holder: str) -> str:
+    for key, entry in state.delegations.items():
+        if holder in (key, entry.get("agent_id")):
+            return str(entry.get("agent"))
+    return "another subagent"
+
+
+def launch(state: State, key: str, agent: str, *, writes: Iterable[str] = (), now: float | None = None) -> None:
+    """A delegation begins. After one of the same agent that failed, this is its one retry."""
+    retry_of = ""
+    for other, entry in state.delegations.items():
+        ended = entry.get("state") in ("failed", "rejected") and not entry.get("retry_of")
+        if ended and not entry.get("retried") and same_agent(str(entry.get("agent", "")), agent):
+            retry_of = other
+    if retry_of:
+        state.delegations[retry_of]["retried"] = True
+    state.delegations[key or f"launch-{len(state.delegations)}"] = {
+        "agent": agent[:LONGEST_NAME],
+        "agent_id": "",
+        "state": "open",
+        "retry_of": retry_of,
+        "retried": False,
+        "fallback": {},
+        "at": time.time() if now is None else now,
+    }
+    for path in writes:
+        state.locks[path] = key
+
+
+def link(state: State, key: str, agent_id: str) -> None:
+    """The subagent that a launch started."""
+    if key in state.delegations and agent_id:
+        state.delegations[key]["agent_id"] = agent_id[:LONGEST_NAME]
+
+
+def close(state: State, key: str, outcome: str, *, files: Iterable[str] = (), now: float | None = None) -> None:
+    """A delegation ends: `accepted` with the files that its result covers, `rejected` or `failed`.
+
+    `key` is the id of the launching call or of the subagent. One that was never launched is known from now on.
+    """
+    if outcome not in OUTCOMES:
+        raise ValueError(f"a delegation ends as one of {', '.join(OUTCOMES)}, not as {outcome!r}")
+    found = next((name for name, entry in state.delegations.items() if key and entry.get("agent_id") == key), key)
+    if found not in state.delegations:
+        launch(state, found, "unknown", now=now)
+    entry = state.delegations[found]
+    entry["state"] = outcome
+    release(state, found)
+    release(state, str(entry.get("agent_id") or ""))
+    if outcome == "accepted":
+        for path in files:
+            state.analysed[path[:LONGEST_NAME]] = entry["agent"]
+        for other in state.delegations.values():
+            if same_agent(str(other.get("agent", "")), entry["agent"]):
+                other["fallback"] = None  # it worked after all: nothing to fall back from
+        state.open_window("delegation", now)
+    else:
+        state.warn(f"Agent {entry['agent']} failed, results may be incomplete")
+
+
+def release(state: State, holder: str) -> None:
+    """Give back the files that a subagent or a launch holds."""
+    state.locks = {path: other for path, other in state.locks.items() if other != holder}
+
+
+def still_open(state: State) -> list[str]:
+    """The agents whose delegations have not ended."""
+    return [str(entry.get("agent")) for entry in state.delegations.values() if entry.get("state") == "open"]
+
+
+def to_fall_back_from(state: State) -> tuple[dict[str, Any] | None, str]:
+    """The retry that failed after its delegation had, or else the agent whose delegation failed and was not retried."""
+    waiting = ""
+    for entry in state.delegations.values():
+        if entry.get("state") in ("failed", "rejected") and isinstance(entry.get("fallback"), dict):
+            if entry.get("retry_of"):
+                return entry, ""
+            if not entry.get("retried"):
+                waiting = str(entry.get("agent"))
+    return None, waiting
+
+
+def gave_up(state: State, agent: str) -> bool:
+    """Whether that agent's delegation and its retry failed, and none was accepted since."""
+    return any(
+        entry.get("state") in ("failed", "rejected")
+        and entry.get("retry_of")
+        and isinstance(entry.get("fallback"), dict)
+        and same_agent(str(entry.get("agent", "")), agent)
+        for entry in state.delegations.values()
+    )
+
+
+def judge_tools(call: Call, settings: GateSettings) -> Ruling | None:
+    """A subagent uses the tools of its definition, and no other."""
+    allowed = next((tools for name, tools in settings.tools.items() if same_agent(name, call.agent_type)), None)
+    if allowed is None or not call.agent_type:
+        return None
+    for entry in allowed:
+        name = entry.partition("(")[0].strip()
+        name = "Agent" if name == "Task" else name
+        if name in ("*", call.tool) or (name.endswith("*") and call.tool.startswith(name[:-1])):
+            return None
+        if name.startswith("mcp__") and call.tool.startswith(name + "__"):
+            return None
+    tools = ", ".join(allowed) or "none"
+    return Ruling(
+        1,
+        "tool-limits",
+        f"the definition of {call.agent_type[:LONGEST_NAME]} does not list {call.tool[:80]} (its tools: {tools[:400]})",
+    )

@@ -1,0 +1,193 @@
+"""Programs that change files: copies, removals, archives, downloads, formatters, and git."""
+
+from __future__ import annotations
+
+from remit.gate.program_lists import FORMATTERS
+from remit.gate.programs import options
+from remit.gate.shell import Arg
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from remit.gate.shell import Command
+
+_HERE = "."
+
+
+def write_operands(command: Command, _: str, args: list[Arg]) -> None:
+    """`rm FILE…` and its like."""
+    for arg in options(args, "s" if _ == "truncate" else "").operands:
+        command.write(arg)
+
+
+def change_mode(command: Command, _: str, args: list[Arg]) -> None:
+    """`chmod MODE FILE…`."""
+    for arg in [arg for arg in args if not arg.text.startswith("--")][1:]:
+        command.write(arg)
+
+
+def run_tee(command: Command, _: str, args: list[Arg]) -> None:
+    """`tee FILE…` writes, and passes everything on."""
+    for arg in options(args).operands:
+        command.write(arg)
+
+
+def copy(command: Command, name: str, args: list[Arg]) -> None:
+    """`cp`, `mv`, `ln`, `install`, `rsync`, `scp`: the last name is written, and of `mv` all are."""
+    found = options(args, "tSmogeB" if name in ("install", "rsync") else "tS", ("--target-directory",))
+    operands = list(found.operands)
+    folder = found.value("-t", "--target-directory")
+    if name == "rsync" and found.has("-n", "--dry-run"):
+        return
+    if not folder and len(operands) < 2:
+        if operands:
+            command.write(operands[0] if name == "mv" else Arg(operands[0].text.rpartition("/")[2] or _HERE))
+        return
+    target = Arg(folder) if folder else operands.pop()
+    if name in ("scp", "rsync") and ":" in target.text:
+        return
+    for source in operands:
+        into = bool(folder) or (target.known and command.is_folder(target))
+        last = source.text.rstrip("/").rpartition("/")[2]
+        if not source.known and into:
+            command.effects.give_up("a name of a file is made at run time")
+        elif into and not source.many:
+            command.write(Arg(target.text.rstrip("/") + "/" + last, known=target.known))
+        else:
+            command.write(target)
+        if name == "mv":
+            command.write(source)
+
+
+def run_dd(command: Command, _: str, args: list[Arg]) -> None:
+    """`dd of=FILE`."""
+    for arg in args:
+        if arg.text.startswith("of="):
+            command.write(Arg(arg.text[3:], known=arg.known))
+
+
+def download(command: Command, name: str, args: list[Arg]) -> None:
+    """`curl -o FILE`, `wget`."""
+    found = options(args, "oXHdFuAebTmwY" if name == "curl" else "OPUo", ("--output", "--output-document", "--header"))
+    target = found.value("-o", "--output") if name == "curl" else found.value("-O", "--output-document")
+    if target:
+        command.write(Arg(target))
+    elif name == "wget" or found.has("-O", "--remote-name", "-J"):
+        command.write(Arg(found.value("-P") or _HERE))
+
+
+def unpack(command: Command, name: str, args: list[Arg]) -> None:
+    """`tar`, `unzip`, `gzip`, `zip`."""
+    words = [arg.text for arg in args]
+    if name == "tar":
+        flags = words[0] if words else ""
+        found = options(args, "fC", ("--file", "--directory"))
+        if "x" in flags.lstrip("-").partition("=")[0] or "--extract" in words:
+            command.write(Arg(found.value("-C", "--directory") or _HERE))
+        elif "c" in flags.lstrip("-") or "--create" in words:
+            command.write(Arg(found.value("-f", "--file") or (words[1] if len(words) > 1 else _HERE)))
+    elif name == "unzip":
+        if not any(word in ("-l", "-t", "-Z", "-p") for word in words):
+            command.write(Arg(options(args, "d").value("-d") or _HERE))
+    elif name == "zip":
+        for arg in options(args).operands[:1]:
+            command.write(arg)
+    elif not any(word in ("-c", "-l", "-t", "--stdout", "--list", "--test") for word in words):
+        for arg in options(args).operands:
+            command.write(arg)
+
+
+def run_patch(command: Command, _: str, args: list[Arg]) -> None:
+    """`patch [FILE]`."""
+    found = options(args, "pidoBF", ("--input", "--output"))
+    if not found.has("--dry-run"):
+        command.write(found.operands[0] if found.operands else Arg(found.value("-o", "--output") or _HERE))
+
+
+def format_files(command: Command, name: str, args: list[Arg]) -> None:
+    """Formatters, where they rewrite."""
+    wanted = FORMATTERS[name]
+    words = [arg.text.partition("=")[0] for arg in args]
+    only_told = any(word in ("--check", "--diff", "--check-only", "-c", "--list-different") for word in words)
+    if only_told or (wanted and not any(word in wanted for word in words)):
+        return
+    operands = options(args, "l", ("--line-length", "--config", "--parser", "--outDir")).operands
+    for arg in [arg for arg in operands if arg.text not in ("format", "check", "lint")] or [Arg(_HERE)]:
+        command.write(arg)
+
+
+#: Program -> the subcommands that change source files or the project's own configuration.
+_CHANGING: dict[str, tuple[str, ...]] = {
+    "cargo": ("fmt", "fix", "add", "remove", "new", "init"),
+    "go": ("fmt", "fix", "generate", "get"),
+    "npm": ("uninstall", "init", "version", "pkg", "set-script"),
+    "yarn": ("add", "remove", "init", "version"),
+    "pnpm": ("add", "remove", "init"),
+    "bun": ("add", "remove", "init"),
+    "uv": ("add", "remove", "init", "version"),
+    "poetry": ("add", "remove", "init", "new", "version"),
+    "pdm": ("add", "remove", "init"),
+    "rye": ("add", "remove", "init", "fmt"),
+    "dotnet": ("format", "new", "add", "remove"),
+    "terraform": ("fmt",),
+    "deno": ("fmt",),
+    "composer": ("require", "remove", "init"),
+    "ruff": ("format",),
+    "mix": ("format", "new"),
+}
+_FIXING = ("fix", "fmt", "format", "prettify")
+
+
+def run_tasks(command: Command, name: str, args: list[Arg]) -> None:
+    """Builds and tests write no source; some subcommands do."""
+    words = [arg.text for arg in args if not arg.text.startswith("-")]
+    flags = [arg.text for arg in args if arg.text.startswith("-")]
+    sub = words[0] if words else ""
+    told = any(flag in ("--check", "--diff", "--dry-run", "-check") for flag in flags)
+    task = words[1] if sub == "run" and len(words) > 1 else sub
+    installs = name in ("npm", "pnpm", "bun") and sub in ("install", "i") and len(words) > 1
+    if sub in ("run", "exec", "dlx", "x") and name in (
+        "uv",
+        "poetry",
+        "pipenv",
+        "hatch",
+        "pdm",
+        "rye",
+        "bundle",
+        "pnpm",
+    ):
+        from remit.gate.programs import tell
+
+        at = next(index for index, arg in enumerate(args) if arg.text == sub)
+        tell(command, args[at + 1 :])
+    elif name == "ruff" and sub == "check":
+        if "--fix" in flags:
+            command.write(Arg(words[1] if len(words) > 1 else _HERE))
+    elif not told and (sub in _CHANGING.get(name, ()) or "--fix" in flags or installs or _fixes(task)):
+        command.write(Arg(_HERE))
+
+
+def _fixes(task: str) -> bool:
+    """Whether a task's name says that it rewrites: `format`, `lint:fix`."""
+    return any(part in _FIXING for part in task.replace("-", ":").replace("_", ":").split(":")) and "check" not in task
+
+
+def run_git(command: Command, _: str, args: list[Arg]) -> None:
+    """`git`."""
+    from remit.gate.git_commands import tell_git
+
+    tell_git(command, args)
+
+
+TELLERS: dict[str, Callable[[Command, str, list[Arg]], None]] = {
+    **dict.fromkeys(("cp", "mv", "ln", "install", "rsync", "scp"), copy),
+    **dict.fromkeys(("chmod", "chown", "chgrp"), change_mode),
+    **dict.fromkeys(("curl", "wget"), download),
+    **dict.fromkeys(("tar", "unzip", "zip", "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd"), unpack),
+    "tee": run_tee,
+    "sponge": run_tee,
+    "dd": run_dd,
+    "patch": run_patch,
+    "git": run_git,
+}

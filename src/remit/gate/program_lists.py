@@ -1,0 +1,70 @@
+"""Programs by what they do. Names only; what is special about one stands with its kind's module."""
+
+from __future__ import annotations
+
+#: They show the files that they are given, whole.
+_READERS_TEXT = """
+    cat less more bat batcat nl tac rev cut paste column fold fmt expand unexpand od xxd hexdump strings base64 zcat
+    zless bzcat xzcat comm join cmp diff colordiff sdiff diff3 pr view most glow pygmentize iconv shuf
+"""
+READERS = frozenset(_READERS_TEXT.split())
+
+#: They change or remove the files that they are given.
+_WRITERS_TEXT = """
+    rm unlink shred touch truncate vi vim nvim nano emacs ed ex micro pico code gedit dos2unix unix2dos srm trash
+"""
+WRITERS = frozenset(_WRITERS_TEXT.split())
+
+#: With their option (empty: without one) they rewrite the files that they are given, or all.
+FORMATTERS: dict[str, tuple[str, ...]] = {
+    "black": (),
+    "isort": (),
+    "mdformat": (),
+    "pyupgrade": (),
+    "rustfmt": (),
+    "stylua": (),
+    "swiftformat": (),
+    "prettier": ("--write", "-w"),
+    "eslint": ("--fix",),
+    "stylelint": ("--fix",),
+    "gofmt": ("-w",),
+    "goimports": ("-w",),
+    "shfmt": ("-w",),
+    "autopep8": ("-i", "--in-place"),
+    "autoflake": ("-i", "--in-place"),
+    "yapf": ("-i", "--in-place"),
+    "clang-format": ("-i",),
+    "rubocop": ("-a", "-A", "--autocorrect", "--autocorrect-all"),
+    "ktlint": ("-F", "--format"),
+    "markdownlint": ("--fix", "-f"),
+    "biome": ("--write", "--apply"),
+    "tsc": ("--outDir",),
+}
+
+#: They run a project's own tasks: builds and tests, which write no source; their exceptions are told apart.
+_RUNNERS_TEXT = """
+    npm yarn pnpm bun make just task cargo go ruff pip pip3 uv poetry pipenv hatch pdm rye composer bundle gem dotnet
+    gradle gradlew ./gradlew mvn ./mvnw terraform deno pre-commit turbo nx lerna rake mix sbt
+"""
+RUNNERS = frozenset(_RUNNERS_TEXT.split())
+
+#: They list or measure: of what they are given only a line or so is shown.
+_LISTING_TEXT = """
+    wc md5sum sha1sum sha256sum sha512sum b2sum cksum sum file stat
+"""
+LISTING = frozenset(_LISTING_TEXT.split())
+
+#: They change no file of the project, and show no content of one.
+_HARMLESS_TEXT = """
+    echo printf pwd true false : test [ [[ ls dir tree date cal whoami id groups uname hostname arch printenv export
+    unset set shopt alias unalias sleep wait jobs fg bg kill pkill killall which type hash whereis basename dirname
+    realpath readlink du df seq expr bc ps top htop free uptime nproc lscpu lsof pgrep netstat ss ip ifconfig ping dig
+    nslookup host traceroute tput clear reset history man info help exit return break continue shift read local declare
+    typeset readonly trap umask ulimit let mkdir rmdir mktemp yes ssh ssh-add nc telnet docker docker-compose podman
+    kubectl helm minikube kind gh glab aws gcloud az heroku vercel fly psql mysql sqlite3 redis-cli mongosh createdb
+    dropdb pg_isready pytest py.test tox nox mypy pyright flake8 pylint pycodestyle pydocstyle bandit shellcheck
+    hadolint yamllint jsonlint jest vitest mocha ava karma cypress playwright rspec phpunit ctest ninja cmake bazel ant
+    coverage hyperfine remit claude node-gyp nvm pyenv rbenv asdf direnv systemctl journalctl service open xdg-open
+    start say notify-send pbcopy tr dirs popd disown times getopts logger sync lsblk mount dmesg
+"""
+HARMLESS = frozenset(_HARMLESS_TEXT.split())

@@ -1,0 +1,109 @@
+"""What well-known programs do to the files that they are given. A program that is not known is said to be so."""
+
+from __future__ import annotations
+
+from remit.gate.options import Options
+from remit.gate.program_lists import FORMATTERS, HARMLESS, LISTING, READERS, RUNNERS, WRITERS
+from remit.gate.shell import Arg
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from remit.gate.shell import Command
+
+    Teller = Callable[[Command, str, list[Arg]], None]
+
+#: Programs that run another: how many words of their own follow their options.
+_PREFIXES: dict[str, int] = {
+    "sudo": 0,
+    "doas": 0,
+    "nohup": 0,
+    "nice": 0,
+    "ionice": 0,
+    "stdbuf": 0,
+    "timeout": 1,
+    "env": 0,
+    "exec": 0,
+    "builtin": 0,
+    "setsid": 0,
+    "unbuffer": 0,
+    "time": 0,
+    "watch": 0,
+    "npx": 0,
+    "bunx": 0,
+    "uvx": 0,
+    "pipx": 1,
+}
+_PREFIX_VALUES = {"sudo": "ugp", "nice": "n", "ionice": "cn", "timeout": "sk", "env": "uC", "watch": "n", "npx": "p"}
+#: `uv run X`, `bundle exec X`: programs of which one subcommand runs another program.
+_RUN_WITHIN = {
+    "uv": "run",
+    "poetry": "run",
+    "pipenv": "run",
+    "hatch": "run",
+    "rye": "run",
+    "pdm": "run",
+    "bundle": "exec",
+}
+
+
+def tell(command: Command, args: list[Arg]) -> None:
+    """Add what a simple command does to its effects."""
+    if not args:
+        return
+    first, rest = args[0], args[1:]
+    if not first.known or first.many:
+        command.effects.give_up("the program is chosen at run time")
+        return
+    name = first.text.rpartition("/")[2] if not first.text.startswith("./") else first.text
+    sub = rest[0].text if rest else ""
+    plain_sub = sub if sub.replace("-", "").isalnum() and len(sub) < 20 else ""
+    command.effects.programs += [name[:40], f"{name} {plain_sub}"[:60]] if plain_sub else [name[:40]]
+    if [arg.text for arg in rest] in (["--version"], ["--help"], ["-V"], ["-h"]):
+        return
+    teller = _teller(name)
+    if teller is not None:
+        teller(command, name, rest)
+    elif name in _PREFIXES:
+        tell(command, _after_prefix(name, rest))
+    elif name in _RUN_WITHIN and sub == _RUN_WITHIN[name]:
+        tell(command, rest[1:])
+    elif name not in HARMLESS and name not in LISTING:
+        shown = "".join(letter for letter in name[:40] if letter.isalnum() or letter in "._-/")
+        command.effects.give_up(f"`{shown}` is not a program that the gate knows")
+    elif name in LISTING:
+        command.passes = 1
+
+
+def _teller(name: str) -> Teller | None:
+    from remit.gate import editors, interpreters, viewers  # late: they need this module to run what they are given
+
+    if name in READERS:
+        return viewers.show
+    if name in WRITERS:
+        return editors.write_operands
+    if name in FORMATTERS:
+        return editors.format_files
+    if name in RUNNERS:
+        return editors.run_tasks
+    return viewers.TELLERS.get(name) or editors.TELLERS.get(name) or interpreters.TELLERS.get(name)
+
+
+def _after_prefix(name: str, args: list[Arg]) -> list[Arg]:
+    valued = _PREFIX_VALUES.get(name, "")
+    at = 0
+    while at < len(args):
+        text = args[at].text
+        if name == "env" and "=" in text and not text.startswith("-"):
+            at += 1
+        elif text.startswith("-") and len(text) > 1:
+            at += 2 if text[-1] in valued and len(text) == 2 else 1
+        else:
+            break
+    return args[at + _PREFIXES[name] :]
+
+
+def options(args: list[Arg], valued: str = "", long_valued: tuple[str, ...] = ()) -> Options:
+    """Options and operands of a command."""
+    return Options(args, valued, long_valued)

@@ -1,0 +1,229 @@
+"""Programs that show content: whole files, some lines of them, or what matches."""
+
+from __future__ import annotations
+
+import re
+
+from remit.gate.programs import options
+from remit.gate.shell import Arg
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from remit.gate.shell import Command
+
+_RANGE = re.compile(r"\s*(\d{1,8})(?:\s*,\s*(\+?)(\d{1,8}))?\s*p\s*")
+_QUIT = re.compile(r"\s*(\d{1,8})\s*q\s*;?\s*")
+_SED_WRITES = re.compile(r"(?:^|[;{}\n]|/[gpiIme0-9]*)\s*[wW]\s+([^\s;}]+)")
+_AWK_LINE = re.compile(r"\s*NR\s*==\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*")
+_AWK_LINES = re.compile(
+    r"\s*(?:NR\s*>=?\s*(\d{1,8})\s*&&\s*)?NR\s*<=?\s*(\d{1,8})\s*(?:\{\s*print(?:\s+\$0)?\s*;?\s*\})?\s*"
+)
+_AWK_WRITES = re.compile(r"print[^;}]*?>>?\s*\"([^\"]{1,300})\"")
+
+
+def show(command: Command, name: str, args: list[Arg]) -> None:
+    """`cat FILE`, `diff A B` and their like."""
+    found = options(args, {"cut": "dfcb", "xxd": "lsc", "od": "ANjtw", "hexdump": "ns", "fold": "w"}.get(name, ""))
+    if name == "xxd" and found.has("-r") and len(found.operands) > 1:
+        command.write(found.operands.pop())
+    for arg in found.operands:
+        command.read(arg)
+
+
+def show_ends(command: Command, name: str, args: list[Arg]) -> None:
+    """`head` and `tail`."""
+    found = options(args, "nc", ("--lines", "--bytes"))
+    text = found.value("-n", "--lines", "-c", "--bytes", "-number") or "10"
+    if not text.isdecimal() and not (text.startswith("+") and text[1:].isdecimal()):
+        lines, first = None, 1
+    elif text.startswith("+"):
+        lines, first = None, max(1, int(text[1:9]))
+    else:
+        lines, first = int(text[:8]), 1
+    if name == "tail" and found.has("-f", "-F", "--follow"):
+        lines = None
+    command.passes = lines
+    for arg in found.operands:
+        command.read(arg, lines, first)
+
+
+def run_sed(command: Command, _: str, args: list[Arg]) -> None:
+    """`sed`: a reader, or with -i a writer."""
+    found = options(args, "efl", ("--expression", "--file"))
+    scripts = found.values("-e", "--expression")
+    operands = found.operands
+    if not scripts and not found.has("-f", "--file") and operands:
+        if not operands[0].known:
+            command.effects.give_up("a script is made at run time")
+        scripts, operands = [operands[0].text], operands[1:]
+    for script in scripts:
+        for target in _SED_WRITES.findall(script[:2000]):
+            command.write(Arg(target))
+    if found.has("-i", "--in-place") or any(name.startswith("-i") for name in found.given):
+        for arg in operands:
+            command.write(arg)
+        return
+    lines, first = _sed_lines(scripts, quiet=found.has("-n", "--quiet", "--silent"))
+    command.passes = lines
+    for arg in operands:
+        command.read(arg, lines, first)
+
+
+def _sed_lines(scripts: list[str], *, quiet: bool) -> tuple[int | None, int]:
+    """How many lines a script prints, and from which on."""
+    parts = [part for script in scripts for part in re.split(r"[;\n]", script[:2000]) if part.strip()]
+    if not quiet:
+        stop = _QUIT.fullmatch(scripts[0]) if len(scripts) == 1 else None
+        return (int(stop[1]), 1) if stop else (None, 1)
+    total, start = 0, 0
+    for part in parts:
+        if _QUIT.fullmatch(part):
+            continue
+        found = _RANGE.fullmatch(part)
+        if found is None:
+            return None, 1
+        first = int(found[1])
+        last = first if found[3] is None else first + int(found[3]) if found[2] else int(found[3])
+        total += max(1, last - first + 1)
+        start = min(start or first, first)
+    return total, max(1, start)
+
+
+def run_awk(command: Command, _: str, args: list[Arg]) -> None:
+    """`awk`: its program may also write and run."""
+    found = options(args, "Fvfi", ("--field-separator", "--assign", "--file"))
+    operands = found.operands
+    if found.value("-i") == "inplace":
+        for arg in operands[1:]:
+            command.write(arg)
+        return
+    program = ""
+    if not found.has("-f", "--file") and operands:
+        if not operands[0].known:
+            command.effects.give_up("a script is made at run time")
+        program, operands = operands[0].text[:5000], operands[1:]
+    else:
+        command.effects.give_up("a script of awk is in a file")
+    for target in _AWK_WRITES.findall(program):
+        command.write(Arg(target))
+    if "system(" in program or "getline" in program or re.search(r"\|\s*\"", program):
+        command.effects.give_up("a script of awk runs another program")
+    lines, first = _awk_lines(program)
+    command.passes = lines
+    for arg in operands:
+        if "=" not in arg.text:
+            command.read(arg, lines, first)
+
+
+def _awk_lines(program: str) -> tuple[int | None, int]:
+    if one := _AWK_LINE.fullmatch(program):
+        return 1, max(1, int(one[1]))
+    if some := _AWK_LINES.fullmatch(program):
+        first = max(1, int(some[1] or 1))
+        return max(0, int(some[2]) - first + 1), first
+    return None, 1
+
+
+def run_grep(command: Command, name: str, args: list[Arg]) -> None:
+    """`grep PATTERN FILE` reads; with -r, and `rg` always, it searches."""
+    found = options(args, "efmABCgtT", ("--regexp", "--file", "--max-count", "--include", "--glob", "--type"))
+    patterns = found.values("-e", "--regexp")
+    operands = found.operands
+    if not patterns and not found.has("-f", "--file", "--files") and operands:
+        patterns, operands = [operands[0].text], operands[1:]
+    pattern = "|".join(patterns)
+    lines = _grep_lines(found.number("-m", "--max-count"), found.values("-A", "-B", "-C", "-C"))
+    if found.has("-l", "-L", "-c", "-q", "--count", "--quiet", "--files-with-matches", "--files-without-match"):
+        lines = 1
+    wide = name not in ("grep", "egrep", "fgrep", "zgrep") or found.has("-r", "-R", "--recursive")
+    if not operands and (command.piped or not wide):
+        command.passes = lines
+        command.effects.patterns.append(pattern)
+    elif wide:
+        glob = found.value("--include", "-g", "--glob") if not found.value("-g", "--glob").startswith("!") else ""
+        for arg in operands or [Arg(".")]:
+            command.search(arg, "**/" + glob if glob and "/" not in glob else glob, pattern, lines)
+    else:
+        command.effects.patterns.append(pattern)
+        for arg in operands:
+            command.read(arg, lines)
+
+
+def _grep_lines(most: int | None, around: list[str]) -> int | None:
+    if most is None:
+        return None
+    return most * (1 + sum(int(text[:6]) for text in around if text.isdecimal()))
+
+
+def run_jq(command: Command, name: str, args: list[Arg]) -> None:
+    """`jq FILTER FILE`; `yq -i` writes."""
+    found = options(args, "f" if name == "jq" else "", ("--from-file",))
+    operands = found.operands[0 if found.has("-f", "--from-file") else 1 :]
+    for arg in operands:
+        if name == "yq" and found.has("-i", "--inplace"):
+            command.write(arg)
+        else:
+            command.read(arg)
+
+
+def run_sort(command: Command, name: str, args: list[Arg]) -> None:
+    """`sort -o FILE` and `uniq IN OUT` write."""
+    found = options(args, "ktoST" if name == "sort" else "fsw", ("--output", "--key"))
+    operands = found.operands
+    if found.has("-o", "--output"):
+        command.write(Arg(found.value("-o", "--output")))
+        return
+    if name == "uniq" and len(operands) > 1:
+        command.write(operands[1])
+        operands = operands[:1]
+    for arg in operands:
+        command.read(arg)
+
+
+def run_find(command: Command, name: str, args: list[Arg]) -> None:
+    """`find`: a listing, unless it runs, deletes or prints to a file."""
+    at = 0
+    while at < len(args) and not args[at].text.startswith(("-", "(", "!")):
+        at += 1
+    roots, tests = args[:at] or [Arg(".")], args[at:]
+    if name in ("fd", "fdfind"):
+        roots, tests = [Arg(".")], []
+    words = [arg.text for arg in tests]
+    names = [words[index + 1] for index, word in enumerate(words[:-1]) if word in ("-name", "-iname")]
+    if "-delete" in words:
+        for root in roots:
+            command.write(root)
+    for index, word in enumerate(words[:-1]):
+        if word in ("-fprint", "-fprintf", "-fls"):
+            command.write(tests[index + 1])
+        elif word in ("-exec", "-execdir", "-ok", "-okdir"):
+            _run_each(command, tests[index + 1 :])
+    listed = not any(word in ("-delete", "-exec", "-execdir", "-ok") for word in words)
+    for root in roots if listed else ():
+        shallow = "-maxdepth" in words and words[words.index("-maxdepth") + 1 :][:1] in (["0"], ["1"])
+        glob = names[0] if len(names) == 1 else "*" if shallow else ""
+        command.search(root, glob if shallow or not glob else "**/" + glob, None)
+
+
+def _run_each(command: Command, args: list[Arg]) -> None:
+    from remit.gate.programs import tell
+
+    words = []
+    for arg in args:
+        if arg.text in (";", "+"):
+            break
+        words.append(Arg(arg.text, known=arg.known, many="{}" in arg.text))
+    tell(command, words)
+
+
+TELLERS: dict[str, Callable[[Command, str, list[Arg]], None]] = {
+    **dict.fromkeys(("head", "tail"), show_ends),
+    **dict.fromkeys(("sed", "gsed"), run_sed),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), run_awk),
+    **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ripgrep"), run_grep),
+    **dict.fromkeys(("jq", "yq"), run_jq),
+    **dict.fromkeys(("sort", "uniq"), run_sort),
+    **dict.fromkeys(("find", "fd", "fdfind"), run_find),
+}

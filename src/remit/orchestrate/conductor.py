@@ -1,0 +1,219 @@
+"""An orchestrator that is a model: a durable conversation whose only tools are its responsibilities."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from remit.dispatch.attempt import Parts, Runner
+from remit.dispatch.loop import Conversation
+from remit.dispatch.outcome import Ended
+from remit.dispatch.tools.model import ToolOutput
+from remit.dispatch.tools.toolbox import Toolbox
+from remit.errors import RemitError
+from remit.evidence.receipts import Receipt
+from remit.orchestrate.api import drive, result_of
+from remit.orchestrate.conductor_tools import ConductorTools
+from remit.orchestrate.framing import framed
+from remit.orchestrate.gatekeeping import Gatekeeper
+from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan, delegation_names
+from remit.orchestrate.plan_file import check_plan
+from remit.orchestrate.progress import progress_path, update
+from remit.store import plans
+from remit.store.events import add_event
+
+#: Rounds of the same delegation with the same end, after which it is not tried again.
+MAX_SAME = 3
+_HOPELESS = (
+    "these agents have failed at this {times} times in the same way: do not try again; go on without it and say so, "
+    "or Ask the user"
+)
+
+
+def conductor(queue: str | None = None) -> Runner:
+    """Runs the conversation of an orchestrator's job; its subagents' jobs go into a queue of their own, if given."""
+
+    async def conduct(parts: Parts) -> Ended:
+        toolsets = [ConductorTools(parts.calls, Conductor(parts, queue).answer)]
+        talk = Conversation(
+            parts.brief, parts.job.prompt, parts.transcript, parts.calls, toolsets, parts.asker, parts.narrator
+        )
+        return await talk.run()
+
+    return conduct
+
+
+class Conductor:
+    """Does what the orchestrator's tools ask for."""
+
+    def __init__(self, parts: Parts, queue: str | None) -> None:
+        self._parts = parts
+        self._queue = queue
+        self._database = parts.database
+        self._gate = Gatekeeper(parts.settings.data, parts.root, f"job-{parts.job.id}")
+        spill = parts.settings.data / "spill" / f"job-{parts.job.id}"
+        self._toolbox = Toolbox(parts.root, ("Read", "Edit"), spill=spill)
+
+    async def answer(self, name: str, arguments: dict[str, Any], key: str) -> ToolOutput:
+        """Answer a call; what a model gets wrong is told to it, not raised."""
+        try:
+            text, failed = await getattr(self, f"_{_snake(name)}")(arguments, key)
+        except (RemitError, msgspec.ValidationError, KeyError, TypeError) as error:
+            text, failed = f"this call cannot be done: {error}", True
+        receipt = Receipt(tool=name, arguments={"key": key}, failed=failed)
+        return ToolOutput(text=text, receipt=receipt, failed=failed)
+
+    async def _delegate(self, arguments: dict[str, Any], key: str) -> tuple[str, bool]:
+        wanted = msgspec.convert(arguments.get("delegations"), tuple[DelegationSpec, ...])
+        phase = PhaseSpec(name=str(arguments.get("phase") or "work"), delegations=wanted)
+        plan = Plan(name=f"job {self._parts.job.id}: {phase.name}", phases=(phase,), profile=self._parts.brief.profile)
+        check_plan(plan, "Delegate")
+        if await self._is_hopeless(phase):
+            return f"{_HOPELESS.format(times=MAX_SAME)}", True
+        number = await self._plan(plan, key)
+        keys = [f"{key}-{number}" for number in range(len(wanted))]
+        await self._gate.delegated(list(zip(keys, (one.agent for one in wanted), strict=True)))
+        state: str = (await plans.get_plan(self._database, number)).state
+        if state in ("running", "waiting"):
+            state = await drive(self._database, self._parts.settings, number, queue=self._queue)
+        found = await result_of(self._database, number)
+        for own, one in zip(keys, found.delegations, strict=True):
+            if one.state != "escalated":
+                await self._gate.settled(own, one, cited_files(one.result or "") if one.state == "accepted" else [])
+        return await self._told(number), state != "finished"
+
+    async def _plan(self, plan: Plan, key: str) -> int:
+        """The plan of one call: the one it made before a crash, or a new one."""
+        digest = f"orchestrate-{self._parts.job.id}-{key}"
+        row = await self._database.row("plans.by_digest", digest=digest)
+        if row is not None:
+            return int(row["id"])
+        phase = plan.phases[0]
+        agents = [one.agent for one in phase.delegations]
+        phases = [(phase.name, list(zip(delegation_names(phase), agents, strict=True)))]
+        number, _ = await plans.open_plan(
+            self._database, plan.name, digest, msgspec.to_builtins(plan), str(self._parts.root), phases
+        )
+        return number
+
+    async def _is_hopeless(self, phase: PhaseSpec) -> bool:
+        agents = sorted(one.agent for one in phase.delegations)
+        rows = await self._database.rows("plans.of_job", prefix=f"orchestrate-{self._parts.job.id}-%")
+        same = 0
+        for row in rows:
+            ended = await plans.delegations_of(self._database, row["id"])
+            if sorted(one.agent for one in ended) == agents and all(
+                one.state in ("failed", "rejected") for one in ended
+            ):
+                same += 1
+        return same >= MAX_SAME
+
+    async def _told(self, plan: int, agent: str = "") -> str:
+        """The results of a plan, each in its frame, with what the merge says before them."""
+        found = await result_of(self._database, plan)
+        lines = []
+        for phase in found.phases:
+            merged = phase.merge or {}
+            lines.append(
+                f"{phase.name}: {merged.get('status', phase.state)}, decision {phase.decision or 'none yet'}, "
+                f"{len(merged.get('findings', []))} findings, {len(merged.get('conflicts', []))} conflicts"
+            )
+            lines += [f"- conflict: {one.get('why')}" for one in merged.get("conflicts", [])[:20]]
+        kept = self._parts.settings.data / "results" / f"plan-{plan}"
+        for one in found.delegations:
+            why = f" ({one.error})" if one.error else ""
+            lines.append(f"- {one.name}: {one.state}{why}")
+            if one.result and agent in ("", one.agent, one.name):
+                lines.append(
+                    framed(one.agent, one.verdict, one.result, await asyncio.to_thread(_kept, kept, one.id, one.result))
+                )
+        lines += [
+            f"- waits for the user (question {one.id}): {one.reason}" for one in found.escalations if one.answer is None
+        ]
+        return "\n".join(lines)
+
+    async def _results(self, arguments: dict[str, Any], _: str) -> tuple[str, bool]:
+        rows = await self._database.rows("plans.of_job", prefix=f"orchestrate-{self._parts.job.id}-%")
+        for row in reversed(rows):
+            phases = await plans.phases_of(self._database, row["id"])
+            if any(phase.name == arguments.get("phase") for phase in phases):
+                return await self._told(row["id"], str(arguments.get("agent") or "")), False
+        return f"there is no phase {arguments.get('phase')!r}", True
+
+    async def _ask(self, arguments: dict[str, Any], key: str) -> tuple[str, bool]:
+        question = str(arguments.get("question") or "").strip()
+        if not question:
+            return "say what you ask", True
+        plan = Plan(name="question", phases=(PhaseSpec(name="question", delegations=()),))
+        digest = f"question-{self._parts.job.id}-{key}"
+        number, _ = await plans.open_plan(
+            self._database,
+            f"job {self._parts.job.id} asks",
+            digest,
+            msgspec.to_builtins(plan),
+            str(self._parts.root),
+            [],
+        )
+        await plans.set_state(self._database, number, "waiting")
+        await plans.escalate(self._database, number, 0, None, question)
+        return "The question is with the user. End your turn now by saying what you wait for.", False
+
+    async def _tell(self, arguments: dict[str, Any], _: str) -> tuple[str, bool]:
+        text = "\n".join(str(arguments.get("text") or "").split("\n")[:300])
+        await add_event(self._database, self._parts.job.id, "told", {"text": text}, self._parts.job.attempt)
+        return "shown", False
+
+    async def _progress(self, arguments: dict[str, Any], _: str) -> tuple[str, bool]:
+        def change(progress: dict[str, Any]) -> None:
+            context = progress["resumptionContext"]
+            context["position"] = str(arguments.get("position") or "")
+            context["nextAction"] = str(arguments.get("next_action") or "")
+            if arguments.get("decision"):
+                context["decisions"].append(str(arguments["decision"]))
+
+        await asyncio.to_thread(update, progress_path(self._parts.settings.data), change)
+        return "written", False
+
+    async def _lookup(self, arguments: dict[str, Any], key: str) -> tuple[str, bool]:
+        if not str(arguments.get("question") or "").strip():
+            return "state the question that the lookup answers", True
+        wanted = {name: arguments[name] for name in ("file_path", "offset", "limit") if arguments.get(name) is not None}
+        return await self._gated("Read", wanted, key)
+
+    async def _edit_trivially(self, arguments: dict[str, Any], key: str) -> tuple[str, bool]:
+        return await self._gated("Edit", arguments, key)
+
+    async def _gated(self, tool: str, arguments: dict[str, Any], key: str) -> tuple[str, bool]:
+        """A touch of the project: only if the gate lets it through."""
+        refusal = await self._gate.ask(tool, arguments, key)
+        if refusal is not None:
+            return refusal, True
+        begun = time.monotonic()
+        output = await self._toolbox.call(tool, arguments, key=key)
+        await self._gate.done(tool, arguments, key, time.monotonic() - begun, failed=output.failed)
+        return output.text, output.failed
+
+
+def cited_files(document: str) -> list[str]:
+    """The files that a result's Key References name: what it has analysed."""
+    from remit.contract.parse import parse
+
+    found = [row.location for one in parse(document) for row in one.result.references]
+    return sorted({re.split(r"[:#]", place.strip("` "))[0] for place in found if place.strip("` ")})
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def _kept(folder: Path, number: int, text: str) -> Path:
+    """Where a result is kept whole."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = folder / f"{number}.md"
+    file.write_text(text, encoding="utf-8")
+    return file

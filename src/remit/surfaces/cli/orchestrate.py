@@ -1,0 +1,89 @@
+"""`remit orchestrate`."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.request import task_text
+from remit.surfaces.cli.store import with_database
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.store.database import Database
+    from remit.store.jobs import Job
+
+
+@click.command("orchestrate")
+@click.argument("task")
+@click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current one.")
+@click.option("--model", help="The orchestrator's model, as provider:model or a short name.")
+@click.option("--max-turns", type=int, default=60, show_default=True, help="How often its model may be called.")
+@click.option("--max-cost", type=float, help="Dollars the orchestrator itself may cost.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(task: str, **given: Any) -> int:
+    """Have a model do TASK by delegating it: its only tools are an orchestrator's five responsibilities.
+
+    It reads and edits nothing but what the gate allows. What it asks you waits: `remit escalations`, `remit answer`.
+
+    \b
+    Examples:
+      remit orchestrate "add a discount code to the shop, with tests"
+      remit orchestrate - --model opus < task.md
+    """
+    job = with_database(lambda database, settings: _run(database, settings, task_text(task), given))
+    if given["form"] == "json":
+        from remit.reports.jobs import job_shape
+        from remit.reports.json import pretty
+
+        print_text(pretty(job_shape(job)))
+    else:
+        from remit.reports.jobs import job_lines
+
+        print_lines(job_lines(job, columns()))
+    return 0 if job.outcome == "completed" else 1
+
+
+async def _run(database: Database, settings: Settings, task: str, given: dict[str, Any]) -> Job:
+    from remit.dispatch.submitting import Queueing, submit
+    from remit.dispatch.worker import Worker
+    from remit.orchestrate.conductor import conductor
+    from remit.orchestrate.conductor_prompt import conductor_prompt
+    from remit.orchestrate.serving import served
+    from remit.registry.model import ORCHESTRATOR
+    from remit.store import jobs
+    from remit.surfaces.cli.run import see_through
+
+    own = f"run-{uuid.uuid4()}"
+    request = {
+        "prompt": task,
+        "system": conductor_prompt(),
+        "allowed_tools": [],
+        "model": given["model"],
+        "max_turns": given["max_turns"],
+        "runner": ORCHESTRATOR,
+        "limits": {"cost": given["max_cost"]} if given["max_cost"] else None,
+    }
+    submitted = await submit(
+        database,
+        request,
+        settings,
+        given["repo"] or Path.cwd(),
+        queueing=Queueing(first_queue=own, agent="orchestrator"),
+    )
+    async with served(database, settings) as queue:
+        # Its own worker, so that its subagents never wait for the place that it holds.
+        runners = {ORCHESTRATOR: conductor(queue)}
+        worker = Worker(database, settings, queues=[own], concurrency=1, is_listed=False, runners=runners)
+        working = asyncio.create_task(worker.run())
+        try:
+            await see_through(database, submitted.id, settings)
+        finally:
+            worker.stop()
+            await asyncio.gather(working, return_exceptions=True)
+    return await jobs.get(database, submitted.id)
