@@ -20,6 +20,7 @@ from remit.checking import Options, check_text  # noqa: E402 (the path must be k
 from remit.contract.profiles import LEVELS, PROFILES  # noqa: E402
 from remit.evidence import grammar_examples  # noqa: E402
 from remit.registry.plugins import built_in_team  # noqa: E402
+from remit.reports.jobs import job_schema  # noqa: E402
 from remit.reports.json import pretty  # noqa: E402
 from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema  # noqa: E402
 from remit.rules.base import Example, Rule, Violation  # noqa: E402
@@ -71,6 +72,7 @@ def generate() -> dict[Path, str]:
     pages[SCHEMAS / "check.json"] = pretty(check_schema()) + "\n"
     pages[SCHEMAS / "brief.json"] = pretty(brief_schema()) + "\n"
     pages[SCHEMAS / "merge.json"] = pretty(merge_schema()) + "\n"
+    pages[SCHEMAS / "job.json"] = pretty(job_schema()) + "\n"
     return pages
 
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import ast
+import configparser
+import contextlib
 import doctest
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import jsonschema
+import psycopg
 import pytest
 from pages import ROOT, Block, Page, all_pages
+from support.model_process import model_process
 
 from remit.checking import Options, Verdict, check_text
 from remit.configuration import load
@@ -27,19 +34,28 @@ from remit.registry import api
 from remit.registry.places import Place
 from remit.registry.plugins import load_plugin
 from remit.registry.tools import OFFERED, AllowList
+from remit.reports.jobs import job_schema
 from remit.reports.shapes import brief_schema, check_schema, result_schema
+from remit.store.server import EmbeddedServer
+from remit.surfaces.cli.group import remit
 from remit.testing import definition
 
 #: Where blocks are only shown: drawings.
 SHOWN_ONLY = frozenset({"docs/start-to-finish.md"})
-#: Commands that set up a project are not run inside its own tests.
-SET_UP = ("python3 dev.py ", "python3 -m pip install ")
+#: Commands that set something up are not run inside the tests; what they name must be there.
+SET_UP = ("python3 dev.py ", "python3 -m pip install ", "python3 tests/support/model_server.py ", "export ")
 NOTES = frozenset(
-    {"agents", "definition", "file", "no references", "plugin", "references", "refused", "rejected", "repo", "revise"}
-    | {"warned"}
+    {"agents", "definition", "file", "model", "no references", "plugin", "program", "references", "refused", "rejected"}
+    | {"repo", "revise", "warned"}
 )
+#: Where the scripts of the models are that blocks with a note `model: NAME` speak to.
+MODELS = ROOT / "tests/docs/models"
+#: What differs between two runs of a job.
+_WHEN = re.compile(r"\b(?:20\d\d-\d\d-\d\d )?\d\d:\d\d:\d\d\b")
 #: What stands in the pages for the folder that a reader is in.
 HOME = "/home/you/project"
+#: What blocks must not inherit from whoever runs the tests.
+FOREIGN = ("GIT_", "REMIT_", "GBRAIN_", "ANTHROPIC_", "OPENAI_")
 
 #: Their examples are those of the code and tested with it.
 GENERATED = ("docs/rules/", "docs/reference-forms.md")
@@ -60,12 +76,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     remit = programs / "remit"
     remit.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}" "$@"\n', encoding="utf-8")
     remit.chmod(0o755)
-    for name in [name for name in os.environ if name.startswith(("GIT_", "REMIT_", "GBRAIN_"))]:
+    for name in [name for name in os.environ if name.startswith(FOREIGN) or name.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(api, "_held", [])  # a registry of this page's own
     for arguments in (["init", "--quiet"], ["add", "."], [*AUTHOR, "commit", "--quiet", "--message", "the shop"]):
         subprocess.run(["git", *arguments], cwd=home, check=True, capture_output=True)
-    monkeypatch.setenv("PATH", os.pathsep.join([str(programs), os.environ["PATH"]]))
+    own = str(Path(sys.executable).parent)  # where ruff is, as in the reader's environment
+    monkeypatch.setenv("PATH", os.pathsep.join([str(programs), own, os.environ["PATH"]]))
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
     monkeypatch.setenv("COLUMNS", "80")
@@ -73,9 +90,44 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+class Stage:
+    """The scripted models and the database of one page: started when a block first needs them, kept for the rest.
+
+    Without it every command would start the embedded server and stop it again.
+    """
+
+    def __init__(self, stack: contextlib.ExitStack, folder: Path) -> None:
+        self._stack = stack
+        self._folder = folder
+        self._models: dict[str, str] = {}
+
+    def variables(self, block: Block) -> dict[str, str]:
+        """What a block's commands find in their environment."""
+        name = block.notes.get("model")
+        if name is None:
+            return {}
+        if not self._models:
+            server = EmbeddedServer(self._folder / ".remit" / "postgres")
+            self._stack.callback(server.close)
+            with psycopg.connect(server.open(), autocommit=True) as connection:
+                for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # nothing here outlives the page
+                    connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
+                connection.execute("SELECT pg_reload_conf()")
+        if name not in self._models:
+            script = json.loads((MODELS / f"{name}.json").read_text(encoding="utf-8"))
+            self._models[name] = self._stack.enter_context(model_process(script, self._folder.parent)).url
+        return {"ANTHROPIC_BASE_URL": self._models[name], "ANTHROPIC_API_KEY": "none", "TZ": "UTC"}
+
+
+@pytest.fixture
+def stage(folder: Path) -> Iterator[Stage]:
+    with contextlib.ExitStack() as stack:
+        yield Stage(stack, folder)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="the blocks are written for a POSIX shell")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_block_of_a_page_is_true(page: Page, folder: Path) -> None:
+def test_every_block_of_a_page_is_true(page: Page, folder: Path, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     for block in page.blocks:
         assert set(block.notes) <= NOTES, f"{block}: unknown note {block.notes}"
         assert block.language in TESTERS, f"{block}: blocks in {block.language or 'no language'!r} cannot be tested"
@@ -83,7 +135,10 @@ def test_every_block_of_a_page_is_true(page: Page, folder: Path) -> None:
             file = folder / block.notes["file"]
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(block.text, encoding="utf-8")
-        TESTERS[block.language](block, folder)
+        with monkeypatch.context() as own:
+            for name, value in stage.variables(block).items():
+                own.setenv(name, value)
+            TESTERS[block.language](block, folder)
 
 
 def run_console(block: Block, folder: Path) -> None:
@@ -101,8 +156,14 @@ def run_console(block: Block, folder: Path) -> None:
             check=False,
         )
         said = [line.rstrip().replace(str(folder), HOME) for line in done.stdout.splitlines()]
-        assert fits(said, expected), f"{block}: $ {command}\nprints\n{done.stdout}"
-        assert done.returncode == code, f"{block}: $ {command}\nends with {done.returncode}"
+        assert fits(timeless(said, block), timeless(expected, block)), f"{block}: $ {command}\nprints\n{done.stdout}"
+        ended = done.returncode if done.returncode >= 0 else 128 - done.returncode  # as a shell tells it
+        assert ended == code, f"{block}: $ {command}\nends with {ended}"
+
+
+def timeless(lines: list[str], block: Block) -> list[str]:
+    """Output of jobs without the times in it."""
+    return [_WHEN.sub("then", line) for line in lines] if "model" in block.notes else lines
 
 
 def sessions(block: Block) -> Iterator[tuple[str, list[str], int]]:
@@ -117,16 +178,25 @@ def sessions(block: Block) -> Iterator[tuple[str, list[str], int]]:
 
 
 def fits(said: list[str], expected: list[str]) -> bool:
-    """Whether the output is as shown; a line `...` stands for any lines, also none."""
-    pattern = "".join(r"(?:.*\n)*?" if line == "..." else re.escape(line) + r"\n" for line in expected)
+    """Whether the output is as shown; a line `...` stands for any lines, also none. A cut line may be cut elsewhere."""
+    pattern = "".join(r"(?:.*\n)*?" if line == "..." else _line(line) + r"\n" for line in expected)
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in said)) is not None
+
+
+def _line(shown: str) -> str:
+    return f"{re.escape(shown[:-1].rstrip())}.*…" if shown.endswith(" …") else re.escape(shown)
 
 
 def assert_set_up(command: str, block: Block) -> None:
     if command.startswith("python3 dev.py "):
         assert command.split()[2] in dev_commands(), f"{block}: dev.py has no command {command.split()[2]!r}"
+    elif command.startswith("python3 -m pip install "):
+        named = re.findall(r"\[([\w,]+)\]", command)
+        extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        assert all(set(group.split(",")) <= set(extras["optional-dependencies"]) for group in named), str(block)
     else:
-        assert (ROOT / "pyproject.toml").is_file()
+        for word in shlex.split(command):
+            assert "/" not in word or "=" in word or (ROOT / word).is_file(), f"{block}: there is no {word}"
 
 
 def dev_commands() -> set[str]:
@@ -143,6 +213,9 @@ def dev_commands() -> set[str]:
 
 
 def run_python(block: Block, folder: Path) -> None:
+    if "program" in block.notes:  # a console block runs it, from its file
+        compile(block.text, str(block), "exec")
+        return
     if block.text.startswith(">>> "):
         test = doctest.DocTestParser().get_doctest(block.text, {}, str(block), block.page, block.line)
         said: list[str] = []
@@ -186,6 +259,7 @@ def refusal(place: Path) -> str | None:
 def load_json(block: Block, _: Path) -> None:
     value = json.loads(block.text)
     schemas = {"remit.result/1": result_schema, "remit.check/1": check_schema, "remit.brief/1": brief_schema}
+    schemas["remit.job/1"] = job_schema
     named = value.get("schema") if isinstance(value, dict) else None
     if named in schemas:
         jsonschema.validate(value, schemas[named]())
@@ -271,6 +345,26 @@ def load_tree(block: Block, folder: Path) -> None:
     assert not plugin.rejected, f"{block}: {plugin.rejected}"
 
 
+def read_unit(block: Block, _: Path) -> None:
+    """A unit of systemd: it can be read, and its commands are commands of remit."""
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(block.text)
+    words = shlex.split(parser["Service"]["ExecStart"])
+    assert words[0].endswith("/remit"), str(block)
+    found = remit.get_command(click.Context(remit), words[1])
+    assert found is not None, str(block)
+    found.make_parser(click.Context(found)).parse_args(words[2:])
+
+
+def check_sql(block: Block, folder: Path) -> None:
+    """Statements that the server of the page takes."""
+    address = EmbeddedServer(folder / ".remit" / "postgres").address
+    with psycopg.connect(address, autocommit=True) as connection:
+        for statement in filter(str.strip, block.text.split(";\n")):
+            connection.execute(statement.encode())
+
+
 TESTERS: dict[str, Callable[[Block, Path], None]] = {
     "console": run_console,
     "python": run_python,
@@ -279,6 +373,8 @@ TESTERS: dict[str, Callable[[Block, Path], None]] = {
     "jsonl": load_jsonl,
     "markdown": check_markdown,
     "text": read_text,
+    "ini": read_unit,
+    "sql": check_sql,
 }
 
 
@@ -295,6 +391,8 @@ TESTERS: dict[str, Callable[[Block, Path], None]] = {
         (["a", "b"], ["...", "a"], False),
         ([], [], True),
         (["a"], [], False),
+        (["a long line …"], ["a long …"], True),
+        (["a long line"], ["a long …"], False),
     ],
 )
 def test_output_fits_only_what_is_shown(said: list[str], expected: list[str], fit: bool) -> None:

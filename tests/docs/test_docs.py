@@ -7,8 +7,10 @@ import re
 import sys
 from pathlib import Path
 from statistics import fmean
+from typing import get_args
 
 import click
+import msgspec
 import pytest
 from pages import ROOT, Page, all_pages, page
 
@@ -16,6 +18,13 @@ from remit.configuration import SETTINGS, Setting
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import LEVELS, PROFILES
 from remit.contract.tokens import estimate_tokens
+from remit.dispatch.asking import PAUSES
+from remit.dispatch.attempt import MAX_DEATHS
+from remit.dispatch.models import OUTPUT_TOKENS
+from remit.dispatch.redact import PATTERNS
+from remit.dispatch.runners import PRESETS
+from remit.dispatch.tools.catalogue import TOOLS
+from remit.dispatch.tools.model import ToolLimits
 from remit.evidence import alike, quotes, references, sources, transcripts
 from remit.evidence.model import OUTCOMES
 from remit.registry import fields, frontmatter, places, plugins, tools, variables
@@ -26,6 +35,7 @@ from remit.registry.models import INHERIT, TABLE
 from remit.registry.tools import ALIASES, CATALOGUE, OFFERED
 from remit.rules.base import Rule
 from remit.rules.catalog import CATALOG
+from remit.store.jobs import MAX_CHILDREN, MAX_DEPTH, Outcome, State
 from remit.surfaces.cli.group import COMMANDS, remit
 from remit.workspace import files
 
@@ -94,6 +104,7 @@ def test_every_command_and_option_is_documented(name: str, own: click.Command) -
 def test_no_option_is_documented_that_does_not_exist() -> None:
     known = {option for own in all_commands().values() for parameter in own.params for option in parameter.opts}
     known |= {"--help", "--version", "--strict", "--check", "--jobs"}
+    known |= {"--git", "--isolated", "--output-format", "--port", "--stdio"}  # of other programs
     for text in (one for one in PAGES if one.name.startswith("docs/") or one.name == "README.md"):
         written = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text.text))
         assert written <= known, f"{text.name}: {sorted(written - known)}"
@@ -235,6 +246,81 @@ def test_limits_are_those_of_the_code(what: str, limits: list[str]) -> None:
     ]
     assert len(rows) == 1, f"the table of limits has {len(rows)} rows on {what}"
     assert all(limit in rows[0] for limit in limits), f"{rows[0]}: not {limits}"
+
+
+def first_cells(page_name: str, heading: str) -> list[str]:
+    """The first cell of each row of the tables under a heading, without the heads."""
+    rows = [line for line in page(page_name).section(heading).split("\n") if line.startswith("| ")]
+    return [row.split("|")[1].strip() for row in rows]
+
+
+def test_every_state_and_outcome_of_a_job_has_its_row() -> None:
+    assert first_cells("docs/jobs.md", "## How a job ends")[1:] == [f"`{outcome}`" for outcome in get_args(Outcome)]
+    for state in get_args(State):
+        assert f"`{state}`" in page("docs/jobs.md").section("## How a job ends")
+
+
+def test_every_tool_is_documented_with_its_arguments() -> None:
+    rows = [line.split("|") for line in page("docs/jobs.md").section("## Tools").split("\n") if line.startswith("| `")]
+    shown = {cells[1].strip(" `"): cells[2].strip() for cells in rows}
+    real = {
+        name: ", ".join(
+            f"`{entry.encode_name}{'' if entry.required else '?'}`" for entry in msgspec.structs.fields(tool.takes)
+        )
+        for name, tool in TOOLS.items()
+    }
+    assert shown == real
+
+
+def limits_of_tools() -> list[tuple[str, str, str]]:
+    limits = ToolLimits()
+    return [
+        (
+            "## Tools",
+            "characters that a call shows; the rest goes to a file that the agent can `Read`",
+            f"{limits.characters:,}",
+        ),
+        ("## Tools", "seconds of a call", f"{limits.seconds}"),
+        ("## Tools", "a file that is read, searched or changed", f"{limits.file_bytes >> 20} MB"),
+        ("## Tools", "lines of one `Read`", f"{limits.lines:,}"),
+        ("## Tools", "characters of one line", f"{limits.line_characters:,}"),
+        ("## Tools", "lines or files of one `Grep`", f"{limits.matches:,}"),
+        ("## Tools", "names of one `Glob` or `LS`", f"{limits.names:,}"),
+        ("## Tools", "files looked at", f"{limits.files:,}"),
+        ("## Bash", "memory of a process", f"{limits.memory_bytes >> 30} GB"),
+        ("## Bash", "largest file", f"{limits.written_bytes >> 30} GB"),
+        ("## Bash", "processor time", f"{limits.processor_seconds:,} seconds"),
+        ("## Bash", "processes", f"{limits.processes:,}"),
+        ("## Bash", "output kept", f"{limits.kept_bytes >> 20} MB"),
+    ]
+
+
+@pytest.mark.parametrize(("heading", "what", "limit"), limits_of_tools(), ids=lambda part: part)
+def test_limits_of_tools_are_those_of_the_code(heading: str, what: str, limit: str) -> None:
+    assert f"| {what} | {limit} |" in page("docs/jobs.md").section(heading)
+
+
+def test_numbers_of_jobs_are_those_of_the_code() -> None:
+    jobs = page("docs/jobs.md")
+    limits = ToolLimits()
+    said = " ".join(jobs.text.split())
+    assert (
+        f"{limits.shell_seconds} seconds, or the `timeout` that the model asks for, up to {limits.max_shell_seconds}"
+        in said
+    )
+    assert f"at most {MAX_DEPTH} deep, and a job has at most {MAX_CHILDREN} children" in said
+    assert f"after {MAX_DEATHS} deaths" in said
+    assert f"({OUTPUT_TOKENS:,} tokens" in said
+    assert "after about {:g}, {:g} and {:g} seconds".format(*PAUSES) in said
+    for preset in PRESETS:
+        assert f"`{preset}`" in jobs.section("## Programs as subagents")
+        assert f"`{preset}`" in next(
+            row for row in page("docs/configuration.md").text.split("\n") if "`runners`" in row
+        )
+
+
+def test_every_pattern_of_a_secret_is_documented() -> None:
+    assert first_cells("docs/jobs.md", "## Secrets in what tools print")[1:] == list(PATTERNS)
 
 
 def errors_of_the_estimate() -> list[tuple[str, float]]:
