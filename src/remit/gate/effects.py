@@ -6,7 +6,7 @@ from __future__ import annotations
 class Effects:
     """Reads (path, lines or None for all, first line), writes, searches (root, glob, pattern, lines).
 
-    `unknown` says that there may be more, and `why`. Paths are as they would be written in the folder where the line runs.
+    `unknown` says that there may be more, and `why`. Paths are seen from the folder where the line runs.
     """
 
     __slots__ = ("patterns", "programs", "reads", "restores", "searches", "unknown", "why", "writes")

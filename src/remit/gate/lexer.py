@@ -4,11 +4,12 @@ from __future__ import annotations
 
 _OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")", "\n")
 _REDIRECTIONS = ("&>>", "&>", "<<<", "<<-", "<<", ">>", ">|", ">&", "<&", "<>", ">", "<")
+_MOST_TOKENS = 4000
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 
 class NotShell(Exception):
-    """A quote or bracket without its end: not a whole command line."""
+    """A quote or bracket without its end, or more words than anybody types: not a command line."""
 
 
 class Word:
@@ -65,6 +66,8 @@ class Lexer:
         """All of them."""
         found: list[Token] = []
         while self._skip_blanks():
+            if len(found) > _MOST_TOKENS:
+                raise NotShell
             if operator := self._starts(_REDIRECTIONS):
                 found.append(self._redirection(operator))
             elif operator := self._starts(_OPERATORS):

@@ -115,10 +115,7 @@ def _read(text: str, place: Place) -> Effects:
         lexer = Lexer(text)
         tokens = lexer.tokens()
     except (NotShell, RecursionError):
-        effects.give_up("a quote or bracket has no end")
-        return effects
-    if len(tokens) > _MOST * 10:
-        effects.give_up("it is too long or too deeply nested")
+        effects.give_up("a quote or bracket has no end, or it is too long")
         return effects
     _Line(place, effects).run(tokens)
     for inner in lexer.inner[:_MOST]:

@@ -57,7 +57,7 @@ def _from_yaml(text: str, file: Path) -> Any:
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
     if lines[first].rstrip() == "---":
         lines[first] = ""
-    head = "\n".join(lines)
+    head = "\n".join(lines).rstrip()
     try:
         document = read_document(f"---\n{head}\n---\n", _FIELDS)
     except Malformed as error:  # it counts the line put before the file's own

@@ -1,0 +1,90 @@
+"""PostgreSQL goes away in the middle and comes back: jobs go on, nothing happens twice, workers need no help."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation import BUILDER, CONVERSATION, SCRIPT, TURNS, effects, workspace
+from support.fleet import Postgres, requests_of, submitted
+from support.fleet_fixtures import MakeFleet
+from support.model_process import RemoteServer
+
+from remit import testing
+from remit.dispatch.submitting import Queueing
+
+Model = Callable[[dict[str, Any]], RemoteServer]
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Postgres]:
+    """A server that a test may break."""
+    server = Postgres(tmp_path / "own", is_safe=True)
+    yield server
+    server.start()
+    server.close()
+
+
+def test_a_job_goes_on_when_the_database_is_back(own: Postgres, fleet: MakeFleet, model: Model) -> None:
+    server = model({"conversations": {"": [{**one, "gate": f"gate-{n}"} for n, one in enumerate(CONVERSATION)]}})
+    team = fleet(server, own.database())
+    place = workspace(team.folder / "job")
+    wanted = [("go", place, Queueing())]
+    job = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))[0]
+    worker = team.worker()
+    for turn in range(TURNS):
+        server.wait(f"gate-{turn}")
+        own.crash()
+        server.open(f"gate-{turn}")  # the answer comes while there is nowhere to write it down
+        own.start()
+    team.until(lambda: team.store.is_finished(job), 60)
+
+    end = team.store.job(job)
+    assert (end["outcome"], end["turns"], end["tool_calls"]) == ("completed", TURNS, 6)
+    assert effects(place) == ["one", "two"]
+    assert [call["state"] for call in team.store.calls(job)] == ["done"] * 6
+    assert len(requests_of(server, "go")) == TURNS
+    assert (end["attempt"], end["deaths"]) == (1, 0)
+    assert worker.lives
+
+
+def test_many_jobs_come_through_a_crash_of_the_database(own: Postgres, fleet: MakeFleet, model: Model) -> None:
+    server = model(SCRIPT)
+    team = fleet(server, own.database())
+    places = [workspace(team.folder / f"job-{number}") for number in range(12)]
+    wanted = [(f"go <{place.name}>", place, Queueing()) for place in places]
+    jobs = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))
+    team.environment["REMIT_TAKEOVER_SECONDS"] = "12"  # more than a restart takes
+    workers = [team.worker("--concurrency", "4"), team.worker("--concurrency", "4")]
+    team.until(lambda: sum(team.store.is_finished(job) for job in jobs) >= 2, 60)
+    own.crash()
+    own.start()
+    team.until(lambda: all(team.store.is_finished(job) for job in jobs), 60)
+
+    for job, place in zip(jobs, places, strict=True):
+        end = team.store.job(job)
+        unknown = [call["call"] for call in team.store.calls(job) if call["state"] == "unknown"]
+        assert (end["outcome"], end["turns"], end["tool_calls"]) == ("completed", TURNS, 6), end["error"]
+        assert effects(place) == ["one", "two"]
+        assert not unknown
+        assert end["deaths"] == 0, "its worker lived all the time"
+        assert len(requests_of(server, f"<{place.name}>")) <= TURNS + 1
+    assert all(worker.lives for worker in workers)
+
+
+def test_an_idle_worker_takes_jobs_after_a_crash_of_the_database(own: Postgres, fleet: MakeFleet, model: Model) -> None:
+    team = fleet(model(SCRIPT), own.database())
+    worker = team.worker()
+    own.crash()
+    team.until(lambda: "error connecting" in worker.said)
+    own.start()
+    place = workspace(team.folder / "job")
+    wanted = [("go", place, Queueing())]
+    job = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))[0]
+    team.until(lambda: team.store.is_finished(job), 60)
+
+    assert worker.lives
+    assert effects(place) == ["one", "two"]

@@ -1,0 +1,75 @@
+"""What a worker does when it looks around: whom it takes jobs over from, and when it does not."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from conversation import BUILDER
+from support.fleet import Postgres, Store, submitted
+
+from remit import testing
+from remit.configuration import load
+from remit.dispatch.settings import load_settings
+from remit.dispatch.submitting import Queueing
+from remit.dispatch.worker import Worker
+from remit.store import fleet, jobs
+from remit.store.database import open_database
+from remit.store.jobs import Job
+
+OTHER = "00000000-0000-0000-0000-000000000002"
+OLD = "UPDATE remit.workers SET heartbeat = now() - interval '1 hour' WHERE id = %s"
+
+
+def test_one_who_was_silent_itself_lets_others_speak_first(postgres: Postgres, tmp_path: Path) -> None:
+    """After a restart of the database all look silent, and all of them live."""
+    address = postgres.database()
+    store = Store(address)
+
+    async def run() -> None:
+        wanted = [("go", tmp_path, Queueing())]
+        number = (await submitted(address, testing.registry(BUILDER), wanted))[0]
+        settings = load_settings(load(tmp_path, {"REMIT_DATABASE_URL": address}), tmp_path)
+        async with open_database(address, tmp_path) as database:
+            worker = Worker(database, settings)
+            for one in (worker.id, OTHER):
+                await fleet.register(database, one, [], 1, is_listed=True)
+                store.rows(OLD, one)
+            assert isinstance(await jobs.claim(database, number, OTHER, 1), Job)
+
+            await worker._look_around(30)
+            assert store.job(number)["state"] == "running"
+
+            await fleet.beat(database, OTHER)
+            await worker._look_around(30)
+            assert (store.job(number)["state"], store.job(number)["deaths"]) == ("running", 0)
+
+            store.rows(OLD, OTHER)
+            await worker._look_around(30)
+            assert (store.job(number)["state"], store.job(number)["deaths"]) == ("queued", 1)
+
+    asyncio.run(run())
+
+
+def test_a_job_that_is_ours_and_is_not_run_here_is_given_back(postgres: Postgres, tmp_path: Path) -> None:
+    """As when the answer to a claim was lost for longer than anybody waits."""
+    address = postgres.database()
+    store = Store(address)
+
+    async def run() -> None:
+        wanted = [(name, tmp_path, Queueing()) for name in ("one", "two")]
+        lost, held = await submitted(address, testing.registry(BUILDER), wanted)
+        settings = load_settings(load(tmp_path, {"REMIT_DATABASE_URL": address}), tmp_path)
+        async with open_database(address, tmp_path) as database:
+            worker = Worker(database, settings)
+            await fleet.register(database, worker.id, [], 1, is_listed=True)
+            for number in (lost, held):
+                assert isinstance(await jobs.claim(database, number, worker.id, number), Job)
+            worker._held[held] += 1
+
+            await worker._look_around(30)
+
+            assert (store.job(lost)["state"], store.job(lost)["deaths"]) == ("queued", 0)
+            assert store.job(held)["state"] == "running"
+
+    asyncio.run(run())

@@ -1,0 +1,52 @@
+"""Jobs that kill their worker, and jobs that get nowhere: both end, and say why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from conversation import SCRIPT
+from support.fleet_fixtures import MakeFleet
+from support.model_process import RemoteServer
+from test_two_workers import begun, gated
+
+Model = Callable[[dict[str, Any]], RemoteServer]
+
+
+def test_a_job_whose_worker_dies_each_time_stops_after_five(fleet: MakeFleet, model: Model) -> None:
+    server = model(SCRIPT)
+    team = fleet(server)
+    team.environment["REMIT_TAKEOVER_SECONDS"] = "0.5"
+    job = begun(team)
+    for point in ("tool-begun:1", *["model-asked:1"] * 4):
+        assert team.start("worker", REMIT_STOP_AT=point).wait() == -9
+    assert not team.store.is_finished(job)
+    worker = team.worker()
+    team.until(lambda: team.store.is_finished(job))
+
+    end = team.store.job(job)
+    assert (end["outcome"], end["deaths"], end["attempt"]) == ("error", 5, 6)
+    assert end["error"].startswith("stopped after 5 attempts died: attempt 5 went silent after turn 1")
+    assert end["result"] == "I begin.", "what there was is kept"
+    assert worker.lives
+
+
+def test_a_job_that_gets_nowhere_is_ended_and_said_to_be_hung(fleet: MakeFleet, model: Model) -> None:
+    server = model(gated(1))
+    team = fleet(server)
+    job = begun(team)
+    worker = team.worker(REMIT_HUNG_SECONDS="1")
+    server.wait("gate")
+    team.until(lambda: team.store.is_finished(job))
+    later = begun(team, "<plain>")
+    team.until(lambda: team.store.is_finished(later))
+
+    end = team.store.job(job)
+    assert end["outcome"] == "error"
+    assert end["error"].startswith("hung: no step was finished for 1")
+    assert end["result"] == "I begin."
+    assert team.store.job(later)["outcome"] == "completed"
+    told = team.store.rows("SELECT data FROM remit.events WHERE job = %s AND kind = 'finished'", job)
+    assert [row["data"]["outcome"] for row in told] == ["error"]
+    assert worker.lives
+    team.until(lambda: not team.store.rows("SELECT 1 FROM procrastinate_jobs"))

@@ -1,0 +1,67 @@
+"""A worker is asked to stop, or to read its definitions again."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+from conversation import TURNS, effects
+from support.fleet_fixtures import MakeFleet
+from support.model_process import RemoteServer
+from test_two_workers import begun, gated
+
+Model = Callable[[dict[str, Any]], RemoteServer]
+
+
+def test_it_finishes_what_runs_if_that_is_soon(fleet: MakeFleet, model: Model) -> None:
+    server = model(gated(2))
+    team = fleet(server)
+    job = begun(team)
+    worker = team.worker()
+    server.wait("gate")
+    worker.signal(signal.SIGTERM)
+    waiting = begun(team, "<plain>")
+    server.open("gate")
+
+    assert worker.wait() == 0
+    assert "worker stopped" in worker.said
+    assert team.store.job(job)["outcome"] == "completed"
+    assert team.store.job(waiting)["state"] == "queued", "it takes no more"
+    assert team.store.rows("SELECT * FROM remit.workers") == []
+
+
+def test_it_hands_back_what_takes_too_long_and_another_goes_on(fleet: MakeFleet, model: Model) -> None:
+    server = model(gated(2))
+    team = fleet(server)
+    job = begun(team)
+    worker = team.worker(REMIT_SHUTDOWN_SECONDS="0.5")
+    server.wait("gate")
+    since = time.monotonic()
+    worker.signal(signal.SIGTERM)
+
+    assert worker.wait() == 0
+    assert time.monotonic() - since < 5
+    left = team.store.job(job)
+    assert (left["state"], left["deaths"], left["turns"]) == ("queued", 0, 2)
+    team.worker()
+    server.wait("gate", arrived=2)
+    server.open("gate")
+    team.until(lambda: team.store.is_finished(job))
+    assert (team.store.job(job)["outcome"], team.store.job(job)["turns"]) == ("completed", TURNS)
+    assert effects(team.folder / "go") == ["one", "two"]
+
+
+def test_sighup_reads_the_definitions_again(fleet: MakeFleet) -> None:
+    team = fleet()
+    team.define("one", "Look.")
+    worker = team.worker()
+    team.define("two", "Look again.")
+    team.until(lambda: team.store.rows("SELECT 1 FROM remit.workers"))  # from here on it listens
+    count = int(worker.said.split(" definitions")[0].rsplit(" ", 1)[1])
+
+    worker.signal(signal.SIGHUP)
+
+    team.until(lambda: f"{count + 1} definitions read again" in worker.said)
+    assert worker.lives

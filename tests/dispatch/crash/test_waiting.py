@@ -1,0 +1,50 @@
+"""A job that waits for its provider's turn does not hang, however long that takes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from conversation import BUILDER
+from support.fleet import Postgres, Store, submitted
+
+from remit import testing
+from remit.dispatch import asking
+from remit.dispatch.asking import Asker
+from remit.dispatch.submitting import Queueing
+from remit.store import fleet, jobs
+from remit.store.database import open_database
+from remit.store.jobs import Fenced, Job
+
+WORKER = "00000000-0000-0000-0000-000000000001"
+
+
+def test_it_says_that_it_waits_and_learns_that_it_need_not(
+    postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = postgres.database()
+    store = Store(address)
+    monkeypatch.setattr(asking, "_TELL_SECONDS", 0.0)
+
+    async def run() -> None:
+        wanted = [(name, tmp_path, Queueing()) for name in ("one", "two")]
+        first, second = await submitted(address, testing.registry(BUILDER), wanted)
+        async with open_database(address, tmp_path) as database:
+            assert await fleet.take_slot(database, "anthropic", first, 1, 1, 600)
+            job = await jobs.claim(database, second, WORKER, 1)
+            assert isinstance(job, Job)
+            store.rows("UPDATE remit.jobs SET checkpoint = now() - interval '1 hour' WHERE id = %s", second)
+            waiting = asyncio.create_task(
+                Asker(database, second, job.attempt, "anthropic:claude-opus-5", 1)._wait_for_slot("anthropic")
+            )
+            asked = "SELECT 1 FROM remit.jobs WHERE id = %s AND checkpoint > now() - interval '1 minute'"
+            async with asyncio.timeout(30):
+                while not store.rows(asked, second):
+                    assert not waiting.done()
+                    await asyncio.wait({waiting}, timeout=0.02)
+            await jobs.give_back(database, second, job.attempt)
+            with pytest.raises(Fenced):
+                await waiting
+
+    asyncio.run(run())

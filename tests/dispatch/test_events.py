@@ -1,0 +1,108 @@
+"""What listeners hear: everything, in order, whoever they are and whenever they come."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from support.running import Fleet, Play, both_providers, tools
+
+from remit.store.events import Event, add_event, follow
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.anyio
+READS = tools(*[("Read", {"file_path": "a.py"})] * 8, text="Let me look.")
+
+
+async def heard(fleet: Fleet, job: int | None, after: int = 0) -> list[Event]:
+    """All that a listener hears until the job is finished."""
+    found: list[Event] = []
+    async with asyncio.timeout(20):
+        async for event in follow(fleet.database, job, after):
+            found.append(event)
+            if event.kind == "finished":
+                return found
+    return found
+
+
+@both_providers
+async def test_events_tell_a_run_from_beginning_to_end(play: Play, model: str) -> None:
+    async with play(tools(("Read", {"file_path": "a.py"}), text="Let me look."), {"text": "done"}) as fleet:
+        job = await fleet.run(model=model)
+        kinds = await fleet.kinds(job.id)
+        assert kinds == [
+            *("started", "turn", "text", "usage", "tool", "tool-done"),
+            *("turn", "text", "usage", "checked", "finished"),
+        ]
+        last = (await fleet.events(job.id))[-1]
+        assert last.data == {"outcome": "completed", "error": None, "verdict": job.verdict}
+
+
+async def test_several_listeners_hear_the_same_in_the_same_order(play: Play) -> None:
+    async with play(READS, READS, {"text": "one two three " * 200, "chunks": 50}) as fleet:
+        number = await fleet.submit()
+        listeners = [asyncio.create_task(heard(fleet, number)) for _ in range(3)]
+        listeners.append(asyncio.create_task(heard(fleet, None)))
+        await fleet.work()
+        found = [await listener for listener in listeners]
+        stored = await fleet.events(number)
+        assert all(one == stored for one in found)
+        assert [event.id for event in stored] == sorted(event.id for event in stored)
+        said = "".join(event.data["text"] for event in stored if event.kind == "text")
+        assert said.endswith("one two three " * 200)
+
+
+async def test_a_listener_that_comes_late_hears_what_it_missed_and_no_more(play: Play) -> None:
+    async with play(READS, {"text": "done"}) as fleet:
+        job = await fleet.run()
+        stored = await fleet.events(job.id)
+        assert await heard(fleet, job.id) == stored
+        assert await heard(fleet, job.id, stored[3].id) == stored[4:]
+
+
+async def test_a_lost_connection_is_made_again_and_nothing_is_missed(play: Play) -> None:
+    async with play({"text": "done", "gate": "answers"}) as fleet:
+        number = await fleet.submit()
+        listener = asyncio.create_task(heard(fleet, number))
+        async with fleet.working():
+            await fleet.server.wait("answers")
+            ended = await fleet.rows(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database()"
+                " AND query LIKE 'LISTEN remit_events%%' AND pid <> pg_backend_pid()"
+            )
+            assert ended[0][0] >= 1
+            fleet.server.open("answers")
+            await fleet.reached(number, "finished")
+            found = await listener
+        assert found == await fleet.events(number)
+
+
+async def test_calls_that_run_side_by_side_tell_one_after_the_other(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listener goes by the number of a row: one that is committed late with a low number would be missed."""
+    speaking = 0
+    most = 0
+
+    async def add(*given: Any, **more: Any) -> None:
+        nonlocal speaking, most
+        speaking += 1
+        most = max(most, speaking)
+        await add_event(*given, **more)
+        speaking -= 1
+
+    monkeypatch.setattr("remit.dispatch.narrator.add_event", add)
+    async with play(READS, {"text": "done"}) as fleet:
+        job = await fleet.run()
+        assert (await fleet.kinds(job.id)).count("tool-done") == 8
+    assert most == 1
+
+
+async def test_nothing_more_is_told_of_an_attempt_that_is_over(play: Play) -> None:
+    async with play({"text": "done"}) as fleet:
+        job = await fleet.run()
+        before = await fleet.kinds(job.id)
+        await fleet.rows("UPDATE remit.jobs SET attempt = attempt + 1")
+        await add_event(fleet.database, job.id, "late", {}, job.attempt)
+        assert await fleet.kinds(job.id) == before

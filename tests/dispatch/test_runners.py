@@ -1,0 +1,242 @@
+"""Programs as subagents: told on standard input, answering on standard output, gone when their job is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.running import Fleet, Play, there, until
+
+from remit.dispatch.runners import MAX_OUTPUT, PRESETS
+from remit.errors import UsageError
+from remit.testing import project as sample_project
+from remit.testing import registry
+from remit.testing import result as sample
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.anyio
+SHOP = Path(__file__).resolve().parents[2] / "examples" / "shop"
+AGENT = "---\nname: outsider\nrunner: command\ncommand: helper\n---\nBe brief.\n"
+
+
+def program(folder: Path, text: str) -> str:
+    """A command line that runs a small Python program."""
+    file = folder.parent / "helper.py"
+    file.write_text(f"import json, os, subprocess, sys, time, pathlib\n{text}\n", encoding="utf-8")
+    return shlex.join([sys.executable, str(file)])
+
+
+def hire(fleet: Fleet, text: str) -> None:
+    fleet.settings = fleet.settings._replace(runners={"helper": program(fleet.project, text)})
+    fleet.registry = registry(AGENT)
+
+
+async def test_a_program_gets_brief_and_task_and_its_answer_is_checked_as_any_other(play: Play) -> None:
+    async with play({"text": "never asked"}) as fleet:
+        hire(fleet, "pathlib.Path('told.json').write_text(sys.stdin.read())\nprint('Fine.')")
+        done = await fleet.run("look around", subagent_def="outsider")
+        told = json.loads((fleet.project / "told.json").read_text(encoding="utf-8"))
+        assert (done.outcome, done.verdict, done.result) == ("completed", "reject", "Fine.")
+        assert fleet.requests == []
+    assert (told["schema"], told["job"], told["agent"], told["prompt"]) == (
+        "remit.task/1",
+        done.id,
+        "outsider",
+        "look around",
+    )
+    assert told["brief"]["system"] == "Be brief."
+    assert "### Status" in told["brief"]["contract"]
+
+
+async def test_a_result_that_keeps_the_contract_is_accepted(play: Play) -> None:
+    async with play({"text": "never asked"}) as fleet:
+        shutil.copytree(sample_project(), fleet.project, dirs_exist_ok=True)
+        (fleet.project.parent / "result.md").write_text(sample("error"), encoding="utf-8")
+        hire(fleet, "print(pathlib.Path('../result.md').read_text())")
+        done = await fleet.run(subagent_def="outsider")
+        assert (done.outcome, done.verdict) == ("completed", "accept")
+
+
+async def test_a_program_that_does_not_read_what_it_is_told_is_fine(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, "sys.stdin.close()\nprint('Fine.')")
+        done = await fleet.run("x" * 1_000_000, subagent_def="outsider")
+        assert (done.outcome, done.result) == ("completed", "Fine.")
+
+
+async def test_a_program_that_fails_says_why_and_its_output_is_kept(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, "print('half a result')\nsys.exit('no licence\\n')")
+        done = await fleet.run(subagent_def="outsider")
+        assert done.outcome == "error"
+        assert done.error == "helper ended with code 1: no licence"
+        assert await fleet.outputs(done.id) == ["half a result\n"]
+        assert done.result == "half a result"
+
+
+async def test_a_program_that_cannot_be_started_is_an_error_with_its_name(play: Play) -> None:
+    async with play({"text": "never"}, runners={"helper": "/nowhere/helper --x"}) as fleet:
+        fleet.registry = registry(AGENT)
+        done = await fleet.run(subagent_def="outsider")
+        assert (done.outcome, done.error) == ("error", "/nowhere/helper cannot be started: No such file or directory")
+
+
+async def test_a_command_line_that_cannot_be_read_is_an_error(play: Play) -> None:
+    async with play({"text": "never"}, runners={"helper": "helper 'open"}) as fleet:
+        fleet.registry = registry(AGENT)
+        done = await fleet.run(subagent_def="outsider")
+        assert done.outcome == "error"
+        assert "the command line of 'helper' cannot be read" in str(done.error)
+
+
+async def test_a_flood_of_output_is_bounded(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, "for _ in range(20): sys.stdout.write('x' * 1_000_000 + '\\n')\nsys.exit(3)")
+        done = await fleet.run(subagent_def="outsider")
+        assert done.outcome == "error"
+        assert len(str(done.error)) < 1_000
+        assert all(len(output) <= 10_000 for output in await fleet.outputs(done.id))
+        assert len(done.result or "") <= MAX_OUTPUT
+
+
+async def test_bytes_that_are_no_text_are_replaced(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, "sys.stdout.buffer.write(b'a\\0b\\xff')")
+        done = await fleet.run(subagent_def="outsider")
+        assert (done.outcome, done.result) == ("completed", "a\ufffdb\ufffd")
+
+
+HANGS = """
+pathlib.Path('child').write_text(str(subprocess.Popen(['sleep', '1000']).pid))
+pathlib.Path('self').write_text(str(os.getpid()))
+pathlib.Path('ready').touch()
+time.sleep(1000)
+"""
+
+
+async def test_a_program_that_hangs_is_cancelled_with_its_children(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, HANGS)
+        number = await fleet.submit(subagent_def="outsider")
+        async with fleet.working():
+            await there(fleet.project / "ready")
+            began = time.monotonic()
+            await fleet.cancel(number)
+            done = await fleet.reached(number, "finished")
+            assert time.monotonic() - began < 1.5
+        assert done.outcome == "cancelled"
+        for name in ("self", "child"):
+            await _gone(int((fleet.project / name).read_text(encoding="utf-8")))
+
+
+async def test_a_program_that_takes_too_long_is_a_timeout(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, HANGS)
+        done = await fleet.run(subagent_def="outsider", limits={"seconds": 0.5})
+        assert done.outcome == "timeout"
+        if (fleet.project / "child").exists():
+            await _gone(int((fleet.project / "child").read_text(encoding="utf-8")))
+
+
+async def test_what_a_program_leaves_behind_neither_holds_the_job_nor_lives_on(play: Play) -> None:
+    left = "child = subprocess.Popen(['sh', '-c', \"trap '' TERM; sleep 1000\"])"
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, f"{left}\npathlib.Path('child').write_text(str(child.pid))\nprint('Fine.')")
+        done = await fleet.run(subagent_def="outsider")
+        assert (done.outcome, done.result) == ("completed", "Fine.")
+        await _gone(int((fleet.project / "child").read_text(encoding="utf-8")))
+
+
+async def _gone(pid: int) -> None:
+    """The process has ended, or waits only for its parent to take note of it."""
+    await until(lambda: asyncio.to_thread(_is_over, pid), f"process {pid} is gone")
+
+
+def _is_over(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return True
+    return state == "Z"
+
+
+async def test_a_program_does_not_see_where_the_store_is(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with play({"text": "never"}) as fleet:
+        monkeypatch.setenv("REMIT_DATABASE_URL", "postgresql://secret")
+        hire(fleet, "print([name for name in os.environ if name.startswith('REMIT_')])")
+        assert (await fleet.run(subagent_def="outsider")).result == "[]"
+
+
+def test_there_are_presets_for_the_agents_of_other_makers() -> None:
+    assert set(PRESETS) >= {"claude", "codex", "gemini"}
+    assert PRESETS["claude"].startswith("claude -p")
+    assert PRESETS["codex"].startswith("codex exec")
+    assert PRESETS["gemini"].startswith("gemini -p")
+    assert all("{prompt}" in PRESETS[name] for name in ("claude", "codex", "gemini"))
+
+
+async def test_a_preset_gets_the_whole_task_as_one_argument(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    fake = folder / "claude"
+    fake.write_text('#!/bin/sh\nprintf "%s|%s|%s" "$#" "$1" "$2"\n', encoding="utf-8")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    async with play({"text": "never"}) as fleet:
+        fleet.registry = registry("---\nname: other\nrunner: command\ncommand: claude\n---\nBe brief.\n")
+        done = await fleet.run("mind; the $(quotes) 'here'", subagent_def="other")
+        assert str(done.result).startswith("2|-p|Be brief.\n\n# How to answer")
+        assert str(done.result).endswith("mind; the $(quotes) 'here'")
+
+
+async def test_a_definition_cannot_bring_a_command_that_the_configuration_lacks(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        fleet.registry = registry("---\nname: evil\nrunner: command\ncommand: rm -rf .\n---\nx\n")
+        with pytest.raises(UsageError, match=r"there is no command 'rm -rf \.' under `runners`"):
+            await fleet.submit(subagent_def="evil")
+
+
+async def test_a_worker_without_the_command_ends_the_job_in_words(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, "print('x')")
+        number = await fleet.submit(subagent_def="outsider")
+        fleet.settings = fleet.settings._replace(runners={})
+        await fleet.work()
+        done = await fleet.job(number)
+        assert (done.outcome, done.error) == (
+            "error",
+            "this worker has no command 'helper' under `runners` in its configuration",
+        )
+
+
+RUFF = shlex.join(
+    [sys.executable, "-m", "ruff", "check", "--select", "ALL", "--output-format", "sarif", "--no-cache", "."]
+)
+
+
+async def test_a_linter_is_a_subagent_under_the_same_contract(play: Play) -> None:
+    async with play({"text": "never"}, runners={"ruff": RUFF}) as fleet:
+        shutil.rmtree(fleet.project)
+        shutil.copytree(SHOP, fleet.project)
+        fleet.registry = registry("---\nname: ruff\nrunner: sarif\ncommand: ruff\nkind: review\n---\nx\n")
+        done = await fleet.run(subagent_def="ruff")
+        assert (done.outcome, done.verdict) == ("completed", "accept"), done.error
+        assert "Issues Detected" in str(done.result)
+
+
+async def test_a_linter_that_prints_no_sarif_says_that_it_failed(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, "print('Traceback: boom')\nsys.exit(2)")
+        fleet.registry = registry("---\nname: ruff\nrunner: sarif\ncommand: helper\n---\nx\n")
+        done = await fleet.run(subagent_def="ruff")
+        assert "### Status\nFAILED" in str(done.result)
+        assert "NotSarif" in str(done.result)

@@ -1,0 +1,187 @@
+"""A provider that cannot be reached or cannot answer: tried again, three times, and then left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from support.running import ANTHROPIC, OPENAI, Play, both_providers, tools, until
+
+from remit.dispatch import asking
+from remit.store import fleet as workers
+from remit.store.database import open_database
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.anyio
+READ = tools(("Read", {"file_path": "a.py"}), text="Let me look.")
+FAILURES: dict[str, dict[str, Any]] = {
+    "529": {"fail": {"status": 529}},
+    "500": {"fail": {"status": 500}},
+    "503": {"fail": {"status": 503}},
+    "429 with Retry-After": {"fail": {"status": 429, "retry_after": 0.01}},
+    "an error inside the stream": {"fail": {"status": 529, "type": "overloaded_error", "after": 3}},
+    "a cut connection": {"text": "some words", "chunks": 4, "truncate": 3},
+    "a clean early end": {"text": "some words", "chunks": 4, "truncate": 3, "clean": True},
+    "cut before anything": {"text": "some words", "truncate": 0},
+}
+
+
+@both_providers
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+async def test_a_failure_of_transport_is_tried_three_times_more_and_then_an_error(
+    play: Play, model: str, failure: dict[str, Any], short_circuit: None
+) -> None:
+    async with play(READ, failure) as fleet:
+        done = await fleet.run(model=model)
+        assert done.outcome == "error"
+        assert "the provider failed 4 times" in str(done.error)
+        assert [request.turn for request in fleet.requests] == [0, 1, 1, 1, 1]
+        assert done.result
+        assert (await fleet.kinds(done.id)).count("waiting") == 3
+        assert done.turns == 1
+        assert await fleet.rows("SELECT reserved_tokens FROM remit.jobs") == [(0,)]
+
+
+@both_providers
+async def test_a_stall_is_a_failure_of_transport(
+    play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("remit.dispatch.models.REQUEST_SECONDS", 0.3)
+    async with play(READ, {"text": "some words", "stall": True, "until": "never"}) as fleet:
+        done = await fleet.run(model=model)
+        assert done.outcome == "error"
+        assert "the provider failed 4 times" in str(done.error)
+
+
+@both_providers
+async def test_a_stall_in_the_middle_of_an_answer_too(
+    play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("remit.dispatch.models.REQUEST_SECONDS", 0.3)
+    async with play({"text": "some words here", "chunks": 3, "stall": True, "until": "never", "after": 4}) as fleet:
+        done = await fleet.run(model=model)
+        assert done.outcome == "error"
+        assert "the provider failed 4 times" in str(done.error)
+
+
+@both_providers
+async def test_a_server_that_is_not_there_is_a_failure_of_transport(
+    play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with play({"text": "never"}) as fleet:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+        done = await fleet.run(model=model)
+        assert done.outcome == "error"
+        assert "the provider failed 4 times" in str(done.error)
+
+
+@both_providers
+async def test_a_success_in_between_begins_the_count_anew(play: Play, model: str, short_circuit: None) -> None:
+    def failing(turn: dict[str, Any]) -> dict[str, Any]:
+        return {**turn, "fail": {"status": 529, "times": 2}}
+
+    async with play(failing(READ), failing(READ), failing({"text": "done"})) as fleet:
+        done = await fleet.run(model=model)
+        assert (done.outcome, done.result, done.turns) == ("completed", "done", 3)
+        assert [request.turn for request in fleet.requests] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+        assert await fleet.rows("SELECT failures, open_until FROM remit.circuits") == [(0, None)]
+
+
+@both_providers
+async def test_text_of_an_answer_that_broke_off_is_not_part_of_the_next(
+    play: Play, model: str, short_circuit: None
+) -> None:
+    """The answer that counts is whole; what was told of the broken one stays among the events."""
+    turn = {"text": "whole", "fail": {"status": 529, "after": 5}}
+    async with play(turn) as fleet:
+        done = await fleet.run(model=model)
+        assert (done.outcome, done.result) == ("completed", "whole")
+
+
+@both_providers
+async def test_what_the_provider_asks_for_counts_if_it_is_more(
+    play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    original = asyncio.sleep
+
+    async def sleep(seconds: float, *rest: Any) -> None:
+        waited.append(seconds)
+        await original(0, *rest)
+
+    async with play({"text": "done", "fail": {"status": 429, "retry_after": 7}}) as fleet:
+        number = await fleet.submit(model=model)
+        monkeypatch.setattr("remit.dispatch.loop.asyncio.sleep", sleep)
+        await fleet.work()
+        monkeypatch.setattr("remit.dispatch.loop.asyncio.sleep", original)
+        assert (await fleet.job(number)).outcome == "completed"
+        assert 7.0 in waited
+        [told] = [event.data for event in await fleet.events(number) if event.kind == "waiting"]
+        assert told["seconds"] == 7.0
+
+
+def test_pauses_are_two_four_and_eight_seconds_give_or_take_a_quarter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "PAUSES", (2.0, 4.0, 8.0))
+    for number, usual in enumerate((2.0, 4.0, 8.0)):
+        found = [asking.pause_before(number, None) for _ in range(200)]
+        assert usual * 0.75 <= min(found) < max(found) <= usual * 1.25
+        assert len(set(found)) > 1
+        assert asking.pause_before(number, 60.0) == 60.0
+        assert asking.pause_before(number, 9_999.0) == 120.0
+
+
+async def test_the_circuit_opens_after_three_failures_for_half_a_minute_for_every_worker(play: Play) -> None:
+    """The state is in the database: another process sees it."""
+    async with play({"text": "done"}) as fleet:
+        for _ in range(2):
+            assert not await workers.provider_failed(fleet.database, "anthropic")
+        assert await workers.circuit_wait(fleet.database, "anthropic") == 0
+        assert await workers.provider_failed(fleet.database, "anthropic")
+        async with open_database(fleet.database.address, fleet.settings.data) as other:
+            assert 28 < await workers.circuit_wait(other, "anthropic") <= 30
+            assert await workers.circuit_wait(other, "openai") == 0
+            await workers.provider_answered(other, "anthropic")
+        assert await workers.circuit_wait(fleet.database, "anthropic") == 0
+
+
+async def test_an_open_circuit_is_waited_for_and_other_providers_are_not_kept_waiting(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with play({"text": "done"}) as fleet:
+        monkeypatch.setattr(workers, "CIRCUIT_SECONDS", 600.0)
+        for _ in range(3):
+            await workers.provider_failed(fleet.database, "anthropic")
+        kept = await fleet.submit("kept", model=ANTHROPIC)
+        free = await fleet.submit("free", model=OPENAI)
+        async with fleet.working():
+            assert (await fleet.reached(free, "finished")).outcome == "completed"
+            await until(lambda: _is_asking(fleet, kept), "the other got as far as its turn")
+            assert len(fleet.requests) == 1
+            began = time.monotonic()
+            await fleet.cancel(kept)
+            assert (await fleet.reached(kept, "finished")).outcome == "cancelled"
+            assert time.monotonic() - began < 1.0
+
+
+async def _is_asking(fleet: Any, number: int) -> bool:
+    return "turn" in await fleet.kinds(number)
+
+
+async def test_failures_of_several_jobs_open_the_circuit_together(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "CIRCUIT_SECONDS", 600.0)
+    async with play({"fail": {"status": 529}}) as fleet:
+        for number in range(3):
+            await fleet.submit(f"job {number}")
+        async with fleet.working():
+
+            async def is_open() -> bool:
+                return await workers.circuit_wait(fleet.database, "anthropic") > 0
+
+            await until(is_open, "the circuit is open")
+            for number in range(1, 4):
+                await fleet.cancel(number)
+                await fleet.reached(number, "finished")
+        assert len(fleet.requests) <= 5

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+from edit_table import DOCUMENT, PAIRS, TABLE
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.gate import spelling
+from remit.gate.edits import changed_lines, digest, judge
+from remit.gate.spelling import distance, is_word
+
+KINDS = {"F": "formatting", "T": "typo", "M": "metadata", "-": None}
+EDITS = [(DOCUMENT, DOCUMENT.replace(old, new, 1), kind) for old, new, kind in TABLE] + PAIRS
+
+
+def test_the_table_has_at_least_100_edits_of_both_sides() -> None:
+    assert len({(before, after) for before, after, _ in EDITS}) == len(EDITS) >= 100
+    assert all(old in DOCUMENT for old, _, _ in TABLE)
+    assert sum(kind == "-" for *_, kind in EDITS) >= 50
+    assert sum(kind != "-" for *_, kind in EDITS) >= 40
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"), EDITS, ids=[f"{old[:20]} to {new[:20]}" for old, new, _ in TABLE + PAIRS]
+)
+def test_an_edit_is_judged_as_labelled(before: str, after: str, kind: str) -> None:
+    edit = judge(before, after, path="docs/specs/a.md")
+    assert (edit.kind, bool(edit.reason)) == (KINDS[kind], True), edit.reason
+
+
+def test_two_changed_lines_are_trivial_and_three_are_not() -> None:
+    lines = ["- a", "- b", "- c"]
+    starred = ["* a", "* b", "* c"]
+    assert judge("\n".join(lines), "\n".join(starred[:2] + lines[2:])).kind == "formatting"
+    assert judge("\n".join(lines), "\n".join(starred)).kind is None
+    assert judge("\n".join(lines), "\n".join(starred), most=3).kind == "formatting"
+
+
+def test_lines_that_change_far_apart_are_counted_one_by_one() -> None:
+    before = ["  a"] + ["x"] * 300 + ["  b"] + ["y"] * 300
+    after = ["a", *before[1:301], "b", *before[302:]]
+    assert judge("\n".join(before), "\n".join(after)).changed == 2
+    assert judge("\n".join(["", *before]), "\n".join([*after])).kind is None
+
+
+def test_white_space_at_the_start_of_a_line_of_yaml_has_a_meaning() -> None:
+    assert judge("a:\n  b: 1", "a:\nb: 1", path="specs/api.yaml").kind is None
+    assert judge("a:\n  b: 1", "a:\n  b: 1  ", path="specs/api.yaml").kind == "formatting"
+
+
+def test_a_word_two_letters_away_may_be_a_misspelling_and_three_are_too_many() -> None:
+    assert distance("accomodation", "accommodation") == 1
+    assert distance("teh", "the") == 1
+    assert distance("definately", "definitely") == 1
+    assert distance("abcd", "abef") == 2
+    assert distance("abcd", "aefg") == 3
+    assert judge("an xccommodatiox", "an accommodation").kind == "typo"
+    assert judge("an xccommodxtiox", "an accommodation").kind is None
+
+
+def test_every_word_of_the_list_is_found_and_hardly_any_of_it_is_read(monkeypatch) -> None:
+    words = Path(spelling.LIST).read_text(encoding="ascii").split()
+    assert words == sorted(set(words))
+    assert Path(spelling.LIST).stat().st_size < 1_000_000
+    assert "SCOWL" in (Path(spelling.LIST).parent / "LICENSE.txt").read_text(encoding="utf-8")
+    known = set(words)
+    chosen = [*words[:50], *words[-50:], *random.Random(1).sample(words, 2000)]
+    assert all(map(is_word, chosen))
+    assert not any(is_word(word + "qz") for word in chosen if word + "qz" not in known)
+    assert not any(map(is_word, ("", "0", "zzzzzz", "aa bb", "a\nb", "é", "a" * 1000)))
+    assert is_word("Server's")
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_judging_never_raises_and_the_same_text_is_trivial(before: str, after: str) -> None:
+    judge(before, after)
+    assert judge(before, before).kind == "formatting"
+    assert digest(before) == digest(before.replace("\n", "\r\n").replace("\r\r", "\r")) or "\r" in before
+
+
+@given(st.text(alphabet="ab -*#_`|>\n\t", max_size=80), st.text(alphabet="ab -*#_`|>\n\t", max_size=80))
+def test_a_trivial_edit_keeps_every_letter(before: str, after: str) -> None:
+    if judge(before, after).kind == "formatting":
+        assert [sign for sign in before if sign.isalnum()] == [sign for sign in after if sign.isalnum()]
+
+
+def test_large_and_odd_texts_are_judged_soon() -> None:
+    started = time.process_time()
+    for before, after in [
+        ("x" * 2_000_000, "x" * 1_999_999),
+        ("a\n" * 300_000, "b\n" * 300_000),
+        ("a \n" * 390, "b\n" * 391),
+        ("*" * 4_900, "_" * 4_900),
+        (" #" * 2_400, "# " * 2_400),
+        (">" * 4_900, "> " * 2_400),
+    ]:
+        judge(before, after)
+    assert time.process_time() - started < 5
+
+
+def test_changed_lines_are_counted() -> None:
+    assert changed_lines("a\nb\nc", "a\nx\nc") == 1
+    assert changed_lines("a\nb\nc", "x\ny\nz\nw") == 4
+    assert changed_lines("a", "a\n") == 0

@@ -1,0 +1,349 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from shell_table import TABLE
+
+import remit
+from remit.errors import UsageError
+from remit.gate.declaring import declare
+from remit.gate.delegations import close, launch
+from remit.gate.log import entries, status, why
+from remit.gate.memory import State
+from remit.gate.model import Call
+from remit.gate.policy import decide, finish
+from remit.gate.rules import RULES
+from remit.gate.settings import GateSettings
+from remit.gate.settling import settle
+
+SECRET = "sk-live-4f9a8b7c6d5e"
+KEYS = ["schema", "decision", "mode", "would", "rule", "reason", "delegate_to", "exception", "window"]
+
+
+def test_the_answer_has_its_fixed_shape(session) -> None:
+    answer = session.read("src/f0.py").as_dict()
+    assert list(answer) == KEYS
+    assert answer["schema"] == "remit.decision/1"
+    assert answer["window"] == {"files": 1, "lines": 10}
+    json.dumps(answer)
+
+
+@pytest.mark.parametrize(
+    ("mode", "decision", "would"), [("standard", "deny", None), ("strict", "deny", None), ("observe", "allow", "deny")]
+)
+def test_a_broken_rule_of_level_1_is_denied_and_only_observed_in_observe(start, mode, decision, would) -> None:
+    found = start(mode=mode).ask("Write", {"file_path": "src/a.py", "content": "x"})
+    assert (found.decision, found.would, found.mode, found.rule) == (decision, would, mode, "edit-code")
+
+
+def test_observe_says_what_standard_would_have_said_call_by_call(start) -> None:
+    observing, standard = start(mode="observe"), start()
+    for session in (observing, standard):
+        session.file("src/long.py", 500)
+    for path in ("src/f0.py", "src/long.py", "src/f1.py", "src/f2.py", "src/f3.py", "src/f0.py"):
+        seen, said = observing.read(path), standard.read(path)
+        assert (seen.decision, seen.would, seen.files) == ("allow", said.decision, said.files)
+
+
+def test_a_delegation_that_observe_lets_through_is_open(start) -> None:
+    session = start(mode="observe")
+    for agent in ("backend-specialist", "qa-engineer"):
+        last = session.ask("Agent", {"subagent_type": agent, "writes": ["src/f0.py"]})
+    assert (last.would, len(session.state.delegations)) == ("deny", 2)
+
+
+@pytest.mark.parametrize("outcome", ["accepted", "rejected", "failed"])
+@pytest.mark.parametrize("what", ["answer", "phase"])
+def test_synthesize_early_waits_for_open_delegations(session, outcome: str, what: str) -> None:
+    assert finish(session.state, session.settings, what).decision == "allow"
+    session.ask("Agent", {"subagent_type": "code-explorer"})
+    early = finish(session.state, session.settings, what)
+    assert (early.decision, early.rule) == ("deny", "synthesize-early")
+    assert "code-explorer" in early.reason
+    close(session.state, "toolu_1", outcome)
+    assert finish(session.state, session.settings, what).decision == "allow"
+
+
+@pytest.mark.parametrize(("lines", "decision"), [(300, "allow"), (301, "warn")])
+def test_an_answer_shows_at_most_300_lines(session, lines: int, decision: str) -> None:
+    assert finish(session.state, session.settings, shown_lines=lines).decision == decision
+
+
+def test_an_exception_of_the_project_holds_for_its_paths_until_its_day(start) -> None:
+    def exception(**more: str) -> dict[str, Any]:
+        return {"rule": "edit-code", "paths": ["src/generated/**"], "reason": "made by a tool", **more}
+
+    allowed = start(exceptions=[exception(expires="2999-01-01")])
+    found = allowed.ask("Write", {"file_path": "src/generated/a.py", "content": "x"})
+    assert (found.decision, found.exception) == ("allow", "project")
+    assert "made by a tool" in found.reason
+    assert allowed.ask("Write", {"file_path": "src/a.py", "content": "x"}).decision == "deny"
+    expired = start(exceptions=[exception(expires="2020-01-01")])
+    assert expired.ask("Write", {"file_path": "src/generated/a.py", "content": "x"}).decision == "deny"
+
+
+def test_settings_that_cannot_be_used_are_told_and_the_defaults_stay() -> None:
+    found = GateSettings.from_mapping(
+        {
+            "mode": "loose",
+            "limits": {"files": -1, "nothing": 3, "lines": True},
+            "paths": {"secret": ["a"], "code": "x"},
+            "agents": {"explore": 3},
+            "exceptions": [{"rule": "edit-code", "reason": "", "expires": "2999-01-01"}, 5],
+            "tools": [],
+            "colour": 1,
+        }
+    )
+    assert (found.mode, found.limits["files"], found.limits["lines"], found.exceptions) == ("standard", 3, 200, ())
+    assert len(found.problems) == 11
+
+
+def test_classes_of_paths_and_agents_are_configurable(start) -> None:
+    session = start(
+        paths={"code": ["docs/generated/**"], "tests": ["spec/**"], "prose": []}, agents={"tests": "tester"}
+    )
+    assert session.ask("Write", {"file_path": "spec/a.rb", "content": "x"}).delegate_to == "tester"
+    assert session.ask("Write", {"file_path": "tests/a.rb", "content": "x"}).rule == "edit-code"
+    assert session.ask("Write", {"file_path": "README.md", "content": "x"}).rule == "edit-code"
+
+
+def test_declarations_need_a_known_kind_a_path_and_a_reason(session) -> None:
+    for kind, paths, reason in (("all", ["a"], "x"), ("edit", [], "x"), ("edit", ["a"], " ")):
+        with pytest.raises(UsageError):
+            declare(session.state, kind, paths, reason, cwd="/", project="/")
+    assert session.state.declarations == []
+
+
+def test_every_rule_in_words_is_a_rule_that_decides_and_the_other_way_round() -> None:
+    source = "".join(
+        path.read_text() for path in Path(remit.__file__).parent.glob("gate/*.py") if path.name != "rules.py"
+    )
+    for name, *_ in RULES:
+        assert f'"{name}"' in source
+
+
+def test_the_log_tells_what_was_denied_and_what_it_would_have_cost(session) -> None:
+    session.file("src/long.py", 500)
+    session.read("src/f0.py")
+    session.read("src/long.py")
+    denied = entries(session.state, denied=True)
+    assert [entry["rule"] for entry in denied] == ["lookup-lines"]
+    found = status(session.state)
+    assert found["answers"] == {"allow": 1, "deny": 1}
+    assert found["denied"] == {"lines": 500, "tokens": 5000}
+    assert found["exceptions"] == {"used": {"lookup": 1}, "tokens_saved": 600}
+    assert why(session.state)["rule"] == why(session.state, "toolu_2")["rule"] == "lookup-lines"
+    assert why(session.state, "toolu_1")["exception"] == "lookup"
+    assert why(session.state, "nothing") is None
+
+
+class TestPayloads:
+    HERE = Path(__file__).parent / "payloads.json"
+
+    def test_every_captured_call_is_answered(self, session) -> None:
+        for name, payload in json.loads(self.HERE.read_text()).items():
+            call = Call.from_payload(payload)
+            decision = decide(call, session.state, session.settings, str(session.project))
+            assert (decision.fault, bool(call.tool)) == (None, True), name
+
+    @pytest.mark.parametrize(
+        "payload", [None, [], 5, "x", {}, {"tool_name": 3, "tool_input": [], "cwd": {}, "agent_id": 1}]
+    )
+    def test_what_is_no_payload_is_an_empty_call(self, session, payload: Any) -> None:
+        call = Call.from_payload(payload)
+        assert (call.tool, call.input, call.agent_id) == ("", {}, "")
+        assert decide(call, session.state, session.settings, "/").decision == "allow"
+
+    def test_the_old_name_of_the_tool_is_the_new_one(self) -> None:
+        assert Call("Task").tool == "Agent"
+
+
+class TestHostile:
+    @pytest.mark.parametrize(
+        "tool", ["Read", "Write", "Edit", "MultiEdit", "Bash", "Grep", "Glob", "Agent", "NotebookEdit"]
+    )
+    def test_ten_megabytes_in_every_field_are_answered_soon(self, session, tool: str) -> None:
+        large = "A" * 10_000_000
+        fields = (
+            "file_path",
+            "content",
+            "old_string",
+            "new_string",
+            "command",
+            "pattern",
+            "path",
+            "glob",
+            "subagent_type",
+        )
+        call = Call(tool, dict.fromkeys(fields, large), cwd=large, agent_type=large, tool_use_id="t")
+        started = time.process_time()
+        decision = decide(call, session.state, session.settings, str(session.project))
+        assert (decision.fault, time.process_time() - started < 3) == (None, True)
+        assert len(json.dumps(session.state.as_dict())) < 20_000
+
+    @pytest.mark.parametrize(
+        "path", ["a\0b", "\ud800", "x" * 5000, "/" * 4000, "~nobody/x", "", ".", "a\nb", "/proc/self/mem", "/dev/zero"]
+    )
+    def test_odd_names_are_answered(self, session, path: str) -> None:
+        for tool, tool_input in (
+            ("Read", {"file_path": path}),
+            ("Write", {"file_path": path, "content": ""}),
+            ("Grep", {"pattern": "x", "path": path}),
+            ("Glob", {"pattern": path}),
+            ("Bash", {"command": f"cat '{path}' > '{path}'"}),
+        ):
+            assert session.ask(tool, tool_input).fault is None
+        json.dumps(session.state.as_dict())
+
+    def test_a_secret_of_a_call_is_not_remembered(self, session, project) -> None:
+        for command in (
+            f"curl -H 'Authorization: {SECRET}' http://x",
+            f"TOKEN={SECRET} ./run.sh",
+            f"echo {SECRET} > src/a.py",
+            f"grep -r {SECRET} .",
+            f"{SECRET}",
+            f"python -c \"open('src/a.py','w').write('{SECRET}')\"",
+            f"echo '{SECRET}",
+        ):
+            session.run(command)
+        session.ask("Grep", {"pattern": f"password {SECRET}"})
+        session.ask("Write", {"file_path": "docs/specs/orders.md", "content": SECRET})
+        session.edit("docs/specs/orders.md", "- one", f"- {SECRET}")
+        session.ask("Agent", {"subagent_type": "code-explorer", "prompt": SECRET, "description": SECRET})
+        session.read("src/f0.py")
+        session.settle("Read", {"file": {"content": SECRET}})
+        kept = json.dumps(session.state.as_dict())
+        assert SECRET.rsplit("-", maxsplit=1)[-1] not in kept.replace(f"`{SECRET}`", "")
+
+    def test_a_fault_of_ours_is_an_answer_that_can_be_seen(self, start, monkeypatch) -> None:
+        def broken(*_: object) -> None:
+            raise KeyError(SECRET)
+
+        monkeypatch.setattr("remit.gate.reads.judge_reads", broken)
+        for given_settings, decision in (
+            ({}, "warn"),
+            ({"on_fault": "closed"}, "deny"),
+            ({"mode": "observe"}, "allow"),
+        ):
+            session = start(**given_settings)
+            call = session.call("Read", {"file_path": "src/f0.py"})
+            found = decide(call, session.state, session.settings, str(session.project))
+            assert (found.decision, found.rule) == (decision, "fault")
+            assert "KeyError" in str(found.fault)
+            assert SECRET not in json.dumps([found.as_dict(), session.state.as_dict()])
+
+
+class _Deep(dict):  # type: ignore[type-arg]
+    """A mapping that breaks when it is asked."""
+
+    def get(self, *_: object) -> object:
+        raise RuntimeError
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from(["src/f0.py", ".", "docs/specs/orders.md"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+_FIELDS = """file_path content old_string new_string edits replace_all command pattern path glob limit offset head_limit
+    output_mode subagent_type writes notebook_path"""
+FIELDS = st.sampled_from(_FIELDS.split())
+CALLS = st.builds(
+    lambda tool, given, agent: Call(tool, given, cwd="", agent_id=agent, agent_type=agent, tool_use_id="t"),
+    st.sampled_from(
+        [
+            "Read",
+            "Write",
+            "Edit",
+            "MultiEdit",
+            "NotebookEdit",
+            "Bash",
+            "Grep",
+            "Glob",
+            "Agent",
+            "Task",
+            "Stop",
+            "mcp__x",
+            "",
+        ]
+    ),
+    st.dictionaries(FIELDS, VALUES | st.sampled_from([line for line, _ in TABLE]), max_size=6),
+    st.sampled_from(["", "", "a1"]),
+)
+QUICK = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=200)
+
+
+@QUICK
+@given(st.lists(CALLS, max_size=6), st.sampled_from(["observe", "standard", "strict"]))
+def test_deciding_and_settling_never_raise_and_a_denied_call_changes_no_window(project, calls, mode) -> None:
+    state, given_settings = State("x"), GateSettings.from_mapping({"mode": mode})
+    for call in calls:
+        before = state.window.as_dict()
+        decision = decide(call, state, given_settings, str(project))
+        assert decision.fault is None
+        assert mode != "observe" or decision.decision == "allow"
+        if "deny" in (decision.decision, decision.would):
+            assert state.window.as_dict() == before
+        settle(call, {"stdout": 5, "file": "x"}, float("nan"), state, given_settings, str(project))
+    assert State.from_dict(json.loads(json.dumps(state.as_dict()))).as_dict() == state.as_dict()
+
+
+def test_a_mapping_that_breaks_is_a_fault_and_no_crash(session) -> None:
+    found = decide(Call("Read", _Deep()), session.state, session.settings, "/")
+    assert "RuntimeError" in str(found.fault)
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=8) | st.sampled_from(["mode", "limits", "paths", "agents", "tools", "exceptions"]), VALUES
+    )
+)
+def test_settings_are_read_from_anything(mapping) -> None:
+    GateSettings.from_mapping(mapping)
+
+
+@given(st.dictionaries(st.sampled_from(State.__slots__), VALUES))
+def test_a_state_is_read_from_anything_and_can_be_used(values) -> None:
+    state = State.from_dict(values)
+    launch(state, "k", "code-explorer")
+    for tool in ("Read", "Write", "Agent"):
+        decide(Call(tool, {"file_path": "/nowhere/a.py"}), state, GateSettings(), "/nowhere")
+    json.dumps(state.as_dict())
+
+
+def test_a_decision_loads_the_standard_library_alone_and_little_of_it() -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import json; before = set(sys.modules)\n"
+        "from remit.gate.state import open_state\n"
+        "from remit.gate.model import Call\nfrom remit.gate.policy import decide\n"
+        "from remit.gate.settings import GateSettings\n"
+        "with open_state(sys.argv[2], 's') as state:\n"
+        "    decide(Call('Read', {'file_path': '/x/a.py'}), state, GateSettings(), '/x')\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    source = str(Path(remit.__file__).parent.parent)
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", code, source, folder], capture_output=True, text=True, check=True
+        )
+    loaded = set(done.stdout.split())
+    foreign = {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names | {"remit"}}
+    assert foreign == set()
+    assert not loaded & {"typing", "pathlib", "dataclasses", "inspect", "subprocess", "hashlib", "difflib", "ast"}
+    assert not loaded & {"remit.gate.shell", "remit.gate.edits", "remit.gate.spelling", "remit.gate.searches"}

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shell_table import TABLE
+
+from remit.gate.shell import read_command
+
+
+def told(command: str, cwd: str) -> list[str]:
+    effects = read_command(command, cwd)
+    said = [f"r={path}" + ("" if lines is None else f":{lines}") for path, lines, _ in effects.reads]
+    said += [f"w={path}" for path in effects.writes]
+    said += [f"s={root}" for root, *_ in effects.searches]
+    return said + ["?"] * effects.unknown
+
+
+def names(text: str) -> list[str]:
+    """`r=a b.py w=c` as two names: a new one begins at a sign and an equals sign."""
+    found: list[str] = []
+    for word in text.split(" "):
+        if word == "?" or word[:2] in ("r=", "w=", "s="):
+            found.append(word)
+        elif word:
+            found[-1] += " " + word
+    return found
+
+
+def test_the_table_has_at_least_200_different_lines_of_every_side() -> None:
+    lines = [line for line, _ in TABLE]
+    assert len(lines) == len(set(lines)) >= 200
+    for sign in ("r=", "w=", "s=", "?"):
+        assert sum(sign in said for _, said in TABLE) >= 20, sign
+    assert sum(said == "" for _, said in TABLE) >= 40
+
+
+@pytest.mark.parametrize(("line", "said"), TABLE, ids=[line[:60] for line, _ in TABLE])
+def test_a_command_line_is_read_as_labelled(line: str, said: str, tmp_path) -> None:
+    assert sorted(told(line, str(tmp_path))) == sorted(names(said))
+
+
+def test_a_name_that_is_a_file_is_restored_by_checkout_and_a_branch_is_not(tmp_path) -> None:
+    (tmp_path / "a.py").write_text("x")
+    assert told("git checkout a.py", str(tmp_path)) == ["w=a.py"]
+    assert told("git checkout main", str(tmp_path)) == []
+
+
+def test_a_copy_into_a_folder_writes_in_the_folder(tmp_path) -> None:
+    (tmp_path / "src").mkdir()
+    assert told("cp a.py src", str(tmp_path)) == ["w=src/a.py"]
+    assert told("mv a.py src", str(tmp_path)) == ["w=src/a.py", "w=a.py"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a" * 5_000_000,
+        "(" * 50_000,
+        "$(" * 20_000,
+        '"' + "$(" * 2_000,
+        "echo " + "`" * 30_001,
+        "a;" * 40_000,
+        "{a," * 9000,
+    ],
+    ids=["long", "brackets", "substitutions", "quoted", "backticks", "commands", "braces"],
+)
+def test_a_hostile_line_is_not_understood_and_ends_soon(line: str) -> None:
+    started = time.process_time()
+    assert read_command(line, "/").unknown
+    assert time.process_time() - started < 5
+
+
+@given(st.text(alphabet="ab/ \t\n'\"\\$`(){}[]<>|&;*?#-=.~!0", max_size=60))
+def test_reading_a_line_never_raises(line: str) -> None:
+    read_command(line, "/nowhere")
+
+
+@given(st.sampled_from([line for line, _ in TABLE]), st.sampled_from([line for line, _ in TABLE]))
+def test_two_lines_do_what_each_of_them_does(one: str, other: str) -> None:
+    alone = [said for said in told(one, "/x") if said[0] in "w?"]
+    both = told(f"{one}\n{other}", "/x")
+    assert all(said in both for said in alone) or "?" in both

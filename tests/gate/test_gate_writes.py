@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import pytest
+
+from remit.gate.declaring import declare
+from remit.gate.delegations import close, launch
+
+SPEC = "docs/specs/orders.md"
+
+
+@pytest.mark.parametrize(
+    ("path", "rule", "agent"),
+    [
+        ("src/a.py", "edit-code", "backend-specialist"),
+        ("src/a.tsx", "edit-code", "frontend-specialist"),
+        ("pyproject.toml", "edit-code", "backend-specialist"),
+        (".claude/settings.json", "edit-code", "backend-specialist"),
+        ("tests/test_a.py", "edit-tests", "qa-engineer"),
+        ("src/a.test.ts", "edit-tests", "qa-engineer"),
+        ("src/a.spec.tsx", "edit-tests", "qa-engineer"),
+        ("src/a_test.go", "edit-tests", "qa-engineer"),
+        ("src/__tests__/a.js", "edit-tests", "qa-engineer"),
+        ("docs/specs/a.md", "edit-spec", "product-manager"),
+        ("docs/design/a.png", "edit-spec", "product-manager"),
+        ("specs/a/b.yaml", "edit-spec", "product-manager"),
+        ("app/requirements.md", "edit-spec", "product-manager"),
+        ("app/design.md", "edit-spec", "product-manager"),
+        ("/etc/hosts", "edit-code", "backend-specialist"),
+    ],
+)
+def test_code_tests_and_specifications_are_written_by_their_agents(session, path: str, rule: str, agent: str) -> None:
+    for found in (session.ask("Write", {"file_path": path, "content": "x"}), session.run(f"echo x > {path}")):
+        assert (found.decision, found.rule, found.delegate_to) == ("deny", rule, agent)
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/guide.md", "docs/a.png", "app/notes.md"])
+def test_prose_is_allowed_with_a_note(session, path: str) -> None:
+    found = session.ask("Write", {"file_path": path, "content": "x"})
+    assert (found.decision, found.rule, bool(found.reason)) == ("allow", None, True)
+
+
+@pytest.mark.parametrize(
+    "path", [".remit/progress.json", "a/claude-progress.json", "feature-list.json", "/dev/null", "/scratch/x"]
+)
+def test_state_and_scratch_are_allowed(session, path: str) -> None:
+    assert session.ask("Write", {"file_path": path, "content": "x"}).decision == "allow"
+    assert session.run(f"echo x > {path}").decision == "allow"
+
+
+def test_a_link_or_dots_do_not_hide_code(session, project) -> None:
+    (project / "docs/link.md").symlink_to(project / "src/f0.py")
+    assert session.ask("Write", {"file_path": "docs/link.md", "content": "x"}).rule == "edit-code"
+    assert session.ask("Write", {"file_path": ".remit/../src/f0.py", "content": "x"}).rule == "edit-code"
+    (project / "docs/src").symlink_to(project / "src")
+    assert session.ask("Write", {"file_path": "docs/src/new.py", "content": "x"}).rule == "edit-code"
+
+
+@pytest.mark.parametrize("tool", ["Edit", "MultiEdit", "NotebookEdit", "Write"])
+def test_no_tool_edits_code_even_if_declared(session, project, tool: str) -> None:
+    declare(session.state, "edit", ["src/f0.py"], "asked", cwd=str(project), project=str(project))
+    found = session.ask(tool, {"file_path": "src/f0.py", "notebook_path": "src/f0.py"})
+    assert found.rule == "edit-code"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sed -i s/x/y/ src/f0.py", "git apply a.patch", "cp a src/f0.py", "rm src/f0.py", "git checkout -- src/f0.py"],
+)
+def test_the_shell_does_not_edit_code_either(session, command: str) -> None:
+    found = session.run(command)
+    assert (found.decision, found.rule) == ("deny", "edit-code")
+
+
+@pytest.mark.parametrize(("mode", "decision"), [("standard", "warn"), ("strict", "deny"), ("observe", "allow")])
+def test_what_is_not_understood_is_a_warning_and_in_strict_a_write(start, mode: str, decision: str) -> None:
+    found = start(mode=mode).run("./frobnicate.sh")
+    assert (found.decision, found.rule) == (decision, "edit-code")
+
+
+class TestTrivialEdit:
+    def test_white_space_and_marks_are_edited_directly(self, session) -> None:
+        for old, new in (("- one", "* one"), ("# Orders", "## Orders"), ("orders within", "orders  within")):
+            found = session.edit(SPEC, old, new)
+            assert (found.decision, found.exception) == ("allow", "trivial-edit")
+        assert session.state.saved == 3 * 950
+
+    @pytest.mark.parametrize(("old", "new"), [("recieve", "receive"), ("1.0.0", "1.0.1")])
+    def test_other_trivial_edits_are_delegated_first(self, session, project, old: str, new: str) -> None:
+        found = session.edit(SPEC, old, new)
+        assert (found.decision, found.rule, found.delegate_to) == ("deny", "trivial-edit", "product-manager")
+        declare(session.state, "edit", [SPEC], "for speed", cwd=str(project), project=str(project))
+        assert session.edit(SPEC, old, new).exception == "trivial-edit"
+
+    def test_they_are_direct_after_the_delegation_and_its_retry_failed(self, session) -> None:
+        for key in ("d1", "d2"):
+            assert session.edit(SPEC, "recieve", "receive").rule == "trivial-edit"
+            launch(session.state, key, "team:product-manager")
+            close(session.state, key, "failed")
+        assert session.edit(SPEC, "recieve", "receive").decision == "allow"
+
+    def test_the_failure_of_another_agent_does_not_count(self, session) -> None:
+        for key in ("d1", "d2"):
+            launch(session.state, key, "code-explorer")
+            close(session.state, key, "failed")
+        assert session.edit(SPEC, "recieve", "receive").rule == "trivial-edit"
+
+    def test_a_project_may_allow_all_of_them(self, start) -> None:
+        session = start(trivial_edits="direct")
+        assert session.edit(SPEC, "recieve", "receive").decision == "allow"
+        assert session.edit(SPEC, "30 seconds", "60 seconds").decision == "deny"
+
+    @pytest.mark.parametrize(
+        ("old", "new"), [("30 seconds", "60 seconds"), ("should", "must"), ("- two\n", "- two\n- three\n")]
+    )
+    def test_what_is_not_trivial_is_denied_declared_or_not(self, session, project, old: str, new: str) -> None:
+        assert session.edit(SPEC, old, new).rule == "edit-spec"
+        declare(session.state, "edit", [SPEC], "for speed", cwd=str(project), project=str(project))
+        assert (session.edit(SPEC, old, new).decision, session.state.decisions[-1]["rule"]) == ("deny", "trivial-edit")
+
+    def test_a_whole_file_written_again_is_compared_too(self, session, project) -> None:
+        text = (project / SPEC).read_text()
+        written = {"file_path": SPEC, "content": text.replace("- one", "* one")}
+        assert session.ask("Write", written).exception == "trivial-edit"
+        assert session.ask("Write", {"file_path": "docs/specs/new.md", "content": "# New"}).rule == "edit-spec"
+
+    def test_several_edits_in_one_call_count_together(self, session) -> None:
+        edits = [{"old_string": f"- {name}", "new_string": f"* {name}"} for name in ("one", "two")]
+        assert session.ask("MultiEdit", {"file_path": SPEC, "edits": edits}).decision == "allow"
+        edits.append({"old_string": "# Orders", "new_string": "## Orders"})
+        assert session.ask("MultiEdit", {"file_path": SPEC, "edits": edits}).decision == "deny"
+
+    def test_the_shell_does_not_edit_a_specification_at_all(self, session) -> None:
+        assert session.run(f"sed -i 's/- one/* one/' {SPEC}").rule == "edit-spec"
+
+    def test_an_edit_that_changed_what_was_announced_is_settled_in_silence(self, session, project) -> None:
+        session.edit(SPEC, "- one", "* one")
+        (project / SPEC).write_text((project / SPEC).read_text().replace("- one", "* one"))
+        assert session.settle("Edit", {}).rule is None
+
+    def test_an_edit_that_changed_more_is_warned_of_and_may_be_reverted(self, session, project) -> None:
+        before = (project / SPEC).read_text()
+        session.edit(SPEC, "- one", "* one")
+        (project / SPEC).write_text(before.replace("- one", "* one").replace("30", "60"))
+        found = session.settle("Edit", {"originalFile": before})
+        assert (found.decision, found.rule) == ("warn", "trivial-edit")
+        assert "2 lines" in found.reason
+        assert session.run(f"git checkout -- {SPEC}").decision == "allow"
+        assert session.run("git checkout -- src/f0.py").rule == "edit-code"
+
+
+class TestParallelWrites:
+    def test_two_open_delegations_do_not_hold_one_file(self, session) -> None:
+        first = {"subagent_type": "backend-specialist", "writes": ["src/f0.py"]}
+        assert session.ask("Agent", first).decision == "allow"
+        denied = session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/../src/f0.py"]})
+        assert (denied.decision, denied.rule) == ("deny", "parallel-writes")
+        assert session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/f1.py"]}).decision == "allow"
+        close(session.state, "toolu_1", "accepted")
+        assert session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/f0.py"]}).decision == "allow"
+
+    def test_a_subagent_takes_a_file_by_writing_it(self, session) -> None:
+        one = {"agent_id": "a1", "agent_type": "backend-specialist"}
+        other = {"agent_id": "a2", "agent_type": "backend-specialist"}
+        assert session.edit("src/f0.py", "x", "y", **one).decision == "allow"
+        assert session.edit("src/f0.py", "x", "y", **one).decision == "allow"
+        assert session.edit("src/f0.py", "x", "y", **other).rule == "parallel-writes"
+        assert session.run("sed -i s/x/y/ src/f0.py", **other).rule == "parallel-writes"
+        launch(session.state, "d1", "backend-specialist")
+        session.state.delegations["d1"]["agent_id"] = "a1"
+        close(session.state, "a1", "failed")
+        assert session.edit("src/f0.py", "x", "y", **other).decision == "allow"
+
+    def test_the_subagent_of_a_launch_takes_over_its_files(self, session) -> None:
+        session.ask("Agent", {"subagent_type": "backend-specialist", "writes": ["src/f0.py"]})
+        own = {"agent_id": "a1", "agent_type": "team:backend-specialist"}
+        assert session.edit("src/f0.py", "x", "y", agent_id="a2", agent_type="qa-engineer").rule == "parallel-writes"
+        assert session.edit("src/f0.py", "x", "y", **own).decision == "allow"
+        assert session.state.delegations["toolu_1"]["agent_id"] == "a1"
+
+    def test_a_subagent_is_not_held_to_the_orchestrators_rules(self, session) -> None:
+        own = {"agent_id": "a1", "agent_type": "backend-specialist"}
+        session.file("src/long.py", 900)
+        assert session.ask("Read", {"file_path": "src/long.py"}, **own).decision == "allow"
+        assert session.ask("Grep", {"pattern": "password|secret"}, **own).decision == "allow"
+        assert session.run("./deploy.sh; rm -rf build", **own).decision == "allow"
+        assert session.state.window.files == {}
+
+    def test_a_subagent_uses_only_the_tools_of_its_definition(self, start) -> None:
+        session = start(tools={"code-explorer": ["Read", "Grep", "mcp__docs"]})
+        own = {"agent_id": "a1", "agent_type": "team:code-explorer"}
+        assert session.ask("Read", {"file_path": "a"}, **own).decision == "allow"
+        assert session.ask("mcp__docs__find", {}, **own).decision == "allow"
+        assert session.ask("Bash", {"command": "ls"}, **own).rule == "tool-limits"
+        assert session.ask("Bash", {"command": "ls"}, agent_id="a2", agent_type="other").decision == "allow"
+        assert session.ask("Bash", {"command": "ls"}, agent_type="code-explorer").decision == "allow"

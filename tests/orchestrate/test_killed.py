@@ -1,0 +1,265 @@
+"""The process that drives a plan is killed, at many moments: run again, it finishes as if nothing had been."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plan_building import CHAT, CUT, READ, result, review, toml
+from support.fleet import Fleet, Postgres, opened
+from support.fleet_fixtures import MakeFleet
+from support.model_process import RemoteServer, model_process
+from support.ready_process import Process, Source
+
+from remit.store.server import EmbeddedServer
+
+Model = Callable[[dict[str, Any]], RemoteServer]
+AGAIN = "An earlier attempt failed"
+NAMES = [f"{letter}{number}" for letter in "pqr" for number in range(4)]
+DONE = ("accepted", "rejected", "failed", "skipped")
+
+
+def _document(name: str) -> str:
+    if name[1] == "1":
+        return review(name, f"It leaks as {name} says", severity="Important", score=85)
+    return review(name, "It leaks", score=90) if name[1] == "2" else result(name)
+
+
+def _turns(name: str, **more: Any) -> list[dict[str, Any]]:
+    """One of each: straight on, corrected once, failing without harm, failing and retried."""
+    good = {"text": _document(name), "delay": 0.05}
+    read = {**READ, "delay": 0.05, **more}
+    return {"q0": [read, CHAT, good], "q3": [CUT], "r0": [CUT]}.get(name, [read, good])
+
+
+def script(**more: Any) -> dict[str, Any]:
+    turns = {f"task <{name}>": _turns(name, **more) for name in NAMES}
+    return {"conversations": {**turns, AGAIN: [READ, {"text": _document("r0")}]}}
+
+
+def delegation(name: str) -> dict[str, Any]:
+    kind = "review" if name[1] in "12" else "generic"
+    return {"agent": "worker", "name": name, "task": f"task <{name}>", "kind": kind, "critical": name == "r0"}
+
+
+PLAN = toml(
+    [
+        (letter, [delegation(name) for name in NAMES if name[0] == letter], {"inputs": before, "parallel": 3})
+        for letter, before in (("p", []), ("q", ["p"]), ("r", ["q"]))
+    ]
+)
+
+
+def prepared(team: Fleet) -> Fleet:
+    team.define("worker", "You work.", tools="Read")
+    (team.project / "a.py").write_text("def leak():\n    return 1\n", encoding="utf-8")
+    (team.project / "b.py").write_text("import a\n", encoding="utf-8")
+    (team.project / "plan.toml").write_text(PLAN, encoding="utf-8")
+    return team
+
+
+def start(team: Fleet, **environment: str) -> Process:
+    return team.start("plan", "plan.toml", "--format", "json", **environment)
+
+
+def shape(process: Process) -> dict[str, Any]:
+    said = process.said
+    found: dict[str, Any] = json.JSONDecoder().raw_decode(said, said.index("{\n"))[0]
+    return found
+
+
+def merges(team: Fleet) -> list[Any]:
+    return team.store.rows("SELECT number, state, decision, merge FROM remit.phases ORDER BY number")
+
+
+def delegations(team: Fleet) -> list[dict[str, Any]]:
+    fields = "name, agent, state, verdict, retries, scope, result, error, warnings"
+    return team.store.rows(f"SELECT {fields} FROM remit.delegations ORDER BY phase, id")
+
+
+def done(team: Fleet) -> set[str]:
+    found = team.store.rows("SELECT to_regclass('remit.delegations') IS NOT NULL AS made")
+    return {row["name"] for row in delegations(team) if row["state"] in DONE} if found[0]["made"] else set()
+
+
+def steps(team: Fleet) -> int:
+    found = team.store.rows("SELECT to_regclass('remit.steps') IS NOT NULL AS made")
+    return int(team.store.row("SELECT count(*) AS n FROM remit.steps")["n"]) if found[0]["made"] else 0
+
+
+def asked(server: RemoteServer) -> Counter[str]:
+    """How often the model was asked, by delegation."""
+    found: Counter[str] = Counter()
+    for request in server.requests:
+        marker = request["marker"] or ""
+        found["r0" if marker == AGAIN else marker[6:8]] += 1
+    return found
+
+
+class Undisturbed:
+    """How the plan ends if nothing happens to it."""
+
+    def __init__(self, team: Fleet, server: RemoteServer) -> None:
+        process = start(team)
+        self.code = process.wait(60)
+        self.shape = shape(process)
+        self.merges = merges(team)
+        self.delegations = delegations(team)
+        self.asked = asked(server)
+        self.jobs = team.store.row("SELECT count(*) AS n FROM remit.jobs")["n"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(source: Source, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Undisturbed]:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with model_process(script(), folder) as server, opened(source, folder, postgres.database(), server) as team:
+        yield Undisturbed(prepared(team), server)
+
+
+def is_the_same(team: Fleet, process: Process, undisturbed: Undisturbed) -> None:
+    """The plan has ended as the undisturbed one did."""
+    assert process.wait(60) == undisturbed.code, process.said
+    assert delegations(team) == undisturbed.delegations
+    assert merges(team) == undisturbed.merges
+    mine = shape(process)
+    assert {**mine, "id": 0} == {**undisturbed.shape, "id": 0}
+    assert team.store.row("SELECT count(*) AS n FROM remit.jobs")["n"] == undisturbed.jobs, "none repeated, none lost"
+    assert team.store.row("SELECT count(*) AS n FROM remit.plans")["n"] == 1
+
+
+def test_the_undisturbed_plan_has_everything_in_it(undisturbed: Undisturbed) -> None:
+    assert undisturbed.code == 1, "one failed without harm, so the decision is not to continue"
+    assert [row["state"] for row in undisturbed.delegations] == ["accepted"] * 7 + ["failed"] + ["accepted"] * 4
+    assert undisturbed.jobs == 13, "twelve and one retry"
+    assert [row["decision"] for row in undisturbed.merges] == ["continue", "retry", "continue"]
+    assert all(row["merge"]["findings"] for row in undisturbed.merges)
+
+
+def test_killed_again_and_again_it_ends_as_if_nothing_had_been(
+    fleet: MakeFleet, model: Model, undisturbed: Undisturbed
+) -> None:
+    """One plan, killed after every fourth step that is written down, from the first to the last."""
+    server = model(script())
+    team = prepared(fleet(server))
+    kills, wanted = 0, 1
+    while True:
+        process = start(team)
+        team.until(lambda p=process, n=wanted: steps(team) >= n or not p.lives)  # type: ignore[misc]
+        if not process.lives:
+            break
+        process.kill()
+        kills += 1
+        settled, before = done(team), asked(server)
+        wanted = steps(team) + 4
+        for name in settled & before.keys():
+            assert before[name] == undisturbed.asked[name], f"{name} was asked no more than it had to be"
+    assert kills >= 6
+    is_the_same(team, process, undisturbed)
+    attempts = team.store.row("SELECT max(attempt) AS n FROM remit.jobs")["n"]
+    assert attempts > 1, "something was in flight at least once"
+
+
+@pytest.mark.parametrize("finished", [1, 4, 9, 12])
+def test_killed_when_some_jobs_are_done_those_are_not_repeated(
+    fleet: MakeFleet, model: Model, undisturbed: Undisturbed, finished: int
+) -> None:
+    server = model(script())
+    team = prepared(fleet(server))
+    process = start(team)
+    team.until(lambda: len(done(team)) >= finished or not process.lives)
+    process.kill()
+    settled, before = done(team), asked(server)
+    again = start(team)
+    again.wait(60)
+
+    is_the_same(team, again, undisturbed)
+    after = asked(server)
+    for name in settled:
+        assert after[name] == before[name], f"{name} was done"
+    for name in NAMES:
+        assert undisturbed.asked[name] <= after[name] <= undisturbed.asked[name] + 1, "only what was in flight"
+
+
+@pytest.mark.parametrize("point", ["ticket-taken:2", "model-answered:5", "result-saved:4", "finished:6"])
+def test_killed_inside_a_job_it_ends_the_same(
+    fleet: MakeFleet, model: Model, undisturbed: Undisturbed, point: str
+) -> None:
+    server = model(script())
+    team = prepared(fleet(server))
+    first = start(team, REMIT_STOP_AT=point)
+    assert first.wait(60) == -signal.SIGKILL
+    settled, before = done(team), asked(server)
+    again = start(team)
+    is_the_same(team, again, undisturbed)
+    after = asked(server)
+    assert all(after[name] == before[name] for name in settled)
+
+
+def test_two_drivers_at_once_the_second_is_refused(fleet: MakeFleet, model: Model, undisturbed: Undisturbed) -> None:
+    server = model(script(gate="held"))
+    team = prepared(fleet(server))
+    first = start(team)
+    server.wait("held", waiting=3)
+    code, said = team.run("plan", "plan.toml")
+    assert code == 2
+    assert "remit: plan 1 is driven by another process already" in said
+    assert first.lives
+    server.open("held")
+    is_the_same(team, first, undisturbed)
+
+
+def test_a_driver_that_was_frozen_does_not_drive_beside_the_next(
+    fleet: MakeFleet, model: Model, undisturbed: Undisturbed
+) -> None:
+    server = model(script(gate="held"))
+    team = prepared(fleet(server))
+    first = start(team)
+    server.wait("held", waiting=3)
+    first.signal(signal.SIGSTOP)
+    second = start(team)
+    server.wait("held", waiting=3, arrived=6)
+    first.signal(signal.SIGCONT)
+    team.until(lambda: not first.lives)
+    assert first.wait() == 2
+    assert "plan 1 is driven by another process now" in first.said
+    server.open("held")
+    is_the_same(team, second, undisturbed)
+
+
+def test_with_workers_of_its_own_a_plan_goes_on_while_nobody_drives(
+    fleet: MakeFleet, model: Model, undisturbed: Undisturbed
+) -> None:
+    server = model(script(gate="held"))
+    team = prepared(fleet(server))
+    team.worker()
+    first = start(team)
+    server.wait("held", waiting=3)
+    first.kill()
+    server.open("held")
+    team.until(lambda: team.store.row("SELECT count(*) AS n FROM remit.jobs WHERE state = 'finished'")["n"] == 3)
+    again = start(team)
+    is_the_same(team, again, undisturbed)
+    assert team.store.row("SELECT max(attempt) AS n FROM remit.jobs WHERE id <= 3")["n"] == 1, "no job noticed"
+
+
+def test_on_the_embedded_database_pulling_the_plug_and_running_again_finishes(
+    source: Source, tmp_path: Path, model: Model, undisturbed: Undisturbed
+) -> None:
+    """As a newcomer has it: nothing is set up, the database goes on without its process and is found again."""
+    server = model(script(gate="held"))
+    with opened(source, tmp_path / "alone", None, server) as team:
+        prepared(team)
+        first = start(team)
+        server.wait("held", waiting=3)
+        first.kill()
+        server.open("held")
+        again = start(team)
+        assert again.wait(60) == undisturbed.code, again.said
+        mine = shape(again)
+        assert (mine["merge"], mine["phases"]) == (undisturbed.shape["merge"], undisturbed.shape["phases"])
+    assert not EmbeddedServer(tmp_path / "alone" / "data" / "postgres").answers(), "the last who uses it stops it"

@@ -1,0 +1,234 @@
+"""What follows on a failure: every line of the contract's paragraph, from the wire to the progress file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from plan_building import (
+    CHAT,
+    CUT,
+    READ,
+    begun,
+    one,
+    phase,
+    plan,
+    progress_file,
+    result,
+    says,
+    states,
+)
+from support.running import Play
+
+from remit.orchestrate.model import DelegationSpec
+from remit.store import jobs
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.anyio
+AGAIN = "An earlier attempt failed"
+GOOD = says(result("scout"))
+SCOUT = "task of scout"
+
+
+def script(**conversations: Any) -> dict[str, Any]:
+    return {"conversations": {{"again": AGAIN}.get(key, f"task of {key}"): value for key, value in conversations.items()}}
+
+
+async def test_partial_output_is_kept(play: Play) -> None:
+    async with play(**script(scout=[CUT], helper=says(result("helper")))) as fleet:
+        async with begun(fleet, plan(phase("look", one("scout"), one("helper")))) as run:
+            found = await run.drive()
+        assert states(found) == [("scout", "failed"), ("helper", "accepted")]
+        assert found.delegations[0].result == CUT["text"]
+        assert found.delegations[0].error == "it ended with truncated: the answer was cut off at its longest length"
+        assert found.phases[0].merge is not None
+        reports = {each["agent"]: each["status"] for each in found.phases[0].merge["agents"]}
+        assert reports == {"scout": "FAILED", "helper": "SUCCESS"}
+
+
+async def test_a_critical_failure_is_retried_once_with_a_reduced_scope_that_is_recorded_and_told(play: Play) -> None:
+    async with play(**script(scout=[CUT], again=GOOD)) as fleet:
+        wanted = one("scout", critical=True, scope=("a.py", "b.py", "c.py"))
+        async with begun(fleet, plan(phase("look", wanted))) as run:
+            found = await run.drive()
+            steps = await run.steps(found.delegations[0])
+        done = found.delegations[0]
+        assert [name for name, _ in steps] == ["submit", "retry", "submit", "accept"]
+        assert (done.state, done.retries, done.scope) == ("accepted", 1, "only a.py, b.py; not c.py")
+        first, second = _conversations(await run.told(SCOUT))
+        assert "Scope: a.py, b.py, c.py" in first
+        assert f"{AGAIN} (it ended with truncated" in second
+        assert "This time: only a.py, b.py; not c.py." in second
+        assert "Scope: a.py, b.py, c.py" not in second
+        [(scope,)] = await fleet.rows("SELECT request->'scope' FROM remit.jobs ORDER BY id DESC LIMIT 1")
+        assert scope == ["a.py", "b.py"]
+
+
+def _conversations(told: list[str]) -> list[str]:
+    """Each first message once, in the order they came."""
+    return list(dict.fromkeys(told))
+
+
+@pytest.mark.parametrize(
+    ("scope", "words"),
+    [
+        ((), "only the most important part: at most three files, and say what was left out"),
+        (("src",), "only the most important part in src: at most three files, and say what was left out"),
+        (("a", "b"), "only a; not b"),
+    ],
+)
+async def test_a_scope_that_cannot_be_halved_is_reduced_in_words(play: Play, scope: tuple[str, ...], words: str) -> None:
+    async with play(**script(scout=[CUT], again=GOOD)) as fleet:
+        async with begun(fleet, plan(phase("look", one("scout", critical=True, scope=scope)))) as run:
+            found = await run.drive()
+            assert found.delegations[0].scope == words
+            assert f"This time: {words}." in (await run.told(AGAIN))[0]
+
+
+async def test_one_that_is_not_critical_is_not_retried_and_the_gap_is_written_down(play: Play) -> None:
+    async with play(**script(scout=[CUT], helper=says(result("helper")), next=says(result("next")))) as fleet:
+        spec = plan(phase("look", one("scout"), one("helper")), phase("write", one("next"), inputs=("look",)))
+        async with begun(fleet, spec) as run:
+            found = await run.drive()
+            steps = await run.steps(found.delegations[0])
+            told = (await run.told("task of next"))[0]
+        assert [name for name, _ in steps] == ["submit", "gap"]
+        assert steps[-1][1].endswith("it is not critical, so the work goes on without it")
+        assert found.plan.state == "finished"
+        assert found.plan.outcome == "retry", "a phase with a failure does not pass for a success"
+        assert "Agent scout failed, results may be incomplete." in told
+
+
+async def test_a_failed_loader_of_context_is_replaced_by_a_fallback_read(play: Play) -> None:
+    async with play(**script(scout=[CUT], helper=says(result("helper")), next=says(result("next")))) as fleet:
+        folder = fleet.project / "src"
+        folder.mkdir()
+        for name in ("one", "two", "three", "four"):
+            (folder / f"{name}.py").write_text("".join(f"{name} = {n}\n" for n in range(1000)), encoding="utf-8")
+        spec = plan(
+            phase("look", one("scout", loads_context=True, scope=("src",)), one("helper")),
+            phase("write", one("next"), inputs=("look",)),
+        )
+        async with begun(fleet, spec) as run:
+            found = await run.drive()
+            steps = await run.steps(found.delegations[0])
+            told = (await run.told("task of next"))[0]
+        assert [name for name, _ in steps] == ["submit", "fall-back", "gap"]
+        read = found.delegations[0].fallback
+        assert read is not None
+        assert [(each["path"], each["lines"], each["of"]) for each in read["files"]] == [
+            ("src/four.py", 200, 1000),
+            ("src/one.py", 200, 1000),
+            ("src/three.py", 200, 1000),
+        ]
+        assert "three = 199\n" in told, "what was read reaches those who needed it"
+        assert "three = 200" not in told
+        assert "two = 0" not in told
+
+
+async def test_a_loader_without_a_scope_reads_nothing(play: Play) -> None:
+    async with play(**script(scout=[CUT], helper=says(result("helper")))) as fleet:
+        async with begun(fleet, plan(phase("look", one("scout", loads_context=True), one("helper")))) as run:
+            found = await run.drive()
+        assert found.delegations[0].fallback == {"files": []}
+        assert found.delegations[0].state == "failed"
+
+
+async def test_a_fallback_read_does_not_leave_the_project(play: Play) -> None:
+    async with play(**script(scout=[CUT], helper=says(result("helper")))) as fleet:
+        (fleet.project.parent / "secret.txt").write_text("secret\n", encoding="utf-8")
+        (fleet.project / "link.txt").symlink_to("../secret.txt")
+        scope = ("../secret.txt", "link.txt", str(fleet.project.parent / "secret.txt"))
+        async with begun(fleet, plan(phase("look", one("scout", loads_context=True, scope=scope), one("helper")))) as run:
+            found = await run.drive()
+        assert found.delegations[0].fallback == {"files": []}
+
+
+@pytest.mark.parametrize("loads_context", [False, True])
+async def test_a_critical_agent_that_fails_twice_always_escalates(play: Play, *, loads_context: bool) -> None:
+    async with play(**script(scout=[CUT], again=[CHAT, CHAT], helper=says(result("helper")))) as fleet:
+        wanted = one("scout", critical=True, loads_context=loads_context, scope=("a.py",))
+        async with begun(fleet, plan(phase("look", wanted, one("helper")), phase("next", one("helper")))) as run:
+            found = await run.drive()
+            steps = await run.steps(found.delegations[0])
+        fallback = ["fall-back"] if loads_context else []
+        assert [name for name, _ in steps] == ["submit", "retry", "submit", "correct", *fallback, "escalate"]
+        assert found.plan.state == "waiting"
+        assert states(found) == [("scout", "escalated"), ("helper", "accepted"), ("helper", "queued")]
+        [asked] = found.escalations
+        assert asked.reason == (
+            "scout: its result was not accepted (reject); it is critical and has failed 2 times"
+        )
+        assert (asked.agent, asked.answer) == ("scout", None)
+        assert (found.delegations[0].fallback is not None) == loads_context
+        assert found.delegations[0].result == CHAT["text"], "its partial output is kept"
+
+
+async def test_every_failure_adds_its_warning_to_the_progress_file(play: Play) -> None:
+    async with play(**script(scout=[CUT], again=[CUT], helper=[CHAT, CHAT], third=says(result("third")))) as fleet:
+        async with begun(fleet, plan(phase("look", one("scout", critical=True), one("helper"), one("third")))) as run:
+            found = await run.drive()
+        progress = json.loads(progress_file(fleet).read_text(encoding="utf-8"))
+        assert sorted(progress["warnings"]) == [
+            "Agent helper failed, results may be incomplete",
+            "Agent scout failed, results may be incomplete",
+        ]
+        assert [each.warnings for each in found.delegations] == [
+            ["Agent scout failed, results may be incomplete"],
+            ["Agent helper failed, results may be incomplete"],
+            [],
+        ]
+        assert progress["status"] == "blocked"
+        assert progress["resumptionContext"]["nextAction"].startswith("Answer what plan")
+
+
+async def test_a_failure_that_is_mended_by_the_retry_leaves_its_warning(play: Play) -> None:
+    async with play(**script(scout=[CUT], again=GOOD)) as fleet:
+        async with begun(fleet, plan(phase("look", one("scout", critical=True)))) as run:
+            found = await run.drive()
+        assert found.plan.outcome == "continue"
+        assert json.loads(progress_file(fleet).read_text("utf-8"))["warnings"] == [
+            "Agent scout failed, results may be incomplete"
+        ]
+
+
+async def test_an_agent_that_cannot_be_dispatched_fails_alone(play: Play) -> None:
+    """Its model does not exist: that is its own failure, not the plan's."""
+    async with play(**script(helper=says(result("helper")))) as fleet:
+        lost = DelegationSpec(agent="scout", task="go", model="nobody:nothing")
+        sure = DelegationSpec(agent="scout", task="go", model="nobody:nothing", critical=True, name="sure")
+        async with begun(fleet, plan(phase("look", lost, sure, one("helper")))) as run:
+            found = await run.drive()
+            steps = await run.steps(found.delegations[1])
+        assert states(found) == [("scout", "failed"), ("sure", "escalated"), ("helper", "accepted")]
+        assert [name for name, _ in steps] == ["retry", "escalate"]
+        assert "it could not be dispatched: " in found.escalations[0].reason
+        assert found.delegations[0].warnings == ["Agent scout failed, results may be incomplete"]
+
+
+@pytest.mark.parametrize("limits", [{"max_turns": 1}, {"timeout": 0.05}, {"max_tokens": 1}])
+async def test_a_limit_of_a_delegation_ends_it(play: Play, limits: dict[str, Any]) -> None:
+    outcome = {"max_turns": "max-turns", "timeout": "timeout", "max_tokens": "budget"}[next(iter(limits))]
+    slow = [{**READ, "stall": True} if "timeout" in limits else READ, READ, READ]
+    async with play(**script(scout=slow, helper=says(result("helper")))) as fleet:
+        async with begun(fleet, plan(phase("look", one("scout", **limits), one("helper")))) as run:
+            found = await run.drive()
+        assert found.delegations[0].job is not None
+        assert (await jobs.get(fleet.database, found.delegations[0].job)).outcome == outcome
+        assert states(found) == [("scout", "failed"), ("helper", "accepted")]
+
+
+async def test_asking_again_what_to_do_changes_nothing(play: Play) -> None:
+    """A finished plan that is driven again stays what it is."""
+    async with play(**script(scout=[CUT], helper=says(result("helper")))) as fleet:
+        async with begun(fleet, plan(phase("look", one("scout"), one("helper")))) as run:
+            first = await run.drive()
+            steps, asked = await run.steps(), len(fleet.requests)
+            second = await run.drive()
+        assert (second.phases, second.delegations, second.plan.outcome) == (
+            first.phases,
+            first.delegations,
+            first.plan.outcome,
+        )
+        assert (await run.steps(), len(fleet.requests)) == (steps, asked)

@@ -1,0 +1,140 @@
+"""Delegating from Python: one subagent, many, a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plan_building import CUT, READ, agent, one, phase, plan, result, says
+from support.running import ANTHROPIC, Play
+
+import remit
+from remit.errors import UsageError
+from remit.orchestrate.model import DelegationSpec
+from remit.registry import api as registry_api
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Definitions as people have them: in a folder that the environment names."""
+    folder = tmp_path / "team" / "agents"
+    folder.mkdir(parents=True)
+    for name in ("scout", "helper"):
+        (folder / f"{name}.md").write_text(agent(name), encoding="utf-8")
+    monkeypatch.setenv("REMIT_PLUGIN_PATH", str(folder.parent))
+    monkeypatch.setattr(registry_api, "_held", [])
+
+
+@pytest.fixture
+def here(quiet: None, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, team: None) -> None:
+    monkeypatch.setenv("REMIT_DATABASE_URL", address)
+    monkeypatch.setenv("REMIT_DATA", str(tmp_path / "data"))
+
+
+@pytest.mark.usefixtures("here")
+async def test_delegate_gives_what_became_of_it(play: Play) -> None:
+    async with play(READ, {"text": "no result"}, {"text": result("scout")}) as fleet:
+        done = await remit.delegate("scout", "look around", repo=fleet.project, model=ANTHROPIC)
+        assert (done.agent, done.state, done.verdict, done.warnings) == ("scout", "accepted", "accept", ())
+        assert done.result == result("scout").strip()
+        [(job, prompt)] = await fleet.rows("SELECT id, prompt FROM remit.jobs")
+        assert (done.job, prompt) == (job, "look around")
+
+
+@pytest.mark.usefixtures("here")
+async def test_delegate_twice_is_two_jobs(play: Play) -> None:
+    async with play(*says(result("scout"))) as fleet:
+        first = await remit.delegate("scout", "look", repo=fleet.project, model=ANTHROPIC)
+        second = await remit.delegate("scout", "look", repo=fleet.project, model=ANTHROPIC)
+        assert first.job != second.job
+
+
+@pytest.mark.usefixtures("here")
+async def test_a_failure_is_told_not_raised(play: Play) -> None:
+    async with play(CUT) as fleet:
+        done = await remit.delegate("scout", "look", repo=fleet.project, model=ANTHROPIC)
+        assert (done.state, done.result) == ("failed", CUT["text"])
+        assert done.warnings == ("Agent scout failed, results may be incomplete",)
+
+
+@pytest.mark.usefixtures("here")
+async def test_fan_out_runs_side_by_side_and_keeps_the_order(play: Play) -> None:
+    """All three wait for each other: side by side or never."""
+    turns: dict[str, Any] = {
+        f"task {name}": [{**READ, "gate": "all"}, {"text": result(name)}] for name in ("one", "two")
+    }
+    turns["task three"] = [{"gate": "all", **CUT}]
+    async with play(conversations=turns) as fleet:
+        import asyncio
+
+        async def opener() -> None:
+            await fleet.server.wait("all", waiting=3)
+            fleet.server.open("all")
+
+        opening = asyncio.create_task(opener())
+        done = await remit.fan_out(
+            [
+                DelegationSpec(agent="scout", task="task one", model=ANTHROPIC),
+                {"agent": "helper", "task": "task two", "model": ANTHROPIC},
+                {"agent": "scout", "task": "task three", "model": ANTHROPIC},
+            ],
+            repo=fleet.project,
+        )
+        await opening
+        assert [(each.agent, each.state) for each in done] == [
+            ("scout", "accepted"),
+            ("helper", "accepted"),
+            ("scout", "failed"),
+        ]
+
+
+@pytest.mark.usefixtures("here")
+async def test_twenty_at_once_where_the_plan_says_so(play: Play) -> None:
+    """The worker of this process takes as many as the plan allows, not its usual five."""
+    names = [f"task <{number}>" for number in range(12)]
+    turns = {name: [{**READ, "gate": "all"}, {"text": result("scout")}] for name in names}
+    async with play(conversations=turns) as fleet:
+        import asyncio
+
+        spec = plan(phase("all", *(one("scout", name) for name in names), parallel=12))
+        running = asyncio.create_task(remit.run_plan(spec, repo=fleet.project))
+        await fleet.server.wait("all", waiting=12)
+        fleet.server.open("all")
+        found = await running
+        assert {each.state for each in found.delegations} == {"accepted"}
+
+
+@pytest.mark.usefixtures("here")
+async def test_run_plan_goes_on_with_the_unfinished_one_of_the_same_text(play: Play) -> None:
+    turns: dict[str, Any] = {"task of scout": [CUT], "task of helper": says(result("helper"))}
+    async with play(conversations=turns) as fleet:
+        spec = plan(phase("look", one("scout", critical=True), one("helper")))
+        first = await remit.run_plan(spec, repo=fleet.project)
+        assert first.plan.state == "waiting"
+        asked = len(fleet.requests)
+        again = await remit.run_plan(spec, repo=fleet.project)
+        assert (again.plan.id, len(fleet.requests)) == (first.plan.id, asked)
+        other = await remit.run_plan(spec, repo=fleet.project, is_new=True)
+        assert other.plan.id != first.plan.id
+
+
+@pytest.mark.usefixtures("here")
+async def test_a_finished_plan_is_run_anew(play: Play) -> None:
+    async with play(*says(result("scout"))) as fleet:
+        spec = plan(phase("look", one("scout")))
+        first = await remit.run_plan(spec, repo=fleet.project)
+        second = await remit.run_plan(spec, repo=fleet.project)
+        assert (first.plan.state, second.plan.state) == ("finished", "finished")
+        assert first.plan.id != second.plan.id
+
+
+@pytest.mark.usefixtures("here")
+async def test_a_plan_that_could_only_fail_is_refused_before_anything_runs(play: Play) -> None:
+    async with play(CUT) as fleet:
+        with pytest.raises(UsageError, match="takes input from itself"):
+            await remit.run_plan(plan(phase("a", one("scout"), inputs=("a",))), repo=fleet.project)
+        assert await fleet.rows("SELECT count(*) FROM remit.plans") == [(0,)]

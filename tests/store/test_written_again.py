@@ -1,0 +1,238 @@
+"""Every write whose answer is lost is done again, and changes nothing: a restart of the database shows nowhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+from psycopg_pool import AsyncConnectionPool
+from support.fleet import Postgres, Store, submitted
+
+from remit import testing
+from remit.dispatch.submitting import Queueing
+from remit.evidence.receipts import Receipt
+from remit.store import budgets, fleet, jobs
+from remit.store.database import Connection, Database, open_database
+from remit.store.jobs import Fenced, Job
+from remit.store.transcript import Sums, Transcript
+
+WORKER = "00000000-0000-0000-0000-000000000001"
+Step = Callable[[Database, Job], Coroutine[Any, Any, object]]
+TABLES = ("jobs", "messages", "tool_calls", "receipts", "results", "events", "workers", "slots")
+
+
+class Forgetful(Database):
+    """Does everything, and loses the answer of the first time."""
+
+    def __init__(self, address: str, pool: AsyncConnectionPool[Connection]) -> None:
+        super().__init__(address, pool)
+        self.lost = 0
+
+    async def patiently(self, work: Callable[[], Any]) -> Any:
+        first = True
+
+        async def losing() -> Any:
+            nonlocal first
+            answer = await work()
+            if first:
+                first = False
+                self.lost += 1
+                raise psycopg.OperationalError("the answer was lost")
+            return answer
+
+        return await super().patiently(losing)
+
+
+@asynccontextmanager
+async def opened(address: str, kind: type[Database]) -> AsyncIterator[Database]:
+    async with open_database(address, Path("/")) as database:
+        yield kind(address, database._pool)
+
+
+async def _message(database: Database, job: Job) -> None:
+    await Transcript(database, job.id, job.attempt).save_message(0, b'{"kind":"request"}', Sums(1, 10, 5), "text")
+
+
+async def _begun(database: Database, job: Job) -> None:
+    await Transcript(database, job.id, job.attempt).begin_call("1:a", 1, "Bash", {"command": "ls"})
+
+
+async def _call(database: Database, job: Job) -> None:
+    transcript = Transcript(database, job.id, job.attempt)
+    await _begun(database, job)
+    await transcript.finish_call("1:a", "out", Receipt(tool="Bash"), is_failed=False)
+
+
+async def _result(database: Database, job: Job) -> None:
+    await Transcript(database, job.id, job.attempt).save_result(1, "text", "accept", msgspec.json.encode({}))
+
+
+async def _budget(database: Database, job: Job) -> None:
+    held = await budgets.reserve(database, job.id, job.attempt, budgets.Wanted(100, 200, 64))
+    assert isinstance(held, budgets.Reservation)
+    await budgets.settle(database, job.id, job.attempt, held, 30, 0.5)
+
+
+async def _reserved(database: Database, job: Job) -> None:
+    await budgets.reserve(database, job.id, job.attempt, budgets.Wanted(100, 200, 64))
+
+
+async def _slot(database: Database, job: Job) -> None:
+    assert await fleet.take_slot(database, "anthropic", job.id, job.attempt, 1, 60)
+
+
+async def _registered(database: Database, _: Job) -> None:
+    await fleet.register(database, WORKER, ["default"], 5, is_listed=True)
+
+
+async def _finished(database: Database, job: Job) -> None:
+    await jobs.finish(database, job.id, job.attempt, "completed", verdict="accept", result="text")
+
+
+async def _given_back(database: Database, job: Job) -> None:
+    await jobs.give_back(database, job.id, job.attempt)
+
+
+STEPS: list[Step] = [_message, _begun, _call, _result, _budget, _reserved, _slot, _registered, _finished, _given_back]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__.strip("_"))
+def test_a_write_whose_answer_was_lost(step: Step, postgres: Postgres, tmp_path: Path) -> None:
+    once, again = postgres.database(), postgres.database()
+
+    asyncio.run(_done(once, Database, step, tmp_path))
+    lost = asyncio.run(_done(again, Forgetful, step, tmp_path))
+
+    assert lost
+    assert _rows(again) == _rows(once)
+
+
+async def _done(address: str, kind: type[Database], step: Step, place: Path) -> int:
+    number = (await submitted(address, testing.registry("---\nname: builder\n---\nGo."), [("go", place, Queueing())]))[
+        0
+    ]
+    async with opened(address, Database) as database:
+        job = await jobs.claim(database, number, WORKER, 1)
+        assert isinstance(job, Job)
+    async with opened(address, kind) as database:
+        await step(database, job)
+        return getattr(database, "lost", 0)
+
+
+def _rows(address: str) -> dict[str, list[Any]]:
+    """Everything but the times."""
+    store = Store(address)
+    found = {name: store.rows(f"SELECT * FROM remit.{name} ORDER BY 1, 2") for name in TABLES}
+    tickets = store.rows("SELECT queue_name, status FROM remit.procrastinate_jobs ORDER BY id")
+    kept = {
+        name: [[value for value in row.values() if not hasattr(value, "tzinfo")] for row in rows]
+        for name, rows in found.items()
+    }
+    return {**kept, "tickets": tickets}
+
+
+@pytest.mark.parametrize("limits", [None, {"default": 1}], ids=["free", "limited"])
+def test_a_claim_whose_answer_was_lost_is_still_ours(
+    limits: dict[str, float] | None, postgres: Postgres, tmp_path: Path
+) -> None:
+    address = postgres.database()
+
+    async def run() -> None:
+        registry = testing.registry("---\nname: builder\n---\nGo.")
+        number = (await submitted(address, registry, [("go", tmp_path, Queueing())]))[0]
+        async with opened(address, Forgetful) as database:
+            job = await jobs.claim(database, number, WORKER, 7, limits)
+            assert isinstance(job, Job)
+            assert await jobs.claim(database, number, WORKER, 8, limits) is None, "by another ticket it is not"
+            await _finished(database, job)
+
+    asyncio.run(run())
+
+
+def test_an_attempt_that_is_over_can_write_nothing(postgres: Postgres, tmp_path: Path) -> None:
+    address = postgres.database()
+
+    async def run() -> None:
+        registry = testing.registry("---\nname: builder\n---\nGo.")
+        number = (await submitted(address, registry, [("go", tmp_path, Queueing())]))[0]
+        async with opened(address, Database) as database:
+            old = await jobs.claim(database, number, WORKER, 1)
+            assert isinstance(old, Job)
+            await _call(database, old)
+            await jobs.give_back(database, number, old.attempt)
+            new = await jobs.claim(database, number, WORKER, 2)
+            assert isinstance(new, Job)
+            before = _rows(address)
+            for step in (_message, _begun, _call, _result, _reserved, _finished):
+                with pytest.raises(Fenced):
+                    await step(database, old)
+            await _given_back(database, old)
+            assert _rows(address) == before
+
+    asyncio.run(run())
+
+
+def test_calls_that_end_together_are_all_counted(postgres: Postgres, tmp_path: Path) -> None:
+    address = postgres.database()
+
+    async def run() -> None:
+        registry = testing.registry("---\nname: builder\n---\nGo.")
+        number = (await submitted(address, registry, [("go", tmp_path, Queueing())]))[0]
+        async with opened(address, Database) as database:
+            job = await jobs.claim(database, number, WORKER, 1)
+            assert isinstance(job, Job)
+            transcript = Transcript(database, number, job.attempt)
+            calls = [f"1:{name}" for name in "abcdefgh"]
+            for call in calls:
+                await transcript.begin_call(call, 1, "Read", {})
+            await asyncio.gather(*(transcript.finish_call(call, "", None, is_failed=False) for call in calls))
+            assert (await jobs.get(database, number)).tool_calls == len(calls)
+
+    asyncio.run(run())
+
+
+def test_a_job_that_was_cancelled_is_not_begun_again(postgres: Postgres, tmp_path: Path) -> None:
+    """Its worker died before it could say so."""
+    address = postgres.database()
+
+    async def run() -> None:
+        from remit.dispatch.attempt import Attempt
+        from remit.dispatch.settings import load_settings
+
+        registry = testing.registry("---\nname: builder\n---\nGo.")
+        number = (await submitted(address, registry, [("go", tmp_path, Queueing())]))[0]
+        async with opened(address, Database) as database:
+            assert isinstance(await jobs.claim(database, number, WORKER, 1), Job)
+            await jobs.cancel(database, number)
+            assert await jobs.take_over(database, 0) == [number]
+            job = await jobs.claim(database, number, WORKER, 2)
+            assert isinstance(job, Job)
+            await Attempt(database, job, load_settings(start=tmp_path)).run()
+            assert (await jobs.get(database, number)).outcome == "cancelled"
+
+    asyncio.run(run())
+
+
+def test_only_the_longest_lived_worker_wakes_strays(postgres: Postgres, tmp_path: Path) -> None:
+    address = postgres.database()
+    young = "00000000-0000-0000-0000-000000000002"
+
+    async def run() -> None:
+        registry = testing.registry("---\nname: builder\n---\nGo.")
+        number = (await submitted(address, registry, [("go", tmp_path, Queueing())]))[0]
+        async with opened(address, Database) as database:
+            await fleet.register(database, WORKER, [], 1, is_listed=True)
+            await fleet.register(database, young, [], 1, is_listed=True)
+            assert await jobs.wake_strays(database, WORKER, 60) == [], "it has a ticket"
+            Store(address).rows("DELETE FROM remit.procrastinate_jobs")
+            assert await jobs.wake_strays(database, young, 60) == []
+            assert await jobs.wake_strays(database, WORKER, 60) == [number]
+            assert await jobs.wake_strays(database, WORKER, 60) == []
+
+    asyncio.run(run())

@@ -1,0 +1,239 @@
+"""A fleet for tests: real workers as processes, one real PostgreSQL, the scripted model. No test sleeps.
+
+`Fleet.until` looks again and again at a condition, and fails with what the workers said when its time is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+from support.model_process import RemoteServer
+from support.ready_process import Process, Source
+
+from remit.configuration import load
+from remit.dispatch.settings import load_settings
+from remit.dispatch.submitting import Queueing, Resolving, submit
+from remit.registry.lookup import Registry
+from remit.store.database import open_database
+from remit.store.server import EmbeddedServer, binaries
+
+T = TypeVar("T")
+#: What a fleet's own processes must not inherit from whoever runs the tests.
+_FOREIGN = ("REMIT_", "ANTHROPIC_", "OPENAI_", "GBRAIN_", "PG")
+#: So long between two looks at a condition.
+_LOOK_SECONDS = 0.02
+_OF_A_RUN = ("timestamp", "run_id", "conversation_id")
+
+
+def until(condition: Callable[[], T], seconds: float = 30, explain: Callable[[], str] = str) -> T:
+    """What the condition gives when it is no longer false, none or empty."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"not within {seconds} s\n{explain()}"
+        select.select([], [], [], _LOOK_SECONDS)
+    return found
+
+
+class Postgres:
+    """A server that stands for one of somebody's own: every test gets a database in it."""
+
+    def __init__(self, folder: Path, *, is_safe: bool = False) -> None:
+        self.folder = folder
+        self._embedded = EmbeddedServer(folder)
+        self._embedded.open()
+        self._numbers = itertools.count(1)
+        if not is_safe:  # nothing here outlives the tests, unless one is about that
+            self.execute("ALTER SYSTEM SET fsync = off")
+            self.execute("ALTER SYSTEM SET synchronous_commit = off")
+            self.execute("SELECT pg_reload_conf()")
+
+    def address(self, database: str = "postgres") -> str:
+        return self._embedded.address.replace("/postgres?", f"/{database}?")
+
+    def database(self) -> str:
+        """The address of a new database."""
+        name = f"t{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name}")
+        return self.address(name)
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.address(), autocommit=True) as connection:
+            connection.execute(sql.SQL(statement))  # type: ignore[arg-type]
+
+    @property
+    def pid(self) -> int:
+        """The postmaster."""
+        return int((self.folder / "data" / "postmaster.pid").read_text(encoding="utf-8").split("\n")[0])
+
+    def crash(self) -> None:
+        """The server is gone, with everything that it had not written."""
+        postmaster = os.pidfd_open(self.pid)
+        os.kill(self.pid, signal.SIGQUIT)  # what `pg_ctl stop -m immediate` sends
+        ended, _, _ = select.select([postmaster], [], [], 30)
+        assert ended
+        os.close(postmaster)
+
+    def start(self) -> None:
+        self._embedded.open()
+
+    def close(self) -> None:
+        self._embedded.close()
+
+
+class Store:
+    """What a test looks up in a database, whatever happens to the connection meanwhile."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def rows(self, statement: str, *values: object) -> list[dict[str, Any]]:
+        with psycopg.connect(self.address, autocommit=True, row_factory=dict_row) as connection:
+            cursor = connection.execute(statement, values)  # type: ignore[call-overload]
+            return list(cursor.fetchall()) if cursor.description else []
+
+    def row(self, statement: str, *values: object) -> dict[str, Any]:
+        return self.rows(statement, *values)[0]
+
+    def job(self, number: int) -> dict[str, Any]:
+        return self.row("SELECT * FROM remit.jobs WHERE id = %s", number)
+
+    def messages(self, number: int) -> list[Any]:
+        """The transcript, without what differs from run to run."""
+        found = self.rows("SELECT message FROM remit.messages WHERE job = %s ORDER BY number", number)
+        return [_timeless(row["message"]) for row in found]
+
+    def calls(self, number: int) -> list[dict[str, Any]]:
+        return self.rows("SELECT * FROM remit.tool_calls WHERE job = %s ORDER BY call", number)
+
+    def is_finished(self, number: int) -> bool:
+        return bool(self.job(number)["state"] == "finished")
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _timeless(one) for key, one in value.items() if key not in _OF_A_RUN}
+    return [_timeless(one) for one in value] if isinstance(value, list) else value
+
+
+class Fleet:
+    """Workers and commands of remit on one database and one model server."""
+
+    def __init__(self, source: Source, folder: Path, address: str | None, model: RemoteServer | None) -> None:
+        self._source = source
+        self.folder = folder
+        self.project = folder / "project"
+        self.project.mkdir(parents=True, exist_ok=True)
+        self.store = Store(address or "")
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)},
+            "REMIT_DATA": str(folder / "data"),
+            "REMIT_TAKEOVER_SECONDS": "1.5",
+            "REMIT_MODEL": "anthropic:claude-opus-5",
+            "ANTHROPIC_API_KEY": "test-key",
+            **({"REMIT_DATABASE_URL": address} if address else {}),
+            **({"ANTHROPIC_BASE_URL": model.url} if model else {}),
+        }
+        self.processes: list[Process] = []
+
+    def start(self, *arguments: str, **environment: str) -> Process:
+        """Start a command of remit."""
+        output = self.folder / f"output-{len(self.processes) + 1}"
+        process = self._source.start(arguments, {**self.environment, **environment}, self.project, output)
+        self.processes.append(process)
+        return process
+
+    def run(self, *arguments: str, seconds: float = 60, **environment: str) -> tuple[int, str]:
+        """Run a command of remit to its end: its exit code and what it printed."""
+        process = self.start(*arguments, **environment)
+        return process.wait(seconds), process.said
+
+    def worker(self, *arguments: str, **environment: str) -> Process:
+        """Start a worker and wait until it says so."""
+        process = self.start("worker", *arguments, **environment)
+        self.until(lambda: "worker started" in process.said or not process.lives)
+        assert process.lives, process.said
+        return process
+
+    def submit(self, task: str, *arguments: str, agent: str = "builder") -> int:
+        """Submit a job as a person does; its number."""
+        code, said = self.run("submit", agent, task, "--format", "json", *arguments)
+        assert code == 0, said
+        shape, _ = json.JSONDecoder().raw_decode(said, said.index("{"))
+        return int(shape["id"])
+
+    def define(self, name: str, text: str, **fields: str) -> Path:
+        """Write a definition down, in a plugin that every command of the fleet sees."""
+        folder = self.folder / "plugins" / "team"
+        (folder / "agents").mkdir(parents=True, exist_ok=True)
+        path = folder / "agents" / f"{name}.md"
+        head = "".join(f"{key}: {value}\n" for key, value in {"name": name, "description": name, **fields}.items())
+        path.write_text(f"---\n{head}---\n{text}\n", encoding="utf-8")
+        self.environment["REMIT_PLUGIN_PATH"] = str(folder)
+        return path
+
+    def until(self, condition: Callable[[], T], seconds: float = 30) -> T:
+        return until(condition, seconds, self._explain)
+
+    def _explain(self) -> str:
+        return "\n".join(
+            f"{one.pid}, which {'lives' if one.lives else 'ended'}: {one.said[-3000:]}" for one in self.processes
+        )
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.kill()
+
+
+@contextlib.contextmanager
+def opened(source: Source, folder: Path, address: str | None, model: RemoteServer | None = None) -> Iterator[Fleet]:
+    fleet = Fleet(source, folder, address, model)
+    try:
+        yield fleet
+    finally:
+        fleet.close()
+
+
+def requests_of(model: RemoteServer, text: str) -> list[dict[str, Any]]:
+    """Requests of the conversation that begins with a text."""
+    return [one for one in model.requests if text in json.dumps(one["body"]["messages"][0])]
+
+
+def program(name: str, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    """What one of PostgreSQL's own programs says."""
+    command = [str(binaries() / name), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+async def submitted(
+    address: str, registry: Registry, wanted: Iterable[tuple[str, Path, Queueing]], *, agent: str = "builder"
+) -> list[int]:
+    """Many jobs submitted at once, by their tasks and workspaces; their numbers."""
+    settings = load_settings(load(Path("/"), {"REMIT_DATABASE_URL": address}), Path("/"))
+    resolving = Resolving(registry=registry)
+    async with open_database(address, settings.data) as database:
+        return [
+            (
+                await submit(
+                    database,
+                    {"prompt": task, "subagent_def": agent, "model": "anthropic:claude-opus-5"},
+                    settings,
+                    workspace,
+                    queueing=queueing,
+                    resolving=resolving,
+                )
+            ).id
+            for task, workspace, queueing in wanted
+        ]

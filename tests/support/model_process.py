@@ -1,0 +1,62 @@
+"""The model server as a process of its own, for tests that kill its clients."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+_PROGRAM = Path(__file__).with_name("model_server.py")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteServer:
+    """A model server in another process."""
+
+    url: str
+    pid: int
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """What came over the wire so far."""
+        found: list[dict[str, Any]] = self._ask("GET", "/_requests")
+        return found
+
+    def open(self, gate: str) -> None:
+        """Open a gate for good."""
+        self._ask("POST", f"/_open/{quote(gate)}")
+
+    def release(self) -> None:
+        """Let stalled answers go on, now and later."""
+        self._ask("POST", "/_release")
+
+    def wait(self, gate: str, *, waiting: int = 1, arrived: int = 1, timeout: float = 30) -> None:
+        """Return when so many requests wait at a gate, and so many have come to it since the start."""
+        self._ask("GET", f"/_wait/{quote(gate)}?waiting={waiting}&arrived={arrived}", timeout)
+
+    def _ask(self, method: str, path: str, timeout: float = 30) -> Any:
+        request = urllib.request.Request(self.url + path, method=method)
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return json.load(answer)
+
+
+@contextlib.contextmanager
+def model_process(script: Mapping[str, Any], folder: Path) -> Iterator[RemoteServer]:
+    """Serve the script, which is written into the folder, until the block is left."""
+    path = folder / "model-script.json"
+    path.write_text(json.dumps(script), encoding="utf-8")
+    with subprocess.Popen([sys.executable, _PROGRAM, path], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = process.stdout.readline().strip()
+            assert port, "the model server did not start"
+            yield RemoteServer(f"http://127.0.0.1:{port}", process.pid)
+        finally:
+            process.kill()

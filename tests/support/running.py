@@ -1,0 +1,357 @@
+"""Jobs run in a test: one database server for the session, a database for each test, a scripted model on loopback.
+
+Fixtures of this module are had by `pytest_plugins = ("support.running",)`. (PYTEST_DONT_REWRITE: it is imported too.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+from support.model_server import ModelServer, Request
+
+from remit.dispatch import models
+from remit.dispatch.settings import Settings, load_settings
+from remit.dispatch.submitting import Queueing, Resolving, submit
+from remit.dispatch.worker import Worker, abort_ticket
+from remit.registry import api
+from remit.registry.lookup import Registry
+from remit.registry.model import Brief
+from remit.store import jobs
+from remit.store.database import Database, open_database
+from remit.store.events import Event, events_since
+from remit.store.jobs import Job
+from remit.store.server import EmbeddedServer
+from remit.testing import registry
+
+KEYS = {"ANTHROPIC_API_KEY": "ant-key-of-this-test-7f3a", "OPENAI_API_KEY": "oai-key-of-this-test-91bc"}
+ANTHROPIC = "anthropic:claude-sonnet-5"
+OPENAI = "openai:gpt-5"
+BODY = "You look after the house.\n\nReport every leak."
+KEEPER = f"---\nname: keeper\nallowed_tools: [Read, Grep]\n---\n\n{BODY}\n"
+#: Nothing takes so long where everything is right.
+PATIENCE = 20.0
+TABLES = (
+    *("remit.briefs", "remit.jobs", "remit.messages", "remit.tool_calls", "remit.receipts", "remit.results"),
+    *("remit.events", "remit.workers", "remit.slots", "remit.circuits", "procrastinate_jobs", "procrastinate_events"),
+)
+Turn = Mapping[str, Any]
+
+both_providers = pytest.mark.parametrize("model", [ANTHROPIC, OPENAI], ids=["anthropic", "openai"])
+
+
+async def until(true: Callable[[], Awaitable[Any]], what: str) -> Any:
+    """Wait for a condition; what it came to is handed back."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := await true()):  # noqa: ASYNC110 (what is waited for is in a database or another process)
+            await asyncio.sleep(0.01)
+    assert found, what
+    return found
+
+
+async def there(path: Path) -> None:
+    """Wait for a file."""
+    await until(lambda: asyncio.to_thread(path.exists), f"{path} is there")
+
+
+def tools(*calls: tuple[str, Any], **more: Any) -> dict[str, Any]:
+    """A turn that calls tools: (name, arguments)."""
+    return {"tools": [{"name": name, "input": given} for name, given in calls], **more}
+
+
+class Fleet:
+    """The store, the model and the workers of one test."""
+
+    def __init__(self, database: Database, server: ModelServer, settings: Settings, project: Path) -> None:
+        self.database = database
+        self.server = server
+        self.settings = settings
+        self.project = project
+        self.registry: Registry = registry(KEEPER)
+
+    @property
+    def requests(self) -> list[Request]:
+        return self.server.requests
+
+    async def submit(self, prompt: str = "go", *, queueing: Queueing | None = None, **request: Any) -> int:
+        """Put a job into the queue."""
+        request.setdefault("model", ANTHROPIC)
+        request.setdefault("subagent_def", "keeper")
+        resolving = Resolving(registry=self.registry)
+        asked = {"prompt": prompt, **request}
+        made = await submit(
+            self.database, asked, self.settings, self.project, queueing=queueing or Queueing(), resolving=resolving
+        )
+        return made.id
+
+    async def run(self, prompt: str = "go", **request: Any) -> Job:
+        """Submit a job and work until nothing is left to do."""
+        number = await self.submit(prompt, **request)
+        await self.work()
+        return await self.job(number)
+
+    async def work(self, concurrency: int = 5) -> None:
+        async with asyncio.timeout(PATIENCE):
+            await Worker(self.database, self.settings, concurrency=concurrency).run(until_idle=True)
+
+    @contextlib.asynccontextmanager
+    async def working(self, concurrency: int = 5, **options: Any) -> AsyncIterator[Worker]:
+        """A worker that waits for jobs until the block is left."""
+        worker = Worker(self.database, self.settings, concurrency=concurrency, **options)
+        task = asyncio.create_task(worker.run())
+        try:
+            yield worker
+        finally:
+            worker.stop()
+            async with asyncio.timeout(PATIENCE):
+                await task
+
+    async def job(self, number: int) -> Job:
+        return await jobs.get(self.database, number)
+
+    async def brief(self, job: Job) -> Brief:
+        return await jobs.brief_of(self.database, job)
+
+    async def reached(self, number: int, state: str) -> Job:
+        """The job when it has come to a state."""
+        await until(lambda: self._is(number, state), f"job {number} is {state}")
+        return await self.job(number)
+
+    async def _is(self, number: int, state: str) -> bool:
+        return (await self.job(number)).state == state
+
+    async def cancel(self, number: int) -> None:
+        """As `remit cancel` does it."""
+        state, ticket = await jobs.cancel(self.database, number)
+        if state == "running" and ticket is not None:
+            await abort_ticket(self.database, ticket)
+
+    async def events(self, number: int) -> list[Event]:
+        return await events_since(self.database, number, 0)
+
+    async def kinds(self, number: int) -> list[str]:
+        return [event.kind for event in await self.events(number)]
+
+    async def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query that only a test asks."""
+        async with await psycopg.AsyncConnection.connect(self.database.address, autocommit=True) as connection:
+            cursor = await connection.execute(sql, values)  # type: ignore[arg-type]
+            return await cursor.fetchall() if cursor.description else []
+
+    async def tables_with(self, text: str) -> list[str]:
+        """Which tables hold a text, in any column of any row."""
+        written = json.dumps(text)[1:-1]  # a row as text writes each backslash of its JSON twice
+        sql = "SELECT 1 FROM {} AS t WHERE position(%s in t::text) > 0 OR position(%s in {}) > 0 LIMIT 1"
+        plain = r"replace(t::text, '\\', '\')"
+        return [table for table in TABLES if await self.rows(sql.format(table, plain), text, written)]
+
+    async def outputs(self, number: int) -> list[str]:
+        """What the tools of a job answered, as it is stored."""
+        found = await self.rows("SELECT output FROM remit.tool_calls WHERE job = %s ORDER BY turn, started", number)
+        return [row[0] for row in found]
+
+
+class Databases:
+    """A server that makes an empty store for whoever asks, from one that is ready."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = EmbeddedServer(folder)
+        self._address = self.server.open()
+        asyncio.run(self._prepare(folder))
+
+    async def _prepare(self, folder: Path) -> None:
+        with psycopg.connect(self._address, autocommit=True) as connection:
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # nothing here outlives the session
+                connection.execute(f"ALTER SYSTEM SET {setting} = off")
+            connection.execute("SELECT pg_reload_conf()")
+            connection.execute("CREATE DATABASE ready")
+        async with open_database(self._named("ready"), folder):
+            pass
+
+    def _named(self, name: str) -> str:
+        return self._address.replace("/postgres?", f"/{name}?")
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[str]:
+        """The address of a new database, which goes again."""
+        name = f"test_{uuid.uuid4().hex}"
+        with psycopg.connect(self._address, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE ready")
+            try:
+                yield self._named(name)
+            finally:
+                connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+    made = Databases(tmp_path_factory.mktemp("db") / "postgres")
+    try:
+        yield made
+    finally:
+        made.server.close()
+
+
+@pytest.fixture
+def address(databases: Databases) -> Iterator[str]:
+    with databases.one() as made:
+        yield made
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No configuration around the test, no registry or client left from another, no long pauses, keys of its own."""
+    for name in list(os.environ):
+        if name.startswith(("REMIT_", "GBRAIN_", "ANTHROPIC_", "OPENAI_")):
+            monkeypatch.delenv(name)
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(api, "_held", [])
+    tiny = (0.001, 0.001, 0.001)
+    monkeypatch.setattr("remit.dispatch.asking.PAUSES", tiny)
+    monkeypatch.setattr("remit.dispatch.loop.PAUSES", tiny)
+    models.build_model.cache_clear()
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+
+@pytest.fixture
+def short_circuit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An open circuit closes at once, so that nobody waits half a minute."""
+    monkeypatch.setattr("remit.store.fleet.CIRCUIT_SECONDS", 0.0)
+    monkeypatch.setattr("remit.dispatch.asking.random.uniform", lambda low, _: low)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The folder that jobs work in."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").write_text("def leak():\n    return 1\n", encoding="utf-8")
+    (folder / "b.py").write_text("import a\n", encoding="utf-8")
+    return folder
+
+
+def settings_for(address: str | None, data: Path, **more: Any) -> Settings:
+    """The default settings but for what a test says."""
+    usual = load_settings()._replace(database=address, data=data, shutdown_seconds=5.0)
+    return usual._replace(**more)
+
+
+class _Clients:
+    """Keeps a process's clients, which live as long as it does, from outliving a test's loop."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._built: dict[str, Any] = {}
+        models.build_model.cache_clear()
+        monkeypatch.setattr("remit.dispatch.loop.build_model", self._build)
+        # Loopback is not encrypted, and reading every certificate for each client takes most of a test's time.
+        monkeypatch.setattr("ssl.SSLContext.load_verify_locations", lambda *_, **__: None)
+
+    def _build(self, name: str) -> Any:
+        self._built[name] = models.build_model(name)
+        return self._built[name]
+
+    async def close(self) -> None:
+        for model in self._built.values():
+            await model.client.close()
+        models.build_model.cache_clear()
+
+
+Play = Callable[..., contextlib.AbstractAsyncContextManager[Fleet]]
+
+
+@pytest.fixture
+def play(quiet: None, address: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """`async with play(turn, turn, …) as fleet`, or `play({marker: [turn, …]}, setting=…)`."""
+
+    @contextlib.asynccontextmanager
+    async def playing(
+        *turns: Turn, conversations: Mapping[str, Any] | None = None, **more: Any
+    ) -> AsyncIterator[Fleet]:
+        script = {"conversations": conversations or {"": list(turns)}}
+        data = tmp_path / "data"
+        async with ModelServer(script) as server, open_database(address, data, 12) as database:
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+            monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+            clients = _Clients(monkeypatch)
+            try:
+                yield Fleet(database, server, settings_for(address, data, **more), project)
+            finally:
+                await clients.close()
+
+    return playing
+
+
+class Ran(NamedTuple):
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+#: The command as it is typed, with transport pauses that a test can wait for.
+_PROGRAM = """
+import sys
+from remit.dispatch import asking, loop
+asking.PAUSES = loop.PAUSES = (0.01, 0.01, 0.01)
+from remit.surfaces.cli import main
+sys.argv[0] = "remit"
+main()
+"""
+
+
+class Commands:
+    """The `remit` command in processes of their own, in one project with one database."""
+
+    def __init__(self, address: str, project: Path, data: Path, url: str) -> None:
+        self.project = project
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("REMIT_", "GBRAIN_"))},
+            **KEYS,
+            "ANTHROPIC_BASE_URL": url,
+            "OPENAI_BASE_URL": f"{url}/v1",
+            "REMIT_DATABASE_URL": address,
+            "REMIT_DATA": str(data),
+            "REMIT_MODEL": ANTHROPIC,
+            "COLUMNS": "80",
+            "TZ": "UTC",
+        }
+
+    def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        environment = self.environment | options.pop("env", {})
+        command = [sys.executable, "-c", _PROGRAM, *words]
+        return subprocess.Popen(command, cwd=self.project, env=environment, text=True, encoding="utf-8", **options)
+
+    def __call__(self, *words: str, **options: Any) -> Ran:
+        """Run a command to its end."""
+        with self.start(*words, **options) as process:
+            try:
+                out, err = process.communicate(timeout=2 * PATIENCE)
+            except BaseException:
+                process.kill()
+                raise
+        return Ran(process.returncode, out or "", err or "")

@@ -1,0 +1,483 @@
+"""The scripted model server, tried with the real clients of both providers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai import exceptions as errors
+from pydantic_ai.direct import model_request
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+)
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.settings import ModelSettings
+from support.model_process import RemoteServer, model_process
+from support.model_server import ModelServer
+from support.script import Script, Unscripted
+
+T = TypeVar("T")
+WIRES = ("anthropic", "responses", "chat")
+KEY = "test-key"
+# The clients try three times by themselves, without this; and Anthropic's streams what might take over ten minutes.
+ONCE: dict[str, Any] = {"max_retries": 0, "max_tokens": 1000}
+
+every_wire = pytest.mark.parametrize("wire", WIRES)
+both_ways = pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+
+
+def client(wire: str, url: str) -> Model:
+    if wire == "anthropic":
+        return AnthropicModel("claude-opus-5", provider=AnthropicProvider(base_url=url, api_key=KEY))
+    provider = OpenAIProvider(base_url=f"{url}/v1", api_key=KEY)
+    return (OpenAIResponsesModel if wire == "responses" else OpenAIChatModel)("gpt-5", provider=provider)
+
+
+class Conversation:
+    """One run of an agent: what it streamed, and all its messages."""
+
+    def __init__(self) -> None:
+        self.deltas: list[str] = []
+        self.messages: list[ModelMessage] = []
+
+    async def run(self, model: Model, *, streamed: bool, settings: dict[str, Any]) -> None:
+        agent = Agent(
+            model, system_prompt="the system", instructions="the contract", model_settings=cast(ModelSettings, settings)
+        )
+        agent.tool_plain(read)
+        async with agent.iter("go") as run:
+            try:
+                async for node in run:
+                    if streamed and Agent.is_model_request_node(node):
+                        stream: Any = node.stream(run.ctx)
+                        async with stream as events:
+                            async for event in events:
+                                self._note(event)
+            finally:
+                self.messages = run.all_messages()
+
+    def _note(self, event: object) -> None:
+        if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+            self.deltas.append(event.part.content)
+        if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+            self.deltas.append(event.delta.content_delta)
+
+    @property
+    def responses(self) -> list[ModelResponse]:
+        return [message for message in self.messages if isinstance(message, ModelResponse)]
+
+
+def read(path: str) -> str:
+    """Read a file."""
+    return f"what is in {path}"
+
+
+@contextlib.asynccontextmanager
+async def served(wire: str, *turns: dict[str, Any]) -> AsyncIterator[tuple[ModelServer, Model]]:
+    async with ModelServer({"conversations": {"": list(turns)}}) as server, client(wire, server.url) as model:
+        yield server, model
+
+
+def converse(
+    wire: str, *turns: dict[str, Any], streamed: bool, settings: dict[str, Any] | None = None
+) -> tuple[Conversation, ModelServer, Exception | None]:
+    """Run a conversation; an error of the agent is handed back, not raised."""
+
+    async def whole() -> tuple[Conversation, ModelServer, Exception | None]:
+        conversation = Conversation()
+        async with served(wire, *turns) as (server, model):
+            try:
+                await conversation.run(model, streamed=streamed, settings=ONCE if settings is None else settings)
+            except Exception as error:  # noqa: BLE001 - which one it is, is what the tests are about
+                return conversation, server, error
+        return conversation, server, None
+
+    return asyncio.run(whole())
+
+
+# What the model says
+
+
+@every_wire
+@both_ways
+def test_text_arrives_whole_and_in_as_many_pieces_as_the_script_says(wire: str, streamed: bool) -> None:
+    conversation, server, error = converse(wire, {"text": "one two three four", "chunks": 4}, streamed=streamed)
+    assert error is None
+    assert conversation.responses[-1].text == "one two three four"
+    assert conversation.responses[-1].finish_reason == "stop"
+    assert len(conversation.deltas) == (4 if streamed else 0)
+    assert server.requests[0].body.get("stream", False) is streamed
+
+
+@every_wire
+@both_ways
+def test_several_tools_are_called_in_one_turn_and_their_results_come_back(wire: str, streamed: bool) -> None:
+    tools = [{"name": "read", "input": {"path": "a"}}, {"name": "read", "input": {"path": "b"}, "id": "call_mine"}]
+    turns = ({"text": "let me see", "tools": tools, "chunks": 3}, {"text": "done"})
+    conversation, server, error = converse(wire, *turns, streamed=streamed)
+    again, _, _ = converse(wire, *turns, streamed=streamed)
+    calls = [part for part in conversation.responses[0].parts if isinstance(part, ToolCallPart)]
+    assert error is None
+    assert [call.args_as_dict() for call in calls] == [{"path": "a"}, {"path": "b"}]
+    assert [call.tool_call_id for call in calls][1] == "call_mine"
+    assert (
+        calls[0].tool_call_id == next(p for p in again.responses[0].parts if isinstance(p, ToolCallPart)).tool_call_id
+    )
+    assert conversation.responses[-1].text == "done"
+    assert [request.turn for request in server.requests] == [0, 1]
+    assert all(f"what is in {path}" in str(server.requests[1].body) for path in "ab")
+
+
+@every_wire
+@both_ways
+def test_tokens_are_counted_the_same_on_every_wire(wire: str, streamed: bool) -> None:
+    usage = {"input": 7, "output": 3, "cache_read": 100, "cache_write": 20}
+    conversation, _, _ = converse(wire, {"text": "x", "usage": usage}, streamed=streamed)
+    counted = conversation.responses[0].usage
+    found = (counted.input_tokens, counted.output_tokens, counted.cache_read_tokens, counted.cache_write_tokens)
+    assert found == (127, 3, 100, 20)
+
+
+@every_wire
+@both_ways
+def test_an_answer_can_be_cut_short_by_the_token_limit(wire: str, streamed: bool) -> None:
+    conversation, _, error = converse(wire, {"text": "half a sen", "stop": "max_tokens"}, streamed=streamed)
+    assert error is None
+    assert (conversation.responses[0].text, conversation.responses[0].finish_reason) == ("half a sen", "length")
+
+
+@every_wire
+@both_ways
+def test_a_model_can_refuse(wire: str, streamed: bool) -> None:
+    conversation, _, error = converse(wire, {"text": "I will not", "stop": "refusal"}, streamed=streamed)
+    response = conversation.responses[0]
+    assert response.finish_reason == "content_filter"
+    assert (response.provider_details or {})["refusal"] == "I will not"
+    # Only Anthropic says it in text, and text is an answer to pydantic-ai: the finish reason has to be looked at.
+    assert error is None if wire == "anthropic" else isinstance(error, errors.ContentFilterError)
+
+
+@every_wire
+def test_arguments_can_be_broken_off(wire: str) -> None:
+    turn = {"tools": [{"name": "read", "raw": '{"path": "a'}], "stop": "max_tokens"}
+    _, _, error = converse(wire, turn, turn, streamed=True)
+    assert isinstance(error, errors.IncompleteToolCall)
+
+
+# How it fails
+
+STATUSES: dict[int, type[errors.ModelAPIError]] = {
+    400: errors.ModelRequestRejectedError,
+    401: errors.ModelAuthenticationError,
+    404: errors.ModelNotFoundError,
+    429: errors.ModelRateLimitError,
+    500: errors.ModelServerError,
+    503: errors.ModelUnavailableError,
+    529: errors.ModelOverloadedError,
+}
+
+
+@every_wire
+@both_ways
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_status_becomes_its_error(wire: str, streamed: bool, status: int) -> None:
+    _, server, error = converse(wire, {"fail": {"status": status, "retry_after": 7}}, streamed=streamed)
+    assert isinstance(error, STATUSES[status])
+    assert isinstance(error, errors.ModelHTTPError)
+    assert (error.status_code, error.retry_after, error.in_stream) == (status, 7, False)
+    assert len(server.requests) == 1
+
+
+@every_wire
+@both_ways
+def test_the_clients_retry_by_themselves_unless_told_not_to(wire: str, streamed: bool) -> None:
+    turn = {"fail": {"status": 429, "retry_after": 0.001, "times": 2, "then": {"text": "at last"}}}
+    settings = {"max_tokens": 1000}
+    conversation, server, error = converse(wire, turn, streamed=streamed, settings=settings)
+    assert error is None
+    assert conversation.responses[-1].text == "at last"
+    assert [request.turn for request in server.requests] == [0, 0, 0]
+
+
+def test_after_its_failures_a_turn_says_its_own_words() -> None:
+    script = Script({"conversations": {"": [{"fail": {"status": 500, "times": 2}, "text": "fine"}]}})
+    turns = [script.turn("", 0, "m") for _ in range(4)]
+    assert [turn.failure is None for turn in turns] == [False, False, True, True]
+    assert turns[-1].reply.text == "fine"
+
+
+@every_wire
+def test_an_error_can_come_inside_a_stream(wire: str) -> None:
+    turn = {"text": "one two three", "chunks": 3, "fail": {"status": 529, "after": 5}}
+    conversation, server, error = converse(wire, turn, streamed=True, settings={"max_tokens": 1000})
+    assert isinstance(error, errors.ModelOverloadedError)
+    assert error.in_stream
+    assert len(server.requests) == 1, "what has begun is not retried"
+    assert conversation.responses[-1].state == "interrupted"
+    assert "one two three".startswith("".join(conversation.deltas))
+
+
+@every_wire
+@both_ways
+def test_a_connection_can_be_cut(wire: str, streamed: bool) -> None:
+    _, _, error = converse(wire, {"text": "one two three", "chunks": 3, "truncate": 5}, streamed=streamed)
+    assert isinstance(error, errors.ModelConnectionError)
+    assert error.phase == "read"
+
+
+@every_wire
+def test_a_stream_that_ends_early_but_cleanly_looks_finished_to_the_client(wire: str) -> None:
+    """Only a missing finish reason tells, and on the chat wire not even that."""
+    turn = {"text": "one two three four", "chunks": 8, "truncate": 6, "clean": True}
+    conversation, _, error = converse(wire, turn, streamed=True)
+    response = conversation.responses[-1]
+    assert error is None
+    assert response.text != "one two three four"
+    assert response.finish_reason == ("stop" if wire == "chat" else None)
+
+
+@every_wire
+@both_ways
+@pytest.mark.parametrize("how", ["json", "html"])
+def test_an_answer_that_cannot_be_read_is_an_error_of_the_run(wire: str, streamed: bool, how: str) -> None:
+    _, _, error = converse(wire, {"malformed": how}, streamed=streamed)
+    assert isinstance(error, errors.ModelAPIError | errors.UnexpectedModelBehavior)
+
+
+@every_wire
+@both_ways
+def test_an_answer_of_the_wrong_shape_is_some_error(wire: str, streamed: bool) -> None:
+    """Read whole, the clients do not check it, and pydantic-ai stumbles: TypeError.
+
+    A stream on the responses wire is taken for a suspended one and asked for ten times more: only a deadline ends it.
+    """
+    settings = {**ONCE, "request_timeout": 0.5}
+    _, _, error = converse(wire, {"malformed": "shape"}, streamed=streamed, settings=settings)
+    assert isinstance(error, errors.UnexpectedModelBehavior | errors.ModelRequestTimeout | TypeError)
+
+
+@every_wire
+@both_ways
+def test_a_stalled_answer_times_out(wire: str, streamed: bool) -> None:
+    conversation, _, error = converse(
+        wire,
+        {"text": "one two three", "chunks": 3, "stall": True, "after": 6},
+        streamed=streamed,
+        settings={**ONCE, "timeout": 0.2},
+    )
+    assert isinstance(error, errors.ModelTimeoutError)
+    assert ("".join(conversation.deltas) != "") is streamed
+
+
+# Waiting
+
+
+def within(seconds: float, task: Callable[[], Awaitable[T]]) -> T:
+    async def whole() -> T:
+        async with asyncio.timeout(seconds):
+            return await task()
+
+    return asyncio.run(whole())
+
+
+@every_wire
+@both_ways
+def test_an_answer_waits_at_its_gate(wire: str, streamed: bool) -> None:
+    async def task() -> str:
+        conversation = Conversation()
+        async with served(wire, {"gate": "door", "text": "in"}) as (server, model), asyncio.TaskGroup() as group:
+            group.create_task(conversation.run(model, streamed=streamed, settings=ONCE))
+            await server.wait("door")
+            assert not conversation.deltas
+            server.open("door")
+        return conversation.responses[-1].text or ""
+
+    assert within(20, task) == "in"
+
+
+@every_wire
+def test_a_stalled_answer_goes_on_when_released(wire: str) -> None:
+    async def task() -> str:
+        conversation = Conversation()
+        turn = {"text": "one two three", "chunks": 3, "stall": True, "after": 5}
+        async with served(wire, turn) as (server, model), asyncio.TaskGroup() as group:
+            group.create_task(conversation.run(model, streamed=True, settings=ONCE))
+            await server.wait("release")
+            server.release()
+        return "".join(conversation.deltas)
+
+    assert within(20, task) == "one two three"
+
+
+def test_a_client_that_gives_up_no_longer_waits() -> None:
+    async def task() -> None:
+        async with served("anthropic", {"gate": "door", "text": "in"}) as (server, model):
+            for arrived in (1, 2):
+                running = asyncio.create_task(Conversation().run(model, streamed=True, settings=ONCE))
+                await server.wait("door", arrived=arrived)
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+            while server._gates["door"].waiting:  # noqa: ASYNC110 - it is told by the system, not by an event of ours
+                await asyncio.sleep(0)
+
+    within(20, task)
+
+
+# Which conversation
+
+
+def script() -> Script:
+    return Script({"conversations": {"job-1": [{"text": "1"}], "job-10": [{"text": "10"}], "": [{"text": "any"}]}})
+
+
+@pytest.mark.parametrize(
+    ("system", "user", "marker"),
+    [
+        ("you are job-1", "", "job-1"),
+        ("you are job-10", "", "job-10"),
+        ("", "do job-1", "job-1"),
+        ("you are job-1", "ask job-10", "job-1"),
+        ("", "", ""),
+    ],
+)
+def test_a_conversation_is_told_by_its_marker(system: str, user: str, marker: str) -> None:
+    assert script().marker(system, user) == marker
+
+
+def test_a_request_without_a_marker_is_not_in_the_script() -> None:
+    with pytest.raises(Unscripted, match="'job-1'"):
+        Script({"conversations": {"job-1": [{"text": "1"}]}}).marker("you", "hello")
+
+
+@every_wire
+def test_a_turn_beyond_the_script_is_refused_by_name(wire: str) -> None:
+    turn = {"tools": [{"name": "read", "input": {"path": "a"}}]}
+    _, _, error = converse(wire, turn, turn, streamed=True)
+    assert isinstance(error, errors.ModelRequestRejectedError)
+    assert "conversation '' has 2 turns, turn 2 (counted from 0) is beyond them" in str(error)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        {"txt": "misspelt"},
+        {"fail": {"state": 500}},
+        {"tools": [{"nam": "read"}]},
+        {"fail": {"status": 500, "then": {"txt": ""}}},
+        {"malformed": "xml"},
+        {},
+    ],
+)
+def test_a_misspelt_script_is_refused(turn: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="conversation 'm', turn 0"):
+        Script({"conversations": {"m": [turn]}})
+
+
+# What is recorded
+
+
+@every_wire
+def test_requests_are_recorded_without_the_key(wire: str) -> None:
+    _, server, _ = converse(wire, {"text": "x"}, streamed=False)
+    request = server.requests[0]
+    assert (request.method, request.marker, request.turn) == ("POST", "", 0)
+    assert "[redacted]" in request.headers.values()
+    assert KEY not in str(request)
+    assert "the system" in str(request.body)
+    assert [tool.get("name") or tool["function"]["name"] for tool in request.body["tools"]] == ["read"]
+
+
+def test_system_blocks_and_cache_marks_are_seen_as_they_go_over_the_wire() -> None:
+    settings = {**ONCE, "anthropic_cache_instructions": True, "anthropic_cache_tool_definitions": True}
+    _, server, _ = converse("anthropic", {"text": "x"}, streamed=True, settings=settings)
+    mark = {"type": "ephemeral", "ttl": "5m"}
+    body = server.requests[0].body
+    assert body["system"] == [
+        {"type": "text", "text": "the system"},
+        {"type": "text", "text": "the contract", "cache_control": mark},
+    ]
+    assert body["tools"][-1]["cache_control"] == mark
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [("anthropic:claude-opus-5", "/v1/messages"), ("openai:gpt-5", "/v1/responses")]
+)
+def test_the_providers_own_variables_lead_here(name: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def task() -> str:
+        async with ModelServer({"conversations": {"": [{"text": "x"}]}}) as server:
+            for provider, url in (("ANTHROPIC", server.url), ("OPENAI", f"{server.url}/v1")):
+                monkeypatch.setenv(f"{provider}_BASE_URL", url)
+                monkeypatch.setenv(f"{provider}_API_KEY", KEY)
+            async with infer_model(name) as model:
+                await Conversation().run(model, streamed=True, settings=ONCE)
+            return server.requests[0].path.partition("?")[0]
+
+    assert within(20, task) == path
+
+
+# In a process of its own
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[RemoteServer]:
+    turns = [{"gate": "door", "text": "in"}]
+    with model_process({"conversations": {"held": turns, "free": [{"text": "hello"}]}}, tmp_path) as server:
+        yield server
+
+
+CALLER = """
+import json, sys, urllib.request
+body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "held"}]}).encode()
+urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/v1/messages", body)).read()
+"""
+
+
+def test_it_outlives_a_client_that_is_killed(remote: RemoteServer) -> None:
+    for arrived in (1, 2):
+        with subprocess.Popen([sys.executable, "-c", CALLER, remote.url]) as caller:
+            remote.wait("door", arrived=arrived)
+            if arrived == 1:
+                caller.kill()
+            else:
+                remote.open("door")
+        assert (caller.returncode == 0) is (arrived == 2)
+    assert [(request["marker"], request["turn"]) for request in remote.requests] == [("held", 0), ("held", 0)]
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory in use."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_five_hundred_held_connections_cost_little(remote: RemoteServer) -> None:
+    async def task() -> list[ModelResponse]:
+        before = resident(remote.pid)
+        question = [ModelRequest.user_text_prompt("held")]
+        async with client("anthropic", remote.url) as model:
+            held = [asyncio.create_task(model_request(model, question)) for _ in range(500)]
+            await asyncio.to_thread(remote.wait, "door", waiting=500)
+            assert resident(remote.pid) - before < 50_000_000
+            await asyncio.to_thread(remote.open, "door")
+            return await asyncio.gather(*held)
+
+    assert [answer.text for answer in within(60, task)] == ["in"] * 500
