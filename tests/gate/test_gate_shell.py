@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shell_table import TABLE
 
+from remit.gate import editors, interpreters, program_lists, viewers
 from remit.gate.shell import read_command
 
 
@@ -83,3 +84,9 @@ def test_two_lines_do_what_each_of_them_does(one: str, other: str) -> None:
     alone = [said for said in told(one, "/x") if said[0] in "w?"]
     both = told(f"{one}\n{other}", "/x")
     assert all(said in both for said in alone) or "?" in both
+
+
+def test_every_program_is_in_the_list_of_the_module_that_knows_it() -> None:
+    assert set(viewers.TELLERS) == program_lists.VIEWERS
+    assert set(editors.TELLERS) == program_lists.EDITORS
+    assert set(interpreters.TELLERS) == program_lists.INTERPRETERS

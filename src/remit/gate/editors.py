@@ -1,8 +1,8 @@
-"""Programs that change files: copies, removals, archives, downloads, formatters, and git."""
+"""Programs that change files: copies, removals, archives, downloads, formatters, tasks."""
 
 from __future__ import annotations
 
-from remit.gate.program_lists import FORMATTERS
+from remit.gate.program_lists import FORMATTERS, RUNNERS, WRITERS
 from remit.gate.programs import options
 from remit.gate.shell import Arg
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 _HERE = "."
 
 
-def write_operands(command: Command, _: str, args: list[Arg]) -> None:
+def write_operands(command: Command, name: str, args: list[Arg]) -> None:
     """`rm FILE…` and its like."""
-    for arg in options(args, "s" if _ == "truncate" else "").operands:
+    for arg in options(args, "s" if name == "truncate" else "").operands:
         command.write(arg)
 
 
@@ -173,13 +173,6 @@ def _fixes(task: str) -> bool:
     return any(part in _FIXING for part in task.replace("-", ":").replace("_", ":").split(":")) and "check" not in task
 
 
-def run_git(command: Command, _: str, args: list[Arg]) -> None:
-    """`git`."""
-    from remit.gate.git_commands import tell_git
-
-    tell_git(command, args)
-
-
 TELLERS: dict[str, Callable[[Command, str, list[Arg]], None]] = {
     **dict.fromkeys(("cp", "mv", "ln", "install", "rsync", "scp"), copy),
     **dict.fromkeys(("chmod", "chown", "chgrp"), change_mode),
@@ -189,5 +182,13 @@ TELLERS: dict[str, Callable[[Command, str, list[Arg]], None]] = {
     "sponge": run_tee,
     "dd": run_dd,
     "patch": run_patch,
-    "git": run_git,
 }
+
+
+def teller(name: str) -> Callable[[Command, str, list[Arg]], None]:
+    """What tells the effects of a program that changes files."""
+    if name in WRITERS:
+        return write_operands
+    if name in FORMATTERS:
+        return format_files
+    return run_tasks if name in RUNNERS else TELLERS[name]

@@ -19,7 +19,7 @@ _HARMLESS_TEXT = """
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
 
 
-def tell_git(command: Command, args: list[Arg]) -> None:
+def run_git(command: Command, _: str, args: list[Arg]) -> None:
     """Add what a git command reads and writes."""
     args = _without_globals(command, args)
     if not args:

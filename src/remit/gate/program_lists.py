@@ -68,3 +68,19 @@ _HARMLESS_TEXT = """
     start say notify-send pbcopy tr dirs popd disown times getopts logger sync lsblk mount dmesg
 """
 HARMLESS = frozenset(_HARMLESS_TEXT.split())
+
+#: Programs with a function of their own, by the module where it stands.
+_VIEWERS_TEXT = """
+    head tail sed gsed awk gawk mawk nawk grep egrep fgrep zgrep rg ag ack ripgrep jq yq sort uniq find fd fdfind
+"""
+VIEWERS = frozenset(_VIEWERS_TEXT.split())
+_EDITORS_TEXT = """
+    cp mv ln install rsync scp chmod chown chgrp curl wget tar unzip zip gzip gunzip bzip2 bunzip2 xz unxz zstd tee
+    sponge dd patch
+"""
+EDITORS = frozenset(_EDITORS_TEXT.split())
+_INTERPRETERS_TEXT = """
+    bash sh zsh dash ksh fish python python3 python2 pypy pypy3 perl ruby node php lua Rscript xargs parallel cd pushd
+    chdir source . eval command export
+"""
+INTERPRETERS = frozenset(_INTERPRETERS_TEXT.split())

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from remit.gate.options import Options
-from remit.gate.program_lists import FORMATTERS, HARMLESS, LISTING, READERS, RUNNERS, WRITERS
+from remit.gate.program_lists import (
+    EDITORS,
+    FORMATTERS,
+    HARMLESS,
+    INTERPRETERS,
+    LISTING,
+    READERS,
+    RUNNERS,
+    VIEWERS,
+    WRITERS,
+)
 from remit.gate.shell import Arg
 
 TYPE_CHECKING = False
@@ -78,17 +88,24 @@ def tell(command: Command, args: list[Arg]) -> None:
 
 
 def _teller(name: str) -> Teller | None:
-    from remit.gate import editors, interpreters, viewers  # late: they need this module to run what they are given
+    """The function that knows a program; its module is loaded only now."""
+    if name in READERS or name in VIEWERS:
+        from remit.gate import viewers
 
-    if name in READERS:
-        return viewers.show
-    if name in WRITERS:
-        return editors.write_operands
-    if name in FORMATTERS:
-        return editors.format_files
-    if name in RUNNERS:
-        return editors.run_tasks
-    return viewers.TELLERS.get(name) or editors.TELLERS.get(name) or interpreters.TELLERS.get(name)
+        return viewers.show if name in READERS else viewers.TELLERS[name]
+    if name in INTERPRETERS:
+        from remit.gate import interpreters
+
+        return interpreters.TELLERS[name]
+    if name == "git":
+        from remit.gate.git_commands import run_git
+
+        return run_git
+    if name in WRITERS or name in FORMATTERS or name in RUNNERS or name in EDITORS:
+        from remit.gate import editors
+
+        return editors.teller(name)
+    return None
 
 
 def _after_prefix(name: str, args: list[Arg]) -> list[Arg]:

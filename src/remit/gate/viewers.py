@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
     from remit.gate.shell import Command
 
-_RANGE = re.compile(r"\s*(\d{1,8})(?:\s*,\s*(\+?)(\d{1,8}))?\s*p\s*")
-_QUIT = re.compile(r"\s*(\d{1,8})\s*q\s*;?\s*")
-_SED_WRITES = re.compile(r"(?:^|[;{}\n]|/[gpiIme0-9]*)\s*[wW]\s+([^\s;}]+)")
-_AWK_LINE = re.compile(r"\s*NR\s*==\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*")
-_AWK_LINES = re.compile(
-    r"\s*(?:NR\s*>=?\s*(\d{1,8})\s*&&\s*)?NR\s*<=?\s*(\d{1,8})\s*(?:\{\s*print(?:\s+\$0)?\s*;?\s*\})?\s*"
-)
-_AWK_WRITES = re.compile(r"print[^;}]*?>>?\s*\"([^\"]{1,300})\"")
+# As text: most commands need none of them, and compiling takes longer than all else.
+_RANGE = r"\s*(\d{1,8})(?:\s*,\s*(\+?)(\d{1,8}))?\s*p\s*"
+_QUIT = r"\s*(\d{1,8})\s*q\s*;?\s*"
+_SED_WRITES = r"(?:^|[;{}\n]|/[gpiIme0-9]*)\s*[wW]\s+([^\s;}]+)"
+_AWK_LINE = r"\s*NR\s*==\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
+_AWK_LINES = r"\s*(?:NR\s*>=?\s*(\d{1,8})\s*&&\s*)?NR\s*<=?\s*(\d{1,8})\s*(?:\{\s*print(?:\s+\$0)?\s*;?\s*\})?\s*"
+_AWK_WRITES = r"print[^;}]*?>>?\s*\"([^\"]{1,300})\""
 
 
 def show(command: Command, name: str, args: list[Arg]) -> None:
@@ -59,7 +58,7 @@ def run_sed(command: Command, _: str, args: list[Arg]) -> None:
             command.effects.give_up("a script is made at run time")
         scripts, operands = [operands[0].text], operands[1:]
     for script in scripts:
-        for target in _SED_WRITES.findall(script[:2000]):
+        for target in re.findall(_SED_WRITES, script[:2000]):
             command.write(Arg(target))
     if found.has("-i", "--in-place") or any(name.startswith("-i") for name in found.given):
         for arg in operands:
@@ -75,13 +74,13 @@ def _sed_lines(scripts: list[str], *, quiet: bool) -> tuple[int | None, int]:
     """How many lines a script prints, and from which on."""
     parts = [part for script in scripts for part in re.split(r"[;\n]", script[:2000]) if part.strip()]
     if not quiet:
-        stop = _QUIT.fullmatch(scripts[0]) if len(scripts) == 1 else None
+        stop = re.fullmatch(_QUIT, scripts[0]) if len(scripts) == 1 else None
         return (int(stop[1]), 1) if stop else (None, 1)
     total, start = 0, 0
     for part in parts:
-        if _QUIT.fullmatch(part):
+        if re.fullmatch(_QUIT, part):
             continue
-        found = _RANGE.fullmatch(part)
+        found = re.fullmatch(_RANGE, part)
         if found is None:
             return None, 1
         first = int(found[1])
@@ -106,7 +105,7 @@ def run_awk(command: Command, _: str, args: list[Arg]) -> None:
         program, operands = operands[0].text[:5000], operands[1:]
     else:
         command.effects.give_up("a script of awk is in a file")
-    for target in _AWK_WRITES.findall(program):
+    for target in re.findall(_AWK_WRITES, program):
         command.write(Arg(target))
     if "system(" in program or "getline" in program or re.search(r"\|\s*\"", program):
         command.effects.give_up("a script of awk runs another program")
@@ -118,9 +117,9 @@ def run_awk(command: Command, _: str, args: list[Arg]) -> None:
 
 
 def _awk_lines(program: str) -> tuple[int | None, int]:
-    if one := _AWK_LINE.fullmatch(program):
+    if one := re.fullmatch(_AWK_LINE, program):
         return 1, max(1, int(one[1]))
-    if some := _AWK_LINES.fullmatch(program):
+    if some := re.fullmatch(_AWK_LINES, program):
         first = max(1, int(some[1] or 1))
         return max(0, int(some[2]) - first + 1), first
     return None, 1

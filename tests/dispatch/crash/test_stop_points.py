@@ -111,7 +111,7 @@ def test_every_stop_point_of_the_source_is_listed_and_tried() -> None:
     }
 
     assert passed == set(STOP_POINTS)
-    assert set(PASSED) | {"worktree-made"} == set(STOP_POINTS), "worktree-made is tried in test_worktrees"
+    assert set(PASSED) | {"worktree-made"} == set(STOP_POINTS), "worktree-made is tried in test_worktree_killed"
 
 
 def test_the_undisturbed_run_is_what_the_script_says(ends: Mapping[str, End]) -> None:

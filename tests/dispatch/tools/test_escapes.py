@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from toolboxes import SECRET, Bench, ask
 
 from remit.dispatch.tools import beneath
-from remit.dispatch.tools.beneath import is_git_name
+from remit.dispatch.tools.beneath import is_closed_name
 
 _TOOLS: list[tuple[str, str, dict[str, Any]]] = [
     ("Read", "file_path", {}),
@@ -101,12 +101,12 @@ def test_globs_and_searches_do_not_follow_links_out(trapped: Bench) -> None:
     "name", [".git", ".GIT", ".Git", ".g\u200cit", "\ufeff.git", ".git.", ".git ", "git~1", "GIT~1"]
 )
 def test_other_spellings_of_git_are_known(name: str) -> None:
-    assert is_git_name(name)
+    assert is_closed_name(name)
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".github", "git", ".gitattributes", "git~2"])
 def test_names_that_only_begin_like_it_are_not(name: str) -> None:
-    assert not is_git_name(name)
+    assert not is_closed_name(name)
 
 
 @pytest.mark.parametrize("tool", ["Read", "Write"])

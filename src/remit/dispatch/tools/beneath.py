@@ -21,18 +21,21 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class Outside(OSError):
-    """A path leads out of the folder, or to git's own files."""
+    """A path leads out of the folder, or to git's or remit's own files."""
 
 
 class NotRegular(OSError):
     """A path names something that is not a regular file."""
 
 
-def is_git_name(name: str) -> bool:
-    """Whether a disk may take a name for `.git`: by case, ignorable characters, a short name or a trailing dot."""
+def is_closed_name(name: str) -> bool:
+    """Whether a disk may take a name for git's folder or ours: by case, ignorable characters, a short name or a dot.
+
+    A hook planted in `.git`, or a setting of the embedded database in `.remit`, would run outside of any sandbox.
+    """
     bare = "".join(character for character in name if unicodedata.category(character) != "Cf")
     folded = unicodedata.normalize("NFKC", bare).casefold().split(":")[0].rstrip(". ")
-    return folded in (".git", "git~1")
+    return folded in (".git", "git~1", ".remit", "remit~1")
 
 
 @contextlib.contextmanager
@@ -54,8 +57,8 @@ def parent_of(top: str, path: str, *, create: bool = False) -> Iterator[tuple[in
                 done.pop()
                 os.close(folders.pop())
                 continue
-            if is_git_name(name):
-                raise Outside(errno.EXDEV, "is git's own", path)
+            if is_closed_name(name):
+                raise Outside(errno.EXDEV, "is git's or remit's own", path)
             target = _link(name, folders[-1])
             if target is not None:
                 links += 1

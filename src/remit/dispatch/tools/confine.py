@@ -28,6 +28,7 @@ class Confined:
         self.top = str(self.root)
         self.spill = Path(os.path.abspath(spill))  # noqa: PTH100 (a link must stay visible: it is refused)
         self.limits = limits
+        self._hidden = tuple(os.path.realpath(place) for place in limits.hidden)
         self._named = os.path.abspath(root)  # noqa: PTH100 (as the caller spells it)
 
     def relative(self, written: str) -> str:
@@ -39,13 +40,20 @@ class Confined:
         inside = normal(written, self.top)
         if inside is None:
             inside = normal(written, self._named)
-        if inside is None:
+        if inside is None or self._is_hidden(inside):
             raise self._outside(written)
         return inside
 
+    def _is_hidden(self, inside: str) -> bool:
+        """Whether a path leads to a folder that the job must not see, by its words or by a link."""
+        if not self._hidden:
+            return False
+        real = os.path.realpath(os.path.join(self.top, inside))  # noqa: PTH118 (plain names)
+        return any(real == place or real.startswith(f"{place}/") for place in self._hidden)
+
     def _outside(self, written: str) -> Refused:
         return Refused(
-            f"{written[:200]!r} lies outside the workspace (or among git's own files) and cannot be used. "
+            f"{written[:200]!r} lies outside the workspace (or among git's or remit's own files) and cannot be used. "
             f"Write a path relative to the workspace, such as src/main.py, or an absolute one below {self.top}."
         )
 

@@ -7,7 +7,7 @@ import stat
 from itertools import islice
 
 from remit.dispatch.tools import arguments
-from remit.dispatch.tools.beneath import is_git_name
+from remit.dispatch.tools.beneath import is_closed_name
 from remit.dispatch.tools.calling import Call
 from remit.dispatch.tools.capping import one_line
 from remit.dispatch.tools.model import Answer, Refused
@@ -67,7 +67,7 @@ def _ls(call: Call, given: arguments.LS) -> Answer:
         shown = []
         for name in names:
             whole = f"{path}/{name}" if path else name
-            if not is_git_name(name) and not any(pattern.matches(whole) for pattern in left_out):
+            if not is_closed_name(name) and not any(pattern.matches(whole) for pattern in left_out):
                 shown.append(one_line(_marked(name, folder)))
     text = "\n".join(shown[: call.limits.names])
     if len(shown) > call.limits.names:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from remit.dispatch.tools import arguments
-from remit.dispatch.tools.beneath import is_git_name
+from remit.dispatch.tools.beneath import is_closed_name
 from remit.dispatch.tools.calling import Call
 from remit.dispatch.tools.capping import one_line
 from remit.dispatch.tools.model import Answer, Refused
@@ -97,7 +97,7 @@ async def _known_to_git(call: Call, path: str) -> list[str]:
     if ran.status != 0 or ran.dropped:
         return []
     names = set(ran.output.decode("utf-8", "surrogateescape").split("\0"))
-    return [name for name in names if name and not any(map(is_git_name, name.split("/")))]
+    return [name for name in names if name and not any(map(is_closed_name, name.split("/")))]
 
 
 def _told(call: Call, given: arguments.Grep, ran: Ran, searched: int) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
-from remit.dispatch.tools.beneath import is_git_name
+from remit.dispatch.tools.beneath import is_closed_name
 
 #: What tools put into a checkout: passed over unless the caller names it.
 GENERATED = frozenset(
@@ -26,7 +26,7 @@ def _walk(folder: int, above: str, check: Callable[[], None], named: frozenset[s
     files: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            if is_git_name(entry.name):
+            if is_closed_name(entry.name):
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 files.append(entry.name)
