@@ -79,7 +79,6 @@ async def test_of_two_at_once_with_one_key_one_makes_the_job(play: Play) -> None
         assert await fleet.rows("SELECT count(*) FROM procrastinate_jobs") == [(1,)]
 
 
-@pytest.mark.xfail(reason="the store does not say it yet: the unique index does", strict=False)
 async def test_a_retry_of_a_job_whose_key_was_taken_since_is_refused_in_words(play: Play) -> None:
     async with play(DONE) as fleet:
         first = await fleet.submit(queueing=Queueing(key="k"))
@@ -162,7 +161,6 @@ async def test_jobs_go_no_deeper_than_they_may(play: Play) -> None:
             await fleet.submit(queueing=Queueing(parent=number))
 
 
-@pytest.mark.xfail(reason="the store counts the children before it holds the lock", strict=False)
 async def test_a_job_has_no_more_children_than_it_may(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "MAX_CHILDREN", 3)
     async with play(DONE) as fleet:
@@ -224,9 +222,6 @@ async def test_many_jobs_are_each_run_once_by_two_workers(play: Play) -> None:
         assert len(fleet.requests) == 40
 
 
-@pytest.mark.xfail(
-    reason="a job without room gets a ticket for later, and the worker does not wait for it", strict=False
-)
 async def test_a_worker_until_idle_does_not_leave_jobs_that_only_wait_for_room_in_their_queue(play: Play) -> None:
     async with play(DONE, queue_limits={"narrow": 1}) as fleet:
         numbers = [await fleet.submit(f"job {n}", queueing=Queueing(queue="narrow")) for n in range(3)]

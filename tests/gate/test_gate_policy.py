@@ -107,6 +107,7 @@ def test_settings_that_cannot_be_used_are_told_and_the_defaults_stay() -> None:
 
 
 def test_classes_of_paths_and_agents_are_configurable(start) -> None:
+    assert start(paths={"code": ["docs/gen/**"]}).ask("Write", {"file_path": "docs/gen/a.md"}).rule == "edit-code"
     session = start(
         paths={"code": ["docs/generated/**"], "tests": ["spec/**"], "prose": []}, agents={"tests": "tester"}
     )
@@ -122,7 +123,7 @@ def test_declarations_need_a_known_kind_a_path_and_a_reason(session) -> None:
     assert session.state.declarations == []
 
 
-def test_every_rule_in_words_is_a_rule_that_decides_and_the_other_way_round() -> None:
+def test_every_rule_in_words_is_a_rule_that_decides() -> None:
     source = "".join(
         path.read_text() for path in Path(remit.__file__).parent.glob("gate/*.py") if path.name != "rules.py"
     )

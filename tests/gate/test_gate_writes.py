@@ -75,6 +75,7 @@ def test_the_shell_does_not_edit_code_either(session, command: str) -> None:
 def test_what_is_not_understood_is_a_warning_and_in_strict_a_write(start, mode: str, decision: str) -> None:
     found = start(mode=mode).run("./frobnicate.sh")
     assert (found.decision, found.rule) == (decision, "edit-code")
+    assert "frobnicate.sh" in found.reason
 
 
 class TestTrivialEdit:
@@ -193,3 +194,13 @@ class TestParallelWrites:
         assert session.ask("Bash", {"command": "ls"}, **own).rule == "tool-limits"
         assert session.ask("Bash", {"command": "ls"}, agent_id="a2", agent_type="other").decision == "allow"
         assert session.ask("Bash", {"command": "ls"}, agent_type="code-explorer").decision == "allow"
+
+
+def test_a_launch_without_an_id_is_a_delegation_too(session) -> None:
+    session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/f0.py"]}, tool_use_id="")
+    assert session.state.locks == {"src/f0.py": "launch-0"}
+    close(session.state, "launch-0", "accepted")
+    assert session.state.locks == {}
+    close(session.state, "", "failed")
+    with pytest.raises(ValueError, match="accepted"):
+        close(session.state, "x", "lost")

@@ -19,7 +19,9 @@ from remit.dispatch.outcome import Ended, Stopped
 from remit.dispatch.settings import Settings
 from remit.dispatch.stops import stop_point
 from remit.dispatch.worktree import WORKTREE, make_worktree, read_diff, remove_worktree
+from remit.errors import UsageError
 from remit.registry.model import Brief
+from remit.registry.tools import AllowList, known
 from remit.store import jobs
 from remit.store.database import Database
 from remit.store.events import unfinished_text
@@ -72,20 +74,22 @@ class Attempt:
         stop_point("claimed")
         job = self._job
         if job.is_cancelled:
-            await stop_job(self._database, job, is_shutdown=False)
+            await stop_job(self._database, job, self._settings, is_shutdown=False)
             return
         if job.deaths >= MAX_DEATHS:
             await self._finish(
                 Ended("error", job.result or "", f"stopped after {job.deaths} attempts died: {job.last_death}")
             )
             return
-        brief = await jobs.brief_of(self._database, job)
+        brief = bounded(await jobs.brief_of(self._database, job), self._settings)
         await self._narrator.tell("started", {"attempt": job.attempt, "model": brief.model, "tools": list(brief.tools)})
         root = await self._workspace()
         try:
             ended = await self._in_time(brief, root)
         except Stopped as stopped:
             ended = Ended(stopped.outcome, "", stopped.error)
+        except UsageError as error:
+            ended = Ended("error", "", str(error))
         if ended.outcome != "completed":
             await self._narrator.flush()
             ended = ended._replace(text=await what_there_is(self._database, job.id) or ended.text)
@@ -187,15 +191,18 @@ class Attempt:
         stop_point("result-saved")
         await self._narrator.tell(
             "checked",
-            {"verdict": verdict.verdict, "violations": len(verdict.violations), "seconds": time.monotonic() - started},
+            {
+                "verdict": verdict.verdict,
+                "violations": sum(one.level != "L3" for one in verdict.violations),
+                "advice": sum(one.level == "L3" for one in verdict.violations),
+                "seconds": time.monotonic() - started,
+            },
         )
         return verdict.verdict
 
     async def _finish(self, ended: Ended, verdict: str | None = None) -> None:
-        job, diff = self._job, None
-        folder = self._settings.data / "worktrees" / f"job-{job.id}"
-        if job.isolation == WORKTREE and folder.exists():
-            diff = await asyncio.to_thread(read_diff, folder)
+        job = self._job
+        diff, folder = await _diff(job, self._settings)
         await self._narrator.flush()
         await jobs.finish(
             self._database,
@@ -210,6 +217,14 @@ class Attempt:
         stop_point("finished")
         if diff is not None:
             await asyncio.to_thread(remove_worktree, Path(job.workspace), folder)
+
+
+def bounded(brief: Brief, settings: Settings) -> Brief:
+    """A brief without the tools that this worker does not offer: nothing exceeds its allow-list."""
+    allowed = AllowList(settings.allow_tools)
+    asked = (known(name, allowed.own) for name in brief.tools)
+    tools = tuple(str(part) for tool in asked if tool is not None for part in allowed.granted(tool))
+    return brief if tools == brief.tools else msgspec.structs.replace(brief, tools=tools)
 
 
 def _own(tools: Sequence[str]) -> list[str]:
@@ -233,11 +248,24 @@ async def what_there_is(database: Database, job: int) -> str:
     return unfinished.strip() or (await jobs.get(database, job)).result or ""
 
 
-async def stop_job(database: Database, job: Job, *, is_shutdown: bool) -> None:
+async def stop_job(database: Database, job: Job, settings: Settings, *, is_shutdown: bool) -> None:
     """A job whose run was cancelled: by its owner, or because the worker ends and another shall have it."""
     if is_shutdown:
         await jobs.give_back(database, job.id, job.attempt)
         return
     text = await what_there_is(database, job.id)
+    diff, folder = await _diff(job, settings)
     with contextlib.suppress(Fenced):
-        await jobs.finish(database, job.id, job.attempt, "cancelled", error="cancelled while it ran", result=text)
+        await jobs.finish(
+            database, job.id, job.attempt, "cancelled", error="cancelled while it ran", result=text, diff=diff
+        )
+        if diff is not None:
+            await asyncio.to_thread(remove_worktree, Path(job.workspace), folder)
+
+
+async def _diff(job: Job, settings: Settings) -> tuple[str | None, Path]:
+    """What a job changed in a worktree of its own, and where that is; None: it has none."""
+    folder = settings.data / "worktrees" / f"job-{job.id}"
+    if job.isolation != WORKTREE or not await asyncio.to_thread(folder.exists):
+        return None, folder
+    return await asyncio.to_thread(read_diff, folder), folder

@@ -9,21 +9,12 @@ from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
 from remit.configuration import Configuration
-from remit.dispatch.models import provider_of
+from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.settings import Settings
 from remit.errors import RemitError
 from remit.registry.models import TABLE, full_name
 
 Level = Literal["good", "odd", "bad"]
-#: Where each provider's key is looked for; keys themselves are never shown.
-KEYS = {
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "openai": ("OPENAI_API_KEY",),
-    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-    "groq": ("GROQ_API_KEY",),
-    "mistral": ("MISTRAL_API_KEY",),
-    "xai": ("XAI_API_KEY",),
-}
 _MOST_SKEW = 2.0
 
 

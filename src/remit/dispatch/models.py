@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
 
     from remit.registry.model import Brief
 
+#: Where each provider's key is looked for; keys themselves are never stored, shown or logged.
+KEYS = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "groq": ("GROQ_API_KEY",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "xai": ("XAI_API_KEY",),
+}
 #: Seconds that a provider may take to answer, or to go on answering.
 REQUEST_SECONDS = 600.0
 #: Tokens that one answer may have, where the budget allows it.
@@ -51,7 +61,12 @@ def build_model(name: str) -> Model:
 
     try:
         model = infer_model(name)
-    except (UserError, ImportError) as error:
+    except UserError as error:
+        missing = KEYS.get(provider_of(name), ())
+        if missing and not any(os.environ.get(key) for key in missing):
+            raise UsageError(f"there is no key for {provider_of(name)}: set {missing[0]}") from error
+        raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error
+    except ImportError as error:
         raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error
     if provider_of(name) == "anthropic" and not model.profile.get("supports_inline_system_prompts"):
         # Else the library adds a paragraph of its own to the system prompt. We send no later ones.

@@ -17,6 +17,7 @@ import msgspec
 
 from remit.dispatch.narrator import Narrator
 from remit.dispatch.outcome import Ended, Stopped
+from remit.dispatch.redact import redacted
 from remit.dispatch.settings import Settings
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief
@@ -40,6 +41,7 @@ PRESETS = {
 MAX_OUTPUT = 16 * 1024 * 1024
 _GRACE_SECONDS = 3.0
 _LOOK_SECONDS = 0.02
+_ALIVE_SECONDS = 30.0
 
 
 async def run_program(
@@ -55,7 +57,9 @@ async def run_program(
         raise Stopped("error", f"this worker has no command {name!r} under `runners` in its configuration")
     command = _command(line, brief, job)
     await narrator.tell("program", {"command": name})
-    code, output, errors = await _run(command, _stdin(brief, job), root)
+    code, output, errors = await _run(command, _stdin(brief, job), root, transcript)
+    if settings.is_redacting:
+        output, errors = redacted(output), redacted(errors)
     receipt = Receipt(tool="Bash", arguments={"command": name}, exit=code, failed=code != 0)
     call = f"program:{job.attempt}"
     await transcript.begin_call(call, 1, name, {"command": name})
@@ -79,6 +83,9 @@ def _command(line: str, brief: Brief, job: Job) -> list[str]:
         words = shlex.split(line)
     except ValueError as error:
         raise Stopped("error", f"the command line of {brief.command!r} cannot be read: {error}") from error
+    if words and "/" in words[0] and not words[0].startswith("/"):
+        # Else a checkout could bring the program itself.
+        raise Stopped("error", f"the command {brief.command!r} must name a program on the PATH or an absolute path")
     scope = [f"./{path}" if path.startswith("-") else path for path in job.request.get("scope") or ["."]]
     special = {"{prompt}": [told], "{scope}": scope}
     return [one for word in words for one in special.get(word, [word])]
@@ -89,7 +96,7 @@ def _stdin(brief: Brief, job: Job) -> bytes:
     return msgspec.json.encode({**task, "brief": msgspec.to_builtins(brief)})
 
 
-async def _run(command: list[str], given: bytes, root: Path) -> tuple[int, str, str]:
+async def _run(command: list[str], given: bytes, root: Path, transcript: Transcript) -> tuple[int, str, str]:
     """A program in a group of its own, its output bounded, gone with everything it started when we are."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -103,13 +110,22 @@ async def _run(command: list[str], given: bytes, root: Path) -> tuple[int, str, 
         )
     except OSError as error:
         raise Stopped("error", f"{command[0]} cannot be started: {error.strerror}") from error
+    living = asyncio.create_task(_stay_alive(transcript))
     try:
         _, output, errors, code = await asyncio.gather(
             _write(process, given), _read(process.stdout), _read(process.stderr), _wait(process)
         )
     finally:
+        living.cancel()
         await _end(process)
     return code, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace")
+
+
+async def _stay_alive(transcript: Transcript) -> None:
+    """A program may take its time: as long as it runs, the job does not hang."""
+    while True:
+        await asyncio.sleep(_ALIVE_SECONDS)
+        await transcript.touch()
 
 
 async def _write(process: asyncio.subprocess.Process, data: bytes) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.configuration import Configuration, load
+from remit.registry.api import allow_list
 from remit.store.database import data_folder
 
 
@@ -23,6 +24,8 @@ class Settings(NamedTuple):
     runners: Mapping[str, str]
     mcp_servers: Mapping[str, str]
     shutdown_seconds: float
+    #: What this worker lets subagents use, whatever their briefs say.
+    allow_tools: tuple[str, ...]
 
 
 def load_settings(configured: Configuration | None = None, start: Path | None = None) -> Settings:
@@ -39,4 +42,5 @@ def load_settings(configured: Configuration | None = None, start: Path | None = 
         runners=configured["runners"],
         mcp_servers=configured["mcp_servers"],
         shutdown_seconds=float(configured["shutdown_seconds"]),
+        allow_tools=tuple(map(str, allow_list(configured, None))),
     )

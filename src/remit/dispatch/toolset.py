@@ -95,6 +95,6 @@ class JobTools(AbstractToolset[None]):
         return await self._calls.answer(ctx.tool_call_id or name, self._specs[name], tool_args, run)
 
 
-def _short(arguments: dict[str, Any]) -> dict[str, str]:
-    """Arguments for a line of progress."""
-    return {name: redacted(str(value)[:200]) for name, value in list(arguments.items())[:8]}
+def _short(arguments: dict[str, Any]) -> list[list[str]]:
+    """Arguments for a line of progress, in the order they were given: the database keeps none in an object."""
+    return [[name, redacted(str(value)[:200])] for name, value in list(arguments.items())[:8]]

@@ -49,6 +49,7 @@ class Worker:
         concurrency: int = 5,
         is_listed: bool = True,
         on_reload: Callable[[], None] | None = None,
+        on_start: Callable[[], None] | None = None,
         runners: Mapping[str, Runner] | None = None,
     ) -> None:
         self.id = str(uuid.uuid4())
@@ -58,6 +59,7 @@ class Worker:
         self._concurrency = concurrency
         self._is_listed = is_listed
         self._on_reload = on_reload
+        self._on_start = on_start
         self._runners = runners or {}
         #: Jobs that tickets are about here, claimed or about to be.
         self._held: Counter[int] = Counter()
@@ -72,6 +74,8 @@ class Worker:
         with self._signals():
             await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
             watch = asyncio.create_task(self._watch())
+            if self._on_start is not None:
+                self._on_start()
             try:
                 await self._work(until_idle=until_idle)
             finally:
@@ -96,13 +100,19 @@ class Worker:
                     failure = None if working.cancelled() else working.exception()
                     if failure is not None:
                         raise failure
-                if until_idle:
+                if until_idle and not await self._is_work_left():
                     return
             except (*AWAY, ConnectorException) as error:
                 log.warning("the database is away, trying again: %s", " ".join(str(error).split()))
             if not self._stopping.is_set():
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), 1.0)
+
+    async def _is_work_left(self) -> bool:
+        """Whether jobs are due that could not be taken yet, or wait to be taken over."""
+        silence = self._settings.takeover_seconds / 6
+        row = await self._database.row("jobs.is_work_left", queues=self._queues or None, silence=2 * silence)
+        return bool(row and row["is_left"])
 
     async def _queue_worker(self, app: procrastinate.App, *, until_idle: bool) -> None:
         seconds = self._settings.takeover_seconds
@@ -143,7 +153,7 @@ class Worker:
             log.warning("%s", error)
         except asyncio.CancelledError:
             is_shutdown = context.abort_reason() is not AbortReason.USER_REQUEST
-            await asyncio.shield(stop_job(self._database, job, is_shutdown=is_shutdown))
+            await asyncio.shield(stop_job(self._database, job, self._settings, is_shutdown=is_shutdown))
             raise
         except (EnvironmentBroken, *AWAY) as error:
             log.warning("job %s is given back: %s", job.id, error)

@@ -82,7 +82,9 @@ def _not_understood(effects: Effects, settings: GateSettings) -> Ruling:
         if strict
         else "If it changes code, delegate it"
     )
-    return Ruling(1 if strict else 2, "edit-code", reason, delegate_to=agent)
+    ruling = Ruling(1 if strict else 2, "edit-code", reason, delegate_to=agent)
+    ruling.detail = f" (the program: {effects.detail!r})" if effects.detail else ""
+    return ruling
 
 
 def _expanded(

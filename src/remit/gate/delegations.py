@@ -92,8 +92,9 @@ def _holder_name(state: State, holder: str) -> str:
     return "another subagent"
 
 
-def launch(state: State, key: str, agent: str, *, writes: Iterable[str] = (), now: float | None = None) -> None:
-    """A delegation begins. After one of the same agent that failed, this is its one retry."""
+def launch(state: State, key: str, agent: str, *, writes: Iterable[str] = (), now: float | None = None) -> str:
+    """A delegation begins; its key. After one of the same agent that failed, this is its one retry."""
+    key = key or f"launch-{len(state.delegations)}"
     retry_of = ""
     for other, entry in state.delegations.items():
         ended = entry.get("state") in ("failed", "rejected") and not entry.get("retry_of")
@@ -101,7 +102,7 @@ def launch(state: State, key: str, agent: str, *, writes: Iterable[str] = (), no
             retry_of = other
     if retry_of:
         state.delegations[retry_of]["retried"] = True
-    state.delegations[key or f"launch-{len(state.delegations)}"] = {
+    state.delegations[key] = {
         "agent": agent[:LONGEST_NAME],
         "agent_id": "",
         "state": "open",
@@ -112,6 +113,7 @@ def launch(state: State, key: str, agent: str, *, writes: Iterable[str] = (), no
     }
     for path in writes:
         state.locks[path] = key
+    return key
 
 
 def link(state: State, key: str, agent_id: str) -> None:
@@ -129,7 +131,7 @@ def close(state: State, key: str, outcome: str, *, files: Iterable[str] = (), no
         raise ValueError(f"a delegation ends as one of {', '.join(OUTCOMES)}, not as {outcome!r}")
     found = next((name for name, entry in state.delegations.items() if key and entry.get("agent_id") == key), key)
     if found not in state.delegations:
-        launch(state, found, "unknown", now=now)
+        found = launch(state, found, "unknown", now=now)
     entry = state.delegations[found]
     entry["state"] = outcome
     release(state, found)

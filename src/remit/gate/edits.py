@@ -176,17 +176,17 @@ def _judge_word(before: str, after: str, block: str, why: str) -> Edit:
     if not (old[0].isascii() and old[0].isalpha() and new[0].isascii() and new[0].isalpha()):
         return Edit(None, "a sign changes")
     if block or _is_name(one, at, old) or _is_name(other, at, new):
-        return Edit(None, f"{old[:40]!r} is part of a name or of code")
+        return Edit(None, "the word is part of a name or of code")
     return _judge_spelling(old, new)
 
 
 def _judge_spelling(old: str, new: str) -> Edit:
     if is_word(old):
-        return Edit(None, f"{old[:40]!r} is no misspelt word")
+        return Edit(None, "the old word is not misspelt")
     if not is_word(new):
-        return Edit(None, f"{new[:40]!r} is not in the word list")
+        return Edit(None, "the new word is not in the word list")
     if distance(old.lower(), new.lower()) > 2:
-        return Edit(None, f"{old[:40]!r} and {new[:40]!r} are more than two letters apart")
+        return Edit(None, "the two words are more than two letters apart")
     return Edit("typo", "")
 
 

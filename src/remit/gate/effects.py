@@ -9,7 +9,7 @@ class Effects:
     `unknown` says that there may be more, and `why`. Paths are seen from the folder where the line runs.
     """
 
-    __slots__ = ("patterns", "programs", "reads", "restores", "searches", "unknown", "why", "writes")
+    __slots__ = ("detail", "patterns", "programs", "reads", "restores", "searches", "unknown", "why", "writes")
 
     def __init__(self) -> None:
         self.reads: list[tuple[str, int | None, int]] = []
@@ -22,18 +22,21 @@ class Effects:
         self.programs: list[str] = []
         self.unknown = False
         self.why = ""
+        #: What may be shown to the caller, and is never kept.
+        self.detail = ""
 
-    def give_up(self, why: str) -> None:
+    def give_up(self, why: str, detail: str = "") -> None:
         """Part of it cannot be understood."""
+        if not self.unknown:
+            self.why, self.detail = why, detail
         self.unknown = True
-        self.why = self.why or why
 
     def add(self, other: Effects) -> None:
         """Take over what a part of the line does."""
         for name in ("reads", "writes", "searches", "restores", "patterns", "programs"):
             getattr(self, name).extend(getattr(other, name))
         if other.unknown:
-            self.give_up(other.why)
+            self.give_up(other.why, other.detail)
 
     def cap(self, lines: int) -> None:
         """At most so many lines of it are shown."""

@@ -88,7 +88,7 @@ class Ruling:
     although it would be denied.
     """
 
-    __slots__ = ("apply", "delegate_to", "exception", "level", "lines", "observed", "paths", "reason", "rule")
+    __slots__ = ("apply", "delegate_to", "detail", "exception", "level", "lines", "observed", "paths", "reason", "rule")
 
     def __init__(
         self,
@@ -111,6 +111,8 @@ class Ruling:
         self.lines = lines
         self.apply = apply
         self.observed: Callable[[State], None] | None = None
+        #: Added to the reason for the caller; as it may be content of the call, it is never kept.
+        self.detail = ""
 
 
 def worst(rulings: list[Ruling]) -> Ruling | None:

@@ -80,9 +80,7 @@ def tell(command: Command, args: list[Arg]) -> None:
     elif name in _RUN_WITHIN and sub == _RUN_WITHIN[name]:
         tell(command, rest[1:])
     elif name not in HARMLESS and name not in LISTING:
-        # A word with digits may be a secret that went astray: the reason is kept.
-        plain = len(name) < 20 and name.replace("-", "").replace(".", "").replace("/", "").isalpha()
-        command.effects.give_up(f"{'`' + name + '`' if plain else 'it'} is not a program that the gate knows")
+        command.effects.give_up("it runs a program that the gate does not know", name[:40])
     elif name in LISTING:
         command.passes = 1
 

@@ -24,9 +24,10 @@ LIMITS: dict[str, int] = {
 #: A read without a limit counts the file's lines, at most so many.
 READ_CAP = 2000
 
-#: In the order in which they are tried; what fits none is code.
+#: In the order in which they are tried; what fits none is code. Globs of code win over all but state.
 PATHS: dict[str, tuple[str, ...]] = {
     "state": (".remit/**", ".claude/workspaces/**", "**/claude-progress.json", "**/feature-list.json"),
+    "code": (),
     "spec": ("docs/specs/**", "docs/design/**", "specs/**", "**/requirements.md", "**/design.md"),
     "tests": (
         "tests/**",
@@ -38,7 +39,6 @@ PATHS: dict[str, tuple[str, ...]] = {
         "**/*.spec.{js,ts,jsx,tsx}",
     ),
     "prose": ("**/*.md", "docs/**"),
-    "code": (),
 }
 
 #: What must be delegated -> to whom.

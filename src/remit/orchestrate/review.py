@@ -12,8 +12,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from remit.configuration import Configuration
-from remit.dispatch.health import KEYS
-from remit.dispatch.models import provider_of
+from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.runners import ANALYSERS
 from remit.errors import UsageError, did_you_mean
 from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan

@@ -104,7 +104,8 @@ def tell(words: str, who: str = "plugins") -> None:
 def allow_list(configured: Configuration, given: Iterable[str] | None) -> AllowList:
     """What the worker lets subagents use."""
     names = split_names(given) if isinstance(given, str) else given
-    allowed = AllowList(names if names is not None else configured["allow_tools"] or OFFERED)
+    servers = [f"mcp__{name}" for name in configured["mcp_servers"]]
+    allowed = AllowList(names if names is not None else configured["allow_tools"] or (*OFFERED, *servers))
     for name in sorted(allowed.own):
         _tell_near(name)
     return allowed

@@ -108,7 +108,7 @@ class _Reader:
         self._empty_lists()
         tools, denied = self._tools()
         limits, turns = self._budget()
-        if not self._document.body:
+        if not self._document.body and self._text("runner") in ("", "model"):
             self._warnings.append("its body is empty: the default prompt is used")
         return Definition(
             name=self._name(origin.stem),

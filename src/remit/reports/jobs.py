@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -102,8 +102,8 @@ def list_lines(jobs: Sequence[Job], columns: int) -> Iterator[Line]:
         ]
 
 
-def job_lines(job: Job, columns: int) -> Iterator[Line]:
-    """Everything about one job."""
+def job_lines(job: Job, columns: int, violations: Sequence[Mapping[str, Any]] = ()) -> Iterator[Line]:
+    """Everything about one job; `violations` are what the check said of its last result."""
     how = job.outcome or job.state
     yield [
         Piece(f"job {job.id}", "bold"),
@@ -114,6 +114,10 @@ def job_lines(job: Job, columns: int) -> Iterator[Line]:
     if job.error:
         for row in wrapped(visible(job.error), columns, 2):
             yield [Piece(row, "red")]
+    for one in violations if job.verdict != "accept" else ():
+        words = f"{one.get('level')} {one.get('rule')} line {one.get('line')}: {one.get('message')}"
+        for number, row in enumerate(wrapped(visible(words), columns - 2, 2)):
+            yield [Piece(row if number == 0 else f"  {row}", "yellow")]
     for row in wrapped(usage_words(job), columns, 2):
         yield [Piece(row, "dim")]
     times = {"created": job.created, "started": job.started, "finished": job.finished}
@@ -136,7 +140,12 @@ def usage_words(job: Job) -> str:
     attempts = f", attempt {job.attempt}" if job.attempt > 1 else ""
     cached = f" ({job.cached_tokens:,} cached)" if job.cached_tokens else ""
     tokens = f"{job.input_tokens:,}{cached} tokens in, {job.output_tokens:,} out"
-    return f"{job.turns} turns, {job.tool_calls} tool calls, {tokens}{cost}{attempts}"
+    return f"{counted(job.turns, 'turn')}, {counted(job.tool_calls, 'tool call')}, {tokens}{cost}{attempts}"
+
+
+def counted(number: int, word: str) -> str:
+    """A number and its word, in the plural where it has to be."""
+    return f"{number:,} {word}{'s' * (number != 1)}"
 
 
 def event_lines(event: Event, columns: int) -> Iterator[Line]:
@@ -150,7 +159,9 @@ def event_lines(event: Event, columns: int) -> Iterator[Line]:
 
 def _told(kind: str, data: dict[str, Any]) -> tuple[str, str]:
     if kind == "tool":
-        shown = " ".join(str(value) for value in data.get("arguments", {}).values())
+        said = data.get("arguments", [])
+        pairs = said.items() if isinstance(said, dict) else said
+        shown = " ".join(str(value) for _, value in pairs)
         return f"{data.get('name')} {' '.join(shown.split())[:160]}", ""
     if kind == "tool-done":
         return (f"{data.get('name')} failed", "yellow") if data.get("failed") else ("", "")
@@ -163,7 +174,8 @@ def _told(kind: str, data: dict[str, Any]) -> tuple[str, str]:
         why = f": {data['error']}" if data.get("error") else ""
         return f"finished: {data.get('outcome')}{why}", OUTCOME_STYLES.get(str(data.get("outcome")), "red")
     if kind == "checked":
-        return f"checked: {data.get('verdict')}, {data.get('violations')} violations", ""
+        advice = f", {data['advice']} of advice" if data.get("advice") else ""
+        return f"checked: {data.get('verdict')}, {counted(int(data.get('violations', 0)), 'violation')}{advice}", ""
     simple = {
         "started": f"attempt {data.get('attempt')} on {data.get('model')}",
         "turn": f"turn {data.get('turn')}",

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
+from psycopg.errors import UniqueViolation
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
@@ -153,8 +154,9 @@ async def _parent(connection: Connection, parent: int | None) -> DictRow | None:
         raise UsageError(f"there is no job {parent} to be the parent")
     if found[0]["depth"] + 1 > MAX_DEPTH:
         raise UsageError(f"job {parent} is {found[0]['depth']} deep already: at most {MAX_DEPTH}")
-    if found[0]["children"] >= MAX_CHILDREN:
-        raise UsageError(f"job {parent} has {found[0]['children']} children already: at most {MAX_CHILDREN}")
+    children = (await rows(connection, "jobs.children", parent=parent))[0]["children"]
+    if children >= MAX_CHILDREN:
+        raise UsageError(f"job {parent} has {children} children already: at most {MAX_CHILDREN}")
     return found[0]
 
 
@@ -282,11 +284,14 @@ async def cancel(database: Database, job: int) -> tuple[State, int | None]:
 
 async def retry(database: Database, job: int) -> None:
     """Let a job that did not complete go on from where it stopped."""
-    async with database.transaction() as connection:
-        found = await rows(connection, "jobs.retry", job=job)
-        if found:
-            await enqueue(connection, job, found[0]["queue"], found[0]["priority"])
-            return
+    try:
+        async with database.transaction() as connection:
+            found = await rows(connection, "jobs.retry", job=job)
+            if found:
+                await enqueue(connection, job, found[0]["queue"], found[0]["priority"])
+                return
+    except UniqueViolation as error:
+        raise UsageError(f"job {job} cannot be retried: another job has its key now") from error
     existing = await get(database, job)
     why = "it is not finished" if existing.state != "finished" else "it is completed"
     raise UsageError(f"job {job} cannot be retried: {why}")
@@ -305,6 +310,12 @@ async def get(database: Database, job: int) -> Job:
     if row is None:
         raise UsageError(f"there is no job {job}; `remit jobs list` shows them")
     return as_job(row)
+
+
+async def violations_of(database: Database, job: int) -> list[dict[str, Any]]:
+    """What the check said of a job's last result."""
+    found = await database.rows("transcript.results", job=job)
+    return list(found[-1]["report"].get("violations", [])) if found else []
 
 
 async def brief_of(database: Database, job: Job) -> Brief:

@@ -83,6 +83,10 @@ class Transcript:
             receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
         )
 
+    async def touch(self) -> None:
+        """Say that the job gets on, although no step of it is finished."""
+        await self._database.rows("transcript.touch", job=self.job, attempt=self.attempt)
+
     async def receipts(self) -> list[Receipt]:
         """What the tools of this job did."""
         found = await self._database.rows("transcript.receipts", job=self.job)

@@ -26,9 +26,11 @@ SELECT id, procrastinate_defer_jobs_v1(ARRAY[
 FROM made
 
 -- name: parent
-SELECT id, coalesce(root, id) AS root, depth, state,
-    (SELECT count(*) FROM remit.jobs AS child WHERE child.parent = parent.id) AS children
-FROM remit.jobs AS parent WHERE id = %(parent)s FOR UPDATE
+SELECT id, coalesce(root, id) AS root, depth FROM remit.jobs WHERE id = %(parent)s FOR UPDATE
+
+-- name: children
+-- A statement of its own: it sees what was committed while its caller waited for the parent.
+SELECT count(*) AS children FROM remit.jobs WHERE parent = %(parent)s
 
 -- name: enqueue
 -- A ticket in the queue wakes a worker up; the job's own row says what is to be done.
@@ -128,6 +130,20 @@ WHERE id IN (
     FOR UPDATE SKIP LOCKED)
 RETURNING id, queue, priority, ticket, attempt
 
+-- name: is_work_left
+-- Jobs that are due, and jobs of workers that have gone silent and will be taken over.
+SELECT EXISTS (
+    SELECT 1 FROM remit.jobs
+    WHERE (%(queues)s::text[] IS NULL OR queue = ANY (%(queues)s::text[])) AND (
+        (state = 'queued' AND EXISTS (
+            SELECT 1 FROM procrastinate_jobs
+            WHERE status = 'todo' AND args ->> 'job' = jobs.id::text
+                AND (scheduled_at IS NULL OR scheduled_at < now() + interval '2 seconds')))
+        OR (state = 'running' AND NOT EXISTS (
+            SELECT 1 FROM remit.workers
+            WHERE workers.id = jobs.worker AND heartbeat > now() - make_interval(secs => %(silence)s))))
+) AS is_left
+
 -- name: hung
 -- Jobs whose worker lives and that have not got any further for too long; their attempt is over.
 WITH ended AS (
@@ -189,7 +205,7 @@ SELECT id, state, ticket, pg_notify('remit_events', id::text) FROM asked
 -- A finished job that did not complete goes on from its transcript.
 UPDATE remit.jobs SET
     state = 'queued', outcome = NULL, error = NULL, verdict = NULL, finished = NULL, worker = NULL,
-    is_cancelled = false, attempt = attempt + 1, deaths = 0
+    is_cancelled = false, attempt = attempt + 1, deaths = 0, started = NULL
 WHERE id = %(job)s AND state = 'finished' AND outcome <> 'completed'
 RETURNING id, queue, priority
 

@@ -71,3 +71,6 @@ SELECT submission, document, verdict, report FROM remit.results WHERE job = %(jo
 -- How often the caller came back after the task itself.
 SELECT count(*) - 1 AS corrections FROM remit.messages
 WHERE job = %(job)s AND message -> 'parts' @> '[{"part_kind": "user-prompt"}]'
+
+-- name: touch
+UPDATE remit.jobs SET checkpoint = now() WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'

@@ -40,7 +40,7 @@ def command(form: str) -> int:
     found = _facts(settings)
     code = 1 if any(fact.level == "bad" for fact in found) else 0
     file = find_file(Path.cwd())
-    known = {setting.variable for setting in SETTINGS}
+    known = {*(setting.variable for setting in SETTINGS), "REMIT_STOP_AT"}
     unknown = sorted(name for name in os.environ if name.startswith("REMIT_") and name not in known)
     if form == "json":
         from remit.reports.json import pretty

@@ -76,14 +76,14 @@ def show(job: int, form: str) -> int:
     from remit.reports.jobs import job_lines, job_shape
     from remit.store import jobs
 
-    async def work(database: Database, _: Settings) -> jobs.Job:
-        return await jobs.get(database, job)
+    async def work(database: Database, _: Settings) -> tuple[jobs.Job, list[dict[str, Any]]]:
+        return await jobs.get(database, job), await jobs.violations_of(database, job)
 
-    found = with_database(work)
+    found, violations = with_database(work)
     if form == "json":
         _print_json(job_shape(found))
     else:
-        print_lines(job_lines(found, columns()))
+        print_lines(job_lines(found, columns(), violations))
     return 0
 
 
@@ -100,8 +100,12 @@ def prune(days: int, form: str) -> int:
     need_extra()
     from remit.store import jobs
 
-    async def work(database: Database, _: Settings) -> int:
-        return await jobs.prune(database, days)
+    async def work(database: Database, settings: Settings) -> int:
+        from remit.dispatch.leftovers import remove_leftovers
+
+        gone = await jobs.prune(database, days)
+        await remove_leftovers(database, settings.data)
+        return gone
 
     gone = with_database(work)
     if form == "json":

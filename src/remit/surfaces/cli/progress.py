@@ -61,7 +61,7 @@ class Progress:
         if event.kind == "turn":
             self._turn, self._doing = int(data.get("turn", 0)), "thinking"
         elif event.kind == "tool":
-            first = next(iter(data.get("arguments", {}).values()), "")
+            first = next((value for _, value in data.get("arguments", [])), "")
             self._doing = visible(f"{data.get('name')} {' '.join(str(first).split())}")[:60]
         elif event.kind == "text":
             self._doing = "answering"

@@ -42,9 +42,10 @@ def command(agent: str, task: str, **given: Any) -> int:
       remit run backend-specialist "fix the failing test" --isolation worktree
     """
     need_extra()
-    job = with_database(lambda database, settings: _run(database, settings, agent, task_text(task), given))
-    if job is None:
+    found = with_database(lambda database, settings: _run(database, settings, agent, task_text(task), given))
+    if found is None:
         return 130
+    job, violations = found
     if given["form"] == "json":
         from remit.reports.jobs import job_shape
         from remit.reports.json import pretty
@@ -53,11 +54,13 @@ def command(agent: str, task: str, **given: Any) -> int:
     else:
         from remit.reports.jobs import job_lines
 
-        print_lines(job_lines(job, columns()))
+        print_lines(job_lines(job, columns(), violations))
     return 0 if job.outcome == "completed" and job.verdict == "accept" else 1
 
 
-async def _run(database: Database, settings: Settings, agent: str, task: str, given: dict[str, Any]) -> Job | None:
+async def _run(
+    database: Database, settings: Settings, agent: str, task: str, given: dict[str, Any]
+) -> tuple[Job, list[dict[str, Any]]] | None:
     """Submit the job and see it through; None: it was left to a worker."""
     from remit.dispatch.submitting import submit
     from remit.dispatch.worker import Worker
@@ -87,7 +90,9 @@ async def _run(database: Database, settings: Settings, agent: str, task: str, gi
         if worker is not None and working is not None:
             worker.stop()
             await asyncio.gather(working, return_exceptions=True)
-    return await jobs.get(database, submitted.id) if is_over else None
+    if not is_over:
+        return None
+    return await jobs.get(database, submitted.id), await jobs.violations_of(database, submitted.id)
 
 
 async def _call_in(database: Database, job: int, queue: str) -> None:

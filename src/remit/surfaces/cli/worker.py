@@ -38,13 +38,15 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
 
     async def work(database: Database, settings: Settings) -> None:
         registry = reload_registry()
-        tell(f"worker started: {concurrency} jobs at a time, {len(list(registry))} definitions", "worker")
         worker = Worker(
             database,
             settings,
             queues=queues,
             concurrency=concurrency,
             on_reload=lambda: tell(f"{len(list(reload_registry()))} definitions read again", "worker"),
+            on_start=lambda: tell(
+                f"worker started: {concurrency} jobs at a time, {len(list(registry))} definitions", "worker"
+            ),
             runners={ORCHESTRATOR: conductor()},
         )
         await worker.run(until_idle=until_idle)
