@@ -77,6 +77,13 @@ TABLE: list[tuple[str, str]] = [
     ("md5sum a.py", ""),
     ("stat a.py && file a.py", ""),
     ("(cat a.py; cat b.py) | head -4", "r=a.py:4 r=b.py:4"),
+    ("cat a.py 2>/dev/null | head -50", "r=a.py:50 w=/dev/null"),
+    ("cat a.py 2>/dev/null", "r=a.py w=/dev/null"),
+    ("cat a.py 1> b.py", "w=b.py"),
+    ("cat a.py > /dev/stderr", "r=a.py w=/dev/stderr"),
+    ("cat a.py | tee /dev/stderr > b.py", "r=a.py w=/dev/stderr w=b.py"),
+    ("cat a.py > /proc/self/fd/2", "r=a.py w=/proc/self/fd/2"),
+    ("awk 'NR>=100&&NR<=140{print NR\": \"$0}' a.py", "r=a.py:41"),
     # Searches.
     ("grep foo a.py", "r=a.py"),
     ("grep -n foo a.py b.py", "r=a.py r=b.py"),
@@ -198,6 +205,8 @@ TABLE: list[tuple[str, str]] = [
     ("grep foo a.py > b.txt", "w=b.txt"),
     ("sed 's/a/b/' a.py > b.py", "w=b.py"),
     # Writes by programs.
+    ("sed -i '' 's/a/b/' a.py", "w=a.py"),
+    ("trap 'rm a.py' EXIT", "w=a.py"),
     ("sed -i 's/a/b/' a.py", "w=a.py"),
     ("sed -i.bak 's/a/b/' a.py b.py", "w=a.py w=b.py"),
     ("sed --in-place=.bak -e 's/a/b/' a.py", "w=a.py"),
@@ -270,6 +279,11 @@ TABLE: list[tuple[str, str]] = [
     ("git -C sub checkout -- a.py", "w=sub/a.py"),
     ("git -c user.name=x commit -m y", ""),
     # Another folder, nesting, variables.
+    ('git commit -m "$(cat <<\'EOF\'\nit\'s (a "message") > x\nEOF\n)"', ""),
+    ("git commit -m \"$(cat <<'EOF'\nit's\nEOF\n)\" && rm a.py", "w=a.py"),
+    ("(( x > 3 )) && cat a.py", "r=a.py"),
+    ("((rm a.py))", "w=a.py"),
+    ("((rm a.py); (rm b.py))", "w=a.py w=b.py"),
     ("cd src && cat a.py", "r=src/a.py"),
     ("cd src; cd lib; rm a.py", "w=src/lib/a.py"),
     ("(cd src && rm a.py); rm b.py", "w=src/a.py w=b.py"),
@@ -339,4 +353,7 @@ TABLE: list[tuple[str, str]] = [
     ("(ls", "?"),
     ("ls | parallel rm", "?"),
     ("cd - && rm a.py", "?"),
+    ("alias cat=rm; cat x", "r=x ?"),
+    ("docker run -v .:/w image sh -c 'rm -rf /w'", "?"),
+    ("claude -p 'edit it'", "?"),
 ]

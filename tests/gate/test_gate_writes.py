@@ -204,3 +204,10 @@ def test_a_launch_without_an_id_is_a_delegation_too(session) -> None:
     close(session.state, "", "failed")
     with pytest.raises(ValueError, match="accepted"):
         close(session.state, "x", "lost")
+
+
+@pytest.mark.parametrize(("mode", "decision"), [("standard", "ask"), ("strict", "ask"), ("observe", "allow")])
+def test_an_orchestrator_that_declares_is_brought_before_a_person(start, mode: str, decision: str) -> None:
+    session = start(mode=mode)
+    assert session.run(f"remit gate declare edit {SPEC} --why speed").decision == decision
+    assert session.run("remit gate status").decision == "allow"

@@ -39,6 +39,8 @@ def judge_command(call: Call, state: State, settings: GateSettings, project: str
     rulings += judge_shell_writes(effects.writes, effects.restores, call, state, settings, project)
     if effects.unknown:
         rulings.append(_not_understood(effects, settings))
+    if "remit gate" in effects.programs and "declare" in call.text("command"):
+        rulings.append(_declaration())
     reads: list[Read] = []
     for search in effects.searches:
         said, found = judge_search(Search(*search), call, settings, project)
@@ -72,6 +74,12 @@ def _scans(effects: Effects, settings: GateSettings) -> list[Ruling]:
             reason = f"{program} is a security scan: that is the work of {auditor}"
             return [Ruling(1, "security-alone", reason, delegate_to=auditor)]
     return []
+
+
+def _declaration() -> Ruling:
+    ruling = Ruling(2, "declare", "a declaration is a person's to make: may the orchestrator make this one for you?")
+    ruling.asks = True
+    return ruling
 
 
 def _not_understood(effects: Effects, settings: GateSettings) -> Ruling:

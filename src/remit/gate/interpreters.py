@@ -173,6 +173,18 @@ def export(command: Command, _: str, args: list[Arg]) -> None:
             command.place.variables[name] = [value] if arg.known else []
 
 
+def run_trap(command: Command, _: str, args: list[Arg]) -> None:
+    """`trap 'COMMAND' SIGNAL`: it runs later, and counts now."""
+    run_eval(command, "eval", args[:1])
+
+
+def run_container(command: Command, _: str, args: list[Arg]) -> None:
+    """`docker ps` and its like do nothing here; what runs inside may see the project's files."""
+    words = [arg.text for arg in args if not arg.text.startswith("-")][:2]
+    if any(word in ("run", "exec", "cp") for word in words):
+        command.effects.give_up("it runs or copies within a container")
+
+
 TELLERS: dict[str, Callable[[Command, str, list[Arg]], None]] = {
     **dict.fromkeys(("bash", "sh", "zsh", "dash", "ksh", "fish"), run_shell),
     **dict.fromkeys(("python", "python3", "python2", "pypy", "pypy3"), run_python),
@@ -180,7 +192,9 @@ TELLERS: dict[str, Callable[[Command, str, list[Arg]], None]] = {
     **dict.fromkeys(("xargs", "parallel"), run_xargs),
     **dict.fromkeys(("cd", "pushd", "chdir"), change_folder),
     **dict.fromkeys(("source", "."), run_source),
+    **dict.fromkeys(("docker", "docker-compose", "podman", "kubectl"), run_container),
     "eval": run_eval,
+    "trap": run_trap,
     "command": run_command,
     "export": export,
 }

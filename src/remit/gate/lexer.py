@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 _OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")", "\n")
 _REDIRECTIONS = ("&>>", "&>", "<<<", "<<-", "<<", ">>", ">|", ">&", "<&", "<>", ">", "<")
 _MOST_TOKENS = 4000
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+
+_SUMS = _NAME | frozenset(" \t+-*%<>=!&|")
 
 
 class NotShell(Exception):
@@ -42,7 +46,7 @@ class Word:
 class Token:
     """A word, an operator, or a redirection with the word it goes to."""
 
-    __slots__ = ("body", "kind", "target", "text", "word")
+    __slots__ = ("body", "descriptor", "kind", "target", "text", "word")
 
     def __init__(self, kind: str, text: str = "", word: Word | None = None) -> None:
         self.kind = kind
@@ -51,6 +55,21 @@ class Token:
         self.target: Word | None = None
         #: The text of a here-document.
         self.body = ""
+        #: The number before a redirection, if one is given.
+        self.descriptor = ""
+
+
+def _arithmetic(text: str, at: int) -> int:
+    """Where `((a > 3))` ends; 0 if it is none: two words beside each other are a command in brackets."""
+    end = text.find("))", at)
+    inside = text[at + 2 : end]
+    if not text.startswith("((", at) or end < 0 or not inside or any(sign not in _SUMS for sign in inside):
+        return 0
+    for sign in "+-*%<>=!&|":
+        inside = inside.replace(sign, " , ")
+    words = inside.split()
+    beside = any(one != "," and other != "," for one, other in pairwise(words))
+    return 0 if beside else end + 2
 
 
 class Lexer:
@@ -62,28 +81,49 @@ class Lexer:
         self.inner: list[str] = []
         self._waiting: list[tuple[Token, str, bool, bool]] = []
 
-    def tokens(self) -> list[Token]:
-        """All of them."""
+    def tokens(self, *, to_bracket: bool = False) -> list[Token]:
+        """All of them, or those before a bracket that closes what was opened earlier."""
         found: list[Token] = []
+        depth = 0
         while self._skip_blanks():
             if len(found) > _MOST_TOKENS:
                 raise NotShell
             if operator := self._starts(_REDIRECTIONS):
-                found.append(self._redirection(operator))
+                found.append(self._redirection(operator, ""))
             elif operator := self._starts(_OPERATORS):
-                self.at += len(operator)
-                found.append(Token("operator", operator))
-                if operator == "\n":
-                    self._here_documents()
+                depth += self._operator(operator, found)
+                if to_bracket and depth < 0:
+                    return found
             else:
-                word = self._word()
-                digits = word.bare or ""
-                if not (digits.isdecimal() and self.text[self.at : self.at + 1] in ("<", ">")):
-                    found.append(Token("word", word=word))
-                if word.bare == "[[":
-                    self._skip_test()
+                self._after_word(self._word(), found)
+        if to_bracket:
+            raise NotShell
         self._here_documents()
         return found
+
+    def _operator(self, operator: str, found: list[Token]) -> int:
+        """Take an operator; by how much brackets are deeper after it."""
+        if operator == "(" and (found[-1:] == [] or found[-1].kind == "operator"):
+            end = _arithmetic(self.text, self.at)
+            if end:
+                self.at = end
+                return 0
+        self.at += len(operator)
+        found.append(Token("operator", operator))
+        if operator == "\n":
+            self._here_documents()
+        return (operator == "(") - (operator == ")")
+
+    def _after_word(self, word: Word, found: list[Token]) -> None:
+        """Digits before a redirection are the number of a descriptor."""
+        digits = word.bare or ""
+        operator = self._starts(_REDIRECTIONS) if digits.isdecimal() else ""
+        if operator and self.text[self.at : self.at + 1] in ("<", ">"):
+            found.append(self._redirection(operator, digits))
+            return
+        found.append(Token("word", word=word))
+        if word.bare == "[[":
+            self._skip_test()
 
     def _skip_blanks(self) -> bool:
         while self.at < len(self.text):
@@ -107,8 +147,9 @@ class Lexer:
             raise NotShell
         self.at = end + 2
 
-    def _redirection(self, operator: str) -> Token:
+    def _redirection(self, operator: str, descriptor: str) -> Token:
         token = Token("redirection", operator)
+        token.descriptor = descriptor
         self.at += len(operator)
         if not self._skip_blanks():
             raise NotShell
@@ -224,24 +265,9 @@ class Lexer:
         self.at = end
 
     def _brackets(self, start: int) -> str:
-        """The text up to the bracket that closes one opened before `start`; quotes are stepped over."""
-        depth, self.at = 1, start
-        while self.at < len(self.text):
-            letter = self.text[self.at]
-            if letter == "\\":
-                self.at += 1
-            elif letter == "'":
-                self._until("'", self.at + 1)
-                continue
-            elif letter == '"':
-                self.at += 1
-                aside = Lexer(self.text)
-                aside.at = self.at
-                aside.quoted_text(Word(), '"')
-                self.at = aside.at
-                continue
-            depth += (letter == "(") - (letter == ")")
-            self.at += 1
-            if depth == 0:
-                return self.text[start : self.at - 1]
-        raise NotShell
+        """The text up to the bracket that closes one opened before `start`: quotes and here-documents are respected."""
+        inside = Lexer(self.text)
+        inside.at = start
+        inside.tokens(to_bracket=True)
+        self.at = inside.at
+        return self.text[start : self.at - 1]

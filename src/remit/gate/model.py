@@ -88,7 +88,19 @@ class Ruling:
     although it would be denied.
     """
 
-    __slots__ = ("apply", "delegate_to", "detail", "exception", "level", "lines", "observed", "paths", "reason", "rule")
+    __slots__ = (
+        "apply",
+        "asks",
+        "delegate_to",
+        "detail",
+        "exception",
+        "level",
+        "lines",
+        "observed",
+        "paths",
+        "reason",
+        "rule",
+    )
 
     def __init__(
         self,
@@ -111,6 +123,8 @@ class Ruling:
         self.lines = lines
         self.apply = apply
         self.observed: Callable[[State], None] | None = None
+        #: Whatever the mode, a person is asked.
+        self.asks = False
         #: Added to the reason for the caller; as it may be content of the call, it is never kept.
         self.detail = ""
 

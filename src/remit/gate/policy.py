@@ -122,6 +122,7 @@ def _answer(ruling: Ruling, call: Call, state: State, settings: GateSettings, *,
     level = 0 if exempt else ruling.level
     observing = settings.mode == "observe"
     answer = _ANSWERS["standard" if observing else settings.mode][level]
+    answer = "ask" if ruling.asks and not exempt else answer
     answer = "warn" if after and answer == "ask" else answer
     if answer != "deny" and ruling.apply is not None:
         ruling.apply(state)

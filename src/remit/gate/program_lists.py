@@ -57,14 +57,14 @@ LISTING = frozenset(_LISTING_TEXT.split())
 #: They change no file of the project, and show no content of one.
 _HARMLESS_TEXT = """
     echo printf pwd true false : test [ [[ ls dir tree date cal whoami id groups uname hostname arch printenv export
-    unset set shopt alias unalias sleep wait jobs fg bg kill pkill killall which type hash whereis basename dirname
+    unset set shopt  unalias sleep wait jobs fg bg kill pkill killall which type hash whereis basename dirname
     realpath readlink du df seq expr bc ps top htop free uptime nproc lscpu lsof pgrep netstat ss ip ifconfig ping dig
     nslookup host traceroute tput clear reset history man info help exit return break continue shift read local declare
-    typeset readonly trap umask ulimit let mkdir rmdir mktemp yes ssh ssh-add nc telnet docker docker-compose podman
-    kubectl helm minikube kind gh glab aws gcloud az heroku vercel fly psql mysql sqlite3 redis-cli mongosh createdb
+    typeset readonly  umask ulimit let mkdir rmdir mktemp yes ssh ssh-add nc telnet
+     helm minikube kind gh glab aws gcloud az heroku vercel fly psql mysql sqlite3 redis-cli mongosh createdb
     dropdb pg_isready pytest py.test tox nox mypy pyright flake8 pylint pycodestyle pydocstyle bandit shellcheck
     hadolint yamllint jsonlint jest vitest mocha ava karma cypress playwright rspec phpunit ctest ninja cmake bazel ant
-    coverage hyperfine remit claude node-gyp nvm pyenv rbenv asdf direnv systemctl journalctl service open xdg-open
+    coverage hyperfine remit  node-gyp nvm pyenv rbenv asdf direnv systemctl journalctl service open xdg-open
     start say notify-send pbcopy tr dirs popd disown times getopts logger sync lsblk mount dmesg
 """
 HARMLESS = frozenset(_HARMLESS_TEXT.split())
@@ -81,6 +81,6 @@ _EDITORS_TEXT = """
 EDITORS = frozenset(_EDITORS_TEXT.split())
 _INTERPRETERS_TEXT = """
     bash sh zsh dash ksh fish python python3 python2 pypy pypy3 perl ruby node php lua Rscript xargs parallel cd pushd
-    chdir source . eval command export
+    chdir source . eval command export trap docker docker-compose podman kubectl
 """
 INTERPRETERS = frozenset(_INTERPRETERS_TEXT.split())

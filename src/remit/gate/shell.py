@@ -175,7 +175,8 @@ class _Line:
                 if command.passes is not None:
                     earlier.cap(command.passes)
             pipeline.append(command.effects)
-            if _goes_to_file(part):
+            shown = any(_is_shown(path) for stage in pipeline for path in stage.writes)
+            if _goes_to_file(part) and not shown:
                 for stage in pipeline:
                     stage.hide()
         if not piped:
@@ -241,11 +242,18 @@ class _Line:
 
 
 def _goes_to_file(part: list[Token]) -> bool:
+    """Whether the output goes to a file, and surely not to the reader."""
     for token in part:
-        if token.kind == "redirection" and token.text in (">", ">>", ">|", "&>", "&>>") and token.target is not None:
+        if token.kind != "redirection" or token.target is None or token.descriptor not in ("", "1"):
+            continue
+        if token.text in (">", ">>", ">|", "&>", "&>>"):
             name = token.target.plain
-            return name not in ("/dev/stdout", "/dev/stderr", "/dev/tty")
+            return name is not None and not _is_shown(name)
     return False
+
+
+def _is_shown(name: str) -> bool:
+    return name.startswith(("/dev/", "/proc/")) and name != "/dev/null"
 
 
 def expand(word: Word, place: Place) -> list[Arg]:

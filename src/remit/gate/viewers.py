@@ -18,7 +18,7 @@ _RANGE = r"\s*(\d{1,8})(?:\s*,\s*(\+?)(\d{1,8}))?\s*p\s*"
 _QUIT = r"\s*(\d{1,8})\s*q\s*;?\s*"
 _SED_WRITES = r"(?:^|[;{}\n]|/[gpiIme0-9]*)\s*[wW]\s+([^\s;}]+)"
 _AWK_LINE = r"\s*NR\s*==\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
-_AWK_LINES = r"\s*(?:NR\s*>=?\s*(\d{1,8})\s*&&\s*)?NR\s*<=?\s*(\d{1,8})\s*(?:\{\s*print(?:\s+\$0)?\s*;?\s*\})?\s*"
+_AWK_LINES = r"\s*(?:NR\s*>=?\s*(\d{1,8})\s*&&\s*)?NR\s*<=?\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
 _AWK_WRITES = r"print[^;}]*?>>?\s*\"([^\"]{1,300})\""
 
 
@@ -53,6 +53,9 @@ def run_sed(command: Command, _: str, args: list[Arg]) -> None:
     found = options(args, "efl", ("--expression", "--file"))
     scripts = found.values("-e", "--expression")
     operands = found.operands
+    in_place = found.has("-i", "--in-place") or any(name.startswith("-i") for name in found.given)
+    if in_place and operands and operands[0].known and not operands[0].text:
+        operands = operands[1:]  # BSD's ending of the copy
     if not scripts and not found.has("-f", "--file") and operands:
         if not operands[0].known:
             command.effects.give_up("a script is made at run time")
@@ -60,7 +63,7 @@ def run_sed(command: Command, _: str, args: list[Arg]) -> None:
     for script in scripts:
         for target in re.findall(_SED_WRITES, script[:2000]):
             command.write(Arg(target))
-    if found.has("-i", "--in-place") or any(name.startswith("-i") for name in found.given):
+    if in_place:
         for arg in operands:
             command.write(arg)
         return

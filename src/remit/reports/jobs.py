@@ -175,7 +175,9 @@ def _told(kind: str, data: dict[str, Any]) -> tuple[str, str]:
         return f"finished: {data.get('outcome')}{why}", OUTCOME_STYLES.get(str(data.get("outcome")), "red")
     if kind == "checked":
         advice = f", {data['advice']} of advice" if data.get("advice") else ""
-        return f"checked: {data.get('verdict')}, {counted(int(data.get('violations', 0)), 'violation')}{advice}", ""
+        number = data.get("violations")
+        words = counted(number, "violation") if isinstance(number, int) else f"{number} violations"
+        return f"checked: {data.get('verdict')}, {words}{advice}", ""
     simple = {
         "started": f"attempt {data.get('attempt')} on {data.get('model')}",
         "turn": f"turn {data.get('turn')}",
