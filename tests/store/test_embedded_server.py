@@ -155,8 +155,10 @@ def test_a_command_that_was_killed_while_the_server_started_does_no_harm(alone: 
     assert alone.run("jobs", "list")[0] == 0
     folder = alone.folder / "data" / "postgres"
     first = alone.start("jobs", "list")
-    until((folder / "data" / "postmaster.pid").exists)
-    first.kill()
+    # On a busy machine it may be over before it is looked at: then there is nothing to survive.
+    until(lambda: (folder / "data" / "postmaster.pid").exists() or not first.lives)
+    if first.lives:
+        first.kill()
 
     code, said = alone.run("jobs", "list")
 

@@ -81,10 +81,10 @@ def test_a_pattern_that_takes_for_ever_is_stopped(bench: Bench) -> None:
     bench.write("a.txt", "good\n")
     bench.write("b.txt", "a" * 60 + "!\n")
     began = time.monotonic()
-    got = ask(bench.box(seconds=1.5), "Grep", pattern="good|(a+)+$", output_mode="content")
-    assert time.monotonic() - began < 10
+    got = ask(bench.box(seconds=6), "Grep", pattern="good|(a+)+$", output_mode="content")
+    assert time.monotonic() - began < 60
     assert got.failed
-    assert got.text.startswith("a.txt:1:good\n[The search took longer than 1.5 seconds and was stopped.")
+    assert got.text.startswith("a.txt:1:good\n[The search took longer than 6 seconds and was stopped.")
     assert descendants(os.getpid()) == []
 
 

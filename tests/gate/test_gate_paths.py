@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.gate.paths import braces, classify, count_lines, fits, locate, matches, read_text
+from remit.gate.settings import GateSettings
+
+SETTINGS = GateSettings()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (".remit/a/b.json", "state"),
+        (".remit", "code"),
+        (".claude/workspaces/x/spec.md", "state"),
+        (".claude/agents/a.md", "prose"),
+        ("a/b/claude-progress.json", "state"),
+        ("feature-list.json", "state"),
+        ("docs/specs/test_plan.md", "spec"),
+        ("docs/design/a/b.svg", "spec"),
+        ("specs/a.yaml", "spec"),
+        ("requirements.md", "spec"),
+        ("requirements.txt", "code"),
+        ("tests/design.md", "spec"),
+        ("tests/README.md", "tests"),
+        ("test/a.c", "tests"),
+        ("contest/a.c", "code"),
+        ("src/test_a.py", "tests"),
+        ("src/latest_a.py", "code"),
+        ("src/a_test.go", "tests"),
+        ("src/a.test.js", "tests"),
+        ("src/a.spec.ts", "tests"),
+        ("src/a.spec.py", "code"),
+        ("src/__tests__/deep/a.js", "tests"),
+        ("docs/a.html", "prose"),
+        ("docs/specs", "prose"),
+        ("CHANGELOG.md", "prose"),
+        ("CHANGELOG.rst", "code"),
+        ("Makefile", "code"),
+        (".github/workflows/ci.yml", "code"),
+        ("../elsewhere/a.py", "code"),
+        ("../elsewhere/docs/a.html", "code"),
+        ("../elsewhere/a.md", "prose"),
+        ("/dev/null", "scratch"),
+        ("/proc/self/status", "scratch"),
+    ],
+)
+def test_a_path_is_of_one_class(path: str, kind: str) -> None:
+    assert classify(locate(path, "", "/nowhere/project"), SETTINGS) == kind
+
+
+def test_temporary_files_are_scratch_unless_the_project_itself_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", "/mine/tmp")
+    for path in ("/tmp/a.py", "/var/tmp/x/a.py", "/mine/tmp/a.py"):
+        assert classify(locate(path, "", "/nowhere/project"), SETTINGS) == "scratch"
+    assert classify(locate("/tmpfile.py", "", "/nowhere/project"), SETTINGS) == "code"
+    assert classify(locate("/tmp/project/a.py", "", "/tmp/project"), SETTINGS) == "code"
+    assert classify(locate("/tmp/project2/a.py", "", "/tmp/project"), SETTINGS) == "scratch"
+
+
+def test_a_place_is_named_by_where_it_really_is(tmp_path: Path) -> None:
+    (tmp_path / "real/src").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    real, link = str(tmp_path / "real"), str(tmp_path / "link")
+    for path, cwd in (
+        ("src/a.py", ""),
+        ("a.py", f"{real}/src"),
+        (f"{link}/src/a.py", "/"),
+        ("../real/src/./a.py", real),
+    ):
+        for project in (real, link):
+            place = locate(path, cwd, project)
+            assert (place.name, place.inside) == ("src/a.py", True)
+    assert locate(".", real, real).name == "."
+    assert locate("..", real, real).inside is False
+    assert locate(f"{real}-other/a", "", real).inside is False
+
+
+@pytest.mark.parametrize(
+    ("name", "glob", "fit"),
+    [
+        ("a.py", "*.py", True),
+        ("a/b.py", "*.py", False),
+        ("a/b.py", "**/*.py", True),
+        ("b.py", "**/*.py", True),
+        ("a/b/c.py", "a/**/c.py", True),
+        ("a/c.py", "a/**/c.py", True),
+        ("a/b", "a/**", True),
+        ("a", "a/**", False),
+        ("a", "**", True),
+        ("ab.py", "a?.py", True),
+        ("a.py", "a?.py", False),
+        ("a.ts", "a.{js,ts}", True),
+        ("a.tsx", "a.{js,ts}", False),
+        ("a1.py", "a[0-9].py", True),
+        ("ab.py", "a[0-9].py", False),
+        ("aXbXc", "a*b*c", True),
+        ("a" * 60, "*a" * 30 + "b", False),
+    ],
+)
+def test_a_glob_fits_whole_names(name: str, glob: str, fit: bool) -> None:
+    assert fits(name, glob) is fit
+
+
+def test_braces_are_told_apart_and_bounded() -> None:
+    assert braces("a{b,c}d{e,f}") == ["abde", "abdf", "acde", "acdf"]
+    assert braces("{a}") == ["{a}"]
+    assert len(braces("{a,b}" * 40)) <= 64
+
+
+@given(st.text(alphabet="ab/*?{},[]!", max_size=15), st.text(alphabet="ab/*?{},[]!", max_size=15))
+def test_matching_never_raises(name: str, glob: str) -> None:
+    assert fits(name, glob) in (True, False)
+
+
+def test_lines_are_counted_as_people_count_them(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    for content, lines in (
+        (b"", 0),
+        (b"a", 1),
+        (b"a\n", 1),
+        (b"a\n\nb", 3),
+        (b"\x89PNG\0\n\n", 0),
+        (b"a\n" * 3000, 2000),
+    ):
+        file.write_bytes(content)
+        assert count_lines(str(file), 2000) == lines
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("pipe", "missing", "."):
+        assert count_lines(str(tmp_path / path), 2000) == 0
+        assert path == "pipe" or read_text(str(tmp_path / path), 10) is None
+    file.write_bytes(b"12345678901")
+    assert read_text(str(file), 10) is None
+    file.write_bytes(b"\xff")
+    assert read_text(str(file), 10) is None
+
+
+def test_files_are_matched_up_to_a_number(tmp_path: Path) -> None:
+    for name in ("a.py", "src/b.py", "src/deep/c.py", "node_modules/d.py", ".git/e.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    found = matches(str(tmp_path), "**/*.py", 10)
+    assert found is not None
+    assert sorted(path.removeprefix(f"{tmp_path}/") for path in found) == ["a.py", "src/b.py", "src/deep/c.py"]
+    assert len(matches(str(tmp_path), "", 2) or []) == 2
+    assert matches(str(tmp_path / "a.py"), "anything", 2) == [str(tmp_path / "a.py")]
+    assert matches(str(tmp_path / "missing"), "", 2) == []
