@@ -164,7 +164,7 @@ def test_killed_again_and_again_it_ends_as_if_nothing_had_been(
     assert attempts > 1, "something was in flight at least once"
 
 
-@pytest.mark.parametrize("finished", [1, 4, 9, 12])
+@pytest.mark.parametrize("finished", [1, 9])
 def test_killed_when_some_jobs_are_done_those_are_not_repeated(
     fleet: MakeFleet, model: Model, undisturbed: Undisturbed, finished: int
 ) -> None:
@@ -185,7 +185,7 @@ def test_killed_when_some_jobs_are_done_those_are_not_repeated(
         assert undisturbed.asked[name] <= after[name] <= undisturbed.asked[name] + 1, "only what was in flight"
 
 
-@pytest.mark.parametrize("point", ["ticket-taken:2", "model-answered:5", "result-saved:4", "finished:6"])
+@pytest.mark.parametrize("point", ["ticket-taken:2", "model-answered:5", "finished:6"])
 def test_killed_inside_a_job_it_ends_the_same(
     fleet: MakeFleet, model: Model, undisturbed: Undisturbed, point: str
 ) -> None:
@@ -218,7 +218,7 @@ def test_a_driver_that_was_frozen_does_not_drive_beside_the_next(
 ) -> None:
     server = model(script(gate="held"))
     team = prepared(fleet(server))
-    first = start(team)
+    first = start(team, REMIT_SHUTDOWN_SECONDS="0.5")
     server.wait("held", waiting=3)
     first.signal(signal.SIGSTOP)
     second = start(team)

@@ -98,13 +98,29 @@ def test_globs_and_searches_do_not_follow_links_out(trapped: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [".git", ".GIT", ".Git", ".g\u200cit", "\ufeff.git", ".git.", ".git ", "git~1", "GIT~1"]
+    "name",
+    [
+        ".git",
+        ".GIT",
+        ".Git",
+        ".g\u200cit",
+        "\ufeff.git",
+        ".git.",
+        ".git ",
+        "git~1",
+        "GIT~1",
+        ".remit",
+        ".Remit",
+        "REMIT~1",
+    ],
 )
 def test_other_spellings_of_git_are_known(name: str) -> None:
     assert is_closed_name(name)
 
 
-@pytest.mark.parametrize("name", [".gitignore", ".github", "git", ".gitattributes", "git~2"])
+@pytest.mark.parametrize(
+    "name", [".gitignore", ".github", "git", ".gitattributes", "git~2", "remit", "remit.toml", ".remitrc"]
+)
 def test_names_that_only_begin_like_it_are_not(name: str) -> None:
     assert not is_closed_name(name)
 
@@ -204,3 +220,15 @@ def test_no_text_ever_makes_a_tool_touch_the_outside(written: str) -> None:
         assert sorted(entry.name for entry in Path(folder).iterdir()) == ["outside", "work"]
         with contextlib.suppress(FileNotFoundError):
             assert not (bench.root / ".git").exists()
+
+
+def test_a_folder_that_is_hidden_cannot_be_read_or_written_not_even_through_a_link(bench: Bench) -> None:
+    bench.write("data/postgres/postgresql.auto.conf", "secret\n")
+    (bench.root / "way-in").symlink_to("data/postgres")
+    box = bench.box(hidden=(str(bench.root / "data"),))
+    for path in ("data/postgres/postgresql.auto.conf", "way-in/postgresql.auto.conf", "x/../data/postgres/new"):
+        for got in (ask(box, "Read", file_path=path), ask(box, "Write", file_path=path, content="x")):
+            assert got.failed, path
+            assert "secret" not in got.text
+    assert (bench.root / "data/postgres/postgresql.auto.conf").read_text() == "secret\n"
+    assert not (bench.root / "data/postgres/new").exists()

@@ -1,0 +1,197 @@
+"""`remit review`, the main job: offline on the example shop, and with a scripted model beside the analysers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from support.model_process import model_process
+
+from remit.store.server import EmbeddedServer
+
+ROOT = Path(__file__).resolve().parents[2]
+REMIT = [sys.executable, "-c", "import sys; sys.argv[0]='remit'; from remit.surfaces.cli import main; main()"]
+SQL, RANDOM = "B608", "B311"
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Shop:
+    """A checkout of the example, with the command in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copytree(ROOT / "examples" / "shop", folder, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+        self.git("init", "-q")
+        self.commit("begin")
+        foreign = ("REMIT_", "ANTHROPIC_", "OPENAI_", "GBRAIN_")
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(foreign)},
+            "COLUMNS": "80",
+            "REMIT_TAKEOVER_SECONDS": "1.5",
+        }
+
+    def git(self, *words: str) -> str:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words]
+        return subprocess.run(command, cwd=self.folder, check=True, capture_output=True, text=True).stdout
+
+    def commit(self, message: str) -> None:
+        self.git("add", "-A")
+        self.git("commit", "-qm", message)
+
+    def remit(self, *words: str, **environment: str) -> Ran:
+        done = subprocess.run(
+            [*REMIT, *words],
+            cwd=self.folder,
+            env=self.environment | environment,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=90,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    @property
+    def reports(self) -> Path:
+        return self.folder / ".remit" / "reports"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    made = Shop(tmp_path / "shop")
+    yield made
+    server = EmbeddedServer(made.folder / ".remit" / "postgres")
+    if server.answers():
+        server.open()
+        server.close()
+
+
+def titles(merged: dict[str, Any]) -> list[str]:
+    return [f"{one['path']}:{one['line']} {one['title'][:4]}" for one in merged["findings"]]
+
+
+def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(shop: Shop) -> None:
+    ran = shop.remit("review")
+    assert ran.code == 0
+    first, second, *_ = ran.err.split("\n")
+    assert first == "reviewers: ruff, bandit"
+    assert second.startswith("no subagents: no key for anthropic is set (ANTHROPIC_API_KEY); ")
+    assert "set a key, or `model` in remit.toml" in second
+    assert all(len(line) <= 80 for line in ran.out.split("\n"))
+    assert "shop/catalog.py:63" in ran.out
+    assert "shop/auth.py:64" in ran.out
+    assert sorted(path.name for path in shop.reports.iterdir()) == ["review-1.html", "review-1.json", "review-1.md"]
+    merged = json.loads((shop.reports / "review-1.json").read_text(encoding="utf-8"))
+    assert merged["schema"] == "remit.merge/1"
+    assert {f"shop/catalog.py:63 {SQL}", f"shop/auth.py:64 {RANDOM}"} <= set(titles(merged))
+    assert all(one["verified"] for one in merged["findings"])
+    assert "SQL injection" in (shop.reports / "review-1.html").read_text(encoding="utf-8")
+    check = shop.remit("check", str(shop.reports / "review-1.md"), "--format", "json")
+    assert (check.code, json.loads(check.out)["results"][0]["verdict"]) == (0, "accept"), check.out
+
+    jobs = json.loads(shop.remit("jobs", "list", "--format", "json").out)["jobs"]
+    assert sorted((one["agent"], one["outcome"], one["verdict"]) for one in jobs) == [
+        ("bandit", "completed", "accept"),
+        ("ruff", "completed", "accept"),
+    ]
+    assert shop.git("status", "--porcelain") == "", "nothing of it is left in the checkout"
+
+    again = shop.remit("review", "--format", "json", "--fail-on", "important", "--agents", "bandit")
+    assert again.code == 1
+    assert again.err.startswith("reviewers: bandit\n")
+    assert [one["agent"] for one in json.loads(again.out)["agents"]] == ["bandit"]
+    assert shop.remit("review", "--fail-on", "critical", "--agents", "ruff", "--format", "markdown").code == 0
+
+
+def test_only_what_changed(shop: Shop) -> None:
+    path = shop.folder / "shop" / "mail.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + "\n\ndef hashed(text):\n    import subprocess\n    subprocess.call(text, shell=True)\n", "utf-8")
+    shop.commit("worse")
+    ran = shop.remit("review", "--changed-since", "HEAD~1", "--format", "json", "--agents", "bandit")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)["findings"]
+    assert found
+    assert {one["path"] for one in found} == {"shop/mail.py"}
+    wrong = shop.remit("review", "--changed-since", "nothing")
+    assert wrong.code == 2
+    assert "has no commit 'nothing'" in wrong.err
+    assert "begins" not in wrong.err, "said before the work, not after it"
+    inner = shop.remit("review", "shop/auth.py", "--format", "json", "--agents", "bandit")
+    assert {one["path"] for one in json.loads(inner.out)["findings"]} == {"shop/auth.py"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere"], "nowhere: no such file or folder"),
+        (["--agents", "bandt"], "there is no reviewer 'bandt', did you mean 'bandit'?"),
+        (["--agents", "security-auditor"], "security-auditor cannot review here: no key for anthropic is set"),
+    ],
+)
+def test_what_cannot_be_reviewed_is_said_at_once(shop: Shop, words: list[str], said: str) -> None:
+    ran = shop.remit("review", *words)
+    assert ran.code == 2
+    assert said in ran.err
+    assert not shop.reports.exists()
+
+
+def test_a_review_that_was_killed_goes_on_when_it_is_run_again(shop: Shop) -> None:
+    undisturbed = json.loads(shop.remit("review", "--format", "json").out)
+    killed = shop.remit("review", REMIT_STOP_AT="finished:1")
+    assert killed.code == -signal.SIGKILL
+    again = shop.remit("review", "--format", "json")
+    assert again.code == 0, again.err
+    assert json.loads(again.out) == undisturbed
+    jobs = json.loads(shop.remit("jobs", "list", "--format", "json").out)["jobs"]
+    assert len(jobs) == 4, "two of the first review, two of the second: none was begun anew"
+    assert [one["outcome"] for one in jobs] == ["completed"] * 4
+    assert (shop.reports / "review-2.html").exists()
+
+
+def _result(agent: str, kind: str) -> str:
+    """A result about the shop, of a subagent that has read both files."""
+    sample = (ROOT / "examples" / "results" / f"{kind}.md").read_text(encoding="utf-8")
+    return sample.replace("Security Auditor", agent)
+
+
+def test_with_a_model_three_subagents_take_part_and_all_is_merged(shop: Shop, tmp_path: Path) -> None:
+    """The security auditor finds what bandit finds too; the others send what they have."""
+    names = {"code-explorer": "exploration", "qa-engineer": "review-quality", "security-auditor": "review-security"}
+    files = sorted(path.relative_to(shop.folder).as_posix() for path in shop.folder.rglob("*.py"))
+    reads = {"tools": [{"name": "Read", "input": {"file_path": path}} for path in files]}
+    tasks = {
+        "code-explorer": "Trace the entry points",
+        "qa-engineer": "Review the code in scope for faults",
+        "security-auditor": "Audit the code in scope",
+    }
+    documents = {name: (ROOT / "examples" / "results" / f"{kind}.md").read_text("utf-8") for name, kind in names.items()}
+    turns = {tasks[name]: [reads, *[{"text": text}] * 2] for name, text in documents.items()}
+    with model_process({"conversations": turns}, tmp_path) as server:
+        ran = shop.remit(
+            "review", "--format", "json", ANTHROPIC_API_KEY="test-key", ANTHROPIC_BASE_URL=server.url,
+            REMIT_MODEL="anthropic:claude-sonnet-5",
+        )
+        asked = {one["marker"] for one in server.requests}
+    assert ran.code == 0, ran.err
+    assert ran.err.startswith("reviewers: code-explorer, qa-engineer, security-auditor, ruff, bandit\n")
+    assert "no subagents" not in ran.err
+    assert asked == set(tasks.values())
+    merged = json.loads(ran.out)
+    assert {one["agent"] for one in merged["agents"]} == {*names, "ruff", "bandit"}
+    by_agents = [set(one["agents"]) for one in merged["findings"]]
+    assert {"bandit", "security-auditor"} in by_agents, "what both found is one finding"
+    assert any(agents == {"qa-engineer"} for agents in by_agents)
