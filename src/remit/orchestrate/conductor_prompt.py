@@ -40,7 +40,5 @@ def conductor_prompt() -> str:
     from remit.registry.plugins import built_in_team
 
     team = "\n".join(f"- {one.name}: {one.description}" for one in built_in_team().definitions)
-    rules = "\n".join(
-        [*(f"- {name} (L{level}): {words}" for name, level, words in RULES), *(f"- {one}" for one in _ADVICE)]
-    )
+    rules = "\n".join([*(f"- {name} (L{level}): {words}" for name, level, words in RULES), _ADVICE])
     return _INTRODUCTION.format(team=team, rules=rules)

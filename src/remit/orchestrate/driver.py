@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -34,6 +35,8 @@ log = logging.getLogger("remit.plan")
 _LOOK_SECONDS = 0.1
 #: Of the time within which a dead worker's job is taken over, how long a driver may be silent.
 _SILENCE = 0.6
+#: After so long a job that waits is given another ticket.
+_WAKE_SECONDS = 0.5
 
 Notice = Callable[[], Awaitable[None]]
 
@@ -63,6 +66,8 @@ class Driver:
         self._on_change = on_change
         self._id = str(uuid.uuid4())
         self._silence = settings.takeover_seconds * _SILENCE
+        #: When a waiting job is to be woken next, and after how long again.
+        self._wakes: dict[int, tuple[float, float]] = {}
         self._recorder = Recorder(settings.data, workspace, plan, spec.name)
 
     async def run(self) -> PlanState:
@@ -201,6 +206,7 @@ class Driver:
         submissions = len(await self._database.rows("transcript.results", job=one.job)) if job else 0
         step = ladder.next_step(spec, one, job, submissions)
         if step.name == "wait":
+            await self._wake(job)
             return False
         if job is not None and step.name != "submit":
             one.result, one.verdict = job.result or one.result, job.verdict
@@ -220,6 +226,17 @@ class Driver:
             await self._fail(spec, one, job, step)
         await plans.save(self._database, one, step.name, step.reason)
         return True
+
+    async def _wake(self, job: jobs.Job | None) -> None:
+        """A job that waits for long gets a ticket in our own worker's queue: after a crash it has none there."""
+        if self._queue is None or job is None or job.state != "queued":
+            return
+        now = time.monotonic()
+        due, pause = self._wakes.setdefault(job.id, (now + _WAKE_SECONDS, _WAKE_SECONDS))
+        if now >= due:
+            async with self._database.transaction() as connection:
+                await jobs.enqueue(connection, job.id, self._queue, 0)
+            self._wakes[job.id] = now + 2 * pause, 2 * pause
 
     async def _fail(self, spec: DelegationSpec, one: Delegation, job: jobs.Job | None, step: ladder.Step) -> None:
         """One step down the ladder."""

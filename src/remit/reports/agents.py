@@ -125,6 +125,9 @@ def show_lines(definition: Definition, columns: int) -> Iterator[Line]:
         ("kind", definition.kind or ""),
         ("profile", definition.profile or ""),
         ("runner", definition.runner or ""),
+        ("command", definition.command or ""),
+        ("servers", ", ".join(definition.mcp_servers)),
+        ("isolation", definition.isolation or ""),
         ("variables", ", ".join(definition.input_vars)),
         ("expertise", ", ".join(definition.expertise)),
         ("skills", ", ".join(definition.skills)),
@@ -176,12 +179,19 @@ def explain_lines(name: str | None, brief: Brief, columns: int) -> Iterator[Line
     yield [Piece(f"{'':<{_LABEL + 2}}{words} from the {origin[brief.system_from]}", "dim")]
     how = f"with a result of kind {brief.kind}, profile {brief.profile}; {_words(brief.contract)} say how"
     yield from _fact("answers", how, columns)
-    yield from _fact("may use", ", ".join(brief.tools) or "no tools", columns, "green", origin[brief.tools_from])
-    if brief.withheld:
-        yield from _fact("withheld", ", ".join(brief.withheld), columns, "bold red")
-    yield from _fact("model", brief.model, columns, note=origin[brief.model_from])
-    yield from _fact("turns", str(brief.max_turns), columns, note=origin[brief.max_turns_from])
+    if brief.runner in ("command", "sarif"):
+        yield from _fact("runs as", f"the program {brief.command or '(none is named)'}, {brief.runner}", columns)
+    else:
+        yield from _fact("may use", ", ".join(brief.tools) or "no tools", columns, "green", origin[brief.tools_from])
+        if brief.withheld:
+            yield from _fact("withheld", ", ".join(brief.withheld), columns, "bold red")
+        yield from _fact("model", brief.model, columns, note=origin[brief.model_from])
+        yield from _fact("turns", str(brief.max_turns), columns, note=origin[brief.max_turns_from])
     yield from _fact("limits", _limits_from(brief), columns)
+    if brief.mcp_servers:
+        yield from _fact("servers", ", ".join(brief.mcp_servers), columns)
+    if brief.isolation:
+        yield from _fact("works in", f"a {brief.isolation} of its own", columns)
 
 
 def _whole_words(text: str) -> str:

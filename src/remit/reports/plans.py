@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from remit.merging.model import Merge
 from remit.orchestrate.api import PlanResult
 from remit.orchestrate.model import Plan, delegation_names
 from remit.reports.layout import Line, Piece
@@ -44,7 +47,8 @@ def plan_shape(found: PlanResult) -> dict[str, Any]:
         "phases": phases,
         "escalations": [escalation_shape(one) for one in found.escalations],
         "warnings": list(dict.fromkeys(words for one in found.delegations for words in one.warnings)),
-        "merge": last or {},
+        # The store keeps no order of keys; the shape has one.
+        "merge": msgspec.to_builtins(msgspec.convert(last, Merge)) if last else {},
     }
 
 

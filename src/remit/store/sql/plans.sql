@@ -62,7 +62,12 @@ WHERE s.plan = %(plan)s AND s.id > %(after)s ORDER BY s.id
 
 -- name: escalate
 INSERT INTO remit.escalations (plan, delegation, phase, reason)
-VALUES (%(plan)s, %(delegation)s, %(phase)s, %(reason)s) ON CONFLICT DO NOTHING
+SELECT %(plan)s, %(delegation)s::bigint, %(phase)s, %(reason)s
+WHERE NOT EXISTS (
+    SELECT 1 FROM remit.escalations
+    WHERE plan = %(plan)s AND phase = %(phase)s AND delegation IS NOT DISTINCT FROM %(delegation)s::bigint
+        AND NOT is_applied)
+ON CONFLICT DO NOTHING
 
 -- name: escalations
 SELECT e.id, e.plan, e.delegation, e.phase, e.reason, e.answer, e.words, e.is_applied, e.created, e.answered,
