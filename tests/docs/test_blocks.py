@@ -30,6 +30,7 @@ from remit.errors import UsageError
 from remit.evidence.grammar import references_in
 from remit.evidence.receipts import read_receipts
 from remit.evidence.sources import Sources, open_sources
+from remit.orchestrate.plan_file import read_plan
 from remit.registry import api
 from remit.registry.places import Place
 from remit.registry.plugins import load_plugin
@@ -45,8 +46,8 @@ SHOWN_ONLY = frozenset({"docs/start-to-finish.md"})
 #: Commands that set something up are not run inside the tests; what they name must be there.
 SET_UP = ("python3 dev.py ", "python3 -m pip install ", "python3 tests/support/model_server.py ", "export ")
 NOTES = frozenset(
-    {"agents", "definition", "file", "model", "no references", "plugin", "program", "references", "refused", "rejected"}
-    | {"repo", "revise", "warned"}
+    {"agents", "definition", "file", "model", "no references", "plan", "plugin", "program", "references", "refused"}
+    | {"rejected", "repo", "revise", "warned"}
 )
 #: Where the scripts of the models are that blocks with a note `model: NAME` speak to.
 MODELS = ROOT / "tests/docs/models"
@@ -229,6 +230,9 @@ def run_python(block: Block, folder: Path) -> None:
 
 
 def load_toml(block: Block, folder: Path) -> None:
+    if "plan" in block.notes:
+        load_plan(block, folder)
+        return
     name = "pyproject.toml" if "[tool.remit" in block.text else "remit.toml"
     place = folder / f"line-{block.line}"
     place.mkdir()
@@ -238,6 +242,20 @@ def load_toml(block: Block, folder: Path) -> None:
         assert why is not None, f"{block}: it is not refused"
     else:
         assert why is None, f"{block}: {why}"
+
+
+def load_plan(block: Block, folder: Path) -> None:
+    """It is a plan, or refused in these words; `plan: FILE` also says which file it is."""
+    if file := block.notes["plan"]:
+        assert (ROOT / file).read_text(encoding="utf-8") == block.text, f"{block}: it is not {file}"
+    written = folder / f"line-{block.line}.toml"
+    written.write_text(block.text, encoding="utf-8")
+    if "refused" in block.notes:
+        with pytest.raises(UsageError) as raised:
+            read_plan(written)
+        assert block.notes["refused"] in str(raised.value), str(block)
+    else:
+        read_plan(written, api.opened("", AllowList(OFFERED)))
 
 
 def refusal(place: Path) -> str | None:

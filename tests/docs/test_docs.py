@@ -27,6 +27,12 @@ from remit.dispatch.tools.catalogue import TOOLS
 from remit.dispatch.tools.model import ToolLimits
 from remit.evidence import alike, quotes, references, sources, transcripts
 from remit.evidence.model import OUTCOMES
+from remit.gate.rules import RULES
+from remit.orchestrate import answers, conductor, fallback, framing, plan_file, progress, tasks
+from remit.orchestrate.conductor_tools import TOOLS as RESPONSIBILITIES
+from remit.orchestrate.ladder import StepName, warning
+from remit.orchestrate.model import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
+from remit.orchestrate.plan_file import read_plan
 from remit.registry import fields, frontmatter, places, plugins, tools, variables
 from remit.registry.fields import SPELLINGS
 from remit.registry.manifests import LAYOUTS
@@ -36,6 +42,7 @@ from remit.registry.tools import ALIASES, CATALOGUE, OFFERED
 from remit.rules.base import Rule
 from remit.rules.catalog import CATALOG
 from remit.store.jobs import MAX_CHILDREN, MAX_DEPTH, Outcome, State
+from remit.store.plans import DelegationState
 from remit.surfaces.cli.group import COMMANDS, remit
 from remit.workspace import files
 
@@ -46,7 +53,7 @@ import generate_docs
 WORDS = (
     *("definition", "plugin", "registry", "brief", "job", "attempt", "result", "finding", "claim", "receipt"),
     *("evidence", "rule", "violation", "override", "verdict", "merge", "conflict", "gate", "decision"),
-    *("exception", "delegation", "plan", "phase", "ledger", "review"),
+    *("exception", "delegation", "plan", "phase", "escalation", "orchestrator", "ledger", "review"),
 )
 PAGES = all_pages()
 
@@ -321,6 +328,76 @@ def test_numbers_of_jobs_are_those_of_the_code() -> None:
 
 def test_every_pattern_of_a_secret_is_documented() -> None:
     assert first_cells("docs/jobs.md", "## Secrets in what tools print")[1:] == list(PATTERNS)
+
+
+@pytest.mark.parametrize(
+    ("heading", "shape"),
+    [
+        ("### Fields of a plan", Plan),
+        ("### Fields of a phase", PhaseSpec),
+        ("### Fields of a delegation", DelegationSpec),
+    ],
+)
+def test_every_field_of_a_plan_is_documented(heading: str, shape: type[msgspec.Struct]) -> None:
+    written = [name for cell in first_cells("docs/orchestration.md", heading) for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(written) == sorted(shape.__struct_fields__)
+
+
+def test_the_example_plan_is_the_same_in_both_languages() -> None:
+    folder = ROOT / "examples/plans"
+    assert read_plan(folder / "discount.toml") == read_plan(folder / "discount.yaml")
+
+
+def test_every_state_and_step_of_a_delegation_has_its_row() -> None:
+    states = first_cells("docs/orchestration.md", "## A delegation's life")[1:]
+    assert states == [f"`{state}`" for state in get_args(DelegationState)]
+    steps = first_cells("docs/orchestration.md", "## When a delegation fails")[1:]
+    failing = [step for step in get_args(StepName) if step not in ("wait", "submit", "correct", "accept")]
+    assert steps == ["keep", *(f"`{step}`" for step in failing)]
+    assert f"`{warning('X')}`" in page("docs/orchestration.md").text
+    answered = first_cells("docs/orchestration.md", "## Questions and answers")[1:]
+    assert sorted(answered) == sorted(f"`{answer}`" for answer in answers.ANSWERS)
+
+
+def test_the_tools_of_an_orchestrator_are_documented() -> None:
+    section = page("docs/orchestration.md").section("## An orchestrator that is a model")
+    rows = [line.split("|")[2] for line in section.split("\n") if line.startswith("| ") and "Level" not in line]
+    assert {name for cell in rows for name in re.findall(r"`(\w+)`", cell)} == set(RESPONSIBILITIES)
+
+
+def test_the_rules_of_the_gate_are_those_of_the_code() -> None:
+    section = page("docs/orchestration.md").section("### What the gate asks")
+    rows = [line for line in section.split("\n") if line.startswith("| `")]
+    assert rows == [f"| `{name}` | L{level} | {words} |" for name, level, words in RULES]
+
+
+@pytest.mark.parametrize(
+    ("what", "limit"),
+    [
+        ("phases of a plan", f"{MAX_PHASES}"),
+        ("delegations of a plan", f"{MAX_DELEGATIONS:,}"),
+        ("a plan's file", megabytes(plan_file.MAX_FILE)),
+        ("tries of a delegation", f"{answers.MAX_TRIES}"),
+        ("rounds of a phase", f"{answers.MAX_ROUNDS}"),
+        ("files of a fallback read", f"{fallback.MAX_FILES}"),
+        ("lines of each", f"{fallback.MAX_LINES}"),
+        ("lines of a result that are shown", f"{framing.MAX_LINES}"),
+        ("a progress file", megabytes(progress.MAX_FILE)),
+    ],
+)
+def test_limits_of_plans_are_those_of_the_code(what: str, limit: str) -> None:
+    assert f"| {what} | {limit} |" in page("docs/orchestration.md").section("## Limits")
+
+
+def test_numbers_of_plans_are_those_of_the_code() -> None:
+    said = " ".join(page("docs/orchestration.md").text.split())
+    assert f"a delegation is tried {answers.MAX_TRIES} times at most, a phase has {answers.MAX_ROUNDS} rounds" in said
+    assert f"the first {fallback.MAX_LINES} lines of up to {fallback.MAX_FILES} files" in said
+    assert f"after {framing.MAX_LINES} lines or {framing.MAX_CHARACTERS:,} characters" in said
+    assert f"at most {tasks.MAX_INPUTS} results whole" in said
+    assert f"the last {progress.MAX_LOG} entries of the log" in said
+    assert f"refused after {conductor.MAX_SAME} failures" in said
+    assert f"| `parallel` | {PARALLEL} |" in said
 
 
 def errors_of_the_estimate() -> list[tuple[str, float]]:

@@ -125,6 +125,15 @@ def test_the_fourth_file_through_the_shell_is_denied_as_a_whole(session) -> None
     assert session.run("cat src/*.py").rule == "bulk-search"
 
 
+@pytest.mark.parametrize(("count", "rule"), [(3, None), (4, "bulk-search")])
+def test_a_wildcard_of_three_files_is_a_lookup_and_of_four_a_bulk_search(session, count: int, rule: str | None) -> None:
+    for number in range(count):
+        session.file(f"lib/{number}.ts")
+    assert session.run("cat lib/*.ts").rule == rule
+    session.state.open_window("phase")
+    assert session.run("head -n 3 lib/{0,1,2,3}.ts").rule == rule
+
+
 def test_reads_of_state_files_are_always_allowed_and_not_counted(session) -> None:
     for path in (".remit/progress.json", ".claude/workspaces/a/b.md", "x/claude-progress.json", "feature-list.json"):
         session.file(path, 5000)

@@ -29,8 +29,10 @@ _CHECKLIST = """### Verification Completed
 """
 
 
-def result(agent: str, *, status: str = "SUCCESS", found: str = "Nothing was found.", reason: str = " - read it") -> str:
-    """A result that is accepted of whoever read the project; without a reason for its confidence it breaks an L2 rule."""
+def result(
+    agent: str, *, status: str = "SUCCESS", found: str = "Nothing was found.", reason: str = " - read it"
+) -> str:
+    """Accepted of whoever read the project; without a reason for its confidence it breaks an L2 rule."""
     return f"""## {agent} Result
 
 ### Status

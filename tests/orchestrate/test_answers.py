@@ -69,8 +69,10 @@ async def answered(run: Any, verb: str, words: str = "") -> Any:
 
 
 async def test_retry_tries_all_that_failed_again(play: Play) -> None:
-    turns = {f"task of {name}": [{"fail": {"status": 400, "times": 1, "then": READ}}, {"text": result(name)}]
-             for name in ("one", "two", "three")}
+    turns = {
+        f"task of {name}": [{"fail": {"status": 400, "times": 1, "then": READ}}, {"text": result(name)}]
+        for name in ("one", "two", "three")
+    }
     async with play(conversations={**turns, **NEXT}) as fleet:
         async with begun(fleet, TWO) as run:
             assert (await run.drive()).plan.state == "waiting"
@@ -146,12 +148,11 @@ async def test_an_answer_to_one_delegations_question(
 
 
 async def test_an_open_question_can_be_answered_once(play: Play) -> None:
-    async with play(conversations={**BAD, **GOOD, **NEXT}) as fleet:
-        async with begun(fleet, CRITICAL) as run:
-            [asked] = (await run.drive()).escalations
-            await plans.answer(fleet.database, asked.id, "retry", "")
-            with pytest.raises(UsageError, match=f"there is no open question {asked.id}"):
-                await plans.answer(fleet.database, asked.id, "skip", "too late")
+    async with play(conversations={**BAD, **GOOD, **NEXT}) as fleet, begun(fleet, CRITICAL) as run:
+        [asked] = (await run.drive()).escalations
+        await plans.answer(fleet.database, asked.id, "retry", "")
+        with pytest.raises(UsageError, match=f"there is no open question {asked.id}"):
+            await plans.answer(fleet.database, asked.id, "skip", "too late")
 
 
 @pytest.mark.parametrize("question", ["phase", "delegation"])
@@ -160,43 +161,42 @@ async def test_an_answer_is_applied_once_even_when_the_driver_dies_in_between(
 ) -> None:
     """It dies at every statement in turn; the next one finds either nothing done or everything."""
     spec = TWO if question == "phase" else CRITICAL
-    async with play(conversations={**BAD, **GOOD, **NEXT}) as fleet:
-        async with begun(fleet, spec) as run:
-            first = await run.drive()
-            await plans.answer(fleet.database, first.escalations[0].id, "retry", "")
-            real, dies, statements = plans.rows, 0, 0
+    async with play(conversations={**BAD, **GOOD, **NEXT}) as fleet, begun(fleet, spec) as run:
+        first = await run.drive()
+        await plans.answer(fleet.database, first.escalations[0].id, "retry", "")
+        real, dies, statements = plans.rows, 0, 0
 
-            async def dying(connection: Any, name: str, /, **values: Any) -> Any:
-                nonlocal statements
-                statements += 1
-                if statements == dies:
-                    raise KeyError(name)
-                return await real(connection, name, **values)
+        async def dying(connection: Any, name: str, /, **values: Any) -> Any:
+            nonlocal statements
+            statements += 1
+            if statements == dies:
+                raise KeyError(name)
+            return await real(connection, name, **values)
 
-            monkeypatch.setattr(plans, "rows", dying)
-            while True:
-                dies, statements = dies + 1, 0
-                row = (await plans.phases_of(fleet.database, run.number))[0]
-                try:
-                    await apply_answers(fleet.database, run.number, row)
-                except KeyError:
-                    now = await run.result()
-                    assert now.delegations == first.delegations
-                    assert now.phases == first.phases
-                    continue
-                break
-            monkeypatch.setattr(plans, "rows", real)
-            assert dies > 3
+        monkeypatch.setattr(plans, "rows", dying)
+        while True:
+            dies, statements = dies + 1, 0
             row = (await plans.phases_of(fleet.database, run.number))[0]
-            await apply_answers(fleet.database, run.number, row)
-            found = await run.result()
-            before = [each.retries for each in first.delegations if each.phase == 0 and each.state != "accepted"]
-            after = [each.retries for each in found.delegations if each.phase == 0 and each.state != "accepted"]
-            assert after == [number + 1 for number in before]
-            assert found.phases[0].round == (2 if question == "phase" else 1)
-            assert [name for name, _ in await run.steps(found.delegations[0])].count("retry") == (
-                1 if question == "phase" else 2
-            )
+            try:
+                await apply_answers(fleet.database, run.number, row)
+            except KeyError:
+                now = await run.result()
+                assert now.delegations == first.delegations
+                assert now.phases == first.phases
+                continue
+            break
+        monkeypatch.setattr(plans, "rows", real)
+        assert dies > 3
+        row = (await plans.phases_of(fleet.database, run.number))[0]
+        await apply_answers(fleet.database, run.number, row)
+        found = await run.result()
+        before = [each.retries for each in first.delegations if each.phase == 0 and each.state != "accepted"]
+        after = [each.retries for each in found.delegations if each.phase == 0 and each.state != "accepted"]
+        assert after == [number + 1 for number in before]
+        assert found.phases[0].round == (2 if question == "phase" else 1)
+        assert [name for name, _ in await run.steps(found.delegations[0])].count("retry") == (
+            1 if question == "phase" else 2
+        )
 
 
 async def test_a_phase_is_tried_three_times_then_only_skip_or_cancel_help(play: Play) -> None:

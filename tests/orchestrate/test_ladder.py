@@ -32,7 +32,9 @@ SCOUT = "task of scout"
 
 
 def script(**conversations: Any) -> dict[str, Any]:
-    return {"conversations": {{"again": AGAIN}.get(key, f"task of {key}"): value for key, value in conversations.items()}}
+    return {
+        "conversations": {{"again": AGAIN}.get(key, f"task of {key}"): value for key, value in conversations.items()}
+    }
 
 
 async def test_partial_output_is_kept(play: Play) -> None:
@@ -78,7 +80,9 @@ def _conversations(told: list[str]) -> list[str]:
         (("a", "b"), "only a; not b"),
     ],
 )
-async def test_a_scope_that_cannot_be_halved_is_reduced_in_words(play: Play, scope: tuple[str, ...], words: str) -> None:
+async def test_a_scope_that_cannot_be_halved_is_reduced_in_words(
+    play: Play, scope: tuple[str, ...], words: str
+) -> None:
     async with play(**script(scout=[CUT], again=GOOD)) as fleet:
         async with begun(fleet, plan(phase("look", one("scout", critical=True, scope=scope)))) as run:
             found = await run.drive()
@@ -140,7 +144,9 @@ async def test_a_fallback_read_does_not_leave_the_project(play: Play) -> None:
         (fleet.project.parent / "secret.txt").write_text("secret\n", encoding="utf-8")
         (fleet.project / "link.txt").symlink_to("../secret.txt")
         scope = ("../secret.txt", "link.txt", str(fleet.project.parent / "secret.txt"))
-        async with begun(fleet, plan(phase("look", one("scout", loads_context=True, scope=scope), one("helper")))) as run:
+        async with begun(
+            fleet, plan(phase("look", one("scout", loads_context=True, scope=scope), one("helper")))
+        ) as run:
             found = await run.drive()
         assert found.delegations[0].fallback == {"files": []}
 
@@ -157,9 +163,7 @@ async def test_a_critical_agent_that_fails_twice_always_escalates(play: Play, *,
         assert found.plan.state == "waiting"
         assert states(found) == [("scout", "escalated"), ("helper", "accepted"), ("helper", "queued")]
         [asked] = found.escalations
-        assert asked.reason == (
-            "scout: its result was not accepted (reject); it is critical and has failed 2 times"
-        )
+        assert asked.reason == ("scout: its result was not accepted (reject); it is critical and has failed 2 times")
         assert (asked.agent, asked.answer) == ("scout", None)
         assert (found.delegations[0].fallback is not None) == loads_context
         assert found.delegations[0].result == CHAT["text"], "its partial output is kept"

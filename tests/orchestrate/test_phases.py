@@ -88,7 +88,9 @@ async def test_a_long_result_is_capped_at_300_lines_and_the_rest_is_in_a_file(pl
         count = len(left.split("\n")) - MAX_LINES
         match = re.fullmatch(rf"\[{count} more lines, [\d,]+ characters in (\S+)\]", more)
         assert match is not None, more
-        assert (fleet.settings.data / "results" / f"plan-{run.number}" / f"{found.delegations[0].id}.md").samefile(match[1])
+        assert (fleet.settings.data / "results" / f"plan-{run.number}" / f"{found.delegations[0].id}.md").samefile(
+            match[1]
+        )
         with open(match[1], encoding="utf-8") as file:  # noqa: ASYNC230, PTH123 (a test)
             assert file.read() == left
 

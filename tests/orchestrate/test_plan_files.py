@@ -220,7 +220,9 @@ def test_toml_that_is_no_plan_is_refused(tmp_path: Path, text: str, words: str) 
 @pytest.mark.parametrize("name", ["plan.toml", "plan.yaml"])
 def test_ten_thousand_phases_are_refused_with_the_line_and_soon(tmp_path: Path, name: str) -> None:
     if name.endswith("toml"):
-        many = [f'[[phase]]\nname = "p{n}"\n[[phase.delegation]]\nagent = "scout"\ntask = "go"\n' for n in range(10_000)]
+        many = [
+            f'[[phase]]\nname = "p{n}"\n[[phase.delegation]]\nagent = "scout"\ntask = "go"\n' for n in range(10_000)
+        ]
         text, line = 'name = "x"\n' + "".join(many), 2 + 5 * 100
     else:
         each = "  - name: p{}\n    delegations: [{{agent: scout, task: go}}]\n"
@@ -280,7 +282,9 @@ def test_the_same_agent_two_thousand_times_has_names_of_its_own_soon() -> None:
 
 
 def test_given_names_and_counted_ones_do_not_meet() -> None:
-    names = delegation_names(phase("all", one("a"), one("a"), DelegationSpec(agent="b", task="go", name="a-2"), one("a")))
+    names = delegation_names(
+        phase("all", one("a"), one("a"), DelegationSpec(agent="b", task="go", name="a-2"), one("a"))
+    )
     assert len(set(names)) == 4
 
 

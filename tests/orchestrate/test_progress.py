@@ -223,12 +223,20 @@ async def test_a_plan_keeps_the_file_up_to_date(play: Play) -> None:
     assert (found["workspaceId"], found["project"]) == ("main_ab12", "tea"), "what is known is not overwritten"
     assert (found["status"], found["currentPhase"], found["currentTask"]) == ("completed", "two", "ship: two")
     assert found["warnings"] == SEED["warnings"]
-    assert [(each["phase"], each["name"], each["agent"], each["state"], each["verdict"])
-            for each in found["delegations"]] == [
+    assert [
+        (each["phase"], each["name"], each["agent"], each["state"], each["verdict"]) for each in found["delegations"]
+    ] == [
         ("one", "a", "a", "accepted", "accept"),
         ("two", "a", "a", "accepted", "accept"),
         ("two", "a-2", "a", "accepted", "accept"),
     ]
-    assert [each["status"] for each in found["log"]] == ["success", "started", "continue", "started", "continue", "continue"]
+    assert [each["status"] for each in found["log"]] == [
+        "success",
+        "started",
+        "continue",
+        "started",
+        "continue",
+        "continue",
+    ]
     assert found["resumptionContext"]["nextAction"] == "Nothing is open; the last decision was continue"
     assert found["teamContext"] == SEED["teamContext"]

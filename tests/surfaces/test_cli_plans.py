@@ -73,11 +73,7 @@ def one_phase(*delegations: str, name: str = "look") -> str:
 
 
 SURE = 'agent = "scout"\nname = "sure"\ntask = "task bad"\ncritical = true\n'
-CRITICAL = (
-    f"name = {json.dumps(LONG)}\n"
-    + one_phase(SURE, GOOD)
-    + one_phase(GOOD, name="then " + LONG)
-)
+CRITICAL = f"name = {json.dumps(LONG)}\n" + one_phase(SURE, GOOD) + one_phase(GOOD, name="then " + LONG)
 
 
 def narrow(text: str) -> None:
@@ -95,9 +91,10 @@ def test_a_plan_runs_shows_its_shape_and_leaves_zero(place: Place) -> None:
     [phase] = found["phases"]
     assert list(phase) == PHASE_KEYS
     assert (phase["name"], phase["state"], phase["decision"]) == ("look", "finished", "continue")
-    assert phase["delegations"] == [
-        {"agent": "scout", "state": "accepted", "verdict": "accept", "retries": 0, "warnings": []}
-    ] * 2
+    assert (
+        phase["delegations"]
+        == [{"agent": "scout", "state": "accepted", "verdict": "accept", "retries": 0, "warnings": []}] * 2
+    )
     assert [list(one) for one in phase["delegations"]] == [DELEGATION_KEYS] * 2
     assert (found["escalations"], found["warnings"]) == ([], [])
     assert list(found["merge"]) == MERGE_KEYS
@@ -165,13 +162,28 @@ def test_what_agents_say_never_reaches_the_terminal_raw() -> None:
 
     now = datetime.now(UTC)
     row = PlanRow(
-        id=1, name=HOSTILE + LONG, digest="", document={}, workspace="", state="waiting", outcome=None, created=now,
+        id=1,
+        name=HOSTILE + LONG,
+        digest="",
+        document={},
+        workspace="",
+        state="waiting",
+        outcome=None,
+        created=now,
         finished=None,
     )
     one = Delegation(id=1, plan=1, phase=0, name=HOSTILE, agent=HOSTILE, state="failed", error=HOSTILE * 20)
     question = Escalation(
-        id=1, plan=1, delegation=1, phase=0, reason=HOSTILE * 20, answer=None, words=None, is_applied=False,
-        created=now, answered=None,
+        id=1,
+        plan=1,
+        delegation=1,
+        phase=0,
+        reason=HOSTILE * 20,
+        answer=None,
+        words=None,
+        is_applied=False,
+        created=now,
+        answered=None,
     )
     found = PlanResult(row, [PhaseRow(number=0, name=HOSTILE + LONG, state="running")], [one], [question])
     for lines in (plan_lines(found, {}, 80), escalation_lines([question], 80)):
@@ -211,7 +223,9 @@ def test_a_dry_run_says_what_would_be_dispatched_and_dispatches_nothing(place: P
     ],
 )
 def test_what_cannot_be_done_is_refused_in_a_sentence(place: Place, words: list[str], said: str) -> None:
-    place.plan('name = "x"\n[[phase]]\nname = "a"\n[[phase.delegation]]\nagent = "nobody"\ntask = "go"\n', "unknown.toml")
+    place.plan(
+        'name = "x"\n[[phase]]\nname = "a"\n[[phase.delegation]]\nagent = "nobody"\ntask = "go"\n', "unknown.toml"
+    )
     place.plan(f'name = "x"\n[[phase]]\ninputs = ["a"]\nname = "a"\n[[phase.delegation]]\n{GOOD}', "cycle.toml")
     ran = place.remit(*words)
     assert ran.code == 2

@@ -119,7 +119,9 @@ def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(shop: Sho
 def test_only_what_changed(shop: Shop) -> None:
     path = shop.folder / "shop" / "mail.py"
     text = path.read_text(encoding="utf-8")
-    path.write_text(text + "\n\ndef hashed(text):\n    import subprocess\n    subprocess.call(text, shell=True)\n", "utf-8")
+    path.write_text(
+        text + "\n\ndef hashed(text):\n    import subprocess\n    subprocess.call(text, shell=True)\n", "utf-8"
+    )
     shop.commit("worse")
     ran = shop.remit("review", "--changed-since", "HEAD~1", "--format", "json", "--agents", "bandit")
     assert ran.code == 0, ran.err
@@ -182,7 +184,11 @@ def test_with_a_model_three_subagents_take_part_and_all_is_merged(shop: Shop, tm
     turns = {tasks[name]: [reads, *[{"text": text}] * 2] for name, text in documents.items()}
     with model_process({"conversations": turns}, tmp_path) as server:
         ran = shop.remit(
-            "review", "--format", "json", ANTHROPIC_API_KEY="test-key", ANTHROPIC_BASE_URL=server.url,
+            "review",
+            "--format",
+            "json",
+            ANTHROPIC_API_KEY="test-key",
+            ANTHROPIC_BASE_URL=server.url,
             REMIT_MODEL="anthropic:claude-sonnet-5",
         )
         asked = {one["marker"] for one in server.requests}

@@ -91,8 +91,8 @@ class Asker:
             await asyncio.sleep(_SLOT_PAUSE * random.uniform(0.5, 1.5))  # noqa: S311 (as above)
 
 
-def understood(error: Exception) -> Exception:
-    """A provider's failure as what it means for the job."""
+def understood(error: Exception, *, is_answer: bool = True) -> Exception:
+    """A provider's failure as what it means for the job; `is_answer`: it came while its answer was read."""
     said = redacted(" ".join(str(error).split())[:1000])  # some providers repeat the key that they do not like
     if isinstance(error, Stopped | TransportFailed):
         return error
@@ -106,7 +106,7 @@ def understood(error: Exception) -> Exception:
         return Stopped("truncated", said)
     if isinstance(error, exceptions.AgentRunError | exceptions.UserError):
         return Stopped("error", f"{type(error).__name__}: {said}")
-    if isinstance(error, TypeError | KeyError | AttributeError | ValueError):
+    if is_answer and isinstance(error, TypeError | KeyError | AttributeError | ValueError):
         return Stopped("error", f"the provider's answer cannot be understood: {said}")
     return error
 

@@ -117,7 +117,8 @@ class Conversation:
         try:
             return await run.next(node)
         except Exception as error:
-            raise understood(error) from error
+            # Our own tools run here: a fault of theirs is not the provider's.
+            raise understood(error, is_answer=Agent.is_model_request_node(node)) from error
 
     async def _turn(self, node: Any, run: AgentRun[None, str]) -> Any:
         """Ask the model once: the request is written down before it, the response after it."""

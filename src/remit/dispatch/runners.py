@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shlex
 import signal
 import sys
@@ -25,11 +26,12 @@ from remit.store.jobs import Job
 from remit.store.transcript import Sums, Transcript
 
 _PYTHON = shlex.quote(sys.executable)
-#: Analysers that print SARIF, run from this environment: `remit[review]` brings them.
+#: Analysers that print SARIF, run from this environment: `remit[review]` brings them. Isolated (-I), so that a
+#: checkout cannot bring a module of that name.
 ANALYSERS = {
-    "ruff": f"{_PYTHON} -m ruff check --output-format sarif --exit-zero --no-cache "
+    "ruff": f"{_PYTHON} -I -m ruff check --output-format sarif --exit-zero --no-cache "
     "--extend-select B,PLE --extend-ignore S101 {scope}",
-    "bandit": f"{_PYTHON} -m bandit --recursive --quiet --format sarif --exit-zero --skip B101 {{scope}}",
+    "bandit": f"{_PYTHON} -I -m bandit --recursive --quiet --format sarif --exit-zero --skip B101 {{scope}}",
 }
 #: Agents of other makers as their own commands. `{prompt}` becomes the whole task, `{scope}` the job's paths.
 PRESETS = {
@@ -42,6 +44,7 @@ MAX_OUTPUT = 16 * 1024 * 1024
 _GRACE_SECONDS = 3.0
 _LOOK_SECONDS = 0.02
 _ALIVE_SECONDS = 30.0
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 
 
 async def run_program(
@@ -57,7 +60,8 @@ async def run_program(
         raise Stopped("error", f"this worker has no command {name!r} under `runners` in its configuration")
     command = _command(line, brief, job)
     await narrator.tell("program", {"command": name})
-    code, output, errors = await _run(command, _stdin(brief, job), root, transcript)
+    known = _environment(without_keys=brief.runner == "sarif")
+    code, output, errors = await _run(command, _stdin(brief, job), root, transcript, known)
     if settings.is_redacting:
         output, errors = redacted(output), redacted(errors)
     receipt = Receipt(tool="Bash", arguments={"command": name}, exit=code, failed=code != 0)
@@ -96,7 +100,18 @@ def _stdin(brief: Brief, job: Job) -> bytes:
     return msgspec.json.encode({**task, "brief": msgspec.to_builtins(brief)})
 
 
-async def _run(command: list[str], given: bytes, root: Path, transcript: Transcript) -> tuple[int, str, str]:
+def _environment(*, without_keys: bool) -> dict[str, str]:
+    """What a program may know of ours: an analyser no keys, another maker's agent its own."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("REMIT_") and not (without_keys and _SECRET.search(name))
+    }
+
+
+async def _run(
+    command: list[str], given: bytes, root: Path, transcript: Transcript, environment: dict[str, str]
+) -> tuple[int, str, str]:
     """A program in a group of its own, its output bounded, gone with everything it started when we are."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -106,7 +121,7 @@ async def _run(command: list[str], given: bytes, root: Path, transcript: Transcr
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
-            env={name: value for name, value in os.environ.items() if not name.startswith("REMIT_")},
+            env=environment,
         )
     except OSError as error:
         raise Stopped("error", f"{command[0]} cannot be started: {error.strerror}") from error

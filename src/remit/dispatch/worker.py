@@ -31,7 +31,8 @@ from remit.store.jobs import Fenced, Job
 log = logging.getLogger("remit.worker")
 #: The name under which the queue knows our one task.
 TASK = "remit.run"
-_BUSY_SECONDS = 1.0
+#: A job that found its queue full is woken when another of it ends; this is for the case that nobody says so.
+_BUSY_SECONDS = 10.0
 _GIVEN_BACK_SECONDS = 5.0
 #: Of the time within which a job is to be taken over, how much a worker may be silent.
 _SILENCE = 0.6
@@ -69,6 +70,16 @@ class Worker:
         """Take no more jobs; finish those that run, or hand them back."""
         self._stopping.set()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopping.is_set()
+
+    async def stopped(self, seconds: float) -> None:
+        """Wait until it is told to stop, at most so long."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until told to stop; `until_idle`: until there is nothing to do."""
         with self._signals():
@@ -104,14 +115,11 @@ class Worker:
                     return
             except (*AWAY, ConnectorException) as error:
                 log.warning("the database is away, trying again: %s", " ".join(str(error).split()))
-            if not self._stopping.is_set():
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), 1.0)
+            await self.stopped(1.0)
 
     async def _is_work_left(self) -> bool:
         """Whether jobs are due that could not be taken yet, or wait to be taken over."""
-        silence = self._settings.takeover_seconds / 6
-        row = await self._database.row("jobs.is_work_left", queues=self._queues or None, silence=2 * silence)
+        row = await self._database.row("jobs.is_work_left", queues=self._queues or None, worker=self.id)
         return bool(row and row["is_left"])
 
     async def _queue_worker(self, app: procrastinate.App, *, until_idle: bool) -> None:
@@ -140,6 +148,8 @@ class Worker:
             found = await self._claim(job, context.job.id)
             if found is not None:
                 await self._run(found, context)
+                if found.queue in self._settings.queue_limits:
+                    await jobs.wake_next(self._database, found.queue)
         except (EnvironmentBroken, *AWAY) as error:
             # Whatever the database has of it is put right when it is back: see `_look_after_own`.
             log.warning("job %s has to wait: %s", job, error)
@@ -200,6 +210,7 @@ class Worker:
         await self._look_after_own()
         for row in await self._database.rows("jobs.hung", seconds=self._settings.hung_seconds):
             log.warning("job %s hung and is stopped", row["id"])
+            await jobs.free_reserved(self._database, row["id"])
             if row["ticket"] is not None:
                 await abort_ticket(self._database, row["ticket"])
         await self._database.rows("fleet.forget", seconds=max(3600.0, 20 * seconds))

@@ -115,6 +115,8 @@ def part_fits(part: str, piece: str) -> bool:
 
 def braces(glob: str) -> list[str]:
     """`a.{b,c}` as `a.b` and `a.c`; at most 64 of them."""
+    if len(glob) > _LONGEST_PATH:
+        return [glob]
     done: list[str] = []
     waiting = [glob]
     while waiting and len(done) < 64:
@@ -127,7 +129,8 @@ def braces(glob: str) -> list[str]:
             middle = text[start + 1 : end]
             inner = middle.rfind("{")
             start, middle = (start + 1 + inner, middle[inner + 1 :]) if inner >= 0 else (start, middle)
-            waiting += [text[:start] + choice + text[end + 1 :] for choice in middle.split(",")]
+            # In front: one name after the other is finished, however many there could be.
+            waiting[:0] = [text[:start] + choice + text[end + 1 :] for choice in middle.split(",")[:64]]
     return done
 
 

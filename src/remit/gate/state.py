@@ -10,12 +10,13 @@ import os
 import stat
 import time
 
-from remit.errors import EnvironmentBroken
 from remit.gate.memory import SCHEMA, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from remit.errors import EnvironmentBroken
 
 #: A process waits so long for another that holds the state.
 WAIT_SECONDS = 5.0
@@ -96,11 +97,17 @@ def make_private(folder: str) -> None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         found = os.lstat(folder)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-            raise EnvironmentBroken(f"{folder} must be a folder of your own, and is a link or somebody else's")
+            raise _broken(f"{folder} must be a folder of your own, and is a link or somebody else's")
         if stat.S_IMODE(found.st_mode) & 0o077:
             os.chmod(folder, 0o700)
     except OSError as error:
-        raise EnvironmentBroken(f"the gate's state cannot be kept in {folder}: {error.strerror}") from error
+        raise _broken(f"the gate's state cannot be kept in {folder}: {error.strerror}") from error
+
+
+def _broken(text: str) -> EnvironmentBroken:
+    from remit.errors import EnvironmentBroken  # late: hardly any call needs it
+
+    return EnvironmentBroken(text)
 
 
 def _path(folder: str, session: str, ending: str) -> str:
@@ -127,9 +134,7 @@ def _locked(path: str, wait: float) -> int:
                     break
                 except BlockingIOError:
                     if time.monotonic() > until:
-                        raise EnvironmentBroken(
-                            f"another process has held the gate's state {path} for {wait:g} s"
-                        ) from None
+                        raise _broken(f"another process has held the gate's state {path} for {wait:g} s") from None
                     time.sleep(pause)
                     pause = min(pause * 1.5, 0.01)
             if _same_file(descriptor, path):
@@ -195,4 +200,4 @@ def _save(path: str, state: State) -> None:
             file.write(data)
         os.replace(fresh, path)
     except OSError as error:
-        raise EnvironmentBroken(f"the gate's state {path} cannot be written: {error.strerror}") from error
+        raise _broken(f"the gate's state {path} cannot be written: {error.strerror}") from error

@@ -71,7 +71,10 @@ async def run_plan(plan: Plan, *, repo: str | Path = ".", is_new: bool = False) 
     root = Path(repo)
     settings = load_settings(start=root)
     most = most_parallel(plan)
-    async with open_database(settings.database, settings.data) as database, served(database, settings, most) as queue:
+    async with (
+        open_database(settings.database, settings.data) as database,
+        served(database, settings, concurrency=most) as queue,
+    ):
         number = await begin(database, plan, root, is_new=is_new)
         await drive(database, settings, number, queue=queue)
         return await result_of(database, number)

@@ -189,7 +189,18 @@ class Driver:
             if moved:
                 await self._changed()
             else:
-                await asyncio.sleep(_LOOK_SECONDS)
+                await self._until_one_ends([one.job for one in busy if one.job is not None])
+
+    async def _until_one_ends(self, running: list[int]) -> None:
+        """Wait for the end of a job. The look is a light one, for it is taken often."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            found = await self._database.rows("plans.not_running", jobs=running)
+            for row in found:
+                if row["state"] == "queued":
+                    await self._wake(row["id"])
+            if not running or any(row["state"] == "finished" for row in found):
+                return
 
     async def _inputs(self, spec: PhaseSpec) -> list[Delegation]:
         return self._inputs_of(spec, await plans.delegations_of(self._database, self._plan))
@@ -206,7 +217,6 @@ class Driver:
         submissions = len(await self._database.rows("transcript.results", job=one.job)) if job else 0
         step = ladder.next_step(spec, one, job, submissions)
         if step.name == "wait":
-            await self._wake(job)
             return False
         if job is not None and step.name != "submit":
             one.result, one.verdict = job.result or one.result, job.verdict
@@ -227,16 +237,16 @@ class Driver:
         await plans.save(self._database, one, step.name, step.reason)
         return True
 
-    async def _wake(self, job: jobs.Job | None) -> None:
+    async def _wake(self, job: int) -> None:
         """A job that waits for long gets a ticket in our own worker's queue: after a crash it has none there."""
-        if self._queue is None or job is None or job.state != "queued":
+        if self._queue is None:
             return
         now = time.monotonic()
-        due, pause = self._wakes.setdefault(job.id, (now + _WAKE_SECONDS, _WAKE_SECONDS))
+        due, pause = self._wakes.setdefault(job, (now + _WAKE_SECONDS, _WAKE_SECONDS))
         if now >= due:
             async with self._database.transaction() as connection:
-                await jobs.enqueue(connection, job.id, self._queue, 0)
-            self._wakes[job.id] = now + 2 * pause, 2 * pause
+                await jobs.enqueue(connection, job, self._queue, 0)
+            self._wakes[job] = now + 2 * pause, 2 * pause
 
     async def _fail(self, spec: DelegationSpec, one: Delegation, job: jobs.Job | None, step: ladder.Step) -> None:
         """One step down the ladder."""

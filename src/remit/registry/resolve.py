@@ -29,7 +29,7 @@ from remit.registry.model import (
     Policy,
     Source,
 )
-from remit.registry.models import INHERIT, full_name
+from remit.registry.models import INHERIT, TABLE, full_name
 from remit.registry.tools import EVERY_TOOL, AllowList, Tool, intersection, known, nearest, split_names
 from remit.registry.variables import fill
 from remit.rules.instructions import instructions
@@ -182,7 +182,11 @@ class _Resolution:
         said: tuple[tuple[str | None, Origin], ...] = ((self._request.model, "job"), (own, "definition"))
         for name, origin in said:
             if name and (name.strip().lower() != INHERIT or INHERIT in defaults.models):
-                return full_name(name, defaults.models), origin
+                full = full_name(name, defaults.models)
+                if ":" not in full:
+                    near = did_you_mean(name, {**TABLE, **defaults.models})
+                    self._object(f"the model {name[:100]!r} is not known", "it is taken as it is written", near)
+                return full, origin
         return full_name(defaults.model, defaults.models), defaults.model_from
 
     def _limits(self) -> tuple[Limits, dict[str, Origin]]:

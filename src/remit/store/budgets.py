@@ -62,7 +62,7 @@ async def _reserve(database: Database, job: int, attempt: int, wanted: Wanted) -
                     return Exhausted(_words(name, max(0.0, float(left[name]))))
         tokens = wanted.input + output
         cost = wanted.input * wanted.input_price + output * wanted.output_price
-        await rows(connection, "budgets.reserve", job=job, tokens=tokens, cost=cost)
+        await rows(connection, "budgets.reserve", job=job, attempt=attempt, tokens=tokens, cost=cost)
         await rows(connection, "budgets.reserve_tree", top=top, tokens=tokens, cost=cost)
         return Reservation(top, tokens, cost, output)
 

@@ -92,9 +92,17 @@ def data_folder(configured: str, start: Path) -> Path:
     if configured:
         return Path(configured).absolute()
     for folder in (start.absolute(), *start.absolute().parents):
-        if (folder / ".remit").is_dir() or (folder / ".git").exists():
+        if _is_ours(folder / ".remit") or (folder / ".git").exists():
             return folder / ".remit"
     return start.absolute() / ".remit"
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder is there and belongs to this user: somebody else's is not for our data."""
+    try:
+        return folder.is_dir() and folder.stat().st_uid == os.getuid()
+    except OSError:
+        return False
 
 
 @asynccontextmanager

@@ -45,6 +45,11 @@ async def alive(database: Database, silence: float, *, listed: bool = True) -> l
     return await database.rows("fleet.alive", silence=silence, listed=listed)
 
 
+async def is_served(database: Database, queue: str, silence: float) -> bool:
+    """Whether a worker is alive that takes the jobs of a queue."""
+    return any(not worker["queues"] or queue in worker["queues"] for worker in await alive(database, silence))
+
+
 async def clock_skew(database: Database) -> float:
     """How many seconds this host's clock is ahead of the database's."""
     before = time.time()

@@ -277,6 +277,8 @@ async def cancel(database: Database, job: int) -> tuple[State, int | None]:
     """Cancel a job: its state after that, and its ticket. Raises UsageError if there is nothing to cancel."""
     found = await database.rows("jobs.cancel", job=job)
     if found:
+        if found[0]["state"] == "finished":
+            await free_reserved(database, job)
         return found[0]["state"], found[0]["ticket"]
     existing = await get(database, job)
     raise UsageError(f"job {job} is finished already ({existing.outcome})")
@@ -295,6 +297,21 @@ async def retry(database: Database, job: int) -> None:
     existing = await get(database, job)
     why = "it is not finished" if existing.state != "finished" else "it is completed"
     raise UsageError(f"job {job} cannot be retried: {why}")
+
+
+async def free_reserved(database: Database, job: int) -> None:
+    """Give back what a job had set aside of its tree's budget and will not use any more."""
+    async with database.transaction() as connection:
+        for row in await rows(connection, "jobs.free_reserved", job=job):
+            values = {"tokens": row["reserved_tokens"], "cost": row["reserved_cost"], "top": row["top"]}
+            await rows(connection, "jobs.free_reserved_tree", **values)
+
+
+async def wake_next(database: Database, queue: str) -> None:
+    """There is room in a limited queue again: a ticket for the job that has waited longest."""
+    async with database.transaction() as connection:
+        for row in await rows(connection, "jobs.next_waiting", queue=queue):
+            await enqueue(connection, row["id"], queue, row["priority"])
 
 
 async def reopen(database: Database, job: int, number: int, message: bytes, queue: str | None = None) -> bool:
@@ -333,6 +350,7 @@ async def listed(database: Database, *, state: str | None, agent: str | None, li
 
 async def prune(database: Database, days: int) -> int:
     """Remove finished jobs with all that belongs to them; how many."""
+    await database.rows("jobs.prune_plans", days=days)
     row = await database.row("jobs.prune", days=days)
     await database.rows("jobs.prune_briefs")
     return int(row["jobs"]) if row else 0

@@ -27,6 +27,7 @@ from remit.errors import EnvironmentBroken
 _MAX_SOCKET = 100
 _PORT = 5432
 _SECONDS = 60
+_INCLUDE = "include 'remit.conf'"
 #: More than any number that Linux gives to a process.
 _NO_PROCESS = 2**22 + 1
 _OPTIONS = {
@@ -67,7 +68,8 @@ class EmbeddedServer:
     def socket_folder(self) -> Path:
         """Where its socket is: beside the data, or in a private folder with a short name."""
         own = self._folder / "socket"
-        if len(os.fsencode(own)) + len(f"/.s.PGSQL.{_PORT}") <= _MAX_SOCKET:
+        # A comma separates hosts where the client reads the address.
+        if len(os.fsencode(own)) + len(f"/.s.PGSQL.{_PORT}") <= _MAX_SOCKET and "," not in str(own):
             return own
         name = hashlib.sha256(os.fsencode(self._folder)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"remit-{os.getuid()}-{name}"
@@ -143,17 +145,16 @@ class EmbeddedServer:
     def _start(self, starting: IO[bytes]) -> None:
         if not (self._folder / "made").exists():
             shutil.rmtree(self._data, ignore_errors=True)  # an interrupted beginning is no database
-            arguments = ("-D", str(self._data), "-U", "remit", "-E", "UTF8", "--locale=C", "--auth=trust")
+            arguments = ("-D", self._data.name, "-U", "remit", "-E", "UTF8", "--locale=C", "--auth=trust")
             # It keeps the lock: should we be killed, the next command waits until it is over.
             self._run("initdb", *arguments, kept=(starting.fileno(),))
             (self._folder / "made").touch()
         self._private(self.socket_folder)
-        options = " ".join(f"-c {name}={value}" for name, value in _OPTIONS.items())
-        folder = f"-c unix_socket_directories='{self.socket_folder}'"
+        self._configure()
         for pause in (0.3, 0.7, 1.5, None):
             self._bury()
             try:
-                self._control("start", "-t", str(_SECONDS), "-l", str(self.log), "-o", f"{options} {folder}")
+                self._control("start", "-t", str(_SECONDS), "-l", self.log.name)
             except EnvironmentBroken:
                 if self.answers():  # one that a killed command had begun to start was faster
                     return
@@ -162,6 +163,17 @@ class EmbeddedServer:
                 time.sleep(pause)  # what is left of a killed server may still be ending
             else:
                 return
+
+    def _configure(self) -> None:
+        """Our settings, in a file: pg_ctl would hand them to a shell, and with them the name of the folder."""
+        folder = '"' + str(self.socket_folder).replace('"', '""') + '"'
+        quoted = folder.replace("\\", "\\\\").replace("'", "''")
+        lines = [*(f"{name} = {value}" for name, value in _OPTIONS.items()), f"unix_socket_directories = '{quoted}'"]
+        (self._data / "remit.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        own = self._data / "postgresql.conf"
+        text = own.read_text(encoding="utf-8")
+        if _INCLUDE not in text:
+            own.write_text(f"{text}\n{_INCLUDE}\n", encoding="utf-8")
 
     def _bury(self) -> None:
         """A killed server that nobody has taken note of, as in a container without init, passes for a living one.
@@ -175,7 +187,7 @@ class EmbeddedServer:
                     path.write_text(f"{_NO_PROCESS}\n{rest}", encoding="utf-8")
 
     def _control(self, verb: str, *arguments: str) -> None:
-        self._run("pg_ctl", verb, "-w", "-s", "-D", str(self._data), *arguments)
+        self._run("pg_ctl", verb, "-w", "-s", "-D", self._data.name, *arguments)
 
     def _run(self, program: str, *arguments: str, kept: tuple[int, ...] = ()) -> None:
         command = [*_as_other(self._folder), str(binaries() / program), *arguments]
@@ -184,6 +196,7 @@ class EmbeddedServer:
             try:
                 done = subprocess.run(
                     command,
+                    cwd=self._folder,  # the names it is given are short and ours: a shell may read them
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,

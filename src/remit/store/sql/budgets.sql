@@ -24,7 +24,8 @@ UPDATE remit.jobs AS top SET
 FROM remit.jobs AS job WHERE top.id = %(top)s AND job.id = %(job)s AND job.reserved_tokens > 0
 
 -- name: reserve
-UPDATE remit.jobs SET reserved_tokens = %(tokens)s, reserved_cost = %(cost)s WHERE id = %(job)s
+UPDATE remit.jobs SET reserved_tokens = %(tokens)s, reserved_cost = %(cost)s
+WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
 
 -- name: reserve_tree
 UPDATE remit.jobs SET

@@ -131,7 +131,7 @@ WHERE id IN (
 RETURNING id, queue, priority, ticket, attempt
 
 -- name: is_work_left
--- Jobs that are due, and jobs of workers that have gone silent and will be taken over.
+-- Jobs that are due, and jobs of others: those of a worker that died are taken over when it has been silent for long.
 SELECT EXISTS (
     SELECT 1 FROM remit.jobs
     WHERE (%(queues)s::text[] IS NULL OR queue = ANY (%(queues)s::text[])) AND (
@@ -139,9 +139,7 @@ SELECT EXISTS (
             SELECT 1 FROM procrastinate_jobs
             WHERE status = 'todo' AND args ->> 'job' = jobs.id::text
                 AND (scheduled_at IS NULL OR scheduled_at < now() + interval '2 seconds')))
-        OR (state = 'running' AND NOT EXISTS (
-            SELECT 1 FROM remit.workers
-            WHERE workers.id = jobs.worker AND heartbeat > now() - make_interval(secs => %(silence)s))))
+        OR (state = 'running' AND worker IS DISTINCT FROM %(worker)s))
 ) AS is_left
 
 -- name: hung
@@ -221,10 +219,38 @@ ORDER BY id DESC LIMIT %(limit)s
 WITH old AS (
     DELETE FROM remit.jobs
     WHERE state = 'finished' AND finished < now() - make_interval(days => %(days)s)
-        AND NOT EXISTS (SELECT 1 FROM remit.jobs AS child WHERE child.parent = jobs.id AND child.state <> 'finished')
+        -- Not while something of its tree, or a plan that goes on, may still need it.
+        AND NOT EXISTS (
+            SELECT 1 FROM remit.jobs AS other
+            WHERE (other.parent = jobs.id OR other.root = jobs.id)
+                AND (other.state <> 'finished' OR other.finished >= now() - make_interval(days => %(days)s)))
+        AND NOT EXISTS (
+            SELECT 1 FROM remit.delegations JOIN remit.plans ON plans.id = delegations.plan
+            WHERE delegations.job = jobs.id AND plans.state IN ('running', 'waiting'))
     RETURNING id
 )
 SELECT count(*) AS jobs FROM old
+
+-- name: prune_plans
+DELETE FROM remit.plans
+WHERE state IN ('finished', 'cancelled') AND finished < now() - make_interval(days => %(days)s)
+
+-- name: free_reserved
+-- What a job had set aside and will not use; its own row, then that of the first job of its tree.
+UPDATE remit.jobs SET reserved_tokens = 0, reserved_cost = 0
+FROM (SELECT id, coalesce(root, id) AS top, reserved_tokens, reserved_cost
+    FROM remit.jobs WHERE id = %(job)s FOR UPDATE) AS held
+WHERE jobs.id = held.id
+RETURNING held.top, held.reserved_tokens, held.reserved_cost
+
+-- name: free_reserved_tree
+UPDATE remit.jobs SET
+    tree_reserved_tokens = greatest(0, tree_reserved_tokens - %(tokens)s),
+    tree_reserved_cost = greatest(0, tree_reserved_cost - %(cost)s)
+WHERE id = %(top)s
+
+-- name: next_waiting
+SELECT id, priority FROM remit.jobs WHERE queue = %(queue)s AND state = 'queued' ORDER BY priority DESC, id LIMIT 1
 
 -- name: prune_briefs
 DELETE FROM remit.briefs WHERE NOT EXISTS (SELECT 1 FROM remit.jobs WHERE jobs.brief = briefs.digest)

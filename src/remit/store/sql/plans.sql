@@ -52,6 +52,9 @@ UPDATE remit.delegations SET
     scope = %(scope)s, fallback = %(fallback)s, result = %(result)s, error = %(error)s, warnings = %(warnings)s
 WHERE id = %(id)s
 
+-- name: not_running
+SELECT id, state FROM remit.jobs WHERE id = ANY (%(jobs)s::bigint[]) AND state <> 'running'
+
 -- name: add_step
 INSERT INTO remit.steps (plan, delegation, step, reason) VALUES (%(plan)s, %(delegation)s, %(step)s, %(reason)s)
 

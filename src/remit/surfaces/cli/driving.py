@@ -30,7 +30,7 @@ async def drive_shown(
     from remit.store import plans
 
     spec = msgspec.convert((await plans.get_plan(database, plan)).document, Plan)
-    async with served(database, settings, most_parallel(spec)) as queue:
+    async with served(database, settings, concurrency=most_parallel(spec)) as queue:
         tree = _Tree(database, plan)
         driving = asyncio.create_task(
             drive(database, settings, plan, queue=queue, resolving=resolving, on_change=tree.show)

@@ -104,7 +104,7 @@ def prune(days: int, form: str) -> int:
         from remit.dispatch.leftovers import remove_leftovers
 
         gone = await jobs.prune(database, days)
-        await remove_leftovers(database, settings.data)
+        await remove_leftovers(database, settings.data, is_shared=settings.database is not None)
         return gone
 
     gone = with_database(work)

@@ -63,7 +63,7 @@ def command(path: Path, **given: Any) -> int:
     changed = git.changed_lines(root, since) if since else None  # before the work, so that a wrong name costs none
     usual = float(configured["merge.threshold"]) if team.subagents else min(50.0, float(configured["merge.threshold"]))
     threshold = given["threshold"] if given["threshold"] is not None else usual
-    verifier = configured["verify_model"] or (configured["model"] if given["verify"] else None)
+    verifier = (configured["verify_model"] or configured["model"]) if given["verify"] else None
     plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"], verifier=verifier)
     _introduce(team)
 

@@ -45,5 +45,4 @@ async def is_served(database: Database, settings: Settings, queue: str) -> bool:
     """Whether a worker is alive that takes jobs of a queue."""
     from remit.store import fleet
 
-    workers = await fleet.alive(database, settings.takeover_seconds)
-    return any(not worker["queues"] or queue in worker["queues"] for worker in workers)
+    return await fleet.is_served(database, queue, settings.takeover_seconds)
