@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from plan_building import CHAT, CUT, READ, begun, one, phase, plan, result, review, says, states
-from support.running import Play
+from support.running import Play, until
 
 from remit.errors import UsageError
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
@@ -27,12 +27,15 @@ async def test_one_childs_failure_never_cancels_its_siblings(play: Play) -> None
         async with begun(fleet, TWO) as run:
             driving = asyncio.create_task(run.drive())
             await fleet.server.wait("held", waiting=2)
-            while (await run.result()).delegations[0].state != "failed":
-                await asyncio.sleep(0.01)
+            await until(lambda: _has_failed(run), "the first has failed")
             fleet.server.open("held")
             found = await driving
         assert states(found) == [("one", "failed"), ("two", "accepted"), ("three", "accepted"), ("next", "accepted")]
         assert found.plan.state == "finished"
+
+
+async def _has_failed(run: Any) -> bool:
+    return bool((await run.result()).delegations[0].state == "failed")
 
 
 async def test_all_failing_never_goes_on_by_itself(play: Play) -> None:

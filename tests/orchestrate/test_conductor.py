@@ -13,7 +13,7 @@ from remit.orchestrate.conductor import cited_files, conductor
 from remit.orchestrate.conductor_prompt import conductor_prompt
 from remit.orchestrate.conductor_tools import TOOLS
 from remit.orchestrate.progress import read_progress
-from remit.orchestrate.questions import hand_on
+from remit.orchestrate.questions import give_answer
 from remit.registry.model import ORCHESTRATOR
 from remit.registry.plugins import built_in_team
 from remit.store import plans
@@ -135,8 +135,9 @@ async def test_what_it_asks_waits_and_the_answer_goes_on_in_the_same_conversatio
         assert job.result == "I wait."
         [question] = await plans.escalations(fleet.database, is_open=True)
         assert question.reason == "Which database?"
-        plan = await plans.answer(fleet.database, question.id, "text", "SQLite")
-        assert await hand_on(fleet.database, plan, "text", "SQLite")
+        told = await give_answer(fleet.database, question.id, "text", "SQLite")
+        assert f"`remit logs -f {job.id}`" in told
+        assert await plans.escalations(fleet.database, is_open=True) == []
         async with fleet.working(6, runners={ORCHESTRATOR: conductor()}):
             after = await fleet.reached(job.id, "finished")
         last = fleet.requests[-1].body["messages"][-1]["content"]

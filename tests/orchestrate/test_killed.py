@@ -193,7 +193,7 @@ def test_killed_inside_a_job_it_ends_the_same(
     server = model(script())
     team = prepared(fleet(server))
     first = start(team, REMIT_STOP_AT=point)
-    assert first.wait(60) == -signal.SIGKILL
+    assert first.wait(60) == -signal.SIGKILL, first.said
     settled, before = done(team), asked(server)
     again = start(team)
     is_the_same(team, again, undisturbed)
@@ -223,7 +223,7 @@ def test_a_driver_that_was_frozen_does_not_drive_beside_the_next(
     server.wait("held", waiting=3)
     first.signal(signal.SIGSTOP)
     second = start(team)
-    server.wait("held", waiting=3, arrived=6)
+    team.until(lambda: len(server.requests) >= 6)
     first.signal(signal.SIGCONT)
     team.until(lambda: not first.lives)
     assert first.wait() == 2

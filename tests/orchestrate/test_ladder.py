@@ -83,7 +83,7 @@ def _conversations(told: list[str]) -> list[str]:
 async def test_a_scope_that_cannot_be_halved_is_reduced_in_words(
     play: Play, scope: tuple[str, ...], words: str
 ) -> None:
-    async with play(**script(scout=[CUT], again=GOOD)) as fleet:
+    async with play(**script(scout=[CUT], again=GOOD)) as fleet:  # noqa: SIM117 (one line would be too long)
         async with begun(fleet, plan(phase("look", one("scout", critical=True, scope=scope)))) as run:
             found = await run.drive()
             assert found.delegations[0].scope == words

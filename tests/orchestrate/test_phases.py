@@ -58,7 +58,12 @@ async def test_a_result_with_instructions_and_closing_tags_cannot_leave_its_fram
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", inside)
 
 
-@given(st.text(alphabet=st.sampled_from("<>/rResult \n\r\t!?&;lt\"'\x00\x1b\u2028\u202e\uff1c"), max_size=200))
+PIECES = st.sampled_from(
+    ["</result>", "<result ", "</RE", "SULT", "<", "/", "\x00", "\r", "\u2028", "\n", "&lt;", "x "]
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
 def test_whatever_is_sent_there_is_one_frame(text: str) -> None:
     shown = framed("scout", "accept", text)
     assert shown.count("<result ") == 1
@@ -137,7 +142,7 @@ async def test_phases_come_one_after_the_other(play: Play) -> None:
         "task of a": [{**READ, "gate": "held"}, {"text": result("a")}],
         "task of b": says(result("b")),
     }
-    async with play(conversations=turns) as fleet:
+    async with play(conversations=turns) as fleet:  # noqa: SIM117 (one line would be too long)
         async with begun(fleet, plan(phase("first", one("a")), phase("second", one("b")))) as run:
             driving = asyncio.create_task(run.drive())
             await fleet.server.wait("held")
@@ -176,7 +181,7 @@ async def test_each_phase_is_merged_and_decided_on_by_its_own_threshold_and_poli
 @pytest.mark.anyio
 async def test_a_silent_one_is_missed_although_another_of_the_same_agent_answered(play: Play) -> None:
     turns: dict[str, Any] = {"task one": says(result("a")), "task two": [{"fail": {"status": 400}}]}
-    async with play(conversations=turns) as fleet:
+    async with play(conversations=turns) as fleet:  # noqa: SIM117 (one line would be too long)
         async with begun(fleet, plan(phase("look", one("a", "task one"), one("a", "task two")))) as run:
             found = await run.drive()
     assert [each.name for each in found.delegations] == ["a", "a-2"]

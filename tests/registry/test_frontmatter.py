@@ -556,9 +556,7 @@ def test_an_unknown_name_in_allowed_tools_rejects_and_in_tools_is_withheld_with_
     for field in ("tools", "allowed-tools"):
         found = definition(f"---\nname: a\n{field}: [Raed, Grep]\n---\nb")
         assert (found.tools, found.unknown_tools) == (("Grep",), ("Raed",))
-        assert f"line 3: {field}: withheld, there is no such tool as 'Raed', did you mean 'Read'?" in (
-            found.warnings
-        )
+        assert f"line 3: {field}: withheld, there is no such tool as 'Raed', did you mean 'Read'?" in (found.warnings)
 
 
 def test_only_unknown_tools_are_no_tools_and_never_everything() -> None:

@@ -144,9 +144,10 @@ def _child(process: Process, name: str, folder: Path) -> int | None:
         if entry.name.isdigit():
             try:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
+                place = (entry / "cwd").readlink()
             except OSError:
                 continue
-            if words[0].endswith(name.encode()) and os.fsencode(folder / "data") in words:
+            if words[0].endswith(name.encode()) and place == folder.resolve():
                 return int(entry.name)
     return None
 

@@ -150,7 +150,10 @@ class Attempt:
         brief, settings = parts.brief, parts.settings
         # Commands in the sandbox must not reach the database's socket; the worktree of a job is beside it.
         is_inside = settings.data in parts.root.parents
-        limits = ToolLimits(hidden=(str(settings.data / "postgres" if is_inside else settings.data),))
+        limits = ToolLimits(
+            results=str(settings.data / "results"),
+            hidden=(str(settings.data / "postgres" if is_inside else settings.data),),
+        )
         spill = settings.data / "spill" / f"job-{parts.job.id}"
         toolbox = Toolbox(parts.root, _own(brief.tools), spill=spill, limits=limits)
         toolsets: list[AbstractToolset[None]] = [JobTools(toolbox, parts.calls)]

@@ -19,7 +19,7 @@ from remit.errors import RemitError
 from remit.evidence.receipts import Receipt
 from remit.orchestrate.api import drive, result_of
 from remit.orchestrate.conductor_tools import ConductorTools
-from remit.orchestrate.framing import framed
+from remit.orchestrate.framing import framed, neutral
 from remit.orchestrate.gatekeeping import Gatekeeper
 from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
@@ -123,10 +123,10 @@ class Conductor:
                 f"{phase.name}: {merged.get('status', phase.state)}, decision {phase.decision or 'none yet'}, "
                 f"{len(merged.get('findings', []))} findings, {len(merged.get('conflicts', []))} conflicts"
             )
-            lines += [f"- conflict: {one.get('why')}" for one in merged.get("conflicts", [])[:20]]
+            lines += [f"- conflict: {_words(one.get('why'))}" for one in merged.get("conflicts", [])[:20]]
         kept = self._parts.settings.data / "results" / f"plan-{plan}"
         for one in found.delegations:
-            why = f" ({one.error})" if one.error else ""
+            why = f" ({_words(one.error)})" if one.error else ""
             lines.append(f"- {one.name}: {one.state}{why}")
             if one.result and agent in ("", one.agent, one.name):
                 lines.append(
@@ -205,6 +205,11 @@ def cited_files(document: str) -> list[str]:
 
     found = [row.location for one in parse(document) for row in one.result.references]
     return sorted({re.split(r"[:#]", place.strip("` "))[0] for place in found if place.strip("` ")})
+
+
+def _words(text: object) -> str:
+    """Somebody else's words in a line of ours: short, on one line, no tags."""
+    return neutral(" ".join(str(text).split()))[:300]
 
 
 def _snake(name: str) -> str:

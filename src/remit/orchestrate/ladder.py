@@ -25,7 +25,7 @@ class Step(NamedTuple):
 def next_step(spec: DelegationSpec, delegation: Delegation, job: Job | None, submissions: int) -> Step:
     """What is to be done now. Only what is written down decides, so asking again gives the same answer."""
     if delegation.job is None or job is None:
-        return Step("submit", "it has not been dispatched yet")
+        return Step("submit", "it is dispatched")
     if job.state != "finished":
         return Step("wait", f"job {job.id} is {job.state}")
     if job.outcome == "completed" and job.verdict == "accept":

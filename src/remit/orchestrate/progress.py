@@ -97,13 +97,25 @@ def _now() -> str:
 def update(file: Path, change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     """Change the progress file: one writer at a time, the old file or the new one, never half of it."""
     with _one_writer(file):
-        progress = read_progress(file) if file.exists() else filled({})
+        progress = _read_or_set_aside(file) if file.exists() else filled({})
         change(progress)
         progress = filled(progress)
         progress["lastUpdated"] = _now()
-        progress["log"] = progress["log"][-MAX_LOG:]
+        for key in ("log", "warnings", "delegations"):
+            progress[key] = progress[key][-MAX_LOG:]
         _replace(file, json.dumps(progress, indent=2, ensure_ascii=False) + "\n")
     return progress
+
+
+def _read_or_set_aside(file: Path) -> dict[str, Any]:
+    """The progress there is; a file that is none is kept under another name, and the work goes on."""
+    try:
+        return read_progress(file)
+    except UsageError as error:
+        aside = file.with_suffix(f".{datetime.now(UTC):%Y%m%d%H%M%S}.bad")
+        with suppress(OSError):
+            file.replace(aside)
+        return filled({"warnings": [f"{error}; it was set aside as {aside.name}"]})
 
 
 @contextmanager

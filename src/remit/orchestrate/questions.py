@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import re
 
+from remit.errors import UsageError
 from remit.orchestrate.framing import neutral
 from remit.store import jobs, plans
 from remit.store.database import Database
 from remit.store.transcript import Transcript
 
 
-async def hand_on(database: Database, plan: int, verb: str, words: str) -> bool:
-    """Give an answer to the job that asked; False: it was a plan's question, and the plan goes on by itself."""
-    row = await plans.get_plan(database, plan)
-    asked = re.match(r"question-(\d+)-", row.digest)
-    if asked is None:
-        return False
+async def give_answer(database: Database, escalation: int, verb: str, words: str) -> str:
+    """Answer a question of a plan, which goes on when it is resumed, or of an orchestrator. What to do next."""
+    asked = next((one for one in await plans.escalations(database) if one.id == escalation), None)
+    plan = await plans.get_plan(database, asked.plan) if asked is not None else None
+    question = re.match(r"question-(\d+)-", plan.digest) if plan is not None else None
+    if question is None:
+        number = await plans.answer(database, escalation, verb, words)
+        return f"answered; `remit plan --resume {number}` goes on"
+    job = int(question[1])
+    # First the conversation, then the question: should one fail, the other is still open.
+    if not await hand_on(database, job, verb, words):
+        raise UsageError(f"job {job} is not waiting for an answer yet; answer again when it has ended its turn")
+    await plans.answer(database, escalation, verb, words)
+    await plans.set_state(database, plan.id if plan is not None else 0, "finished", verb)
+    return f"answered; `remit worker` goes on with job {job}, `remit logs -f {job}` shows it"
+
+
+async def hand_on(database: Database, job: int, verb: str, words: str) -> bool:
+    """Give an answer to the job that asked; False: it still runs, or is over for another reason."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, UserPromptPart
 
-    job = int(asked[1])
     messages = await Transcript(database, job, 0).messages()
     said = neutral(words) if words else verb
     request = ModelRequest(parts=[UserPromptPart(f"The user answers your question: {said}")])
     data = ModelMessagesTypeAdapter.dump_json([request])[1:-1]
-    await plans.set_state(database, plan, "finished", verb)
     return await jobs.reopen(database, job, len(messages), data)

@@ -232,3 +232,15 @@ def test_a_folder_that_is_hidden_cannot_be_read_or_written_not_even_through_a_li
             assert "secret" not in got.text
     assert (bench.root / "data/postgres/postgresql.auto.conf").read_text() == "secret\n"
     assert not (bench.root / "data/postgres/new").exists()
+
+
+def test_a_kept_result_of_another_agent_may_be_read_and_nothing_beside_it(bench: Bench) -> None:
+    results = bench.outside / "results"
+    for name in ("plan-1/7.md", "plan-1/x.md", "secret.md", "plan-1/deep/8.md"):
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_text("kept\n", encoding="utf-8")
+    box = bench.box(results=str(results))
+    assert "kept" in ask(box, "Read", file_path=f"{results}/plan-1/7.md").text
+    for name in ("plan-1/x.md", "secret.md", "plan-1/deep/8.md", "plan-1/../secret.md", "plan-1/7.md/../x.md"):
+        assert ask(box, "Read", file_path=f"{results}/{name}").failed, name
+    assert ask(box, "Write", file_path=f"{results}/plan-1/7.md", content="x").failed

@@ -17,6 +17,7 @@ from remit.workspace.paths import normal
 
 _MAX_PATH = 4_096
 _MAX_NEAR = 5_000
+_RESULT = re.compile(r"plan-\d{1,18}/\d{1,18}\.md")
 _SPILLED = re.compile(r"[A-Za-z0-9_-]{1,120}\.txt")
 
 
@@ -96,15 +97,18 @@ class Confined:
         return f"; did you mean {storable(f'{above}/{names[near[0]]}'.lstrip('/'))!r}?" if near else "."
 
     def is_spilled(self, written: str) -> bool:
-        """Whether a path names a kept output."""
+        """Whether a path names a kept output, or a kept result of another agent."""
         folder, _, name = written.strip().rpartition("/")
+        if self.limits.results and _RESULT.fullmatch(written.strip().removeprefix(f"{self.limits.results}/")):
+            return written.strip().startswith(f"{self.limits.results}/")
         return folder == str(self.spill) and _SPILLED.fullmatch(name) is not None
 
     def read(self, written: str) -> tuple[str, bytes, os.stat_result]:
         """A file's path for the receipt, its bytes and what it is."""
         if self.is_spilled(written):
-            path, top = written.strip(), str(self.spill)
-            within, most = path.rpartition("/")[2], 4 * self.limits.kept_bytes
+            path = written.strip()
+            top, _, within = path.rpartition("/")
+            most = 4 * self.limits.kept_bytes
         else:
             path = within = self.relative(written)
             top, most = self.top, self.limits.file_bytes

@@ -64,6 +64,8 @@ class ToolLimits(msgspec.Struct, frozen=True):
     network: bool = False
     #: Folders that commands in the sandbox must not see, beside the home folder and temporary files.
     hidden: tuple[str, ...] = ()
+    #: A folder with the results of earlier phases, which may be read where a task names them.
+    results: str = ""
 
 
 class Refused(Exception):

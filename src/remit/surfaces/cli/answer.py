@@ -29,23 +29,19 @@ def command(escalation: int, verb: str, why: str, form: str) -> int:
       remit answer 4 skip --why "the module is going away"
       remit answer 4 text --why "look in src/legacy instead"
     """
-    from remit.store import plans
-
     if verb in ("skip", "text") and not why.strip():
         raise UsageError(f"{verb} needs --why")
 
-    async def work(database: Database, _: Settings) -> int:
-        from remit.orchestrate.questions import hand_on
+    async def work(database: Database, _: Settings) -> str:
+        from remit.orchestrate.questions import give_answer
 
-        plan = await plans.answer(database, escalation, verb, why)
-        await hand_on(database, plan, verb, why)
-        return plan
+        return await give_answer(database, escalation, verb, why)
 
-    plan = with_database(work)
+    told = with_database(work)
     if form == "json":
         from remit.reports.json import pretty
 
-        print_text(pretty({"schema": "remit.answer/1", "escalation": escalation, "plan": plan, "answer": verb}))
+        print_text(pretty({"schema": "remit.answer/1", "escalation": escalation, "answer": verb, "next": told}))
     else:
-        print_text(f"answered; `remit plan --resume {plan}` goes on")
+        print_text(told)
     return 0

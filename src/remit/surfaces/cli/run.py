@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +13,7 @@ import click
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.progress import Progress
 from remit.surfaces.cli.request import queueing_of, request_of, request_options, resolving_of, task_text
-from remit.surfaces.cli.store import is_served, need_extra, with_database
+from remit.surfaces.cli.store import need_extra, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -63,33 +62,24 @@ async def _run(
 ) -> tuple[Job, list[dict[str, Any]]] | None:
     """Submit the job and see it through; None: it was left to a worker."""
     from remit.dispatch.submitting import submit
-    from remit.dispatch.worker import Worker
+    from remit.orchestrate.serving import served
     from remit.store import jobs
 
     queueing = queueing_of(given)
-    own = None if await is_served(database, settings, queueing.queue) else f"run-{uuid.uuid4()}"
-    submitted = await submit(
-        database,
-        request_of(agent, task, given),
-        settings,
-        given["repo"] or Path.cwd(),
-        queueing=queueing._replace(first_queue=own),
-        resolving=resolving_of(given),
-    )
-    if not submitted.is_new:
-        click.echo(f"remit: job {submitted.id} has this key already; waiting for it", err=True)
-        if own is not None:
-            await _call_in(database, submitted.id, own)
-    # Who interrupts this command does not wait for the job: it is handed back at once.
-    hasty = settings._replace(shutdown_seconds=0.0)
-    worker = Worker(database, hasty, queues=[own], concurrency=1, is_listed=False) if own else None
-    working = asyncio.create_task(worker.run()) if worker else None
-    try:
+    async with served(database, settings, queueing.queue, concurrency=1) as own:
+        submitted = await submit(
+            database,
+            request_of(agent, task, given),
+            settings,
+            given["repo"] or Path.cwd(),
+            queueing=queueing._replace(first_queue=own),
+            resolving=resolving_of(given),
+        )
+        if not submitted.is_new:
+            click.echo(f"remit: job {submitted.id} has this key already; waiting for it", err=True)
+            if own is not None:
+                await _call_in(database, submitted.id, own)
         is_over = await see_through(database, submitted.id, settings)
-    finally:
-        if worker is not None and working is not None:
-            worker.stop()
-            await asyncio.gather(working, return_exceptions=True)
     if not is_over:
         return None
     return await jobs.get(database, submitted.id), await jobs.violations_of(database, submitted.id)
