@@ -115,12 +115,16 @@ def test_decisions_that_are_empty_do_not_hide_recent_ones() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '"x"', "\xff", "[" * 100_000, "nul"])
-def test_what_is_no_progress_file_is_refused_and_left_as_it_is(tmp_path: Path, text: str) -> None:
+def test_what_is_no_progress_file_is_kept_under_another_name_and_the_work_goes_on(tmp_path: Path, text: str) -> None:
     path = tmp_path / "progress.json"
     path.write_text(text, encoding="latin-1")
     with pytest.raises(UsageError, match=r"progress\.json: not a progress file"):
-        update(path, lambda progress: None)
-    assert path.read_text(encoding="latin-1") == text
+        read_progress(path)
+    found = update(path, lambda progress: None)
+    [aside] = tmp_path.glob("*.bad")
+    assert aside.read_text(encoding="latin-1") == text
+    assert "was set aside as " + aside.name in found["warnings"][0]
+    assert read_progress(path)["resumptionContext"]["nextAction"]
 
 
 #: Counts in the file as long as it is not told to stop, after saying that it has begun.
