@@ -240,7 +240,8 @@ def test(extra: list[str]) -> None:
     started = time.monotonic()
     check([])
     say("pytest ...")
-    python("pytest", ["-m", "pytest", *extra])
+    # Side by side on all processors: many tests wait for processes and databases of their own.
+    python("pytest", ["-m", "pytest", "--numprocesses", "auto", "--dist", "worksteal", *extra])
     say("wheel ...")
     smoke_test()
     say(f"everything passed in {time.monotonic() - started:.0f} s")

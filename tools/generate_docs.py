@@ -22,6 +22,7 @@ from remit.evidence import grammar_examples  # noqa: E402
 from remit.registry.plugins import built_in_team  # noqa: E402
 from remit.reports.jobs import job_schema  # noqa: E402
 from remit.reports.json import pretty  # noqa: E402
+from remit.reports.plans import plan_schema  # noqa: E402
 from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema  # noqa: E402
 from remit.rules.base import Example, Rule, Violation  # noqa: E402
 from remit.rules.catalog import CATALOG  # noqa: E402
@@ -73,6 +74,7 @@ def generate() -> dict[Path, str]:
     pages[SCHEMAS / "brief.json"] = pretty(brief_schema()) + "\n"
     pages[SCHEMAS / "merge.json"] = pretty(merge_schema()) + "\n"
     pages[SCHEMAS / "job.json"] = pretty(job_schema()) + "\n"
+    pages[SCHEMAS / "plan.json"] = pretty(plan_schema()) + "\n"
     return pages
 
 

@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from remit.merging.api import merge
     from remit.merging.model import Merge
     from remit.orchestrate.api import delegate, fan_out, run_plan
-    from remit.orchestrate.model import Plan
+    from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan
     from remit.registry.api import get_definition, reload_registry, resolve
     from remit.registry.model import Brief, Definition, JobRequest
 
 __all__ = [
     "Brief",
     "Definition",
+    "DelegationSpec",
     "JobRequest",
     "Merge",
+    "PhaseSpec",
     "Plan",
     "Verdict",
     "__version__",
@@ -39,8 +41,10 @@ __all__ = [
 _HOMES = {
     "Brief": "remit.registry.model",
     "Definition": "remit.registry.model",
+    "DelegationSpec": "remit.orchestrate.model",
     "JobRequest": "remit.registry.model",
     "Merge": "remit.merging.model",
+    "PhaseSpec": "remit.orchestrate.model",
     "Plan": "remit.orchestrate.model",
     "Verdict": "remit.checking",
     "check": "remit.checking",

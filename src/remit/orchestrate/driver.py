@@ -158,7 +158,9 @@ class Driver:
         self, row: PhaseRow, spec: PhaseSpec, mine: list[Delegation], *, is_settled: bool
     ) -> PlanState | None:
         given = [one for one in await self._inputs(spec) if one.state == "accepted"] if spec.merges_inputs else []
-        merged = await asyncio.to_thread(merge_phase, spec, [*given, *mine], self._workspace, self._spec.profile)
+        merged = await asyncio.to_thread(
+            merge_phase, spec, [*given, *mine], self._workspace, self._spec.profile or "v2"
+        )
         if merged.decision == "review" and spec.on_review == "ask" and not is_settled:
             await self._ask(row, f"the results of {spec.name} need a person's eye: {len(merged.conflicts)} conflicts")
             return "waiting"
@@ -277,6 +279,7 @@ class Driver:
             model=spec.model,
             max_turns=spec.max_turns,
             kind=spec.kind,
+            profile=self._spec.profile,
             runner=spec.runner,
             command=spec.command,
             isolation=spec.isolation,

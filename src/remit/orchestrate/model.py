@@ -61,9 +61,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     name: str
     phases: tuple[PhaseSpec, ...]
-    profile: str = "v2"
-    max_tokens: int | None = None
-    max_cost: float | None = None
+    #: What results are held to; without it the definitions' own, and v2 for the merges.
+    profile: str | None = None
 
 
 def delegation_names(phase: PhaseSpec) -> list[str]:

@@ -109,7 +109,7 @@ def check_plan(plan: Plan, name: str, places: Places = _NOWHERE, registry: Regis
     if fault is not None:
         place, words = fault
         raise UsageError(f"{name}{places.line(*place)}: {words}")
-    Options(profile=plan.profile).validated()
+    Options(profile=plan.profile or "v2").validated()
 
 
 _Fault = tuple[tuple[str | int, ...], str]

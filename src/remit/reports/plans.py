@@ -74,6 +74,11 @@ def escalation_shape(one: Escalation) -> dict[str, Any]:
     }
 
 
+def plan_schema() -> dict[str, Any]:
+    """JSON Schema of a plan file."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Plan)}
+
+
 def plan_lines(found: PlanResult, jobs: Mapping[int, Job], columns: int) -> Iterator[Line]:
     """A tree of phases and agents with what each has come to and used."""
     state = found.plan.outcome or found.plan.state

@@ -32,6 +32,7 @@ async def drive_shown(
     spec = msgspec.convert((await plans.get_plan(database, plan)).document, Plan)
     async with served(database, settings, concurrency=most_parallel(spec)) as queue:
         tree = _Tree(database, plan)
+        await tree.pass_over_old()
         driving = asyncio.create_task(
             drive(database, settings, plan, queue=queue, resolving=resolving, on_change=tree.show)
         )
@@ -69,6 +70,10 @@ class _Tree:
         self._plan = plan
         self._live: Any = None
         self._told: set[int] = set()
+
+    async def pass_over_old(self) -> None:
+        """What was done before this command is not told again."""
+        self._told = {row["id"] for row in await self._database.rows("plans.steps", plan=self._plan, after=0)}
 
     def __enter__(self) -> _Tree:
         if sys.stderr.isatty():

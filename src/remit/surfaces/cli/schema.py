@@ -12,9 +12,9 @@ from remit.surfaces.cli.printing import print_text
 
 
 @click.command("schema")
-@click.argument("name", type=click.Choice(["result", "brief", "check", "merge", "job"]), default="result")
+@click.argument("name", type=click.Choice(["result", "brief", "check", "merge", "job", "plan"]), default="result")
 def command(name: str) -> int:
-    """Print the JSON Schema of a result written as JSON, of a brief, of a report, or of a job.
+    """Print the JSON Schema of a result written as JSON, of a brief, of a report, of a job, or of a plan file.
 
     \b
     Examples:
@@ -23,18 +23,20 @@ def command(name: str) -> int:
       remit schema check
       remit schema merge
       remit schema job
+      remit schema plan
     """
     from remit.reports.json import pretty
     from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema
 
     schemas = {"result": result_schema, "brief": brief_schema, "check": check_schema, "merge": merge_schema}
-    print_text(pretty(_job_schema() if name == "job" else schemas[name]()))
+    print_text(pretty(_run_schema(name) if name in ("job", "plan") else schemas[name]()))
     return 0
 
 
-def _job_schema() -> dict[str, Any]:
+def _run_schema(name: str) -> dict[str, Any]:
     if find_spec("psycopg") is None:
-        raise EnvironmentBroken("the schema of a job needs the extra remit[run]")
+        raise EnvironmentBroken(f"the schema of a {name} needs the extra remit[run]")
     from remit.reports.jobs import job_schema
+    from remit.reports.plans import plan_schema
 
-    return job_schema()
+    return job_schema() if name == "job" else plan_schema()
