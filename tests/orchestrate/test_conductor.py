@@ -136,7 +136,7 @@ async def test_what_it_asks_waits_and_the_answer_goes_on_in_the_same_conversatio
         [question] = await plans.escalations(fleet.database, is_open=True)
         assert question.reason == "Which database?"
         told = await give_answer(fleet.database, question.id, "text", "SQLite")
-        assert f"`remit logs -f {job.id}`" in told
+        assert f"`remit logs -f {job.id}`" in told.next_action
         assert await plans.escalations(fleet.database, is_open=True) == []
         async with fleet.working(6, runners={ORCHESTRATOR: conductor()}):
             after = await fleet.reached(job.id, "finished")

@@ -322,9 +322,11 @@ def test_check_of_a_rejected_definition_ends_with_1_and_says_where(remit: Remit,
     path = folder("house", {"a.md": SCOUT, "b.md": "---\nname: b\nallowed_tools: [Raed]\n---\nb", "c.md": SCOUT})
     ran = remit("agents", "check", str(path))
     assert ran.code == 1
-    text = " ".join(ran.out.split())
-    assert f"rejected: {path}/b.md: line 3: allowed_tools: no such tool as 'Raed', did you mean 'Read'?" in text
-    assert f"'{path}/c.md' is not used: '{path}/a.md' already defines 'scout' in this plugin" in text
+    text = "".join(ran.out.split())  # a long path is broken anywhere
+    said = f"rejected: {path}/b.md: line 3: allowed_tools: no such tool as 'Raed', did you mean 'Read'?"
+    assert "".join(said.split()) in text
+    hidden = f"'{path}/c.md' is not used: '{path}/a.md' already defines 'scout' in this plugin"
+    assert "".join(hidden.split()) in text
     assert ran.out.splitlines()[-1] == "1 loaded, 1 rejected, 0 skipped, 0 with warnings"
 
 

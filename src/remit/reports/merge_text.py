@@ -72,7 +72,7 @@ def _fit(text: str, room: int) -> str:
 def _wrapped(text: str, columns: int, margin: str) -> list[str]:
     """Lines under a margin; where characters are wide, fewer of them fit."""
     room = max(columns - len(margin), 20) * len(text) // max(width(text), 1) or 1
-    return [margin + line for line in textwrap.wrap(text, max(room, 10))] or [margin]
+    return [_fit(margin + line, columns) for line in textwrap.wrap(text, max(room, 10))] or [margin]
 
 
 def _heading(words: str, note: str = "") -> Line:
@@ -171,7 +171,8 @@ def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
     place = [Piece(_fit(visible(place_of(finding)), room), "underline")] if finding.path else [Piece("no place", "dim")]
     state = _fit(visible(state_of(finding)), room)
     notes = [f"{agreement(finding, agents)} agents", visible(finding.category), *map(visible, shared_flags(finding))]
-    words = _fit(" · " + " · ".join(filter(None, notes)), max(room - width(state), 1))
+    left = room - width(state)
+    words = _fit(" · " + " · ".join(filter(None, notes)), left) if left > len(" · …") else ""
     rest = [Piece(state, _EVIDENCE_STYLES[finding.verified]), Piece(words, "dim")]
     if width(place[0].text) + 3 + width(state) + width(words) <= room:
         yield [Piece(_MARGIN), *place, Piece("   "), *rest]

@@ -32,16 +32,17 @@ def command(escalation: int, verb: str, why: str, form: str) -> int:
     if verb in ("skip", "text") and not why.strip():
         raise UsageError(f"{verb} needs --why")
 
-    async def work(database: Database, _: Settings) -> str:
-        from remit.orchestrate.questions import give_answer
+    from remit.orchestrate.questions import Given, give_answer
 
+    async def work(database: Database, _: Settings) -> Given:
         return await give_answer(database, escalation, verb, why)
 
-    told = with_database(work)
+    given = with_database(work)
     if form == "json":
         from remit.reports.json import pretty
 
-        print_text(pretty({"schema": "remit.answer/1", "escalation": escalation, "answer": verb, "next": told}))
+        shape = {"schema": "remit.answer/1", "escalation": escalation, "plan": given.plan, "answer": verb}
+        print_text(pretty(shape))
     else:
-        print_text(told)
+        print_text(given.next_action)
     return 0
