@@ -93,7 +93,7 @@ def surroundings(environment: Environment) -> dict[str, str]:
     return variables
 
 
-def call(environment: Environment, name: str, command: list[str], accept: Collection[int] = (0,)) -> None:
+def call(environment: Environment, name: str, command: list[str], accept: Collection[int] = (0,)) -> int:
     """Run a program in view of the user; its exit code."""
     with subprocess.Popen(command, cwd=ROOT, env=surroundings(environment)) as process:
         try:
