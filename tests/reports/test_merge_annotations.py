@@ -119,7 +119,8 @@ def test_the_xml_is_well_formed_and_counts_what_it_holds(merge: Merge) -> None:
 
 
 def test_code_points_that_xml_forbids_do_not_break_it() -> None:
-    ElementTree.fromstring(merge_junit(merge_of(finding(title="a\ufffe\uffff\x00\ud800b"))))
+    root = ElementTree.fromstring(merge_junit(merge_of(finding(title="a\ufffe\uffff\x00\ud800b"))))
+    assert len(list(root.iter("failure"))) == 1
 
 
 def test_the_same_merge_gives_the_same_bytes() -> None:

@@ -145,7 +145,7 @@ class Attempt:
         from remit.dispatch.loop import Conversation
         from remit.dispatch.tools.model import ToolLimits
         from remit.dispatch.tools.toolbox import Toolbox
-        from remit.dispatch.toolset import JobTools
+        from remit.dispatch.toolset import job_tools
 
         brief, settings = parts.brief, parts.settings
         # Commands in the sandbox must not reach the database's socket; the worktree of a job is beside it.
@@ -156,7 +156,7 @@ class Attempt:
         )
         spill = settings.data / "spill" / f"job-{parts.job.id}"
         toolbox = Toolbox(parts.root, _own(brief.tools), spill=spill, limits=limits)
-        toolsets: list[AbstractToolset[None]] = [JobTools(toolbox, parts.calls)]
+        toolsets: list[AbstractToolset[None]] = [job_tools(toolbox, parts.calls)]
         if brief.mcp_servers:
             from remit.dispatch.mcp import mcp_toolsets
 

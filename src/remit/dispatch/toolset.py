@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -23,6 +23,7 @@ _UNKNOWN = (
 )
 Tell = Callable[[str, dict[str, Any]], Awaitable[None]]
 Run = Callable[[dict[str, Any], str], Awaitable[ToolOutput]]
+Answer = Callable[[str, dict[str, Any], str], Awaitable[ToolOutput]]
 
 
 class Calls:
@@ -58,18 +59,19 @@ class Calls:
         return text
 
 
-class JobTools(AbstractToolset[None]):
-    """The toolbox of a job as a toolset."""
+class WrittenTools(AbstractToolset[None]):
+    """Tools that are told by their specs, each call of them written down; who answers is the caller's to say."""
 
-    def __init__(self, toolbox: Toolbox, calls: Calls) -> None:
-        self._toolbox = toolbox
+    def __init__(self, name: str, specs: Iterable[ToolSpec], calls: Calls, answer: Answer) -> None:
+        self._name = name
+        self._specs = {spec.name: spec for spec in specs}
         self._calls = calls
-        self._specs = {spec.name: spec for spec in toolbox.specs}
+        self._answer = answer
 
     @property
     def id(self) -> str:
         """Its name, for messages."""
-        return "job"
+        return self._name
 
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
         """What the model may call. Tools that only read may run side by side."""
@@ -90,9 +92,18 @@ class JobTools(AbstractToolset[None]):
         """Answer a call."""
 
         async def run(arguments: dict[str, Any], key: str) -> ToolOutput:
-            return await self._toolbox.call(name, arguments, key=key)
+            return await self._answer(name, arguments, key)
 
         return await self._calls.answer(ctx.tool_call_id or name, self._specs[name], tool_args, run)
+
+
+def job_tools(toolbox: Toolbox, calls: Calls) -> WrittenTools:
+    """The toolbox of a job as a toolset."""
+
+    async def answer(name: str, arguments: dict[str, Any], key: str) -> ToolOutput:
+        return await toolbox.call(name, arguments, key=key)
+
+    return WrittenTools("job", toolbox.specs, calls, answer)
 
 
 def _short(arguments: dict[str, Any]) -> list[list[str]]:

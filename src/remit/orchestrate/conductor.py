@@ -15,15 +15,17 @@ from remit.dispatch.loop import Conversation
 from remit.dispatch.outcome import Ended
 from remit.dispatch.tools.model import ToolOutput
 from remit.dispatch.tools.toolbox import Toolbox
+from remit.dispatch.toolset import WrittenTools
 from remit.errors import RemitError
 from remit.evidence.receipts import Receipt
 from remit.orchestrate.api import drive, result_of
-from remit.orchestrate.conductor_tools import ConductorTools
+from remit.orchestrate.conductor_tools import TOOLS
 from remit.orchestrate.framing import framed, neutral
 from remit.orchestrate.gatekeeping import Gatekeeper
 from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.progress import progress_path, update
+from remit.registry.model import ORCHESTRATOR
 from remit.store import plans
 from remit.store.events import add_event
 
@@ -39,7 +41,7 @@ def conductor(queue: str | None = None) -> Runner:
     """Runs the conversation of an orchestrator's job; its subagents' jobs go into a queue of their own, if given."""
 
     async def conduct(parts: Parts) -> Ended:
-        toolsets = [ConductorTools(parts.calls, Conductor(parts, queue).answer)]
+        toolsets = [WrittenTools(ORCHESTRATOR, TOOLS.values(), parts.calls, Conductor(parts, queue).answer)]
         talk = Conversation(
             parts.brief, parts.job.prompt, parts.transcript, parts.calls, toolsets, parts.asker, parts.narrator
         )

@@ -6,18 +6,10 @@ EditTrivially). Every touch of the project goes through the gate, which decides 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
-from pydantic_ai import RunContext
-from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-from pydantic_core import SchemaValidator, core_schema
+from remit.dispatch.tools.model import ToolSpec
 
-from remit.dispatch.tools.model import ToolOutput, ToolSpec
-from remit.dispatch.toolset import Calls
-
-_ANY = SchemaValidator(core_schema.any_schema())
 _TEXT = {"type": "string"}
 
 
@@ -114,41 +106,3 @@ TOOLS: dict[str, ToolSpec] = {
         ),
     )
 }
-
-Answer = Callable[[str, dict[str, Any], str], Awaitable[ToolOutput]]
-
-
-class ConductorTools(AbstractToolset[None]):
-    """These tools as a toolset, each call written down like any other."""
-
-    def __init__(self, calls: Calls, answer: Answer) -> None:
-        self._calls = calls
-        self._answer = answer
-
-    @property
-    def id(self) -> str:
-        """Its name, for messages."""
-        return "orchestrator"
-
-    async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
-        """The five responsibilities."""
-        return {name: self._tool(spec) for name, spec in TOOLS.items()}
-
-    def _tool(self, spec: ToolSpec) -> ToolsetTool[None]:
-        definition = ToolDefinition(
-            name=spec.name,
-            description=spec.description,
-            parameters_json_schema=spec.schema,
-            sequential=not spec.is_read_only,
-        )
-        return ToolsetTool(toolset=self, tool_def=definition, max_retries=3, args_validator=_ANY)
-
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
-    ) -> str:
-        """Answer a call."""
-
-        async def run(arguments: dict[str, Any], key: str) -> ToolOutput:
-            return await self._answer(name, arguments, key)
-
-        return await self._calls.answer(ctx.tool_call_id or name, TOOLS[name], tool_args, run)
