@@ -1,0 +1,1 @@
+"""The clients whose orchestrator and subagents are put under the contract."""
