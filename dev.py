@@ -78,6 +78,8 @@ RUN = Environment(ROOT / ".venv-run", ROOT / "requirements/run.lock", 40)
 #: What `pip install remit` brings, without any extra.
 BASE_LOCK = ROOT / "requirements/base.lock"
 DEV = Environment(ROOT / ".venv", ROOT / "requirements/dev.lock", 90)
+#: The client whose subagents are put under contract; only the tests want it, and nothing that it depends on.
+CLIENT_LOCK = ROOT / "requirements/client.lock"
 
 
 def say(line: str) -> None:
@@ -146,10 +148,10 @@ def pip_install(environment: Environment, name: str, *arguments: str) -> None:
     call_quietly(environment, f"installing {name}", command)
 
 
-def install_lock(environment: Environment) -> None:
+def install_lock(environment: Environment, lock: Path) -> None:
     """Install everything a lock names; each file must have its hash."""
-    name = environment.lock.relative_to(ROOT).as_posix()
-    pip_install(environment, name, "--require-hashes", "--only-binary", ":all:", "-r", str(environment.lock))
+    name = lock.relative_to(ROOT).as_posix()
+    pip_install(environment, name, "--require-hashes", "--only-binary", ":all:", "-r", str(lock))
 
 
 def digest(path: Path) -> str:
@@ -181,10 +183,24 @@ def prepare(environment: Environment) -> None:
     if present[0] != wanted[0]:
         say(f"setting up {environment.path.name} (about {environment.seconds} s the first time) ...")
         create(environment)
-        install_lock(environment)
+        install_lock(environment, environment.lock)
         put_stamp(environment, wanted[0])
     pip_install(environment, "the project", "--editable", str(ROOT))
     put_stamp(environment, *wanted)
+
+
+def prepare_client() -> None:
+    """Add the real client (360 MB) to the developer's environment; without it the tests that need it are skipped."""
+    stamp, wanted = DEV.path / "client.txt", digest(CLIENT_LOCK)
+    if stamp.is_file() and stamp.read_text(encoding="ascii") == wanted:
+        return
+    say("setting up the real client (about 15 s the first time) ...")
+    try:
+        install_lock(DEV, CLIENT_LOCK)
+    except Failed as failure:
+        say(f"{failure}: the tests in tests/clients/real are skipped")
+    else:
+        stamp.write_text(wanted, encoding="ascii")
 
 
 def python(name: str, arguments: list[str]) -> None:
@@ -229,7 +245,7 @@ def smoke_test() -> None:
         wheel = build_wheel(folder)
         fresh = Environment(folder / "venv", BASE_LOCK, RUN.seconds)
         create(fresh)
-        install_lock(fresh)
+        install_lock(fresh, fresh.lock)
         pip_install(fresh, wheel.name, str(wheel))
         for arguments in SMOKE:
             command = [str(fresh.program("remit")), *arguments]
@@ -253,6 +269,7 @@ def test(extra: list[str]) -> None:
     """Run the checks, the tests and the built wheel; arguments go to pytest."""
     started = time.monotonic()
     check([])
+    prepare_client()
     run_tests(extra)
     say("wheel ...")
     smoke_test()
@@ -282,13 +299,15 @@ def lock(extra: list[str]) -> None:
     uv = shutil.which("uv")
     if uv is None:
         raise Failed("uv is not installed: python3 -m pip install uv")
-    common = [uv, "pip", "compile", "pyproject.toml", "--quiet", "--universal", "--python-version", "3.11"]
+    common = [uv, "pip", "compile", "--quiet", "--universal", "--python-version", "3.11"]
     common += ["--generate-hashes", "--no-emit-index-url", "--custom-compile-command", "python3 dev.py lock", *extra]
+    build = ["--group", "build", "--constraints", "requirements/dev.lock"]
     # The small locks take their versions from the large one: the tests run what users install.
     for made, arguments in (
-        ("dev", ["--extra", "all", "--group", "dev"]),
-        ("base", ["--group", "build", "--constraints", "requirements/dev.lock"]),
-        ("run", ["--extra", "run", "--extra", "review", "--group", "build", "--constraints", "requirements/dev.lock"]),
+        ("dev", ["pyproject.toml", "--extra", "all", "--group", "dev"]),
+        ("base", ["pyproject.toml", *build]),
+        ("run", ["pyproject.toml", "--extra", "run", "--extra", "review", *build]),
+        ("client", ["--group", "client", "--no-deps"]),
     ):
         say(f"requirements/{made}.lock ...")
         call(DEV, f"locking {made}", [*common, *arguments, "--output-file", f"requirements/{made}.lock"])

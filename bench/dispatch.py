@@ -1,11 +1,15 @@
-"""What durability costs: the queue against plain procrastinate, a durable turn against the same turn without."""
+"""What the queue costs: jobs per second and the time to a start against plain procrastinate.
+
+On the embedded PostgreSQL, and on another where REMIT_DATABASE_URL names a database of it that holds no jobs.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,13 +28,13 @@ from remit.registry.resolve import resolve_request
 from remit.store import jobs
 from remit.store.database import OPTIONS, Database, open_database
 from remit.store.jobs import Submission
-from remit.store.transcript import Sums, Transcript
 
 _JOBS = 300
 _WAITING = 100_000
 
 
-def _brief() -> Brief:
+def brief_of_a_job() -> Brief:
+    """What the jobs of a bench are told."""
     configured = load()
     return resolve_request(
         JobRequest(prompt="look", subagent_def="code-explorer"),
@@ -41,15 +45,44 @@ def _brief() -> Brief:
     )
 
 
+def places() -> dict[str, str | None]:
+    """Where jobs are measured: what is put behind a bench's name, and the address of the database."""
+    external = os.environ.get("REMIT_DATABASE_URL")
+    return {"": None, **({", external": external} if external else {})}
+
+
 @asynccontextmanager
-async def _database() -> AsyncIterator[tuple[Database, Settings]]:
+async def scratch(address: str | None) -> AsyncIterator[tuple[Database, Settings]]:
+    """A database without jobs, and without any again afterwards; somebody's own jobs are never touched."""
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as folder:
-        settings = load_settings()._replace(data=Path(folder), database=None)
-        async with open_database(None, settings.data) as database:
-            yield database, settings
+        settings = load_settings()._replace(data=Path(folder), database=address)
+        async with open_database(address, settings.data) as database:
+            await _refuse_jobs(database)
+            try:
+                yield database, settings
+            finally:
+                await _without_jobs(database)
 
 
-def _submission(number: int, brief: Brief, queue: str = "bench") -> Submission:
+async def _refuse_jobs(database: Database) -> None:
+    async with database.transaction() as connection:
+        found = await connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM remit.jobs) OR EXISTS (SELECT 1 FROM remit.plans)"
+            " OR EXISTS (SELECT 1 FROM procrastinate_jobs) AS has_jobs"
+        )
+        row = await found.fetchone()
+    if row is None or row["has_jobs"]:
+        raise SystemExit("the database of REMIT_DATABASE_URL holds jobs: a bench removes all that are in it")
+
+
+async def _without_jobs(database: Database) -> None:
+    async with database.transaction() as connection:
+        await connection.execute("TRUNCATE remit.jobs CASCADE")
+        await connection.execute("DELETE FROM procrastinate_jobs")
+
+
+def submission(number: int, brief: Brief, queue: str = "bench") -> Submission:
+    """One of many jobs."""
     request = JobRequest(prompt=f"task {number}", subagent_def="code-explorer")
     return Submission(request=request, brief=brief, workspace="/", queue=queue)
 
@@ -79,10 +112,10 @@ async def _doing_nothing() -> AsyncIterator[None]:
 
 async def _ours(database: Database, settings: Settings, count: int) -> float:
     """Seconds a job for submitting and running many."""
-    brief = _brief()
+    brief = brief_of_a_job()
     begun = time.perf_counter()
     for number in range(count):
-        await jobs.submit(database, _submission(number, brief))
+        await jobs.submit(database, submission(number, brief))
     await Worker(database, settings, queues=["bench"], concurrency=10, is_listed=False).run(until_idle=True)
     return (time.perf_counter() - begun) / count
 
@@ -113,8 +146,8 @@ async def _plain(database: Database, count: int) -> float:
         return (time.perf_counter() - begun) / count
 
 
-async def _throughput() -> float:
-    async with _database() as (database, settings), _doing_nothing():
+async def _throughput(address: str | None) -> float:
+    async with scratch(address) as (database, settings), _doing_nothing():
         own, plain = [], []
         for _ in range(3):
             plain.append(await _plain(database, _JOBS))
@@ -134,14 +167,14 @@ async def _waits(count: int, submit: Callable[[int], Awaitable[int]], started: d
     return sorted(found)[len(found) // 2]
 
 
-async def _start_time() -> float:
-    async with _database() as (database, settings), _doing_nothing():
-        brief = _brief()
+async def _start_time(address: str | None) -> float:
+    async with scratch(address) as (database, settings), _doing_nothing():
+        brief = brief_of_a_job()
         worker = Worker(database, settings, queues=["bench"], concurrency=10, is_listed=False)
         working = asyncio.create_task(worker.run())
 
         async def ours(number: int) -> int:
-            return (await jobs.submit(database, _submission(number, brief)))[0]
+            return (await jobs.submit(database, submission(number, brief)))[0]
 
         _Nothing.started.clear()
         await _waits(10, ours, _Nothing.started)
@@ -166,16 +199,14 @@ async def _start_time() -> float:
         return own / other
 
 
-async def _claiming() -> float:
+async def _claiming(address: str | None) -> float:
     """Claiming with 100,000 jobs waiting against claiming with 100."""
-    async with _database() as (database, _):
-        brief = _brief()
+    async with scratch(address) as (database, _):
+        brief = brief_of_a_job()
         taken = []
         for waiting in (100, _WAITING):
-            async with database.transaction() as connection:
-                await connection.execute("TRUNCATE remit.jobs CASCADE")
-                await connection.execute("DELETE FROM procrastinate_jobs")
-            first, _new = await jobs.submit(database, _submission(0, brief))
+            await _without_jobs(database)
+            first, _new = await jobs.submit(database, submission(0, brief))
             async with database.transaction() as connection:
                 await connection.execute(
                     "INSERT INTO remit.jobs (agent, brief, request, prompt, workspace, queue) "
@@ -196,29 +227,23 @@ async def _claiming() -> float:
         return taken[1] / taken[0]
 
 
-async def _turn_cost() -> float:
-    """Milliseconds that writing down a request, a response and one tool call adds to a turn."""
-    async with _database() as (database, _):
-        number, _new = await jobs.submit(database, _submission(0, _brief()))
-        job = await jobs.claim(database, number, "00000000-0000-0000-0000-000000000000", None)
-        if not isinstance(job, jobs.Job):
-            raise RuntimeError("the job could not be claimed")
-        transcript = Transcript(database, job.id, job.attempt)
-        message = b'{"kind": "response", "parts": [{"content": "' + b"x" * 4000 + b'"}]}'
-        begun = time.perf_counter()
-        for turn in range(100):
-            await transcript.save_message(2 * turn, message, Sums(turns=turn))
-            await transcript.save_message(2 * turn + 1, message, Sums(turns=turn))
-            await transcript.begin_call(f"{turn}:a", turn, "Read", {"file_path": "a.py"})
-            await transcript.finish_call(f"{turn}:a", "x" * 4000, None, is_failed=False)
-        return (time.perf_counter() - begun) * 10
-
-
 def benches() -> list[Bench]:
     """What is measured here."""
-    return [
-        Bench("a job through the queue", "plain procrastinate", "x", 1.5, lambda: asyncio.run(_throughput())),
-        Bench("from submitting to starting", "plain procrastinate", "x", 1.5, lambda: asyncio.run(_start_time())),
-        Bench("claiming with 100,000 jobs waiting", "claiming with 100", "x", 2, lambda: asyncio.run(_claiming())),
-        Bench("writing down a turn with one tool call", "the clock", "ms", None, lambda: asyncio.run(_turn_cost())),
-    ]
+    found = []
+    for where, address in places().items():
+        found += [
+            _bench(f"a job through the queue{where}", "plain procrastinate", 1.5, _throughput, address),
+            _bench(f"from submitting to starting{where}", "plain procrastinate", 1.5, _start_time, address),
+            _bench(f"claiming with 100,000 jobs waiting{where}", "claiming with 100", 2, _claiming, address),
+        ]
+    return found
+
+
+def _bench(
+    name: str,
+    baseline: str,
+    goal: float,
+    measure: Callable[[str | None], Coroutine[Any, Any, float]],
+    address: str | None,
+) -> Bench:
+    return Bench(name, baseline, "x", goal, lambda: asyncio.run(measure(address)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from remit.configuration import SETTINGS, find_file, load
+from remit.configuration import FILE_ONLY, SETTINGS, find_file, load
 from remit.errors import ConfigurationError
 
 
@@ -112,7 +112,8 @@ def test_an_empty_list_in_a_variable_clears_the_list_of_the_file(home: Path) -> 
 
 def test_tables_have_no_variable() -> None:
     without = {setting.key for setting in SETTINGS if setting.variable is None}
-    assert without == {setting.key for setting in SETTINGS if setting.shape in ("table", "numbers")}
+    assert without == {setting.key for setting in SETTINGS if setting.shape in FILE_ONLY}
+    assert {"gate.limits", "gate.paths", "gate.agents", "gate.exceptions"} <= without
     assert {"check.overrides", "agents.kinds", "models", "runners", "queue_limits", "merge.weights"} <= without
 
 
@@ -143,6 +144,12 @@ def test_an_unknown_key_is_an_error_with_a_suggestion(home: Path, text: str, wor
         ('merge.threshold = "80"', "merge.threshold must be a number"),
         ("merge.threshold = true", "merge.threshold must be a number"),
         ('merge.weights = {a = "2"}', "merge.weights must be a table of numbers"),
+        ('gate.limits = {files = "2"}', "gate.limits must be a table of numbers"),
+        ('gate.paths = {code = "src/**"}', "gate.paths must be a table of lists of strings"),
+        ("gate.paths = {code = [1]}", "gate.paths must be a table of lists of strings"),
+        ('gate.exceptions = ["edit-code"]', "gate.exceptions must be a list of tables"),
+        ("[gate.exceptions]\nrule = 'edit-code'", "gate.exceptions must be a list of tables"),
+        ('gate.under_contract = "qa-engineer"', "gate.under_contract must be a list of strings"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_an_error_that_says_what_is_wanted(home: Path, text: str, words: str) -> None:

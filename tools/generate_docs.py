@@ -20,6 +20,7 @@ from remit.checking import Options, check_text  # noqa: E402 (the path must be k
 from remit.contract.profiles import LEVELS, PROFILES  # noqa: E402
 from remit.evidence import grammar_examples  # noqa: E402
 from remit.registry.plugins import built_in_team  # noqa: E402
+from remit.reports.gate import decision_schema  # noqa: E402
 from remit.reports.jobs import job_schema  # noqa: E402
 from remit.reports.json import pretty  # noqa: E402
 from remit.reports.plans import plan_schema  # noqa: E402
@@ -73,6 +74,7 @@ def generate() -> dict[Path, str]:
     pages[SCHEMAS / "check.json"] = pretty(check_schema()) + "\n"
     pages[SCHEMAS / "brief.json"] = pretty(brief_schema()) + "\n"
     pages[SCHEMAS / "merge.json"] = pretty(merge_schema()) + "\n"
+    pages[SCHEMAS / "decision.json"] = pretty(decision_schema()) + "\n"
     pages[SCHEMAS / "job.json"] = pretty(job_schema()) + "\n"
     pages[SCHEMAS / "plan.json"] = pretty(plan_schema()) + "\n"
     return pages

@@ -15,7 +15,9 @@ from typing import Any, Literal, NamedTuple
 
 from remit.errors import ConfigurationError, did_you_mean
 
-Shape = Literal["text", "list", "paths", "table", "number", "numbers"]
+Shape = Literal["text", "list", "paths", "table", "number", "numbers", "lists", "tables"]
+#: What a single line of text, as the environment has it, cannot say.
+FILE_ONLY: tuple[Shape, ...] = ("table", "numbers", "lists", "tables")
 
 
 class Setting(NamedTuple):
@@ -32,7 +34,7 @@ class Setting(NamedTuple):
     @property
     def variable(self) -> str | None:
         """Its name in the environment; a table has none."""
-        return None if self.shape in ("table", "numbers") else "REMIT_" + self.key.upper().replace(".", "_")
+        return None if self.shape in FILE_ONLY else "REMIT_" + self.key.upper().replace(".", "_")
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -68,6 +70,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("merge.window", "number", 0, "findings this many lines apart are still one place"),
     Setting("merge.weights", "numbers", {}, "expertise: agent or agent/category = weight"),
     Setting("merge.categories", "table", {}, "categories of other tools' rules: rule or pattern = category"),
+    Setting("gate.mode", "text", "standard", "what the gate does to a broken rule: observe, standard or strict"),
+    Setting("gate.limits", "numbers", {}, "how much an orchestrator may do itself: limit = number"),
+    Setting("gate.paths", "lists", {}, "which files are code, tests, spec, prose or state: class = globs"),
+    Setting("gate.agents", "table", {}, "to whom work is delegated: role = agent"),
+    Setting("gate.trivial_edits", "text", "delegate", "trivial edits of specifications: delegate or direct"),
+    Setting("gate.exceptions", "tables", [], "rules the project departs from: rule, paths, reason and expires of each"),
+    Setting("gate.on_fault", "text", "open", "what an error of the gate itself does to a call: open or closed"),
+    Setting("gate.under_contract", "list", [], "subagents of a client that are held to the contract; empty: the team"),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
@@ -197,12 +207,16 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
 #: Shape -> whether a value has it, and how to say so.
 _SHAPES: dict[Shape, tuple[Callable[[Any], bool], str]] = {
     "text": (lambda value: isinstance(value, str), "a string"),
     "number": (_is_number, "a number"),
-    "list": (lambda value: isinstance(value, list) and all(isinstance(w, str) for w in value), "a list of strings"),
-    "paths": (lambda value: isinstance(value, list) and all(isinstance(w, str) for w in value), "a list of strings"),
+    "list": (_is_list, "a list of strings"),
+    "paths": (_is_list, "a list of strings"),
     "table": (
         lambda value: isinstance(value, dict) and all(isinstance(w, str) for w in value.values()),
         "a table of strings",
@@ -210,6 +224,14 @@ _SHAPES: dict[Shape, tuple[Callable[[Any], bool], str]] = {
     "numbers": (
         lambda value: isinstance(value, dict) and all(_is_number(w) for w in value.values()),
         "a table of numbers",
+    ),
+    "lists": (
+        lambda value: isinstance(value, dict) and all(_is_list(w) for w in value.values()),
+        "a table of lists of strings",
+    ),
+    "tables": (
+        lambda value: isinstance(value, list) and all(isinstance(w, dict) for w in value),
+        "a list of tables",
     ),
 }
 

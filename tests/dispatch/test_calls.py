@@ -219,6 +219,17 @@ async def test_secrets_are_taken_out_of_what_is_stored_and_what_the_model_sees(p
         assert await fleet.tables_with("hunter22") == []
 
 
+async def test_secrets_are_taken_out_of_the_file_that_keeps_long_output(play: Play) -> None:
+    secret = SECRETS["AWS key"]
+    call = tools(("Bash", {"command": f"seq 20000; echo {secret[:4]}''{secret[4:]}; seq 20000"}))
+    async with play(call, {"text": "done"}) as fleet:
+        done = await fleet.run(allowed_tools=["Bash"])
+        [kept] = (fleet.settings.data / "spill" / f"job-{done.id}").iterdir()
+        text = kept.read_text(encoding="utf-8")
+        assert "20000\n[AWS key removed]\n1\n" in text
+        assert secret not in text
+
+
 async def test_the_beginning_of_a_private_key_is_taken_out_too(play: Play) -> None:
     text = "-----BEGIN OPENSSH PRIVATE KEY-----\n" + "b3BlbnNzaC1rZXktdjEAAAAA\n" * 30
     async with play(tools(("Read", {"file_path": "id", "limit": 5})), {"text": "done"}) as fleet:

@@ -6,8 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from support.running import Fleet, Play, both_providers, tools
+from psycopg.types.json import Jsonb
+from support.running import Fleet, Play, both_providers, tools, until
 
+from remit.store.database import rows
 from remit.store.events import Event, add_event, follow
 
 pytest_plugins = ("support.running",)
@@ -106,3 +108,40 @@ async def test_nothing_more_is_told_of_an_attempt_that_is_over(play: Play) -> No
         await fleet.rows("UPDATE remit.jobs SET attempt = attempt + 1")
         await add_event(fleet.database, job.id, "late", {}, job.attempt)
         assert await fleet.kinds(job.id) == before
+
+
+async def test_who_listens_to_all_jobs_hears_also_what_is_committed_late(play: Play) -> None:
+    """The number of an event is given before its transaction ends: a later one may be there first."""
+    async with play({"text": "done"}) as fleet:
+        slow, quick = await fleet.submit("slow"), await fleet.submit("quick")
+        await add_event(fleet.database, quick, "first", {})
+        listening = follow(fleet.database, None)
+        async with asyncio.timeout(20):
+            assert (await anext(listening)).kind == "first"
+            async with fleet.database.transaction() as connection:
+                await rows(connection, "events.add", job=slow, kind="late", data=Jsonb({}), attempt=None)
+                await add_event(fleet.database, quick, "early", {})
+                assert (await anext(listening)).kind == "early"
+            await add_event(fleet.database, slow, "later", {})
+            found = [await anext(listening), await anext(listening)]
+            await add_event(fleet.database, quick, "last", {})
+            found.append(await anext(listening))
+        await listening.aclose()  # type: ignore[attr-defined]
+        assert [(event.job, event.kind) for event in found] == [(slow, "late"), (slow, "later"), (quick, "last")]
+
+
+async def test_whoever_tells_of_one_job_waits_for_who_tells_before(play: Play) -> None:
+    async with play({"text": "done"}) as fleet:
+        number = await fleet.submit()
+        async with fleet.database.transaction() as connection:
+            await rows(connection, "events.add", job=number, kind="first", data=Jsonb({}), attempt=None)
+            other = asyncio.create_task(add_event(fleet.database, number, "second", {}))
+            waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%events%%'"
+            await until(lambda: _any(fleet, waiting), "the second waits")
+            assert await fleet.kinds(number) == []
+        await other
+        assert await fleet.kinds(number) == ["first", "second"]
+
+
+async def _any(fleet: Fleet, query: str) -> bool:
+    return bool((await fleet.rows(query))[0][0])

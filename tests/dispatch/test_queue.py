@@ -227,3 +227,19 @@ async def test_a_worker_until_idle_does_not_leave_jobs_that_only_wait_for_room_i
         numbers = [await fleet.submit(f"job {n}", queueing=Queueing(queue="narrow")) for n in range(3)]
         await fleet.work()
         assert [(await fleet.job(number)).outcome for number in numbers] == ["completed"] * 3
+
+
+async def test_a_list_of_jobs_brings_none_of_their_long_texts_unless_asked(play: Play) -> None:
+    async with play({"text": "x" * 1000}) as fleet:
+        number = await fleet.submit("y" * 1000)
+        await fleet.work()
+
+        [lean] = await jobs.listed(fleet.database, state=None, agent=None, limit=10)
+        [whole] = await jobs.listed(fleet.database, state=None, agent=None, limit=10, is_whole=True)
+
+        assert (lean.id, lean.outcome, lean.prompt, lean.result, lean.request) == (
+            *(number, "completed"),
+            *("y" * 200, None, {}),
+        )
+        assert whole == await fleet.job(number)
+        assert (whole.prompt, whole.result) == ("y" * 1000, "x" * 1000)

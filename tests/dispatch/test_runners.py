@@ -240,3 +240,25 @@ async def test_a_linter_that_prints_no_sarif_says_that_it_failed(play: Play) -> 
         done = await fleet.run(subagent_def="ruff")
         assert "### Status\nFAILED" in str(done.result)
         assert "NotSarif" in str(done.result)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "found"),
+    [
+        (None, "", False),
+        ("pyproject.toml", "[tool.other]\n", False),
+        ("ruff.toml", 'lint.select = ["D"]\n', True),
+        ("pyproject.toml", '[tool.ruff]\nlint.select = ["D"]\n', True),
+    ],
+)
+async def test_ruff_goes_by_the_checkouts_own_settings_and_not_by_those_above_it(
+    play: Play, file: str | None, text: str, *, found: bool
+) -> None:
+    async with play() as fleet:
+        (fleet.project.parent / "ruff.toml").write_text('lint.select = ["D"]\n', encoding="utf-8")
+        if file is not None:
+            (fleet.project / file).write_text(text, encoding="utf-8")
+        fleet.registry = registry("---\nname: ruff\nrunner: sarif\ncommand: ruff\nkind: review\n---\n")
+        job = await fleet.run("look", subagent_def="ruff")
+        assert (job.outcome, job.verdict) == ("completed", "accept"), job.error
+        assert ("D100" in (job.result or "")) is found

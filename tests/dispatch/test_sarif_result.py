@@ -306,3 +306,32 @@ def test_any_sarif_gives_one_result_that_reads_back_and_is_accepted(log: Any, ag
 @given(st.binary(max_size=200))
 def test_any_bytes_give_a_result(data: bytes) -> None:
     assert refused(sarif_result(data, "linter", ROOT)) == []
+
+
+HORSE = "Possible hardcoded password: 'correct horse'"
+
+
+@pytest.mark.parametrize(
+    ("path", "words", "why"),
+    [
+        ("shop/tests/conftest.py", HORSE, "made up for a test"),
+        ("tests/test_web.py", HORSE, "made up for a test"),
+        ("shop/app.py", "Possible hardcoded password: ''", "empty, so hardly one"),
+        ("shop/app.py", HORSE, ""),
+        ("shop/testing.py", HORSE, ""),
+    ],
+)
+def test_a_password_that_is_made_up_for_a_test_or_empty_is_hardly_one_and_the_result_says_why(
+    tmp_path: Path, path: str, words: str, why: str
+) -> None:
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text("password = 'x'\n", encoding="utf-8")
+
+    def row(rule: str) -> str:
+        text = sarif_result(sarif(result(words, path, 1, ruleId=rule), tool="bandit"), "bandit", tmp_path)
+        return next(line for line in text.split("\n") if words in line)
+
+    assert "B608: Possible hardcoded" in row("B608"), "another rule says the same: it is left as it is"
+    assert (f"B106: {why}: Possible" in row("B106")) == bool(why)
+    assert ("| 30 |" in row("B106")) == bool(why)
+    assert "| 30 |" not in row("B608")

@@ -17,7 +17,8 @@ pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
 BLANK = "---\nname: blank\nallowed_tools: [Read]\n---\n \n\t\n\n"
 DEFAULT = DEFAULT_SYSTEM.strip()
-EVERY = list(OFFERED)
+#: What is granted where nobody lists tools: commands are run only where Bash is named.
+EVERY = [name for name in OFFERED if name != "Bash"]
 
 
 def system_of(request: Request) -> list[str]:

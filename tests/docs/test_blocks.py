@@ -30,6 +30,7 @@ from remit.errors import UsageError
 from remit.evidence.grammar import references_in
 from remit.evidence.receipts import read_receipts
 from remit.evidence.sources import Sources, open_sources
+from remit.gate.configured import gate_settings
 from remit.orchestrate.plan_file import read_plan
 from remit.registry import api
 from remit.registry.places import Place
@@ -262,6 +263,7 @@ def refusal(place: Path) -> str | None:
     """Why the configuration in a folder is refused, or None."""
     try:
         settings = load(place, {})
+        gate_settings(settings)
         Options(
             profile=settings["profile"],
             kinds=settings["agents.kinds"],

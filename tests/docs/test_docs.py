@@ -15,6 +15,7 @@ import pytest
 from pages import ROOT, Page, all_pages, page
 
 from remit.configuration import SETTINGS, Setting
+from remit.contract import framing
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import LEVELS, PROFILES
 from remit.contract.tokens import estimate_tokens
@@ -27,8 +28,10 @@ from remit.dispatch.tools.catalogue import TOOLS
 from remit.dispatch.tools.model import ToolLimits
 from remit.evidence import alike, quotes, references, sources, transcripts
 from remit.evidence.model import OUTCOMES
-from remit.gate.rules import RULES
-from remit.orchestrate import answers, conductor, fallback, framing, plan_file, progress, tasks
+from remit.gate.declaring import KINDS as DECLARATIONS
+from remit.gate.rules import FIRM, INSTEAD, RULES
+from remit.gate.settings import AGENTS, GUARDED, LIMITS, MODES, PATHS
+from remit.orchestrate import answers, brought, conductor, fallback, plan_file, progress
 from remit.orchestrate.conductor_tools import TOOLS as RESPONSIBILITIES
 from remit.orchestrate.ladder import StepName, warning
 from remit.orchestrate.model import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
@@ -112,6 +115,7 @@ def test_no_option_is_documented_that_does_not_exist() -> None:
     known = {option for own in all_commands().values() for parameter in own.params for option in parameter.opts}
     known |= {"--help", "--version", "--strict", "--check", "--jobs"}
     known |= {"--git", "--hard", "--isolated", "--output-format", "--port", "--stdio"}  # of other programs
+    known |= {"--bare", "--plugin-dir"}  # of Claude Code
     for text in (one for one in PAGES if one.name.startswith("docs/") or one.name == "README.md"):
         written = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text.text))
         assert written <= known, f"{text.name}: {sorted(written - known)}"
@@ -365,10 +369,34 @@ def test_the_tools_of_an_orchestrator_are_documented() -> None:
     assert {name for cell in rows for name in re.findall(r"`(\w+)`", cell)} == set(RESPONSIBILITIES)
 
 
+def rows_of_the_gate(first: str) -> list[str]:
+    """The rows of the gate's table whose head begins so."""
+    lines = page("docs/gate.md").text.split("\n")
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"| {first} |")) + 2
+    return lines[start : start + next(at for at, line in enumerate(lines[start:]) if not line.startswith("|"))]
+
+
 def test_the_rules_of_the_gate_are_those_of_the_code() -> None:
-    section = page("docs/orchestration.md").section("### What the gate asks")
-    rows = [line for line in section.split("\n") if line.startswith("| `")]
-    assert rows == [f"| `{name}` | L{level} | {words} |" for name, level, words in RULES]
+    assert rows_of_the_gate("rule") == [
+        f"| `{name}` | L{level} | {words} | {INSTEAD[name]} |" for name, level, words in RULES
+    ]
+
+
+def test_modes_limits_classes_roles_and_declarations_of_the_gate_are_those_of_the_code() -> None:
+    classes = [f"| `{name}` | {', '.join(f'`{glob}`' for glob in globs)} |" for name, globs in PATHS.items()]
+    for first, wanted in (
+        ("mode", [f"| `{mode}` |" for mode in MODES]),
+        ("limit", [f"| `{name}` | {number} |" for name, number in LIMITS.items()]),
+        ("class", classes),
+        ("role", [f"| `{role}` | `{agent}` |" for role, agent in AGENTS.items()]),
+        ("kind", [f"| `{kind}` | {allows} |" for kind, allows in DECLARATIONS.items()]),
+    ):
+        rows = rows_of_the_gate(first)
+        assert len(rows) == len(wanted), first
+        assert all(row.startswith(begin) for row, begin in zip(rows, wanted, strict=True)), first
+    text = page("docs/gate.md").text
+    assert all(f"`{rule}`" in text.split("protect the gate itself")[1][:80] for rule in FIRM)
+    assert all(f"`{folder}`" in text for folder in GUARDED)
 
 
 @pytest.mark.parametrize(
@@ -394,7 +422,7 @@ def test_numbers_of_plans_are_those_of_the_code() -> None:
     assert f"a delegation is tried {answers.MAX_TRIES} times at most, a phase has {answers.MAX_ROUNDS} rounds" in said
     assert f"the first {fallback.MAX_LINES} lines of up to {fallback.MAX_FILES} files" in said
     assert f"after {framing.MAX_LINES} lines or {framing.MAX_CHARACTERS:,} characters" in said
-    assert f"at most {tasks.MAX_INPUTS} results whole" in said
+    assert f"at most {brought.MAX_INPUTS} results whole" in said
     assert f"the last {progress.MAX_LOG} entries of the log" in said
     assert f"refused after {conductor.MAX_SAME} failures" in said
     assert f"| `parallel` | {PARALLEL} |" in said

@@ -18,8 +18,8 @@ from remit.evidence.model import ChangeClaim, RunClaim
 from remit.evidence.receipts import RERUN, Ledger, Receipt
 from remit.evidence.sources import Sources, open_sources
 from remit.rules.examples import TREE, sample
+from remit.workspace.commit import Commit
 from remit.workspace.files import Workspace, WorkTree
-from remit.workspace.git import Commit
 from remit.workspace.snapshot import take
 
 

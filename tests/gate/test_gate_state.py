@@ -134,6 +134,20 @@ def test_what_is_old_is_removed_and_what_is_used_stays(tmp_path: Path) -> None:
     assert clean(str(tmp_path / "none")) == 0
 
 
+def test_files_of_ours_beside_the_states_are_no_sessions_and_stay(tmp_path: Path) -> None:
+    ours = ["compiled.json", "compiled.json.lock", "installed.json"]
+    for name in ours:
+        (tmp_path / name).write_text("{}")
+    with open_state(str(tmp_path), "compiled") as state:
+        state.saved = 3
+    for file in tmp_path.iterdir():
+        os.utime(file, (1, 1))
+    assert (tmp_path / "compiled.json").read_text() == "{}"
+    assert len(sessions(str(tmp_path))) == 1
+    assert clean(str(tmp_path), days=1) == 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == ours
+
+
 def test_a_lock_that_was_cleaned_away_meanwhile_is_taken_anew(tmp_path: Path) -> None:
     with open_state(str(tmp_path), SESSION) as state:
         (tmp_path / f"{SESSION}.lock").unlink()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plan_building import CHAT, result, says
+from plan_building import CHAT, CUT, result, says
 from support.running import ANTHROPIC, Fleet, Play, tools
 
 from remit.gate.rules import RULES
+from remit.gate.settings import GateSettings
 from remit.orchestrate.conductor import cited_files, conductor
 from remit.orchestrate.conductor_prompt import conductor_prompt
 from remit.orchestrate.conductor_tools import TOOLS
@@ -25,12 +26,12 @@ EXPLORER = "You read code"
 AUDITOR = "You look for weaknesses"
 
 
-async def orchestrated(fleet: Fleet, task: str = "look after the house") -> Job:
+async def orchestrated(fleet: Fleet, task: str = "look after the house", places: int = 6) -> Job:
     """The job of an orchestrator, run to its end."""
     number = await fleet.submit(
         task, system=conductor_prompt(), allowed_tools=[], model=ANTHROPIC, runner=ORCHESTRATOR, max_turns=20
     )
-    async with fleet.working(6, runners={ORCHESTRATOR: conductor()}):
+    async with fleet.working(places, runners={ORCHESTRATOR: conductor()}):
         return await fleet.reached(number, "finished")
 
 
@@ -93,6 +94,18 @@ async def test_a_fourth_file_is_refused_in_a_way_that_makes_it_delegate(play: Pl
     assert told[3].startswith("refused (lookup-files): d.py: 3 files were read directly")
     assert "code-explorer" in told[3]
     assert "# d.py" not in "".join(told[:4])
+
+
+@pytest.mark.anyio
+async def test_the_configured_limits_hold_for_it(play: Play) -> None:
+    one_file = GateSettings.from_mapping({"limits": {"files": 1}, "agents": {"explore": "scout"}})
+    turns = {ME: [tools(lookup("a.py")), tools(lookup("b.py")), CHAT]}
+    async with play(conversations=turns, gate=one_file) as fleet:
+        await orchestrated(fleet)
+        told = answers(fleet)
+    assert not told[0].startswith("refused")
+    assert told[1].startswith("refused (lookup-files): b.py: 1 ")
+    assert "Delegate the reading to scout" in told[1]
 
 
 @pytest.mark.anyio
@@ -172,6 +185,67 @@ async def test_calls_that_make_no_sense_are_answered_and_the_conversation_goes_o
     assert job.result == "Sorry."
     assert len(told) == len(odd)
     assert all("cannot be done" in one or "there is no phase" in one or "say what you ask" in one for one in told)
+
+
+@pytest.mark.anyio
+async def test_in_a_worker_with_one_place_it_lends_that_to_its_subagents(play: Play) -> None:
+    """As `remit worker --concurrency 1` takes it over: nobody else is there to do what it waits for."""
+    turns = {
+        ME: [tools(delegate("code-explorer", "security-auditor")), {"text": "Done."}],
+        EXPLORER: says(result("code-explorer"), result("code-explorer")),
+        AUDITOR: [CHAT, CHAT],
+    }
+    async with play(conversations=turns) as fleet:
+        job = await orchestrated(fleet, places=1)
+        done = await fleet.rows("SELECT agent, outcome FROM remit.jobs WHERE id <> %s ORDER BY agent", job.id)
+    assert (job.outcome, job.result, job.attempt) == ("completed", "Done.", 1)
+    assert done == [("code-explorer", "completed"), ("security-auditor", "completed")]
+
+
+@pytest.mark.anyio
+async def test_a_critical_subagents_question_is_answered_and_the_orchestrator_goes_on(play: Play) -> None:
+    wanted = {"agent": "code-explorer", "task": "task of the first try", "critical": True}
+    turns = {
+        ME: [
+            tools(("Delegate", {"phase": "explore", "delegations": [wanted]})),
+            {"text": "I wait for you."},
+            tools(("Results", {"phase": "explore"})),
+            {"text": "It is explored."},
+        ],
+        "task of the first try": [CUT],
+        "A person adds: look at a.py only": [CUT],
+    }
+    async with play(conversations=turns) as fleet:
+        waiting = await orchestrated(fleet)
+        assert waiting.result == "I wait for you."
+        [question] = await plans.escalations(fleet.database, is_open=True)
+        assert f"waits for the user (question {question.id})" in answers(fleet)[0]
+        given = await give_answer(fleet.database, question.id, "text", "look at a.py only")
+        assert f"`remit worker` goes on with job {waiting.id}" in given.next_action
+        async with fleet.working(2, runners={ORCHESTRATOR: conductor()}):
+            after = await fleet.reached(waiting.id, "finished")
+        told = answers(fleet)
+        asked = [one.marker for one in fleet.requests]
+    assert after.result == "It is explored."
+    assert asked.count("A person adds: look at a.py only") == 1
+    assert "it is critical and has failed 3 times" in told[1]
+    assert "waits for the user" in told[1], "that try failed too, so it is asked again"
+    assert given.plan == question.plan
+
+
+@pytest.mark.anyio
+async def test_an_answer_for_an_orchestrator_that_is_over_is_left_to_the_plan(play: Play) -> None:
+    wanted = {"agent": "code-explorer", "task": "task of the first try", "critical": True}
+    turns = {
+        ME: [tools(("Delegate", {"phase": "explore", "delegations": [wanted]})), CUT],
+        "task of the first try": [CUT],
+    }
+    async with play(conversations=turns) as fleet:
+        job = await orchestrated(fleet)
+        assert job.outcome == "truncated"
+        [question] = await plans.escalations(fleet.database, is_open=True)
+        given = await give_answer(fleet.database, question.id, "skip", "not needed")
+        assert f"`remit plan --resume {question.plan}` goes on without it" in given.next_action
 
 
 def test_the_files_of_an_accepted_result_are_those_its_key_references_name() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from plan_building import (
     CHAT,
@@ -22,7 +23,7 @@ from plan_building import (
 from support.running import Play
 
 from remit.orchestrate.model import DelegationSpec
-from remit.store import jobs
+from remit.store import jobs, plans
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -236,3 +237,46 @@ async def test_asking_again_what_to_do_changes_nothing(play: Play) -> None:
             first.plan.outcome,
         )
         assert (await run.steps(), len(fleet.requests)) == (steps, asked)
+
+
+@pytest.mark.parametrize(("own", "ends"), [(None, "escalated"), (False, "failed")])
+async def test_what_a_phase_says_of_criticality_and_time_counts_where_a_delegation_says_nothing(
+    play: Play, own: bool | None, ends: str
+) -> None:
+    async with play(**script(scout=[{**READ, "stall": True}], helper=says(result("helper")))) as fleet:
+        asked = phase("look", one("scout", critical=own), one("helper", timeout=15), critical=True, timeout=0.05)
+        async with begun(fleet, plan(asked)) as run:
+            found = await run.drive()
+        assert states(found) == [("scout", ends), ("helper", "accepted")]
+        assert found.delegations[0].error == "it ended with timeout: 0.05 seconds are over"
+
+
+async def test_a_plans_budget_is_shared_by_all_its_delegations_and_their_retries(play: Play) -> None:
+    """The first uses most of it up; the second gets no answer at all, nor does its retry, and a person is asked."""
+    heavy = [READ, {"text": result("scout"), "usage": {"input": 300, "output": 99_000}}]
+    async with play(**script(scout=heavy, helper=says(result("helper")))) as fleet:
+        spec = plan(phase("first", one("scout")), phase("then", one("helper", critical=True)))
+        spec = msgspec.structs.replace(spec, max_tokens=100_000)
+        async with begun(fleet, spec) as run:
+            found = await run.drive()
+            rows = await fleet.rows("SELECT id, root, outcome, tree_tokens FROM remit.jobs ORDER BY id")
+        assert states(found) == [("scout", "accepted"), ("helper", "escalated")]
+        assert found.delegations[1].error is not None
+        assert "the tree's budget of tokens is used up" in found.delegations[1].error
+        first = rows[0][0]
+        assert [row[1:3] for row in rows] == [(None, "completed"), (first, "budget"), (first, "budget")]
+        assert rows[0][3] > 99_000
+
+
+async def test_a_plan_that_is_resumed_still_shares_its_budget(play: Play) -> None:
+    heavy = [{"text": "The first half", "stop": "max_tokens", "usage": {"input": 300, "output": 99_000}}]
+    async with play(**script(scout=heavy)) as fleet:
+        spec = msgspec.structs.replace(plan(phase("look", one("scout", critical=True))), max_tokens=100_000)
+        async with begun(fleet, spec) as run:
+            first = await run.drive()
+            await plans.answer(fleet.database, first.escalations[0].id, "retry", "")
+            await run.drive()
+            rows = await fleet.rows("SELECT root, outcome FROM remit.jobs ORDER BY id")
+        assert [outcome for _, outcome in rows] == ["truncated", "budget", "budget"]
+        assert len({root for root, _ in rows[1:]}) == 1
+        assert rows[1][0] is not None

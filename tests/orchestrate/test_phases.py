@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plan_building import READ, begun, one, phase, plan, result, review, says
 from support.running import Play
 
-from remit.orchestrate.framing import MAX_CHARACTERS, MAX_LINES, framed
+from remit.contract.framing import MAX_CHARACTERS, MAX_LINES, framed
 
 pytest_plugins = ("support.running",)
 HOSTILE = (

@@ -138,7 +138,7 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
     "a text for a number": ("max_turns = 4", 'max_turns = "four"', "max_turns", "Expected `int | null`, got `str`"),
     "a number for a text": ('task = "Write it"', "task = 3", "task = 3", "Expected `str`, got `int`"),
     "a text for a list": ('inputs = ["look"]', 'inputs = "look"', "inputs", "Expected `array`, got `str`"),
-    "a text for a switch": ("critical = true", 'critical = "yes"', "critical", "Expected `bool`, got `str`"),
+    "a text for a switch": ("critical = true", 'critical = "yes"', "critical", "Expected `bool | null`, got `str`"),
     "no such policy": ('policy = "floor"', 'policy = "flor"', "policy", "Invalid enum value 'flor'"),
     "a phase twice": ('name = "write"', 'name = "look"', 'name = "look"', "a name of its own, not 'look'"),
     "an empty task": ('task = "Write it"', 'task = "  "', 'task = "  "', "a delegation needs a task"),
@@ -164,7 +164,7 @@ YAML_FAULTS: dict[str, tuple[str, str, str, str]] = {
     "unknown agent": ("agent: writer", "agent: writter", "writter", "there is no definition 'writter'"),
     "unknown key": ("max_turns: 4", "max_turn: 4", "max_turn:", "did you mean 'max_turns'?"),
     "a text for a number": ("max_turns: 4", "max_turns: four", "max_turns", "Expected `int | null`, got `str`"),
-    "a text for a switch": ("critical: true", "critical: yes", "critical", "Expected `bool`, got `str`"),
+    "a text for a switch": ("critical: true", "critical: yes", "critical", "Expected `bool | null`, got `str`"),
     "a list for a text": ("task: Write it", "task: [Write, it]", "task: [", "Expected `str`, got `array`"),
     "no task": ("        task: Write it\n", "", "agent: writer", "missing required field `task`"),
 }

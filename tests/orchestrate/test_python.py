@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +140,30 @@ async def test_a_plan_that_could_only_fail_is_refused_before_anything_runs(play:
         with pytest.raises(UsageError, match="takes input from itself"):
             await remit.run_plan(plan(phase("a", one("scout"), inputs=("a",))), repo=fleet.project)
         assert await fleet.rows("SELECT count(*) FROM remit.plans") == [(0,)]
+
+
+_TWICE = """
+import asyncio, sys
+import remit
+
+async def main():
+    done = await remit.delegate("scout", "look", repo=sys.argv[1], model=sys.argv[2])
+    print(done.state)
+
+asyncio.run(main())
+asyncio.run(main())
+"""
+
+
+@pytest.mark.usefixtures("here")
+async def test_nothing_is_left_open_when_a_program_that_delegates_ends(play: Play) -> None:
+    """With every warning an error, and in two loops one after the other, as `asyncio.run` makes them."""
+    async with play(*says(result("scout"))) as fleet:
+        words = ("-W", "error", "-c", _TWICE, str(fleet.project), ANTHROPIC)
+        program = await asyncio.create_subprocess_exec(
+            sys.executable, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        said, complaints = await program.communicate()
+    told = [line for line in complaints.decode().splitlines() if not line.startswith("[plugins] ")]
+    assert told == [], "nothing is complained of"
+    assert said.decode().split() == ["accepted", "accepted"]

@@ -23,6 +23,8 @@ from remit.reports.shapes import brief_schema
 from remit.rules.instructions import instructions
 from remit.testing import registry
 
+#: What is granted where nobody lists tools.
+UNASKED = tuple(name for name in OFFERED if name != "Bash")
 #: As the design fixes them.
 KEYS = (
     *("schema", "system", "system_from", "contract", "tools", "tools_from", "withheld", "model", "model_from"),
@@ -65,7 +67,7 @@ def test_each_field_is_the_jobs_then_the_definitions_then_the_configurations_the
         return [made.tools, made.tools_from, made.model, made.model_from, made.max_turns, made.max_turns_from, *limits]
 
     default = parts(of(""))
-    assert default == [OFFERED, "default", TABLE["sonnet"], "default", 30, "default", (None, None, None), {"default"}]
+    assert default == [UNASKED, "default", TABLE["sonnet"], "default", 30, "default", (None, None, None), {"default"}]
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     origin = "configuration"
@@ -107,7 +109,7 @@ def test_null_in_a_definition_is_the_same_as_nothing_said() -> None:
     for null in ("", "null", "~", "Null"):
         made = of(f"tools: {null}\nallowed_tools: {null}\nmodel: {null}\nmax_turns: {null}\nbudget: {null}")
         assert (made.tools_from, made.model_from, made.max_turns_from) == ("default", "default", "default")
-        empty = "is empty, so every tool of the worker is granted; write [] for none"
+        empty = "is empty, so the worker's default tools are granted; write [] for none"
         assert [empty in words for words in made.warnings] == [True, True], "no list and an empty list are not the same"
 
 
@@ -286,14 +288,50 @@ def test_a_server_and_all_of_its_tools_are_one() -> None:
         assert of("tools: mcp__hub2__x", allow_tools=[offered]).tools == ()
 
 
+def test_the_servers_of_a_brief_are_those_that_somebody_names() -> None:
+    offered = ["Read", "mcp__hub", "mcp__docs"]
+    assert of("tools: Read, mcp__hub__list", allow_tools=offered).mcp_servers == ("hub",)
+    assert of("tools: mcp__hub\nmcpServers: docs, hub", allow_tools=offered).mcp_servers == ("docs", "hub")
+    assert of("", allow_tools=offered).mcp_servers == (), "allowed is not asked for"
+    assert of("mcpServers: docs", allow_tools=offered).mcp_servers == ("docs",)
+    assert of("tools: Read", allow_tools=offered, allowed_tools=["mcp__docs__x"]).mcp_servers == ("docs",)
+    assert of("tools: mcp__hub__list", allow_tools=["Read"]).mcp_servers == ()
+    idle = of("tools: Read\nmcpServers: docs", allow_tools=offered)
+    assert "none of the tools of the MCP server 'docs' is granted; list 'mcp__docs'" in idle.warnings
+    assert not [one for one in of("tools: mcp__docs\nmcpServers: docs", allow_tools=offered).warnings if "MCP" in one]
+
+
 def test_the_allow_list_may_be_given_as_text() -> None:
     assert of("", allow_tools="Read, Bash(git:*)").tools == ("Read", "Bash(git:*)")
 
 
 def test_every_tool_in_the_allow_list_is_every_tool_that_a_worker_has() -> None:
-    assert of("", allow_tools=["*"]).tools == of("", allow_tools="all").tools == OFFERED
-    assert of("", allow_tools=["*", "brain_search"]).tools == (*OFFERED, "brain_search")
+    asked = {"allowed_tools": list(OFFERED)}
+    assert of("", allow_tools=["*"], **asked).tools == of("", allow_tools="all", **asked).tools == OFFERED
+    assert of("", allow_tools=["*", "brain_search"]).tools == (*UNASKED, "brain_search")
     assert of("", allow_tools=["", " "]).tools == ()
+
+
+@pytest.mark.parametrize("head", ["", "tools:", "tools: '*'", "disallowedTools: Edit", "tools: {edit: false}"])
+def test_nobody_gets_bash_who_does_not_name_it(head: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for offered in (None, ["*"], ["all", "brain_search"]):
+        assert "Read" in of(head, allow_tools=offered).tools
+        assert "Bash" not in of(head, allow_tools=offered).tools
+    assert "Bash" not in resolve({"prompt": "go", "subagent_def": "no such one"}, registry=registry()).tools
+    for named in (["Read", "Bash"], ["*", "bash"], ["Read", "Shell"]):
+        assert "Bash" in of(head, allow_tools=named).tools, "the worker's own list names it"
+    only = of(head, allow_tools=["*", "Bash(git log:*)"]).tools
+    assert [name for name in only if name.startswith("Bash")] == ["Bash(git log:*)"], "no more than is named"
+    monkeypatch.setenv("REMIT_ALLOW_TOOLS", "Read,Bash")
+    assert of(head).tools == ("Read", "Bash")
+
+
+def test_who_names_bash_gets_it_where_the_worker_has_it() -> None:
+    assert of("tools: Read, Bash").tools == ("Read", "Bash")
+    assert of("tools: {bash: true}").tools == ("Bash",)
+    assert of("", allowed_tools=["Bash"]).tools == ("Bash",)
+    assert of("disallowedTools: Edit", allowed_tools=["Bash"]).tools == ("Bash",)
+    assert of("tools: Bash", allow_tools=["Read"]).tools == ()
 
 
 def test_an_empty_allow_list_grants_nothing() -> None:

@@ -18,6 +18,9 @@ BODY = "You look after the house.\n\nReport every leak."
 KEEPER = f"---\nname: keeper\nallowed_tools: [Read, Grep]\n---\n\n{BODY}\n"
 BLANK = "---\nname: blank\nallowed_tools: [Read]\n---\n \n\t\n\n"
 
+#: Every tool of a worker that is granted to whom nobody lists tools: commands are run only where Bash is named.
+UNASKED = [name for name in OFFERED if name != "Bash"]
+
 Ask = Callable[..., dict[str, Any]]
 
 
@@ -76,7 +79,7 @@ def test_4_the_jobs_allowed_tools_override_the_definitions_wholly_and_are_no_int
 def test_5_an_unknown_definition_is_a_warning_on_stderr_and_the_defaults_with_every_tool(brief: Ask) -> None:
     made = brief("kepper")
     assert (made["system"], made["system_from"]) == (DEFAULT_SYSTEM.strip(), "default")
-    assert (made["tools"], made["tools_from"]) == (list(OFFERED), "default")
+    assert (made["tools"], made["tools_from"]) == (UNASKED, "default")
     assert made["definition"] is None
     [warning] = made["stderr"].splitlines()
     assert warning.startswith("[resolve] ")
@@ -88,7 +91,7 @@ def test_5_an_unknown_definition_is_a_warning_on_stderr_and_the_defaults_with_ev
 def test_6_without_subagent_def_everything_is_as_it_was_without_definitions(brief: Ask) -> None:
     made = brief(None)
     assert (made["system"], made["system_from"]) == (DEFAULT_SYSTEM.strip(), "default")
-    assert (made["tools"], made["tools_from"]) == (list(OFFERED), "default")
+    assert (made["tools"], made["tools_from"]) == (UNASKED, "default")
     assert (made["definition"], made["warnings"], made["stderr"]) == (None, [], "")
     own = brief(None, system="Mine.", allowed_tools=["LS"])
     assert (own["system"], own["tools"]) == ("Mine.", ["LS"])

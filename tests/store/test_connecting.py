@@ -6,6 +6,8 @@ import pytest
 from support.fleet import Postgres
 from support.fleet_fixtures import MakeFleet
 
+from remit.store.migrating import migrations
+
 
 @pytest.mark.parametrize(
     ("address", "words"),
@@ -46,3 +48,17 @@ def test_an_account_that_may_not_make_tables(postgres: Postgres, fleet: MakeFlee
     assert said.count("\n") == 1
     assert "may not make its tables" in said
     assert "permission denied" in said
+
+
+def test_doctor_names_what_a_database_lacks_and_makes_nothing_in_it(postgres: Postgres, fleet: MakeFleet) -> None:
+    team = fleet(address=postgres.database())
+
+    code, said = team.run("doctor")
+
+    assert code == 0, said
+    lacking = ", ".join(f"{step.number:04} {step.name}" for step in migrations())
+    assert f"missing: {lacking}, the queue's tables;" in " ".join(said.split())
+    assert not team.store.rows("SELECT 1 FROM pg_namespace WHERE nspname = 'remit'")
+    assert not team.store.rows("SELECT 1 FROM pg_class WHERE relname = 'procrastinate_jobs'")
+    assert team.run("jobs", "list")[0] == 0
+    assert "migrations       all applied" in team.run("doctor")[1]

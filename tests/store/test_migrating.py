@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from importlib.metadata import version
+from importlib.resources import files
 
 import psycopg
 import pytest
@@ -86,16 +87,90 @@ def test_a_step_that_fails_leaves_nothing_behind(postgres: Postgres, monkeypatch
     assert not {"half", "jobs"} & tables(Store(address))
 
 
-def test_the_queue_s_own_steps_are_looked_for_even_if_ours_are_all_made(postgres: Postgres) -> None:
-    """The queue's library alone may have been updated."""
-    address = postgres.database()
+#: The functions and columns of the queue, as the database has them.
+QUEUE = """
+    SELECT pg_get_functiondef(oid) AS said FROM pg_proc WHERE proname LIKE 'procrastinate%%'
+    UNION SELECT table_name || '.' || column_name || ' ' || data_type || coalesce(column_default, '')
+        FROM information_schema.columns WHERE table_name LIKE 'procrastinate%%'
+    UNION SELECT indexdef FROM pg_indexes WHERE tablename LIKE 'procrastinate%%'
+    UNION SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+    ORDER BY 1"""
+
+
+def old_queue(address: str, last: str) -> Store:
+    """A database whose queue is of an older version, and whose other tables are ours."""
+    folder = files("procrastinate") / "sql" / "migrations"
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
+    with psycopg.connect(address, autocommit=True, options=OPTIONS) as connection:
+        connection.execute("CREATE SCHEMA remit")
+        for name in names:
+            if migrating._parts(name) <= migrating._parts(last):
+                connection.execute((folder / name).read_text("utf-8"))  # type: ignore[call-overload]
+        connection.execute(f"COMMENT ON TABLE procrastinate_jobs IS '{last}'")  # type: ignore[call-overload]
+    return Store(address)
+
+
+def version_of_queue(store: Store) -> str:
+    return str(store.row("SELECT obj_description('remit.procrastinate_jobs'::regclass) AS said")["said"])
+
+
+def queue(store: Store) -> list[str]:
+    return [str(row["said"]) for row in store.rows(QUEUE)]
+
+
+@pytest.mark.parametrize("last", ["3.0.0", "3.1.0", "3.3.0"])
+def test_an_older_queue_is_brought_up_to_date_once_whoever_comes_first(last: str, postgres: Postgres) -> None:
+    address, fresh = postgres.database(), postgres.database()
+    store = old_queue(address, last)
+    assert "procrastinate_retry_job_v2" not in " ".join(queue(store))
+
+    async def together() -> None:
+        await asyncio.gather(*(migrated(address) for _ in range(6)), migrated(fresh))
+
+    asyncio.run(together())
+
+    assert queue(store) == queue(Store(fresh))
+    assert version_of_queue(store) == version("procrastinate")
+    assert asyncio.run(lacking(address)) == []
+
+
+def test_what_the_last_release_uses_of_the_queue_stays_while_a_worker_is_alive(postgres: Postgres) -> None:
+    address, fresh = postgres.database(), postgres.database()
+    store = old_queue(address, "3.1.0")
+    for step in migrations():
+        store.rows(f"SET search_path = remit, public; {step.sql}")
+    store.rows("CREATE TABLE remit.migrations (number integer PRIMARY KEY, name text NOT NULL, applied timestamptz)")
+    for step in migrations():
+        store.rows("INSERT INTO remit.migrations VALUES (%s, %s)", step.number, step.name)
+    store.rows(
+        "INSERT INTO remit.workers (id, host, pid, queues, concurrency) VALUES (gen_random_uuid(), 'h', 1, '{}', 1)"
+    )
+
     asyncio.run(migrated(address))
-    store = Store(address)
-    store.rows("COMMENT ON TABLE remit.procrastinate_jobs IS '3.4.0'")
+    asyncio.run(migrated(address))
 
-    assert asyncio.run(migrated(address)) == []
+    assert (
+        version_of_queue(store)
+        == f"{version('procrastinate')} except 03.04.00_50_post_add_retry_failed_job_procedure.sql"
+    )
+    assert asyncio.run(lacking(address)) == ["queue 03.04.00_50_post_add_retry_failed_job_procedure.sql"]
+    store.rows("UPDATE remit.workers SET heartbeat = now() - interval '1 hour'")
+    asyncio.run(migrated(address))
+    asyncio.run(migrated(fresh))
+    assert version_of_queue(store) == version("procrastinate")
+    assert queue(store) == queue(Store(fresh))
 
-    said = store.row("SELECT obj_description('remit.procrastinate_jobs'::regclass) AS said")["said"]
-    assert said == version("procrastinate")
-    assert migrating._newer("3.3.0")[0].startswith("03.04.00_01_pre")
-    assert migrating._newer(version("procrastinate")) == []
+
+async def lacking(address: str) -> list[str]:
+    async with await psycopg.AsyncConnection.connect(address, row_factory=dict_row, options=OPTIONS) as connection:
+        return await migrating.missing(connection)
+
+
+def test_what_is_missing_is_named_and_nothing_is_made(postgres: Postgres) -> None:
+    address = postgres.database()
+
+    everything = [f"{step.number:04} {step.name}" for step in migrations()]
+    assert asyncio.run(lacking(address)) == [*everything, "the queue's tables"]
+    assert not {"jobs", "migrations", "procrastinate_jobs"} & tables(Store(address))
+    asyncio.run(migrated(address))
+    assert asyncio.run(lacking(address)) == []

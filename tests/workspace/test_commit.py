@@ -13,9 +13,9 @@ import pytest
 from checkouts import Make, Repository
 
 from remit.errors import EnvironmentBroken, UsageError
-from remit.workspace import files, git
+from remit.workspace import files
+from remit.workspace.commit import Commit
 from remit.workspace.files import MAX_FILE, Absent, SourceFile, Workspace
-from remit.workspace.git import Commit
 
 
 @contextmanager
@@ -312,7 +312,7 @@ def test_a_tree_larger_than_the_list_is_still_read_whole(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit(**{f"{number}.py": "here\n" for number in range(9)})
-    monkeypatch.setattr(git, "MAX_LISTED", 3)
+    monkeypatch.setattr("remit.workspace.commit.MAX_LISTED", 3)
     with opened(repository.root) as commit:
         assert len(commit.paths) == 3
         assert said(commit, "8.py") == "here\n"
@@ -320,6 +320,7 @@ def test_a_tree_larger_than_the_list_is_still_read_whole(
 
 def test_a_bare_repository_has_commits_too(repository: Repository, tmp_path: Path) -> None:
     repository.commit(**{"a.py": "here\n"})
-    repository.git("clone", "--quiet", "--bare", str(repository.root), str(tmp_path / "bare"))
-    with opened(tmp_path / "bare") as commit:
-        assert said(commit, "a.py") == "here\n"
+    for place in (tmp_path / "bare", repository.root / "mirror"):
+        repository.git("clone", "--quiet", "--bare", str(repository.root), str(place))
+        with opened(place) as commit:
+            assert said(commit, "a.py") == "here\n"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from checkouts import Repository
 
-from remit.workspace.git import Change, changes, head, root_above
+from remit.workspace.git import Change, changes, head
+from remit.workspace.safe_git import root_above
 
 
 def test_nothing_has_changed_after_a_commit(repository: Repository) -> None:

@@ -13,8 +13,10 @@ import pytest
 from checkouts import Make, Repository
 
 from remit.workspace import snapshot
+from remit.workspace.commit import Commit
 from remit.workspace.files import SourceFile, WorkTree
-from remit.workspace.git import Commit, changed_lines, changes, head, root_above
+from remit.workspace.git import changed_lines, changes, head
+from remit.workspace.safe_git import root_above
 
 
 class Trap(NamedTuple):
@@ -250,6 +252,21 @@ def test_the_settings_of_the_person_stay_in_force(trap: Trap, monkeypatch: pytes
     trap.repository.commit(**{"a.txt": "two\n"})
     trap.repository.write("b.txt", "same\n")
     assert changes(trap.repository.root) == {}
+
+
+@pytest.mark.parametrize("below", ["", "inner"])
+def test_a_repository_cannot_name_another_work_tree(trap: Trap, below: str, tmp_path: Path) -> None:
+    """Else what is said to have changed would tell of any folder of the host."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "private.txt").write_text("private\n")
+    trap.repository.git("config", "core.worktree", str(outside))
+    root = trap.repository.root / below
+    root.mkdir(exist_ok=True)
+    assert "private.txt" in trap.repository.git("-C", str(outside), f"--git-dir={trap.repository.root}/.git", "status")
+
+    assert set(changes(root) or {}) == (set() if below else {"a.txt"})
+    assert set(changed_lines(root, "HEAD")) == (set() if below else {"a.txt"})
 
 
 def test_looking_changes_nothing_in_the_repository(trap: Trap) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from remit.contract.expressions import expression
 from remit.contract.headings import TITLE_WORDS, block_key, section_key
 
-_HEADING = re.compile(r"^([ \t]*)(#{1,6})[ \t]+(\S.*)$")
-_FENCE = re.compile(r"^((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
-_TITLE_END = re.compile(rf"(?:{'|'.join(sorted(TITLE_WORDS, key=len, reverse=True))})[\s:：#*]*+$", re.IGNORECASE)
+_HEADING = expression(r"^([ \t]*)(#{1,6})[ \t]+(\S.*)$")
+_FENCE = expression(r"^((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
+_TITLE_END = expression(rf"(?:{'|'.join(sorted(TITLE_WORDS, key=len, reverse=True))})[\s:：#*]*+$", re.IGNORECASE)
 _WRAP_INFO = frozenset({"", "md", "markdown", "text", "txt"})
 _MAX_HEADING = 300
 

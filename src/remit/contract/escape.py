@@ -9,18 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from remit.contract.expressions import expression
 from remit.contract.model import Code, Content, Heading, Item, Items, Row, Table, Text
 
 _RISKY = r"(?:[^\w\s\\]|_|\d{1,9}[.)])"
-_RISKY_LINE = re.compile(rf"^([ \t]*+)(?=\\*+{_RISKY})", re.MULTILINE)
-_GUARDED_LINE = re.compile(rf"^([ \t]*+)\\(?=\\*+{_RISKY})", re.MULTILINE)
-_COLON = re.compile(r"(?<!\\)(\\*+)([:：])(?=\s|$)")
-_GUARDED_COLON = re.compile(r"(?<!\\)\\(\\*+)([:：])(?=\s|$)")
-_UNGUARDED_COLON = re.compile(r"(?<!\\)[:：](?=\s|$)")
-_PIPE = re.compile(r"[|｜]")
-_GUARDED_PIPE = re.compile(r"\\([|｜])")
+_RISKY_LINE = expression(rf"^([ \t]*+)(?=\\*+{_RISKY})", re.MULTILINE)
+_GUARDED_LINE = expression(rf"^([ \t]*+)\\(?=\\*+{_RISKY})", re.MULTILINE)
+_COLON = expression(r"(?<!\\)(\\*+)([:：])(?=\s|$)")
+_GUARDED_COLON = expression(r"(?<!\\)\\(\\*+)([:：])(?=\s|$)")
+_UNGUARDED_COLON = expression(r"(?<!\\)[:：](?=\s|$)")
+_PIPE = expression(r"[|｜]")
+_GUARDED_PIPE = expression(r"\\([|｜])")
 #: A pipe that separates, in a line such as `words | Severity: minor`.
-UNGUARDED_PIPE = re.compile(r"(?<!\\)[|｜]")
+UNGUARDED_PIPE = expression(r"(?<!\\)[|｜]")
 
 
 def guard_lines(text: str) -> str:

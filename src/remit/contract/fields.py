@@ -14,6 +14,7 @@ from remit.contract.escape import (
     unguard_lines,
     unguard_pipes,
 )
+from remit.contract.expressions import expression
 from remit.contract.headings import LABELS, column_index, fold, is_label
 from remit.contract.model import (
     STATUSES,
@@ -35,21 +36,21 @@ from remit.contract.model import (
     Tick,
 )
 
-_EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)\*|\*(?!\w)")
-_NUMBER = re.compile(r"^[~≈]?[ ]*([+-]?\d{1,9}(?:\.\d{1,9})?)(?!\d)(?:[ ]*(?:%|/[ ]*100(?!\d)))?")
-_RANGE_AFTER = re.compile(r"^(?:[-–—]|\.\.| to )\d")
-_AFTER_SCORE = re.compile(r"^[\s:：,;.–—-]+")
-_HEADLINE_NAME = re.compile(
+_EMPHASIS = expression(r"\*\*|__|`|(?<!\w)\*|\*(?!\w)")
+_NUMBER = expression(r"^[~≈]?[ ]*([+-]?\d{1,9}(?:\.\d{1,9})?)(?!\d)(?:[ ]*(?:%|/[ ]*100(?!\d)))?")
+_RANGE_AFTER = expression(r"^(?:[-–—]|\.\.| to )\d")
+_AFTER_SCORE = expression(r"^[\s:：,;.–—-]+")
+_HEADLINE_NAME = expression(
     r"^[*_]{0,2}(?:overall |confidence )?(?:score|confidence|level)[*_]{0,2}\s*+[:：][*_]{0,2}\s*", re.IGNORECASE
 )
-_LABEL = re.compile(r"\s*+(?:[-*+][ \t]++)?+([*_`]{0,3})([^:：|]{1,60}?)([*_`]{0,3})[ \t]*+[:：]")
-_BOX = re.compile(r"^(?:[-*+][ \t]+)?\[([^\[\]]?)\][ \t]*(.*)$", re.DOTALL)
+_LABEL = expression(r"\s*+(?:[-*+][ \t]++)?+([*_`]{0,3})([^:：|]{1,60}?)([*_`]{0,3})[ \t]*+[:：]")
+_BOX = expression(r"^(?:[-*+][ \t]+)?\[([^\[\]]?)\][ \t]*(.*)$", re.DOTALL)
 _TICKS = frozenset("xX✓✔✅☑")
-_MARKED = re.compile(r"^([✅☑✔✓❌☐✗])️?[ \t]*(.*)$", re.DOTALL)
-_DECORATION = re.compile(r"[\s*_`.!:：️]+|[\u2190-\u2bff\U0001f000-\U0001faff]")
-_BRACKET = re.compile(r"[(\[（【][^()\[\]（）【】]*[)\]）】]")
-_STATUS_TAIL = re.compile(r"(?<!\s)\s++[-–—:]\s")
-_SEVERITY_INSIDE = re.compile(
+_MARKED = expression(r"^([✅☑✔✓❌☐✗])️?[ \t]*(.*)$", re.DOTALL)
+_DECORATION = expression(r"[\s*_`.!:：️]+|[\u2190-\u2bff\U0001f000-\U0001faff]")
+_BRACKET = expression(r"[(\[（【][^()\[\]（）【】]*[)\]）】]")
+_STATUS_TAIL = expression(r"(?<!\s)\s++[-–—:]\s")
+_SEVERITY_INSIDE = expression(
     rf"[(\[]?[*_]{{0,2}}(?:{'|'.join(LABELS['severity'])})[*_]{{0,2}}[ \t]*[:：][ \t]*([^\s()\[\]|,;.]+)[)\]]?",
     re.IGNORECASE,
 )

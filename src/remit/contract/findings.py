@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from remit.contract.expressions import expression
 from remit.contract.fields import plain, read_score, says_none
 from remit.contract.headings import block_key, column_index
 from remit.contract.kinds import slug
@@ -50,14 +51,14 @@ CATEGORY_BY_AGENT = {
 
 #: Words in a finding that say how sure its author is.
 FLAG_WORDS = {
-    "uncertain": re.compile(r"\b(?:uncertain|unsure|not certain)\b|不確実|不确定", re.IGNORECASE),
-    "assumed": re.compile(r"\b(?:assumed|assuming|assumption)\b|仮定|推測|假设", re.IGNORECASE),
-    "needs-corroboration": re.compile(r"\bneeds[ -]corroboration\b|要確認|需要佐证", re.IGNORECASE),
+    "uncertain": expression(r"\b(?:uncertain|unsure|not certain)\b|不確実|不确定", re.IGNORECASE),
+    "assumed": expression(r"\b(?:assumed|assuming|assumption)\b|仮定|推測|假设", re.IGNORECASE),
+    "needs-corroboration": expression(r"\bneeds[ -]corroboration\b|要確認|需要佐证", re.IGNORECASE),
 }
 
-_ID = re.compile(r"^([A-Za-z][A-Za-z0-9]{0,15}-?\d{1,6})\b")
-_PREFIX = re.compile(r"^([A-Za-z]+)")
-_DETAIL = re.compile(r"^[*_\s]*([A-Za-z][A-Za-z0-9]{0,15}-\d{1,6})\b[*_\s]*[:：.–—-]?\s*(.*)$")
+_ID = expression(r"^([A-Za-z][A-Za-z0-9]{0,15}-?\d{1,6})\b")
+_PREFIX = expression(r"^([A-Za-z]+)")
+_DETAIL = expression(r"^[*_\s]*([A-Za-z][A-Za-z0-9]{0,15}-\d{1,6})\b[*_\s]*[:：.–—-]?\s*(.*)$")
 
 
 class Finding(msgspec.Struct, frozen=True):

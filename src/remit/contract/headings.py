@@ -6,9 +6,10 @@ colon do not matter. Enum words (SUCCESS, critical, ...) are not here: they stay
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import lru_cache
+
+from remit.contract.expressions import expression
 
 #: key -> (canonical English name, other accepted names)
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -126,9 +127,9 @@ LABELS: dict[str, tuple[str, ...]] = {
     "combined": ("combined_confidence", "combined", "Combined Confidence"),
 }
 
-_NUMBERING = re.compile(r"^\d{1,3}(?:\.\d{1,3})*[.)]\s+")
-_PARENTHESIS = re.compile(r"\s*[(（][^()（）]{0,60}[)）]$")
-_SEPARATORS = re.compile(r"[\s_\-‐-―]+")
+_NUMBERING = expression(r"^\d{1,3}(?:\.\d{1,3})*[.)]\s+")
+_PARENTHESIS = expression(r"\s*[(（][^()（）]{0,60}[)）]$")
+_SEPARATORS = expression(r"[\s_\-‐-―]+")
 
 
 @lru_cache(maxsize=4096)

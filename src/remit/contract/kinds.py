@@ -6,9 +6,9 @@ an agent how to answer.
 
 from __future__ import annotations
 
-import re
 from typing import Literal, NamedTuple
 
+from remit.contract.expressions import expression
 from remit.contract.headings import BLOCKS
 
 Form = Literal["table", "steps", "text", "fence", "details"]
@@ -199,7 +199,7 @@ KINDS: dict[str, Kind] = {
 }
 
 _BY_AGENT = {agent: kind for kind in KINDS.values() for agent in kind.agents}
-_NOT_SLUG = re.compile(r"[^\w:]+|_")
+_NOT_SLUG = expression(r"[^\w:]+|_")
 
 
 def slug(name: str) -> str:

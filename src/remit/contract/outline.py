@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pyromark
 
+from remit.contract.expressions import expression
 from remit.contract.model import Code, Item, Items, Row, Table, Text
 
 #: Tables larger than this are not something a person reads; such a document is refused (see `refusal`).
@@ -25,17 +26,17 @@ MAX_NESTING = 12
 
 _TABLES = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES)
 
-_CONTAINERS = re.compile(rf"(?:[ \t]*(?:>|[-+*](?=[ \t]|$)|\d{{1,9}}[.)](?=[ \t]|$))){{0,{MAX_NESTING}}}[ \t]*")
-_FENCE_OR_COMMENT = re.compile(r"`{3}|~{3}|<!--")
-_RULE = re.compile(r"(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$")
-_MARKERS = re.compile(r">|[-+*]|\d{1,9}[.)]")
-_LATER_MARKER = re.compile(r"[-+*>]|\d{1,9}[.)]")
+_CONTAINERS = expression(rf"(?:[ \t]*(?:>|[-+*](?=[ \t]|$)|\d{{1,9}}[.)](?=[ \t]|$))){{0,{MAX_NESTING}}}[ \t]*")
+_FENCE_OR_COMMENT = expression(r"`{3}|~{3}|<!--")
+_RULE = expression(r"(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$")
+_MARKERS = expression(r">|[-+*]|\d{1,9}[.)]")
+_LATER_MARKER = expression(r"[-+*>]|\d{1,9}[.)]")
 _INLINE = str.maketrans(dict.fromkeys("*_[]<&!`~", "x"))
 _INLINE_AND_MARKERS = str.maketrans(dict.fromkeys("*_[]<&!`~-+>.)", "x"))
-_LONE_BACKSLASH = re.compile(r"\\(?![\\|])")
-_DELIMITER_ROW = re.compile(r"^[ \t>]*+\|?+(?:[ \t]*+:?+-++:?+[ \t]*+\|)++(?:[ \t]*+:?+-++:?+[ \t]*+)?$", re.MULTILINE)
-_BLANK_LINE = re.compile(r"\n[ \t]*(?:\n|$)")
-_QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?")
+_LONE_BACKSLASH = expression(r"\\(?![\\|])")
+_DELIMITER_ROW = expression(r"^[ \t>]*+\|?+(?:[ \t]*+:?+-++:?+[ \t]*+\|)++(?:[ \t]*+:?+-++:?+[ \t]*+)?$", re.MULTILINE)
+_BLANK_LINE = expression(r"\n[ \t]*(?:\n|$)")
+_QUOTE_MARK = expression(r"^[ \t]*>[ \t]?")
 
 
 class Head(NamedTuple):
@@ -201,7 +202,7 @@ def _list(text: str, line: int, start: int, events: Iterator[tuple[Any, Any]], *
     return Items(items=tuple(items), ordered=ordered, line=line)
 
 
-_MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?:[ \t]{1,4}(?=\S)|[ \t]|$|(?=\n))")
+_MARKER = expression(r"(?:[-+*]|\d{1,9}[.)])(?:[ \t]{1,4}(?=\S)|[ \t]|$|(?=\n))")
 
 
 def _item_text(text: str, start: int, end: int) -> str:

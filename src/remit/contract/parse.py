@@ -15,6 +15,7 @@ import msgspec
 from remit.contract import fields, outline
 from remit.contract.chunks import Chunk, split
 from remit.contract.escape import clean, unguard_heading
+from remit.contract.expressions import expression
 from remit.contract.findings import Detail, Finding, details_of, findings_of
 from remit.contract.model import SCHEMA, Block, Extra, Result
 from remit.contract.render import free_text, render
@@ -25,7 +26,7 @@ MAX_RESULTS = 1000
 _TOO_MANY = f"it holds more than {MAX_RESULTS:,} results"
 _LOOK_AHEAD = 12
 
-_JSON_FENCE = re.compile(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
+_JSON_FENCE = expression(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
 
 
 class Document(msgspec.Struct, frozen=True, dict=True):

@@ -14,6 +14,7 @@ import msgspec
 from remit.contract import outline
 from remit.contract.chunks import is_inert
 from remit.contract.escape import clean, guard_cell, guard_heading, guard_lines, guard_pipes, join_colon, unguard_lines
+from remit.contract.expressions import expression
 from remit.contract.fields import is_bare_headline, split_severity, split_tail
 from remit.contract.headings import SECTIONS, block_key, section_key
 from remit.contract.model import (
@@ -38,7 +39,7 @@ from remit.contract.model import (
 from remit.contract.sections import has_bold_name, split_name
 
 #: A comment that is not closed hides everything after it.
-_COMMENT = re.compile(r"^[ \t]*+<!--", re.MULTILINE)
+_COMMENT = expression(r"^[ \t]*+<!--", re.MULTILINE)
 #: What makes the start of a text something else than Markdown: JSON, or a byte order mark.
 _OTHER_FORMS = ("{", "[", "\ufeff")
 

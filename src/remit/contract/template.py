@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from remit.contract.expressions import expression
 from remit.contract.fields import Line, lines_of
 from remit.contract.headings import BOXES, SECTIONS
 from remit.contract.kinds import KINDS, BlockSpec, Kind
@@ -27,11 +28,11 @@ _FOREIGN = (
     "What might have been missed", "Agent", "Summary", "Title", "Location", "file:line", "path", "Reason",
 )  # fmt: skip
 
-_BRACKETED = re.compile(r"(?<![\w\]/\\!])\[([^\[\]\n]{1,120})\](?![(\[/\w])")
-_GENERIC = re.compile(r"^(?:\.{3}|…|todo\b.*|tbd|tba|your .*|insert .*|fill .*|placeholder.*)$", re.IGNORECASE)
-_CODE_SPAN = re.compile(r"`[^`\n]*`")
-_PLACE_SPAN = re.compile(r"`(\[[^\[\]`\n]*(?:file:line|path/to/)[^\[\]`\n]*\])`")
-_BOX = re.compile(r"^\s*(?:[-*+]\s+)?\[[ xX✓✔]?\]")
+_BRACKETED = expression(r"(?<![\w\]/\\!])\[([^\[\]\n]{1,120})\](?![(\[/\w])")
+_GENERIC = expression(r"^(?:\.{3}|…|todo\b.*|tbd|tba|your .*|insert .*|fill .*|placeholder.*)$", re.IGNORECASE)
+_CODE_SPAN = expression(r"`[^`\n]*`")
+_PLACE_SPAN = expression(r"`(\[[^\[\]`\n]*(?:file:line|path/to/)[^\[\]`\n]*\])`")
+_BOX = expression(r"^\s*(?:[-*+]\s+)?\[[ xX✓✔]?\]")
 
 STATUS = "[SUCCESS | PARTIAL | FAILED]"
 SUMMARY = "[two or three sentences: what was done, what came of it]"

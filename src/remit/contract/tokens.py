@@ -11,9 +11,10 @@ Time and memory are linear in the text, whatever it holds.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from string import ascii_lowercase, ascii_uppercase, digits
+
+from remit.contract.expressions import expression
 
 
 def _table(kinds: dict[str, str], rest: bytes) -> bytes:
@@ -107,7 +108,9 @@ _LONE_KANA = "はほちじにつのがけおをむずべびや"
 
 _PER_CHARACTER = {kind: tokens for kind, tokens, _ in _SCRIPTS} | {"N": 1.27, "F": 0.49, "J": 0.25, "Y": 0.71}
 
-_ASCII_RUN = re.compile(r"[\x00-\x7f]+")
+#: Below this there are neither Han nor kana: a text of arrows and accents needs no table of all characters.
+_SMALL = 0x3000
+_ASCII_RUN = expression(r"[\x00-\x7f]+")
 
 
 def estimate_tokens(text: str) -> int:
@@ -121,19 +124,20 @@ def estimate_tokens(text: str) -> int:
         seen = kinds.translate(table)
         tokens += sum(weight * seen.count(pattern) for pattern, weight in weights.items())
     if not text.isascii():
-        scripts = _ASCII_RUN.sub("", text).translate(_script_by_code_point())
+        others = _ASCII_RUN.sub("", text)
+        scripts = others.translate(_script_by_code_point(_SMALL if ord(max(others)) < _SMALL else 0x110000))
         tokens += sum(weight * scripts.count(script) for script, weight in _PER_CHARACTER.items())
     return max(1, round(tokens))
 
 
 @cache
-def _script_by_code_point() -> str:
+def _script_by_code_point(size: int) -> str:
     # A string and not a mapping: `str.translate` reads it fastest, and no text can make it grow.
-    scripts = bytearray(b"E") * 0x110000
+    scripts = bytearray(b"E") * size
     for kind, _, ranges in _SCRIPTS:
         for first, last in ranges:
-            scripts[first : last + 1] = kind.encode() * (last + 1 - first)
-    members = {"N": _common_han(), "F": _MERGING_HAN, "J": _MERGING_KANA, "Y": _LONE_KANA}
+            scripts[first : last + 1] = kind.encode() * (min(last + 1, size) - first)
+    members = {"N": _common_han(), "F": _MERGING_HAN, "J": _MERGING_KANA, "Y": _LONE_KANA} if size > _SMALL else {}
     for kind, characters in members.items():
         for character in characters:
             scripts[ord(character)] = ord(kind)

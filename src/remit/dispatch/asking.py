@@ -15,6 +15,7 @@ from remit.dispatch.outcome import Stopped, TransportFailed
 from remit.dispatch.redact import redacted
 from remit.store import budgets, fleet, jobs
 from remit.store.database import Database
+from remit.store.transcript import Sums
 
 T = TypeVar("T")
 #: An answer that could not be longer than this is not worth asking for.
@@ -56,9 +57,10 @@ class Asker:
             raise Stopped("budget", held.what)
         return held
 
-    async def settle(self, held: budgets.Reservation, tokens: int, cost: float) -> None:
-        """Count what the request really took."""
-        await budgets.settle(self._database, self._job, self._attempt, held, tokens, cost)
+    async def settle(self, held: budgets.Reservation, used: Sums, *, is_broken: bool = False) -> None:
+        """Count what the request really took; `is_broken`: no turn came of it."""
+        taken = budgets.Taken(used.input, used.output, used.cost)
+        await budgets.settle(self._database, self._job, self._attempt, held, taken, is_broken=is_broken)
 
     async def ask(self, request: Callable[[], Awaitable[T]]) -> T:
         """Do a request when the provider may be asked. Raises TransportFailed where another try makes sense."""

@@ -155,7 +155,7 @@ class Attempt:
             hidden=(str(settings.data / "postgres" if is_inside else settings.data),),
         )
         spill = settings.data / "spill" / f"job-{parts.job.id}"
-        toolbox = Toolbox(parts.root, _own(brief.tools), spill=spill, limits=limits)
+        toolbox = Toolbox(parts.root, _own(brief.tools), spill=spill, limits=limits, is_redacting=settings.is_redacting)
         toolsets: list[AbstractToolset[None]] = [job_tools(toolbox, parts.calls)]
         if brief.mcp_servers:
             from remit.dispatch.mcp import mcp_toolsets

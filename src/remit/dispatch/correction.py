@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from remit.contract.correction import correction_text
 from remit.store import jobs
 from remit.store.database import Database
 from remit.store.transcript import Transcript
-
-MAX_VIOLATIONS = 30
-_ORDER = (
-    "Your result was checked by a program and is not accepted. Mend what is listed below and send the WHOLE result "
-    "again, in the same form, as your last message: only that message is read."
-)
-
-
-def correction_text(violations: list[dict[str, Any]]) -> str:
-    """What is told to a subagent about a result that is not accepted."""
-    blocking = [one for one in violations if one.get("level") != "L3"] or violations
-    lines = [
-        f"- {one.get('rule')} (line {one.get('line')}): {one.get('message')} {one.get('help', '')}".rstrip()
-        for one in blocking[:MAX_VIOLATIONS]
-    ]
-    if len(blocking) > MAX_VIOLATIONS:
-        lines.append(f"- and {len(blocking) - MAX_VIOLATIONS} more of the same kind")
-    return "\n".join([_ORDER, "", *lines])
 
 
 async def correct(database: Database, job: int, queue: str | None = None) -> bool:

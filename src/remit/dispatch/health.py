@@ -52,28 +52,34 @@ def _models(configured: Configuration) -> Fact:
     return Fact("model", level, f"{name}; keys present for {', '.join(found) or 'no provider'}{wanted}")
 
 
+def _migrations(lacking: list[str]) -> Fact:
+    if not lacking:
+        return Fact("migrations", "good", "all applied")
+    return Fact("migrations", "odd", f"missing: {', '.join(lacking)}; the next job or worker applies them")
+
+
 async def _database(settings: Settings) -> AsyncIterator[Fact]:
     from remit.store import fleet
     from remit.store.database import open_database
-    from remit.store.migrating import migrations
+    from remit.store.migrating import missing
 
     where = "shared" if settings.database else f"embedded in {settings.data / 'postgres'}"
     if not settings.database and not (settings.data / "postgres" / "made").exists():
         yield Fact("database", "good", f"{where}: not made yet, the first job makes it")
         return
     try:
-        async with open_database(settings.database, settings.data) as database:
+        async with open_database(settings.database, settings.data, is_examined=True) as database:
             row = await database.row("health.server")
-            count, version = (row["applied"], row["version"]) if row else (0, "")
-            yield Fact("database", "good", f"{where}: PostgreSQL {version}")
-            newest = migrations()[-1].number
-            level: Level = "good" if count >= newest else "bad"
-            yield Fact("migrations", level, f"{count} applied, {newest} known")
-            workers = await fleet.alive(database, settings.takeover_seconds)
-            told = ", ".join(f"{one['host']} pid {one['pid']}" for one in workers)
-            yield Fact("workers", "good" if workers else "odd", told or "none alive; `remit worker` starts one")
+            yield Fact("database", "good", f"{where}: PostgreSQL {row['version'] if row else ''}")
+            async with database.transaction() as connection:
+                lacking = await missing(connection)
+            yield _migrations(lacking)
+            if not any(name.startswith("0001 ") for name in lacking):
+                workers = await fleet.alive(database, settings.takeover_seconds)
+                told = ", ".join(f"{one['host']} pid {one['pid']}" for one in workers)
+                yield Fact("workers", "good" if workers else "odd", told or "none alive; `remit worker` starts one")
             skew = await fleet.clock_skew(database)
-            level = "good" if abs(skew) <= _MOST_SKEW else "bad"
+            level: Level = "good" if abs(skew) <= _MOST_SKEW else "bad"
             yield Fact("clock", level, f"{skew:+.2f} s against the database's")
     except RemitError as error:
         yield Fact("database", "bad", str(error))

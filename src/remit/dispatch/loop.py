@@ -7,6 +7,7 @@ transcript and going on: a finished step is never run again, the one in flight m
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,18 +25,22 @@ from pydantic_ai.messages import (
     TextPartDelta,
     UserPromptPart,
 )
+from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRun
 from pydantic_ai.toolsets import AbstractToolset
 
-from remit.contract.tokens import estimate_tokens
 from remit.dispatch.asking import PAUSES, Asker, pause_before, understood
 from remit.dispatch.models import OUTPUT_TOKENS, build_model, model_settings, told
 from remit.dispatch.narrator import Narrator
 from remit.dispatch.outcome import Ended, Stopped, TransportFailed
 from remit.dispatch.stops import stop_point
 from remit.dispatch.toolset import Calls
+from remit.dispatch.usage import Asked, input_of, plus, sums_of, used_by
 from remit.registry.model import Brief
 from remit.store.transcript import Sums, Transcript
+
+#: Jobs that begin together share one client of a provider.
+_BUILDING = threading.Lock()
 
 
 class Conversation:
@@ -66,7 +71,7 @@ class Conversation:
         """Go on from the transcript until the end, however it comes."""
         stored = ModelMessagesTypeAdapter.validate_python(await self._transcript.messages())
         self._messages = with_system(stored, told(self._brief)[0])
-        self._sums = sums_of(self._messages)
+        self._sums = plus(sums_of(self._messages), await self._transcript.broken())
         failures = 0
         while True:
             done = self._sums.turns
@@ -90,8 +95,10 @@ class Conversation:
         if final is not None:
             return final
         system, contract = told(self._brief)
+        # The first of a provider takes a second of imports: meanwhile the worker has to say that it lives.
+        model = await asyncio.to_thread(_built, self._brief.model)
         agent: Agent[None, str] = Agent(
-            build_model(self._brief.model),
+            model,
             system_prompt=system,
             instructions=contract,
             toolsets=self._toolsets,
@@ -126,32 +133,38 @@ class Conversation:
             raise Stopped("max-turns", f"{self._sums.turns} turns are used up and the work is not finished")
         await self._save_request(node.request)
         await self._narrator.tell("turn", {"turn": self._sums.turns + 1})
-        held = await self._asker.reserve(_input(self._brief, self._messages))
+        sent = input_of(self._brief, self._messages)
+        held = await self._asker.reserve(sent)
         self._output = held.output
-        response: ModelResponse | None = None
+        asked = Asked(self._brief.model, sent)
         try:
             stop_point("model-asked")
-            await self._asker.ask(lambda: self._stream(node, run))
+            await self._asker.ask(lambda: self._stream(node, run, asked))
             stop_point("model-answered")
             following = await self._next(run, node)
-            response = following.model_response
-            if response.finish_reason is None:
-                raise TransportFailed("the provider's answer broke off")
-        finally:
-            used = _used(response) if response is not None else Sums()
-            await self._asker.settle(held, used.input + used.output, used.cost)
+        except BaseException as error:
+            taken = asked.taken(error)
+            await self._asker.settle(held, taken, is_broken=True)
+            self._sums = plus(self._sums, taken)
+            raise
+        response = following.model_response
+        await self._asker.settle(held, used_by(response))
         stop_point("settled")
         await self._save_response(response)
         return following
 
-    async def _stream(self, node: Any, run: AgentRun[None, str]) -> None:
+    async def _stream(self, node: Any, run: AgentRun[None, str], asked: Asked) -> None:
+        asked.is_sent = True
         try:
             async with node.stream(run.ctx) as stream:
+                asked.answer = stream
                 async for event in stream:
                     if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
                         await self._narrator.text(event.part.content)
                     elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
                         await self._narrator.text(event.delta.content_delta)
+                if stream.response.finish_reason is None:
+                    raise TransportFailed("the provider's answer broke off")
         finally:
             await self._narrator.flush()  # whoever ends a job in the middle of an answer finds all of it
 
@@ -162,8 +175,7 @@ class Conversation:
         stop_point("request-saved")
 
     async def _save_response(self, response: ModelResponse) -> None:
-        used = _used(response)
-        self._sums = _plus(self._sums, used)
+        self._sums = plus(self._sums, used_by(response))
         await self._save(response)
         stop_point("response-saved")
         sums = self._sums
@@ -188,6 +200,11 @@ class Conversation:
         if last.finish_reason == "content_filter":
             return self._ended("refused", "the model refused to answer")
         return None if last.tool_calls else self._ended("completed", None)
+
+
+def _built(name: str) -> Model:
+    with _BUILDING:
+        return build_model(name)
 
 
 def without_brief(message: ModelMessage) -> ModelMessage:
@@ -222,45 +239,3 @@ def text_so_far(messages: list[ModelMessage]) -> str:
         if isinstance(message, ModelResponse) and (text := (message.text or "").strip()):
             return text
     return ""
-
-
-def sums_of(messages: list[ModelMessage]) -> Sums:
-    """What a transcript has used."""
-    total = Sums()
-    for message in messages:
-        if isinstance(message, ModelResponse):
-            total = _plus(total, _used(message))
-    return total
-
-
-def _plus(sums: Sums, used: Sums) -> Sums:
-    return Sums(
-        sums.turns + used.turns,
-        sums.input + used.input,
-        sums.output + used.output,
-        sums.cached + used.cached,
-        sums.cost + used.cost,
-        sums.is_priced and used.is_priced,
-    )
-
-
-def _used(response: ModelResponse) -> Sums:
-    usage = response.usage
-    try:
-        cost, is_priced = float(response.cost().total_price), True
-    except (LookupError, ValueError, AssertionError):
-        cost, is_priced = 0.0, False
-    return Sums(1, usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, cost, is_priced)
-
-
-def _input(brief: Brief, messages: list[ModelMessage]) -> int:
-    """About how many tokens the next request sends: what was sent and got last, and what is new since."""
-    for number, message in enumerate(reversed(messages)):
-        if isinstance(message, ModelResponse):
-            new = messages[len(messages) - number :]
-            return message.usage.input_tokens + message.usage.output_tokens + _estimated(new)
-    return estimate_tokens(brief.system) + estimate_tokens(brief.contract) + _estimated(messages)
-
-
-def _estimated(messages: list[ModelMessage]) -> int:
-    return estimate_tokens(ModelMessagesTypeAdapter.dump_json(messages).decode())

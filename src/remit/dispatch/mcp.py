@@ -21,9 +21,10 @@ from pydantic_core import to_json
 
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
 from remit.dispatch.toolset import Calls
+from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief
-from remit.registry.tools import AllowList, Tool
+from remit.registry.tools import AllowList, Tool, server_of
 
 MAX_OUTPUT = 30_000
 _SECONDS = 120.0
@@ -34,10 +35,15 @@ _PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TERM")
 def mcp_toolsets(brief: Brief, servers: Mapping[str, str], calls: Calls, root: Path) -> list[AbstractToolset[None]]:
     """The servers that a brief names, as far as its tools allow."""
     allowed = AllowList(brief.tools)
-    return [ServerTools(name, _client(servers[name], root), allowed, calls) for name in brief.mcp_servers]
+    granted = {server_of(name) for name in brief.tools}
+    wanted = [name for name in brief.mcp_servers if name in granted]
+    return [ServerTools(name, _client(name, servers, root), allowed, calls) for name in wanted]
 
 
-def _client(where: str, root: Path) -> Client[Any]:
+def _client(name: str, servers: Mapping[str, str], root: Path) -> Client[Any]:
+    where = servers.get(name)
+    if where is None:
+        raise UsageError(f"this worker has no MCP server {name!r} under `mcp_servers` in its configuration")
     if where.startswith(("http://", "https://")):
         return Client(StreamableHttpTransport(where), timeout=_SECONDS)
     program, *arguments = shlex.split(where)
@@ -60,7 +66,11 @@ class ServerTools(AbstractToolset[None]):
         return f"mcp-{self._server}"
 
     async def __aenter__(self) -> ServerTools:
-        await self._wrapped.__aenter__()
+        try:
+            await self._wrapped.__aenter__()
+        except Exception as error:  # whatever a server does, the job ends with it in words
+            said = " ".join(str(error).split())[:300] or type(error).__name__
+            raise UsageError(f"the MCP server {self._server!r} cannot be used: {said}") from error
         return self
 
     async def __aexit__(self, *args: Any) -> bool | None:

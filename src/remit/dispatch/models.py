@@ -28,6 +28,7 @@ KEYS = {
 REQUEST_SECONDS = 600.0
 #: Tokens that one answer may have, where the budget allows it.
 OUTPUT_TOKENS = 8_192
+_built: list[Model] = []
 
 
 def provider_of(name: str) -> str:
@@ -61,6 +62,7 @@ def build_model(name: str) -> Model:
 
     try:
         model = infer_model(name)
+        _built.append(model)
     except UserError as error:
         missing = KEYS.get(provider_of(name), ())
         if missing and not any(os.environ.get(key) for key in missing):
@@ -78,6 +80,15 @@ def build_model(name: str) -> Model:
     if provider_of(name) != "anthropic":
         model.continuation_delay = _not_later  # type: ignore[method-assign]
     return model
+
+
+async def close_models() -> None:
+    """Close the connections of this process's models; whoever asks for one next gets new ones."""
+    built, _built[:] = list(_built), []
+    build_model.cache_clear()
+    for model in built:
+        async with model:
+            pass  # the last one who leaves a model closes its client
 
 
 def _not_later(response: ModelResponse) -> float | None:

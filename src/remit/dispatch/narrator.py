@@ -8,6 +8,7 @@ from typing import Any
 
 from remit.store.database import Database
 from remit.store.events import add_event
+from remit.store.storable import storable
 
 #: Streamed text is told when so much of it has come, or after so long.
 _PIECE = 400
@@ -31,7 +32,7 @@ class Narrator:
         """Tell something, after the text that came before it."""
         async with self._speaking:
             await self._flush()
-            await add_event(self._database, self._job, kind, _storable(data), self._attempt)
+            await add_event(self._database, self._job, kind, storable(data), self._attempt)
 
     async def text(self, piece: str) -> None:
         """Tell some more of the answer."""
@@ -49,14 +50,5 @@ class Narrator:
         if self._text:
             text = "".join(self._text)
             self._text, self._length = [], 0
-            await add_event(self._database, self._job, "text", _storable({"text": text}), self._attempt)
+            await add_event(self._database, self._job, "text", storable({"text": text}), self._attempt)
         self._since = time.monotonic()
-
-
-def _storable(value: Any) -> Any:
-    """PostgreSQL has no character zero, and a model may put one anywhere."""
-    if isinstance(value, str):
-        return value.replace("\0", "\ufffd")
-    if isinstance(value, dict):
-        return {_storable(name): _storable(inner) for name, inner in value.items()}
-    return [_storable(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -12,6 +12,7 @@ import re
 import shlex
 import signal
 import sys
+import tomllib
 from pathlib import Path
 
 import msgspec
@@ -30,10 +31,11 @@ _PYTHON = shlex.quote(sys.executable)
 #: checkout cannot bring a module of that name.
 ANALYSERS = {
     "ruff": f"{_PYTHON} -I -m ruff check --output-format sarif --exit-zero --no-cache "
-    "--extend-select B,PLE --extend-ignore S101 {scope}",
+    "--extend-select B,PLE --extend-ignore S101 {isolated} {scope}",
     "bandit": f"{_PYTHON} -I -m bandit --recursive --quiet --format sarif --exit-zero --skip B101 {{scope}}",
 }
-#: Agents of other makers as their own commands. `{prompt}` becomes the whole task, `{scope}` the job's paths.
+#: Agents of other makers as their own commands. `{prompt}` becomes the whole task, `{scope}` the job's paths,
+#: `{isolated}` the option that keeps ruff from settings above or beside the checkout, where that has none itself.
 PRESETS = {
     "claude": "claude -p {prompt}",
     "codex": "codex exec {prompt}",
@@ -58,7 +60,7 @@ async def run_program(
     line = {**PRESETS, **settings.runners}.get(name)
     if line is None:
         raise Stopped("error", f"this worker has no command {name!r} under `runners` in its configuration")
-    command = _command(line, brief, job)
+    command = _command(line, brief, job, root)
     await narrator.tell("program", {"command": name})
     known = _environment(without_keys=brief.runner == "sarif")
     code, output, errors = await _run(command, _stdin(brief, job), root, transcript, known)
@@ -81,7 +83,7 @@ async def run_program(
     return Ended("completed", text.strip())
 
 
-def _command(line: str, brief: Brief, job: Job) -> list[str]:
+def _command(line: str, brief: Brief, job: Job, root: Path) -> list[str]:
     told = "\n\n".join(filter(None, (brief.system, brief.contract, job.prompt)))
     try:
         words = shlex.split(line)
@@ -91,8 +93,19 @@ def _command(line: str, brief: Brief, job: Job) -> list[str]:
         # Else a checkout could bring the program itself.
         raise Stopped("error", f"the command {brief.command!r} must name a program on the PATH or an absolute path")
     scope = [f"./{path}" if path.startswith("-") else path for path in job.request.get("scope") or ["."]]
-    special = {"{prompt}": [told], "{scope}": scope}
+    isolated = [] if _configures_ruff(root) else ["--isolated"]
+    special = {"{prompt}": [told], "{scope}": scope, "{isolated}": isolated}
     return [one for word in words for one in special.get(word, [word])]
+
+
+def _configures_ruff(root: Path) -> bool:
+    """Whether a checkout has settings of its own for ruff, which else looks for them in every folder above."""
+    if any((root / name).is_file() for name in ("ruff.toml", ".ruff.toml")):
+        return True
+    try:
+        return "ruff" in tomllib.loads((root / "pyproject.toml").read_text("utf-8")).get("tool", {})
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def _stdin(brief: Brief, job: Job) -> bytes:

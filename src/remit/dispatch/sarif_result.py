@@ -23,6 +23,8 @@ from remit.contract.render import number, render
 from remit.contract.tokens import estimate_tokens
 from remit.errors import UsageError
 from remit.evidence.grammar import references_in
+from remit.gate.paths import fits
+from remit.gate.settings import PATHS
 from remit.merging.model import SCALE, Report, Sighting
 from remit.merging.sarif import open_sarif
 from remit.merging.sarif_values import Fields, as_dict, as_list, as_text, as_utf8, opened
@@ -36,6 +38,12 @@ _MAX_QUOTE = 3
 _MAX_COLUMNS = 160
 #: As sure as a program's word alone makes; a finding's own score stands in its row.
 _SUREST = 84.0
+
+#: Rules of bandit and ruff on literals that look like passwords. In tests they are made up, and an empty one is none.
+_PASSWORD_RULES = re.compile(r"[BS]10[567]")
+_EMPTY = re.compile(r"""password(?: assigned to)?: *(?:''|"")""", re.IGNORECASE)
+_MADE_UP = 30.0
+_TESTS = (*PATHS["tests"], "**/tests/**", "**/test/**", "**/conftest.py")
 
 _PREFIXES = {category: prefix for prefix, category in CATEGORY_BY_PREFIX.items()}
 _COLUMNS = ("ID", "Issue", "File:Line", "Severity", "Confidence", "Category")
@@ -103,7 +111,7 @@ class _Review(msgspec.Struct, frozen=True):
 
 def _review(reports: list[Report], unread: int, checkout: Workspace) -> _Review:
     sightings = sorted(
-        (one for report in reports for one in report.sightings),
+        (_less_sure(one) for report in reports for one in report.sightings),
         key=lambda one: (-SCALE.index(_severity(one)), one.category != "security", -one.opinion.confidence),
     )
     entries = [_entry(one, place, checkout) for place, one in enumerate(sightings[:MAX_ROWS], 1)]
@@ -112,6 +120,26 @@ def _review(reports: list[Report], unread: int, checkout: Workspace) -> _Review:
         room -= estimate_tokens(entry.quote.text) if entry.quote is not None else 0
         entries[at] = entry if room >= 0 else msgspec.structs.replace(entry, quote=None)
     return _Review(reports, unread, sightings, entries)
+
+
+def _less_sure(sighting: Sighting) -> Sighting:
+    """A finding as sure as it can be: a program does not know that a password belongs to a test."""
+    why = _why_no_password(sighting)
+    if not why:
+        return sighting
+    said = sighting.opinion
+    lowered = min(said.confidence, _MADE_UP)
+    opinion = msgspec.structs.replace(said, title=f"{why}: {said.title}", confidence=lowered)
+    return msgspec.structs.replace(sighting, opinion=opinion)
+
+
+def _why_no_password(sighting: Sighting) -> str:
+    """Why a literal that looks like a password is hardly one; empty: it may be."""
+    if not _PASSWORD_RULES.fullmatch(sighting.opinion.id):
+        return ""
+    if _EMPTY.search(sighting.opinion.title):
+        return "empty, so hardly one"
+    return "made up for a test" if any(fits(sighting.path or "", glob) for glob in _TESTS) else ""
 
 
 def _severity(sighting: Sighting) -> Severity:
@@ -179,7 +207,8 @@ def _quote(sighting: Sighting, place: str, checkout: Workspace) -> model.Code | 
 
 def _finished(name: str, review: _Review) -> model.Result:
     ticks = (model.Tick(text=f"**{BOXES[key][0]}**: {did}", ticked=True) for key, did in _BOX_WORDS.items())
-    confidence = _confidence(review.sightings)
+    # Of itself it is as sure as of what it may be right about.
+    confidence = _confidence([one for one in review.sightings if not _why_no_password(one)])
     unsure = "The program may raise false alarms and name places that do not hold; a look at each would settle it."
     step = "Mend or dismiss each finding, the worst first" if review.entries else "Go on: nothing was reported"
     return model.Result(

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.configuration import Configuration, load
+from remit.gate.configured import gate_settings
+from remit.gate.settings import GateSettings
 from remit.registry.api import allow_list
 from remit.store.database import data_folder
 
@@ -26,6 +28,8 @@ class Settings(NamedTuple):
     shutdown_seconds: float
     #: What this worker lets subagents use, whatever their briefs say.
     allow_tools: tuple[str, ...]
+    #: What an orchestrator may do itself.
+    gate: GateSettings
 
 
 def load_settings(configured: Configuration | None = None, start: Path | None = None) -> Settings:
@@ -43,4 +47,5 @@ def load_settings(configured: Configuration | None = None, start: Path | None = 
         mcp_servers=configured["mcp_servers"],
         shutdown_seconds=float(configured["shutdown_seconds"]),
         allow_tools=tuple(map(str, allow_list(configured, None))),
+        gate=gate_settings(configured),
     )

@@ -20,6 +20,7 @@ from remit.store import jobs
 from remit.store.database import Database
 from remit.store.jobs import Submission
 from remit.workspace import git
+from remit.workspace.safe_git import root_above
 
 #: The queue's name is a part of the channel that wakes workers up, and PostgreSQL allows no longer ones.
 MAX_QUEUE = 40
@@ -34,6 +35,7 @@ class Queueing(NamedTuple):
     key: str | None = None
     delay: float = 0
     parent: int | None = None
+    tree: int | None = None
     tree_max_tokens: int | None = None
     tree_max_cost: float | None = None
     #: What it is listed as, if it has no definition.
@@ -89,7 +91,7 @@ def _folder(workspace: Path, isolation: str | None) -> str:
     if not workspace.is_dir():
         raise UsageError(f"{workspace}: no such folder to work in")
     if isolation == WORKTREE:
-        root = git.root_above(workspace)
+        root = root_above(workspace)
         if root is None:
             raise UsageError(f"{workspace} is no git checkout: isolation by worktree needs one")
         if git.head(root) is None:

@@ -11,9 +11,11 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from remit.dispatch.redact import redacted
+from remit.dispatch.repeats import Repeats
 from remit.dispatch.stops import stop_point
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
-from remit.dispatch.tools.toolbox import Toolbox
+from remit.dispatch.tools.toolbox import Toolbox, recorded
+from remit.evidence.receipts import Receipt
 from remit.store.transcript import Transcript
 
 _ANY = SchemaValidator(core_schema.any_schema())
@@ -35,6 +37,7 @@ class Calls:
         self._is_redacting = is_redacting
         #: The turn that the calls belong to: ids are a provider's, and may come again in another turn.
         self.turn = 0
+        self._repeats = Repeats()
 
     async def answer(self, call_id: str, spec: ToolSpec, arguments: Any, run: Run) -> str:
         """The answer of a call: the one that is written down, or that of running it now."""
@@ -43,9 +46,7 @@ class Calls:
         if earlier is not None and earlier.state != "pending":
             return earlier.output or ""
         if earlier is not None and not spec.is_repeatable:
-            text = _UNKNOWN.format(name=spec.name)
-            await self._transcript.finish_call(call, text, None, is_failed=True, state="unknown")
-            return text
+            return await self._unknown(call, spec, arguments)
         known = arguments if isinstance(arguments, dict) else {"arguments": arguments}
         await self._transcript.begin_call(call, self.turn, spec.name, known)
         await self._tell("tool", {"call": call, "name": spec.name, "arguments": _short(known)})
@@ -55,7 +56,17 @@ class Calls:
         text = redacted(output.text) if self._is_redacting else output.text
         await self._transcript.finish_call(call, text, output.receipt, is_failed=output.failed)
         stop_point("tool-finished")
-        await self._tell("tool-done", {"call": call, "name": spec.name, "failed": output.failed})
+        why = {"why": _line(text)} if output.failed else {}
+        await self._tell("tool-done", {"call": call, "name": spec.name, "failed": output.failed, **why})
+        self._repeats.note(self.turn, spec.name, known, text, failed=output.failed)
+        return text
+
+    async def _unknown(self, call: str, spec: ToolSpec, arguments: Any) -> str:
+        """A call in flight when its worker died: it may have taken effect, so it is on record as one that failed."""
+        text = _UNKNOWN.format(name=spec.name)
+        receipt = Receipt(tool=spec.name, arguments=recorded(arguments), failed=True)
+        await self._transcript.finish_call(call, text, receipt, is_failed=True, state="unknown")
+        await self._tell("tool-done", {"call": call, "name": spec.name, "failed": True, "why": text})
         return text
 
 
@@ -104,6 +115,11 @@ def job_tools(toolbox: Toolbox, calls: Calls) -> WrittenTools:
         return await toolbox.call(name, arguments, key=key)
 
     return WrittenTools("job", toolbox.specs, calls, answer)
+
+
+def _line(text: str) -> str:
+    """Why a call failed, for a line of progress."""
+    return redacted(" ".join(text[:1000].split())[:300])
 
 
 def _short(arguments: dict[str, Any]) -> list[list[str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import signal
 import uuid
@@ -85,6 +86,9 @@ class Worker:
         with self._signals():
             await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
             watch = asyncio.create_task(self._watch())
+            if self._is_listed:
+                # Else its first job, perhaps one that it takes over, would wait for a second of imports.
+                await asyncio.to_thread(importlib.import_module, "remit.dispatch.loop")
             if self._on_start is not None:
                 self._on_start()
             try:

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from remit.errors import EnvironmentBroken
-from remit.workspace import git
+from remit.workspace.safe_git import root_above, run, without_filters
 
 WORKTREE = "worktree"
 MAX_DIFF = 4 * 1024 * 1024
@@ -14,14 +14,15 @@ MAX_DIFF = 4 * 1024 * 1024
 
 def make_worktree(project: Path, folder: Path, *, is_made: bool = False) -> Path:
     """A worktree of the project's current commit; the one that is there, if an earlier attempt made all of it."""
-    root = git.root_above(project)
+    root = root_above(project)
     if root is None:
         raise EnvironmentBroken(f"{project} is no git checkout: isolation by worktree needs one")
     if not is_made or not (folder / ".git").exists():
         shutil.rmtree(folder, ignore_errors=True)  # an interrupted checkout lacks files, and would pass for a change
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        git.run(root, "worktree", "prune")
-        made = git.run(root, "worktree", "add", "--detach", "--force", str(folder), "HEAD", settings=no_filters(root))
+        run(root, "worktree", "prune")
+        settings = without_filters(root, also_trusted=True)  # no program runs for a checkout that nobody watches
+        made = run(root, "worktree", "add", "--detach", "--force", str(folder), "HEAD", settings=settings)
         if made is None:
             raise EnvironmentBroken(f"git cannot make a worktree of {root} in {folder}; has it a first commit?")
     below = project.resolve().relative_to(root.resolve())
@@ -30,21 +31,14 @@ def make_worktree(project: Path, folder: Path, *, is_made: bool = False) -> Path
 
 def read_diff(folder: Path) -> str:
     """What changed in a worktree, new files included."""
-    settings = no_filters(folder)
-    git.run(folder, "add", "--all", "--intent-to-add", settings=settings)
+    settings = without_filters(folder, also_trusted=True)
+    run(folder, "add", "--all", "--intent-to-add", settings=settings)
     flags = ("--no-ext-diff", "--no-textconv", "--no-color", "--binary", "HEAD")
-    found = git.run(folder, "diff", *flags, settings=settings) or b""
+    found = run(folder, "diff", *flags, settings=settings) or b""
     text = found[:MAX_DIFF].decode("utf-8", "replace")
     return text if len(found) <= MAX_DIFF else f"{text}\n[{len(found) - MAX_DIFF} more bytes were left out]\n"
 
 
 def remove_worktree(project: Path, folder: Path) -> None:
     """Take the worktree away; its diff is with the job."""
-    git.run(project, "worktree", "remove", "--force", str(folder))
-
-
-def no_filters(root: Path) -> dict[str, str]:
-    """Settings that switch the repository's content filters off: a checkout must not run programs it names."""
-    listed = git.run(root, "config", "-z", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$") or b""
-    keys = (entry.partition(b"\n")[0].decode("utf-8", "replace") for entry in listed.split(b"\0"))
-    return {key: "false" if key.endswith(".required") else "" for key in keys if key}
+    run(project, "worktree", "remove", "--force", str(folder))

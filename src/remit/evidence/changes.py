@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from remit.contract.expressions import expression
 from remit.contract.fields import plain, says_none
 from remit.contract.findings import blocks, tables
 from remit.contract.headings import column_index
@@ -18,33 +19,33 @@ from remit.workspace import git
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 from remit.workspace.snapshot import Snapshot, difference
 
-_ADDED = re.compile(r"\+\s?(\d{1,7})")
-_REMOVED = re.compile(r"[-−–]\s?(\d{1,7})")
-_PLAIN = re.compile(r"(\d{1,7})")
-_RUNNER = re.compile(
+_ADDED = expression(r"\+\s?(\d{1,7})")
+_REMOVED = expression(r"[-−–]\s?(\d{1,7})")
+_PLAIN = expression(r"(\d{1,7})")
+_RUNNER = expression(
     r"\b(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|ava|karma|cypress|playwright|rspec|minitest|phpunit|ctest|"
     r"nextest|busted|bats|prove|nosetests|hypothesis)\b"
     r"|\b(?:npm|pnpm|yarn|bun|deno|go|cargo|mvn|mvnw|gradle|gradlew|dotnet|make|just|swift|mix|rake|sbt|lein|zig|bazel|rails)\b"
     r"[^|;&\n]{0,80}?\b(?:tests?|check|verify|spec)\b|\btests?\.(?:py|sh|js)\b|\b(?:run[-_]?)?tests?\b",
     re.IGNORECASE,
 )
-_SAYS_RUN = re.compile(
+_SAYS_RUN = expression(
     r"\b(?:all|\d+)?\s?(?:unit |integration |existing |the )?(?:tests?|suite|specs?)\b[^.\n]{0,40}?"
     r"\b(?:pass(?:ed|es|ing)?|green|succeed(?:ed|s)?|fail(?:ed|s|ing)?)\b|\b\d+ passed\b"
     r"|テスト[^。\n]{0,20}(?:成功|通過|合格|パス)|测试[^。\n]{0,20}通过",
     re.IGNORECASE,
 )
-_NOT_RUN = re.compile(
+_NOT_RUN = expression(
     r"\b(?:not (?:been )?(?:run|tested|executed)|no tests?(?! fail)|cannot run|skipped the tests)\b",
     re.IGNORECASE,
 )
-_FAILURES = re.compile(
+_FAILURES = expression(
     r"\b[1-9]\d* (?:tests? )?fail(?:s|ed|ures?|ing)?\b|^FAIL(?:ED)?\b(?!\s?[:=]\s?0)|\bfail(?:ed|ures?)\s?[:=]\s?[1-9]"
     r"|(?<!no )\btests? (?:fail(?!\w*\s?[:=]\s?0)|are failing)",
     re.IGNORECASE | re.MULTILINE,
 )
-_SENTENCE = re.compile(r"[^.。\n]*")
-_PROMPT = re.compile(r"^\s*[$>%]\s+(.+)$")
+_SENTENCE = expression(r"[^.。\n]*")
+_PROMPT = expression(r"^\s*[$>%]\s+(.+)$")
 _UNCHANGED = "git shows no change against HEAD"
 #: Programs that speak of tests without running them, and what package managers are told in order to install.
 _NO_RUNNERS = frozenset(

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from remit.contract.expressions import expression
 from remit.evidence.lines import (
     Range,
     Told,
@@ -40,31 +41,31 @@ __all__ = ["Exists", "Written", "cursor_place", "looks_like_file", "nowhere", "r
 #: Accents and vowel signs that are characters of their own.
 _MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0e7f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a"
 _PATH_CHARACTERS = rf"\w./\\@+\-$~\[\](){{}}%&={_MARKS}"
-_RUN = re.compile(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
-_PLAIN_SPAN = re.compile(rf"[{_PATH_CHARACTERS}:]*+$")
-_URL = re.compile(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+")
-_LINK = re.compile(
+_RUN = expression(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
+_PLAIN_SPAN = expression(rf"[{_PATH_CHARACTERS}:]*+$")
+_URL = expression(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+")
+_LINK = expression(
     r"\[((?:[^\[\]\n]++|\[[^\[\]\n]*+\])++)\]"
     r"\(([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+){0,8}+)(?:\s++\"[^\"\n]*+\")?\)"
 )
-_BRACES = re.compile(
+_BRACES = expression(
     r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?:,\s?[\w./@+\-]++){1,19}+)\}([\w./\\@+\-$~]*+)"
 )
-_SPAN_PATH = re.compile(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORECASE)
-_PATH_LIKE = re.compile(r"[./\\(\[@]")
-_TOLD = re.compile(r"[`*]{0,3}[:：#]")
-_BRACKET_TAIL = re.compile(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE)
+_SPAN_PATH = expression(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORECASE)
+_PATH_LIKE = expression(r"[./\\(\[@]")
+_TOLD = expression(r"[`*]{0,3}[:：#]")
+_BRACKET_TAIL = expression(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE)
 _BRACKET_ENDS = frozenset(")]0123456789")
 #: `<project-root>/a/b.py`, `…/b.py`
-_STANDS_FOR_ROOT = re.compile(
+_STANDS_FOR_ROOT = expression(
     r"(?:<[\w\-]{0,20}(?:root|repo|project|workspace|checkout)[\w\-]{0,20}>|…)$", re.IGNORECASE
 )
-_LINE_WORD = re.compile(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
+_LINE_WORD = expression(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
 #: Without one of these no line is told.
-_MARK = re.compile(r"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|行|row|\+", re.IGNORECASE)
-_DIGIT = re.compile(r"\d")
-_GLOB = re.compile(r"\*{1,2}[\w./]")
-_CURSOR = re.compile(r"^(\d{1,9}):(\d{1,9}):([^\s:]+)$")
+_MARK = expression(r"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|行|row|\+", re.IGNORECASE)
+_DIGIT = expression(r"\d")
+_GLOB = expression(r"\*{1,2}[\w./]")
+_CURSOR = expression(r"^(\d{1,9}):(\d{1,9}):([^\s:]+)$")
 #: Documents have headings that are numbers; in other files `#12` can only be a line.
 _MARKUP = (".md", ".mdx", ".rst", ".html", ".htm", ".org", ".tex")
 

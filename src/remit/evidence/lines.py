@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from remit.contract.expressions import expression
+
 #: Larger numbers are no lines of any file; they are kept as this one.
 MAX_LINE = 999_999_999
 
@@ -16,69 +18,69 @@ Range = tuple[int, int | None]
 _DASH = "[-–—‑]"
 _CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
 #: One line or range, with columns; nothing may follow that makes it a version, a share or a word.
-_ONE = re.compile(
+_ONE = expression(
     rf"[~≈]?L?(\d++)(?:C\d++)?(?:(?:{_DASH}|[~〜～]|\.\.\.?)#?L?(\d++)(?:C\d++|:\d++)?(?![A-Za-z0-9_])"
     rf"|:\d++[-–](\d++):\d++|:\d++(?:[-–]\d++)?|ff?(?!\w))?(?![A-Za-z0-9%]|_\w|\.\d|:\d|-[A-Za-z0-9_])",
     re.IGNORECASE,
 )
 _NEXT = r"(?:,\s?(?:and|or)|[,;/&、，和と]|and|or|及び|および|以及)"
 
-_COLON = re.compile(r"[`*]{0,3}[:：]`?(?=[~≈]?L?\d)", re.IGNORECASE)
-_LOOSE_COLON = re.compile(r"[`*]{0,3}\s?[:：]\s?(?=[~≈]?L?\d)", re.IGNORECASE)
-_MORE_COLON = re.compile(rf"`?\s?{_NEXT}\s?`?[:：](?=L?\d)", re.IGNORECASE)
-_MORE_LOOSE = re.compile(
+_COLON = expression(r"[`*]{0,3}[:：]`?(?=[~≈]?L?\d)", re.IGNORECASE)
+_LOOSE_COLON = expression(r"[`*]{0,3}\s?[:：]\s?(?=[~≈]?L?\d)", re.IGNORECASE)
+_MORE_COLON = expression(rf"`?\s?{_NEXT}\s?`?[:：](?=L?\d)", re.IGNORECASE)
+_MORE_LOOSE = expression(
     rf"(?:(?:,(?:\s?(?:and|&|or)\s)?|\s(?:and|&|or)\s)\s?\d++(?:{_DASH}\d++)?)++{_CLOSED}", re.IGNORECASE
 )
-_UP_TO = re.compile(
+_UP_TO = expression(
     rf"`\s?{_DASH}\s?`:?L?(\d++)`|`{_DASH}(\d++)(?![\w.])|`?\s(?:{_DASH}|to|through|until)\s`?:L?(\d++)"
     rf"|\s(?:{_DASH}|to|through|until)\sL?(\d++)(?=\s*(?:$|[`)\]|;,.<]))",
     re.IGNORECASE,
 )
-_HASH = re.compile(r"[`*]{0,3}(?:\?plain=1)?#(?=L\d)", re.IGNORECASE)
-_PLAIN_HASH = re.compile(r"#(?=\d++(?![\w.\-/#]))")
-_MORE_HASH = re.compile(r"`?\s?(?:,|;|&|and|or)\s?`?#?(?=L\d)", re.IGNORECASE)
+_HASH = expression(r"[`*]{0,3}(?:\?plain=1)?#(?=L\d)", re.IGNORECASE)
+_PLAIN_HASH = expression(r"#(?=\d++(?![\w.\-/#]))")
+_MORE_HASH = expression(r"`?\s?(?:,|;|&|and|or)\s?`?#?(?=L\d)", re.IGNORECASE)
 
-_WORDS = re.compile(
+_WORDS = expression(
     r"[`\"'”’*_)\]]{0,3}(?:\s{0,2}(?:[,:：–—@→|]|-{1,2}>?)\s{0,2}|\s{1,2})?[(\[（]?\s?[`*_\"']{0,3}"
     r"((?:(?:see|at|on|in|around|near|about|approx\.?|approximately|from|starting|beginning|between)\s){0,3})"
     r"[`*_]{0,3}[~≈]?(lines?|ln|ll?)[`*_\"']{0,3}\.?\s?[:#=]?\s?[`*_\"']{0,3}\s?(?=[~≈]?\d)",
     re.IGNORECASE,
 )
-_WORD_RANGE = re.compile(r"\s(?:to|through|until)\sL?(\d++)(?![\w.])", re.IGNORECASE)
-_SPACED_RANGE = re.compile(rf"\s{_DASH}\s(\d++)(?![\w.])")
-_BOTH = re.compile(r"\sand\s(\d++)(?![\w.])", re.IGNORECASE)
-_MORE_WORDS = re.compile(rf"\s?{_NEXT}\s?(?:lines?\s|L)?(?=\d)", re.IGNORECASE)
-_WORDS_END = re.compile(r"[`*_\"']{0,3}[)\]）]?")
-_NEXT_PATH = re.compile(r"\s(?:of|in|from)\s(?:(?:the\s)?file\s)?[`\"'*_(\[]{0,3}([\w./\\@+\-$~]++)", re.IGNORECASE)
+_WORD_RANGE = expression(r"\s(?:to|through|until)\sL?(\d++)(?![\w.])", re.IGNORECASE)
+_SPACED_RANGE = expression(rf"\s{_DASH}\s(\d++)(?![\w.])")
+_BOTH = expression(r"\sand\s(\d++)(?![\w.])", re.IGNORECASE)
+_MORE_WORDS = expression(rf"\s?{_NEXT}\s?(?:lines?\s|L)?(?=\d)", re.IGNORECASE)
+_WORDS_END = expression(r"[`*_\"']{0,3}[)\]）]?")
+_NEXT_PATH = expression(r"\s(?:of|in|from)\s(?:(?:the\s)?file\s)?[`\"'*_(\[]{0,3}([\w./\\@+\-$~]++)", re.IGNORECASE)
 
 _TO_ROW = rf"\s?(?:{_DASH}|[~～〜至到]|から)\s?第?\s?"
-_ROW = re.compile(rf"(\d++)(?:{_TO_ROW}(\d++))?")
-_ROWS = re.compile(
+_ROW = expression(rf"(\d++)(?:{_TO_ROW}(\d++))?")
+_ROWS = expression(
     r"[`\"'*_)\]」』】]{0,3}\s?(?:ファイル|文件)?(?:の|的|中的|中|里的|里)?[\s、，,:：]{0,2}[(（]?\s?(?:第|约|約)?\s?(?=\d)"
 )
-_ROW_WORD = re.compile(r"\s?行目?")
-_MORE_ROWS = re.compile(r"\s?(?:、|，|,|と|和|及び|および|以及)\s?第?\s?(?=\d)")
-_ROWS_LABEL = re.compile(r"[`\"'*_)\]」』】]{0,3}[\s、，,:：(（]{0,3}行(?:番号|号)?\s?[:：]?\s?(?=\d)")
-_ROWS_END = re.compile(r"[)）]?")
+_ROW_WORD = expression(r"\s?行目?")
+_MORE_ROWS = expression(r"\s?(?:、|，|,|と|和|及び|および|以及)\s?第?\s?(?=\d)")
+_ROWS_LABEL = expression(r"[`\"'*_)\]」』】]{0,3}[\s、，,:：(（]{0,3}行(?:番号|号)?\s?[:：]?\s?(?=\d)")
+_ROWS_END = expression(r"[)）]?")
 
 _LISTED = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
-_BEFORE = re.compile(
+_BEFORE = expression(
     rf"\b(?:lines?|ll?|ln)\.?\s?[:#]?\s?~?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})"
     r"(?:\s(?:of|in|from|at|@)\s(?:(?:the\s)?file\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)[`\"'*_“‘\[]{0,4}$",
     re.IGNORECASE,
 )
-_ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\sline\s(?:of|in|from)\s(?:the\sfile\s)?[`\"'*_]{0,3}$", re.IGNORECASE)
-_BRACKETED = re.compile(
+_ORDINAL = expression(r"\b(\d+)(?:st|nd|rd|th)\sline\s(?:of|in|from)\s(?:the\sfile\s)?[`\"'*_]{0,3}$", re.IGNORECASE)
+_BRACKETED = expression(
     rf"(?:\blines?\s({_LISTED})|第?(\d+(?:{_TO_ROW}\d+)?)\s?行目?)\s?[(（\[][`\"'*]{{0,3}}$", re.IGNORECASE
 )
-_LISTED_ONE = re.compile(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|から)\s?第?\s?(\d+))?", re.IGNORECASE)
-_CLOSING = re.compile(r"[`\"'*]{0,3}[)）\]]")
+_LISTED_ONE = expression(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|から)\s?第?\s?(\d+))?", re.IGNORECASE)
+_CLOSING = expression(r"[`\"'*]{0,3}[)）\]]")
 _LOOK_BACK = 80
 
-_IN_BRACKETS = re.compile(rf"[(\[]L?(\d++)(?:{_DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE)
-_RANGE_IN_BRACKETS = re.compile(rf"[`*]{{0,3}}\s[(\[]L?(\d++){_DASH}L?(\d++)[)\]]", re.IGNORECASE)
-_AT_END = re.compile(rf"[:：#]L?(\d++)(?:{_DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
-_ALONE = re.compile(
+_IN_BRACKETS = expression(rf"[(\[]L?(\d++)(?:{_DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE)
+_RANGE_IN_BRACKETS = expression(rf"[`*]{{0,3}}\s[(\[]L?(\d++){_DASH}L?(\d++)[)\]]", re.IGNORECASE)
+_AT_END = expression(rf"[:：#]L?(\d++)(?:{_DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
+_ALONE = expression(
     rf"\W*+(?:lines?|L)?\s?#?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})\W*", re.I
 )
 
@@ -183,8 +185,8 @@ def _after_colon(text: str, at: int, sign: re.Pattern[str]) -> Told | None:
     return Told(tuple(ranges), at, end)
 
 
-_TIGHT = re.compile(r",(?=\d)")
-_ENDS = re.compile(_CLOSED)
+_TIGHT = expression(r",(?=\d)")
+_ENDS = expression(_CLOSED)
 
 
 def _after_hash(text: str, at: int, *, is_source: bool) -> Told | None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from urllib.parse import unquote
 
+from remit.contract.expressions import expression
+
 #: Endings that make a name a file's name although it has no slash.
 EXTENSIONS = frozenset(
     """
@@ -31,20 +33,20 @@ MAX_PATH = 1024
 _MAX_TRIES = 12
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f"
-_LETTER = re.compile(r"[^\W\d_]")
-_EXTENSION = re.compile(r"\.([A-Za-z0-9]{1,12})$")
-_MOMENT = re.compile(r"\d+/\d+/\d+T\d+$")
-_HOST = re.compile(r"(?:[A-Za-z0-9\-]++\.)++(?:com|org|net|io|dev|edu|gov)$")
-_IMAGE = re.compile(r"(?:\b(?:docker|podman|images?|containers?|registry)\b[^\n]*|\bFROM\s+)[`\"']?$", re.IGNORECASE)
-_ABBREVIATIONS = re.compile(r"[A-Z]{2,5}/[A-Z0-9.]{1,5}$")
-_BRACKET = re.compile(r"[()\[\]{}]")
+_LETTER = expression(r"[^\W\d_]")
+_EXTENSION = expression(r"\.([A-Za-z0-9]{1,12})$")
+_MOMENT = expression(r"\d+/\d+/\d+T\d+$")
+_HOST = expression(r"(?:[A-Za-z0-9\-]++\.)++(?:com|org|net|io|dev|edu|gov)$")
+_IMAGE = expression(r"(?:\b(?:docker|podman|images?|containers?|registry)\b[^\n]*|\bFROM\s+)[`\"']?$", re.IGNORECASE)
+_ABBREVIATIONS = expression(r"[A-Z]{2,5}/[A-Z0-9.]{1,5}$")
+_BRACKET = expression(r"[()\[\]{}]")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
-_UNUSUAL = re.compile(r"[=\\%]")
-_KEY = re.compile(r"[\w.\-]++=(?=.)")
-_ESCAPE = re.compile(r"\\([_\[\](){}.+\-~$@&])")
-_GLUED = re.compile(rf"\.([A-Za-z0-9]{{1,12}})(?=[{CJK}])")
-_WORDS = re.compile(rf"[{CJK}]*")
-_LEAD = re.compile(rf"[^/\\]*[{CJK}](?=[A-Za-z0-9_@.$~+(\[])")
+_UNUSUAL = expression(r"[=\\%]")
+_KEY = expression(r"[\w.\-]++=(?=.)")
+_ESCAPE = expression(r"\\([_\[\](){}.+\-~$@&])")
+_GLUED = expression(rf"\.([A-Za-z0-9]{{1,12}})(?=[{CJK}])")
+_WORDS = expression(rf"[{CJK}]*")
+_LEAD = expression(rf"[^/\\]*[{CJK}](?=[A-Za-z0-9_@.$~+(\[])")
 
 Exists = Callable[[str], bool]
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from remit.contract.expressions import expression
 from remit.contract.parse import Document
 from remit.evidence.grammar import Written, cursor_place, references_in
 from remit.evidence.model import Quote, Reference
@@ -15,19 +16,19 @@ from remit.evidence.references import shown_path
 from remit.evidence.segments import Segment
 from remit.workspace.files import Workspace
 
-_COMMENT = re.compile(
+_COMMENT = expression(
     r"\s*+(?://+|#+(?!!)|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
     r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$",
     re.IGNORECASE,
 )
-_COMMENT_END = re.compile(r"\s*(?:\*/\}?|-->|\*\)|-\}|#\}|%>|\"\"\"|''')?\s*$")
+_COMMENT_END = expression(r"\s*(?:\*/\}?|-->|\*\)|-\}|#\}|%>|\"\"\"|''')?\s*$")
 #: What may follow a path without a line in a comment that names a place: the end, a remark after a dash or in brackets.
-_REMARK = re.compile(r"\s*(?:$|[-–—:(|,])")
-_DIFF_HEAD = re.compile(r"(?:---|\+\+\+) [ab]/")
-_CODE_MATCH = re.compile(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
-_LINKED = re.compile(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
+_REMARK = expression(r"\s*(?:$|[-–—:(|,])")
+_DIFF_HEAD = expression(r"(?:---|\+\+\+) [ab]/")
+_CODE_MATCH = expression(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
+_LINKED = expression(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
 #: The label of code that is not there yet, or of what a program was given or said: `**Suggested fix** (...):`.
-_LABEL_OF_OTHER = re.compile(
+_LABEL_OF_OTHER = expression(
     r"[\s*_>#\-+\d.)]*+(?:(?:suggested|recommended|proposed|possible|secure|safer?|correct(?:ed)?|better|improved|fixed|"
     r"new|expected)\s\w{1,20}(?:\s\w{1,20})?|fix(?:ed)?|solution|recommendation|remediation|mitigation|patch|"
     r"replacement|after|corrected|exploit|attack|payload|poc|proof of concept|request|response|output|suggested|"
@@ -42,13 +43,13 @@ _OUTPUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("text", "txt"), (".txt", ".md", ".rst", ".cfg", ".ini", ".conf", ".env", ".log", ".csv")),
     "log": (".log",),
 }
-_LANGUAGE = re.compile(r"[\w+#.\-]+$")
+_LANGUAGE = expression(r"[\w+#.\-]+$")
 #: A first line longer than this is no comment that names a place, and more blank lines than this are not skipped.
 _MAX_COMMENT = 2_000
 _MAX_BLANK = 20
 #: Of more references than this in the line above, only the last may be a quote's place.
 _MAX_PLACES = 8
-_ATTRIBUTE = re.compile(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
+_ATTRIBUTE = expression(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
 
 
 class Fence:

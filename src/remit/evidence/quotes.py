@@ -6,12 +6,12 @@ within limits. What is nowhere gets a guess: the lines near its place that are m
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from remit.contract.expressions import expression
 from remit.evidence.alike import Alike
 from remit.evidence.model import Place, Quote
 from remit.evidence.readings import readings
@@ -40,7 +40,7 @@ _NO_TEXT = (
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".mp4", ".woff", ".woff2", ".ttf"),
     *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
 )
-_NO_WORD = re.compile(r"\W")
+_NO_WORD = expression(r"\W")
 
 
 class Hit(NamedTuple):

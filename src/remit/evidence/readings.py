@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from remit.contract.expressions import expression
+
 _COMMENT = r"(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|<!--|\*|')"
 _DOTS = r"(?:\.{3,}|…|⋮|···)"
 #: A line that stands for any lines; `...state,` is code, `... the rest` and `// ...the rest` are not.
-_ELLIPSIS = re.compile(
+_ELLIPSIS = expression(
     rf"\s*+(?:{_COMMENT}\s*+{_DOTS}.{{0,120}}|[(\[{{<]\s*+(?:{_DOTS}|snip\b|omitted\b).{{0,120}}[)\]}}>]\s*+|"
     rf"{_DOTS}(?:[)\]}}>*/]*+|\s.{{0,120}}))$"
 )
 #: What may stand between a line's number and the line; one of them all the way down.
 _NUMBERED = tuple(
-    re.compile(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:{mark})(.*)$")
+    expression(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:{mark})(.*)$")
     for mark in (r"\s*+[|│┃▏→]\s?", r"[:\])-]\s?", r"\.(?:\s|$)", r"\s++|$")
 )
-_DIFF_HEAD = re.compile(r"(?:diff --git |index [0-9a-f]{4,}\.|--- \S|\+\+\+ \S|\\ No newline)")
-_HUNK = re.compile(r"@@ .*")
+_DIFF_HEAD = expression(r"(?:diff --git |index [0-9a-f]{4,}\.|--- \S|\+\+\+ \S|\\ No newline)")
+_HUNK = expression(r"@@ .*")
 
 
 def readings(text: str) -> list[list[str]]:

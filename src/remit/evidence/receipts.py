@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from remit.contract.expressions import expression
 from remit.errors import UsageError
 from remit.evidence.model import Seen
 from remit.workspace.paths import is_absolute, normal
@@ -166,20 +167,20 @@ _KEYWORDS = frozenset({"!", "do", "done", "elif", "else", "esac", "fi", "if", "t
 _HEADS = frozenset({"case", "for", "function", "select"})
 _NO_FILE = frozenset({"-", "/dev/null", "/dev/stderr", "/dev/stdout", "1", "2"})
 
-_TOKEN = re.compile(
+_TOKEN = expression(
     r"(?P<space>(?:[ \t\r]|\\\n)++|(?<![^\s;|&()<>])#[^\n]*)"
     r"|(?P<redirect>&>>?|\d*(?:<<<|<<-?|<>|<&|>>|>&|>\||<|>))"
     r"|(?P<operator>&&|\|\||\|&|;;|[;|&()\n])"
     r"|(?P<word>(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;|&()<>'\"\\]|['\"\\])++)",
     re.DOTALL,
 )
-_PIECE = re.compile(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.DOTALL)
-_ESCAPED = re.compile(r"\\([$`\"\\\n])")
-_ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*\+?=")
-_IN_PLACE = re.compile(r"^(?:-[A-Za-z]*i|--in-place)")
-_SED_SPAN = re.compile(r"^(\d{1,9})(?:,(\d{1,9}))?p;?$")
-_HEAD_COUNT = re.compile(r"^-(?:n|-lines=)?(\d{1,9})$")
-_TAIL_START = re.compile(r"^(?:-n|--lines=)?\+(\d{1,9})$")
+_PIECE = expression(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.DOTALL)
+_ESCAPED = expression(r"\\([$`\"\\\n])")
+_ASSIGNMENT = expression(r"^[A-Za-z_]\w*\+?=")
+_IN_PLACE = expression(r"^(?:-[A-Za-z]*i|--in-place)")
+_SED_SPAN = expression(r"^(\d{1,9})(?:,(\d{1,9}))?p;?$")
+_HEAD_COUNT = expression(r"^-(?:n|-lines=)?(\d{1,9})$")
+_TAIL_START = expression(r"^(?:-n|--lines=)?\+(\d{1,9})$")
 _MAX_COMMAND = 20_000
 
 

@@ -19,6 +19,8 @@ MAX_GUESSES = 50
 #: Paths with the same name are compared up to this many; then the first will do.
 MAX_COMPARISONS = 1_000_000
 _NEAR_NAME = 85
+#: So many names are looked through before the library that compares them is loaded, which takes longer.
+_FEW_NAMES = 300
 _FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "main.py", "README.md")
 
 _WHY = {
@@ -134,10 +136,19 @@ class Guesser:
         if self._left <= 0:
             return None
         self._left -= 1
+        wanted = ending(path)
+        if len(names) <= _FEW_NAMES and not any(_may_be_near(name, wanted) for name in names):
+            return None
         from rapidfuzz import fuzz, process  # late: only a missing file needs it
 
-        near = process.extractOne(ending(path), names.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
+        near = process.extractOne(wanted, names.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
         return self._likest(names[near[0]], path) if near is not None else None
+
+
+def _may_be_near(name: str, wanted: str) -> bool:
+    """Whether two names share so many characters, in whatever order, that they can be alike."""
+    shared = sum(min(name.count(character), wanted.count(character)) for character in set(wanted))
+    return 200 * shared >= (_NEAR_NAME - 0.001) * (len(name) + len(wanted))
 
 
 def _is_in(path: str, paths: list[str]) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -13,9 +11,10 @@ import msgspec
 from remit.errors import UsageError
 from remit.evidence.receipts import RERUN, Ledger, Receipt, read_receipts
 from remit.evidence.transcripts import read_transcript
-from remit.workspace import git
+from remit.workspace.commit import Commit
 from remit.workspace.files import Workspace, WorkTree
 from remit.workspace.paths import is_absolute, normal
+from remit.workspace.safe_git import root_above
 from remit.workspace.snapshot import Snapshot
 
 #: A command that is run again is stopped after this many seconds.
@@ -69,7 +68,7 @@ def open_workspace(repo: Path, rev: str | None) -> Workspace:
     """The checkout, or one of its commits."""
     if not repo.is_dir():
         raise UsageError(f"{repo}: not a folder; --repo takes the root of a checkout")
-    return git.Commit(repo, rev) if rev is not None else WorkTree(repo)
+    return Commit(repo, rev) if rev is not None else WorkTree(repo)
 
 
 def _stand_ins(roots: Iterable[str], workspace: Workspace | None) -> list[str]:
@@ -80,7 +79,7 @@ def _stand_ins(roots: Iterable[str], workspace: Workspace | None) -> list[str]:
     if workspace is None:
         return []
     own, prefix = str(workspace.root), ""
-    if (top := git.root_above(workspace.root)) is not None:
+    if (top := root_above(workspace.root)) is not None:
         prefix = workspace.root.relative_to(top).as_posix()
     other = list(dict.fromkeys(root.replace("\\", "/").rstrip("/") for root in roots))
     other = [root for root in other if normal(root, own) is None and normal(own, root or "/") is None]
@@ -101,6 +100,9 @@ def _bytes(path: Path) -> bytes:
 
 def run_again(command: str, root: Path) -> Receipt:
     """Run a command of the caller's in the checkout and keep a receipt. Never done unless asked for."""
+    import signal  # late, both: hardly anybody asks for it
+    import subprocess
+
     process = subprocess.Popen(  # noqa: S602 (the command line is the caller's own, given for this)
         command,
         shell=True,

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from remit.contract.expressions import expression
 from remit.evidence.names import has_known_ending
 from remit.workspace.files import SourceFile
 
@@ -14,10 +15,10 @@ from remit.workspace.files import SourceFile
 REACH = 5
 
 _NAME = r"[A-Za-z_$][\w$]{0,80}(?:(?:\.|::|#|->)[\w$]{1,80}){0,6}"
-_AFTER = re.compile(rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)]))\s?[)）]")
-_CALL = re.compile(rf"`({_NAME})\(\)`")
-_SEPARATOR = re.compile(r"\.|::|#|->")
-_WORD = re.compile(r"[\w$]+")
+_AFTER = expression(rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)]))\s?[)）]")
+_CALL = expression(rf"`({_NAME})\(\)`")
+_SEPARATOR = expression(r"\.|::|#|->")
+_WORD = expression(r"[\w$]+")
 #: Plain words that people put in brackets after a reference and that name nothing.
 _REMARKS = frozenset(
     """
@@ -31,13 +32,13 @@ _REMARKS = frozenset(
     success test tests this todo type types unchanged unused updated usage used util utils verified wip
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
-_SHORTHAND = re.compile(r"[lvp]\d+$", re.IGNORECASE)
-_DEFINED = re.compile(
+_SHORTHAND = expression(r"[lvp]\d+$", re.IGNORECASE)
+_DEFINED = expression(
     r"\b(?:def|class|function\*?|func|fn|interface|type|struct|enum|trait|impl|const|let|var|val|module|"
     r"namespace|package|object|record|sub|proc|macro_rules!|CREATE\s+(?:TABLE|FUNCTION|VIEW))"
     r"(?=\s+(?:\([^)\n]{0,80}\)\s*)?([\w$]+))"
 )
-_CALLABLE = re.compile(r"\b(?:def|class|function|func|fn|struct|interface)\s+([\w$]+)")
+_CALLABLE = expression(r"\b(?:def|class|function|func|fn|struct|interface)\s+([\w$]+)")
 #: Up to this many characters around a reference are read directly.
 _SMALL = 20_000
 _GLANCE = 200_000

@@ -8,13 +8,13 @@ status: a failed command's result begins with `Exit code N`.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from remit.contract.expressions import expression
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt, below, read_by_shell, simple_commands
 
@@ -22,11 +22,11 @@ from remit.evidence.receipts import Receipt, below, read_by_shell, simple_comman
 MAX_LINE = 16 * 1024 * 1024
 _MAX_OUTPUT = 2_000_000
 _MAX_NAMES = 5000
-_NUMBERED = re.compile(r"\s*(\d{1,9})(?:\t|→)")
-_EXIT = re.compile(r"^(?:Error: )?Exit code (-?\d{1,5})")
-_HIT = re.compile(r"^(?:\./)?([^\s:][^:]{0,400}):(\d{1,9}):")
-_OWN_HIT = re.compile(r"^(\d{1,9})[:\-]")
-_CONTEXT = re.compile(r"-(\d{1,9})-")
+_NUMBERED = expression(r"\s*(\d{1,9})(?:\t|→)")
+_EXIT = expression(r"^(?:Error: )?Exit code (-?\d{1,5})")
+_HIT = expression(r"^(?:\./)?([^\s:][^:]{0,400}):(\d{1,9}):")
+_OWN_HIT = expression(r"^(\d{1,9})[:\-]")
+_CONTEXT = expression(r"-(\d{1,9})-")
 _BACKGROUND = "Command running in background"
 _NOTICES = ("Found ", "No files found", "No matches found", "[Showing results", "(Results are truncated")
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fgrep", "grep", "rg"})

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 
+from remit.gate.delegations import judge_subagent_write
 from remit.gate.model import LONGEST_NAME, Ruling, worst
-from remit.gate.paths import classify, is_glob, locate, matches
+from remit.gate.paths import classify, is_glob, is_guarded, locate, matches
 from remit.gate.reads import Read, judge_reads
 from remit.gate.searches import Search, judge_pattern, judge_search
 from remit.gate.shell import read_command
-from remit.gate.writes import judge_shell_writes
+from remit.gate.writes import judge_shell_writes, judge_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ SCANNERS = frozenset(_SCANNERS_TEXT.split())
 #: Programs of which one subcommand is a scan.
 _AUDITS = frozenset({"npm audit", "yarn audit", "pnpm audit", "cargo audit", "composer audit", "docker scout"})
 
+#: Commands of ours that change the gate itself, or speak to it in a client's name.
+_OF_THE_GATE = ("remit install", "remit uninstall", "remit hook")
+
 
 def judge_command(call: Call, state: State, settings: GateSettings, project: str) -> Ruling:
     """All that a command line does, judged together: it is one call."""
@@ -39,8 +43,7 @@ def judge_command(call: Call, state: State, settings: GateSettings, project: str
     rulings += judge_shell_writes(effects.writes, effects.restores, call, state, settings, project)
     if effects.unknown:
         rulings.append(_not_understood(effects, settings))
-    if "remit gate" in effects.programs and "declare" in call.text("command"):
-        rulings.append(_declaration())
+    rulings += _words_for_a_person(call, effects)
     reads: list[Read] = []
     for search in effects.searches:
         said, found = judge_search(Search(*search), call, settings, project)
@@ -77,7 +80,14 @@ def _scans(effects: Effects, settings: GateSettings) -> list[Ruling]:
 
 
 def _declaration() -> Ruling:
-    ruling = Ruling(2, "declare", "a declaration is a person's to make: may the orchestrator make this one for you?")
+    ruling = Ruling(2, "declare", "a declaration is a person's to make: may an agent make this one for you?")
+    ruling.asks = True
+    return ruling
+
+
+def _change_of_the_gate(program: str) -> Ruling:
+    reason = f"`{program}` changes what holds the agents: may one of them run that for you?"
+    ruling = Ruling(2, "guarded-state", reason)
     ruling.asks = True
     return ruling
 
@@ -116,11 +126,27 @@ def _expanded(
     return [Ruling(1, "bulk-search", reason, delegate_to=explorer, paths=(root.name[:-2],))], []
 
 
-def written_files(call: Call, project: str) -> list[str]:
-    """The files of the project that a subagent's command line surely writes."""
-    names = []
-    for path in read_command(call.text("command"), call.cwd or project).writes:
-        place = locate(path, call.cwd, project)
-        if place.inside and not os.path.isdir(place.real) and not is_glob(path):
-            names.append(place.name[:LONGEST_NAME])
-    return names
+def judge_subagent_command(call: Call, state: State, settings: GateSettings, project: str) -> Ruling:
+    """A subagent's command line: files that others write, and what no orchestrator of its own may touch either."""
+    effects = read_command(call.text("command"), call.cwd or project)
+    asked = _words_for_a_person(call, effects)
+    if asked:
+        return asked[0]
+    places = [(path, locate(path, call.cwd, project)) for path in effects.writes]
+    for _, place in places:
+        if is_guarded(place, settings, project):
+            return judge_write(place.name[:LONGEST_NAME], "guarded", settings, by_shell=True)
+    names = [
+        place.name[:LONGEST_NAME]
+        for path, place in places
+        if place.inside and not os.path.isdir(place.real) and not is_glob(path)
+    ]
+    return judge_subagent_write(call, state, names)
+
+
+def _words_for_a_person(call: Call, effects: Effects) -> list[Ruling]:
+    """Commands of ours that are a person's to give."""
+    asked = [_change_of_the_gate(program) for program in _OF_THE_GATE if program in effects.programs]
+    if "remit gate" in effects.programs and "declare" in call.text("command"):
+        asked.append(_declaration())
+    return asked

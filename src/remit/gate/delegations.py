@@ -144,7 +144,12 @@ def close(state: State, key: str, outcome: str, *, files: Iterable[str] = (), no
                 other["fallback"] = None  # it worked after all: nothing to fall back from
         state.open_window("delegation", now)
     else:
-        state.warn(f"Agent {entry['agent']} failed, results may be incomplete")
+        warn_of(state, entry["agent"])
+
+
+def warn_of(state: State, agent: str) -> None:
+    """Remember that a result is missing."""
+    state.warn(f"Agent {agent[:LONGEST_NAME]} failed, results may be incomplete")
 
 
 def release(state: State, holder: str) -> None:

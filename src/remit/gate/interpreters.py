@@ -91,6 +91,8 @@ def _module(command: Command, args: list[Arg]) -> None:
             command.read(arg)
         for arg in operands[1:2]:
             command.write(arg)
+    elif name == "remit":
+        tell(command, args)
     elif name in HARMLESS or name in FORMATTERS or name in RUNNERS or name in ("build", "pip_audit"):
         tell(command, [Arg("make" if name == "build" else name.replace("_", "-")), *args[1:]])
     elif name not in _MODULES:

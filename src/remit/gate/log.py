@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from remit.gate.model import COSTS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -14,7 +16,23 @@ TOKENS_A_LINE = 10
 
 def entries(state: State, *, denied: bool = False) -> list[dict[str, Any]]:
     """The decisions kept, oldest first; `denied`: only those that denied, or would have."""
-    return [entry for entry in state.decisions if not denied or "deny" in (entry.get("decision"), entry.get("would"))]
+    return [entry for entry in state.decisions if not denied or is_denied(entry)]
+
+
+def is_denied(entry: dict[str, Any]) -> bool:
+    """Whether that call was denied, or in `observe` would have been."""
+    return "deny" in (entry.get("decision"), entry.get("would"))
+
+
+def cost(entry: dict[str, Any]) -> dict[str, int | None]:
+    """What a decision is about in lines and tokens: what a denied call would have cost; what one that was let through
+    as an exception saved against the delegation. None: that cannot be said."""
+    lines = entry.get("lines")
+    lines = lines if isinstance(lines, int) and not isinstance(lines, bool) else 0
+    if is_denied(entry):
+        return {"lines": lines or None, "tokens": lines * TOKENS_A_LINE or None, "saved": None}
+    own, instead = COSTS.get(str(entry.get("exception")), (0, None))
+    return {"lines": lines or None, "tokens": own or None, "saved": instead - own if instead is not None else None}
 
 
 def status(state: State) -> dict[str, Any]:
@@ -26,7 +44,6 @@ def status(state: State) -> dict[str, Any]:
         answers[answer] = answers.get(answer, 0) + 1
         if entry.get("rule"):
             rules[str(entry["rule"])] = rules.get(str(entry["rule"]), 0) + 1
-    spared = sum(_lines(entry) for entry in entries(state, denied=True))
     return {
         "session": state.session,
         "window": {
@@ -38,7 +55,8 @@ def status(state: State) -> dict[str, Any]:
         "answers": answers,
         "rules": rules,
         "exceptions": {"used": dict(state.used), "tokens_saved": state.saved},
-        "denied": {"lines": spared, "tokens": spared * TOKENS_A_LINE},
+        "denied": spared(state),
+        "analysed": len(state.analysed),
         "delegations": [
             {"id": key, "agent": entry.get("agent"), "state": entry.get("state"), "retry": bool(entry.get("retry_of"))}
             for key, entry in state.delegations.items()
@@ -48,17 +66,22 @@ def status(state: State) -> dict[str, Any]:
     }
 
 
-def _lines(entry: dict[str, Any]) -> int:
-    lines = entry.get("lines")
-    return lines if isinstance(lines, int) else 0
+def spared(state: State) -> dict[str, int]:
+    """What the denied calls would have cost together."""
+    lines = sum(cost(entry)["lines"] or 0 for entry in entries(state, denied=True))
+    return {"lines": lines, "tokens": lines * TOKENS_A_LINE}
 
 
 def why(state: State, wanted: str = "") -> dict[str, Any] | None:
-    """The decision of a call (its id, or a rule's name, or nothing: the last that was not simply allowed)."""
+    """The latest decision of a call (its id, or the beginning or end of it), or of a rule; without either the latest
+    that was not simply allowed."""
     entry: dict[str, Any]
     for entry in reversed(state.decisions):
         if wanted and wanted in (entry.get("id"), entry.get("rule")):
             return entry
         if not wanted and (entry.get("would") or entry.get("decision")) != "allow":
+            return entry
+    for entry in reversed(state.decisions) if len(wanted) >= 4 else ():
+        if str(entry.get("id")).startswith(wanted) or str(entry.get("id")).endswith(wanted):
             return entry
     return None

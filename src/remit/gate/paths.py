@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +65,51 @@ def classify(place: Place, settings: GateSettings) -> str:
     return "code"
 
 
+def is_guarded(place: Place, settings: GateSettings, project: str) -> bool:
+    """Whether a write here can reach into a folder that only remit writes, also by wildcards, links or from above."""
+    for folder in settings.guarded:
+        if folder.startswith("/"):
+            # Its own name and what it leads to: a link may stand above it.
+            names, folders = [place.real], [folder, os.path.realpath(folder)]
+        elif place.inside:
+            names, folders = braces(place.name), [folder]
+        else:
+            continue
+        if any(_reaches(name, one) for name in names for one in folders):
+            return True
+    return _is_second_name(place, settings, project)
+
+
+def _reaches(name: str, folder: str) -> bool:
+    """Names of other letter case lead to the same file on some disks."""
+    parts, wanted = name.lower().split("/"), folder.lower().rstrip("/").split("/")
+    for part, own in zip(parts, wanted, strict=False):
+        if part == "**":
+            return True
+        if part != own and not (is_glob(part) and part_fits(own, part)):
+            return False
+    return True
+
+
+def _is_second_name(place: Place, settings: GateSettings, project: str) -> bool:
+    """Whether it is a hard link to a file of such a folder; hardly any file has a second name."""
+    try:
+        found = os.lstat(place.real or ".")
+        if found.st_nlink < 2 or not stat.S_ISREG(found.st_mode):
+            return False
+    except (OSError, ValueError):
+        return False
+    return any(found.st_ino in _inodes(os.path.join(project, folder)) for folder in settings.guarded)
+
+
+def _inodes(folder: str) -> set[int]:
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.inode() for entry in entries}
+    except OSError:
+        return set()
+
+
 def _is_scratch(real: str) -> bool:
     if any(real == device or real.startswith(device + "/") for device in _DEVICES) or real.startswith("/proc/"):
         return True
@@ -80,16 +126,16 @@ def _fits(parts: list[str], wanted: list[str]) -> bool:
     if len(wanted) > 32 or len(parts) > 256:
         return False
     reached = {0}
-    for piece in wanted:
+    for number, piece in enumerate(wanted):
         if piece == "**":
-            first = min(reached)
-            reached = set(range(first, len(parts) + 1))
+            # `folder/**` is what is in the folder, not the folder.
+            inside = 0 < number == len(wanted) - 1
+            reached = set(range(min(reached) + inside, len(parts) + 1))
         else:
             reached = {at + 1 for at in reached if at < len(parts) and part_fits(parts[at], piece)}
         if not reached:
             return False
-    # `folder/**` is what is in the folder, not the folder.
-    return len(parts) in reached and not (wanted[-1] == "**" and len(wanted) > len(parts) and len(wanted) > 1)
+    return len(parts) in reached
 
 
 def part_fits(part: str, piece: str) -> bool:

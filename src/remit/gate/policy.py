@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from remit.gate.delegations import judge_launch, judge_subagent_write, judge_tools, still_open
+from remit.gate.delegations import judge_launch, judge_tools, still_open
 from remit.gate.model import LONGEST_NAME, Decision, Ruling, worst
 
 TYPE_CHECKING = False
@@ -87,19 +87,18 @@ def _of_search(call: Call, state: State, settings: GateSettings, project: str) -
 
 
 def _of_subagent(call: Call, state: State, settings: GateSettings, project: str) -> Ruling:
-    """Of a subagent's calls only the tools of its definition and the files that others write are looked at."""
+    """Of a subagent's calls: the tools of its definition, the files that others write, and what only remit writes."""
     refused = judge_tools(call, settings)
     if refused is not None:
         return refused
     if call.tool in EDITING:
-        from remit.gate.paths import locate
-        from remit.gate.writes import edited_path
+        from remit.gate.writes import judge_subagent_edit
 
-        return judge_subagent_write(call, state, [locate(edited_path(call), call.cwd, project).name])
+        return judge_subagent_edit(call, state, settings, project)
     if call.tool == "Bash":
-        from remit.gate.command_line import written_files
+        from remit.gate.command_line import judge_subagent_command
 
-        return judge_subagent_write(call, state, written_files(call, project))
+        return judge_subagent_command(call, state, settings, project)
     return Ruling()
 
 

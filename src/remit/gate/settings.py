@@ -24,10 +24,11 @@ LIMITS: dict[str, int] = {
 #: A read without a limit counts the file's lines, at most so many.
 READ_CAP = 2000
 
-#: In the order in which they are tried; what fits none is code. Globs of code win over all but state.
+#: In the order in which they are tried; what fits none is code. Globs of code win over all but state, and those here
+#: stay whatever a project adds: they are what its subagents and the gate's own hooks are made of.
 PATHS: dict[str, tuple[str, ...]] = {
     "state": (".remit/**", ".claude/workspaces/**", "**/claude-progress.json", "**/feature-list.json"),
-    "code": (),
+    "code": ("**/.claude/{agents,commands,hooks,plugins,skills}/**", "**/.claude/settings*.json"),
     "spec": ("docs/specs/**", "docs/design/**", "specs/**", "**/requirements.md", "**/design.md"),
     "tests": (
         "tests/**",
@@ -40,6 +41,9 @@ PATHS: dict[str, tuple[str, ...]] = {
     ),
     "prose": ("**/*.md", "docs/**"),
 }
+
+#: Folders of state that nobody but remit writes: the gate's records, its hooks, the embedded database.
+GUARDED: tuple[str, ...] = (".remit/gate", ".remit/claude-code", ".remit/postgres")
 
 #: What must be delegated -> to whom.
 AGENTS: dict[str, str] = {
@@ -67,7 +71,18 @@ class Exemption:
 class GateSettings:
     """The settings in force. What a mapping holds that cannot be used stands in `problems`; the default stays."""
 
-    __slots__ = ("agents", "exceptions", "limits", "mode", "on_fault", "paths", "problems", "tools", "trivial_edits")
+    __slots__ = (
+        "agents",
+        "exceptions",
+        "guarded",
+        "limits",
+        "mode",
+        "on_fault",
+        "paths",
+        "problems",
+        "tools",
+        "trivial_edits",
+    )
 
     def __init__(self) -> None:
         self.mode = "standard"
@@ -79,6 +94,8 @@ class GateSettings:
         #: "delegate": white space and marks alone are edited directly; "direct": all trivial edits are.
         self.trivial_edits = "delegate"
         self.exceptions: tuple[Exemption, ...] = ()
+        #: Folders by their names in the project, or absolute.
+        self.guarded = GUARDED
         #: What an error of the gate itself does to a call: "open" lets it through with a warning, "closed" denies it.
         self.on_fault = "open"
         self.problems: list[str] = []
@@ -90,7 +107,7 @@ class GateSettings:
         for key, value in (mapping or {}).items():
             take = _TAKERS.get(key)
             if take is None:
-                settings.problems.append(f"there is no gate setting {key!r}; known are {', '.join(_TAKERS)}")
+                settings.problems.append(f"there is no gate setting {key!r:.60}{_known(key, _TAKERS)}")
             else:
                 take(settings, key, value)
         return settings
@@ -113,26 +130,32 @@ def _choice(*known: str) -> Any:
 def _limits(settings: GateSettings, key: str, value: object) -> None:
     for name, number in _table(settings, key, value).items():
         whole = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e9
-        if name in LIMITS and whole:
+        if name not in LIMITS:
+            settings.problems.append(f"gate.limits: there is no limit {name!r:.60}{_known(name, LIMITS)}")
+        elif whole:
             settings.limits[name] = int(number)
         else:
-            settings.problems.append(f"gate.limits.{name}: {number!r:.60} is no limit; known are {', '.join(LIMITS)}")
+            settings.problems.append(f"gate.limits.{name} must be a number from 0 on, not {number!r:.60}")
 
 
 def _paths(settings: GateSettings, key: str, value: object) -> None:
     for name, globs in _table(settings, key, value).items():
-        if name in PATHS and _texts(globs):
-            settings.paths[name] = tuple(globs)
+        if name not in PATHS:
+            settings.problems.append(f"gate.paths: there is no class of files {name!r:.60}{_known(name, PATHS)}")
+        elif _texts(globs):
+            settings.paths[name] = (*globs, *(PATHS["code"] if name == "code" else ()))
         else:
-            settings.problems.append(f"gate.paths.{name} must be a list of globs for one of {', '.join(PATHS)}")
+            settings.problems.append(f"gate.paths.{name} must be a list of globs, not {globs!r:.60}")
 
 
 def _agents(settings: GateSettings, key: str, value: object) -> None:
     for role, name in _table(settings, key, value).items():
-        if role in AGENTS and isinstance(name, str) and name:
+        if role not in AGENTS:
+            settings.problems.append(f"gate.agents: there is no role {role!r:.60}{_known(role, AGENTS)}")
+        elif isinstance(name, str) and name:
             settings.agents[role] = name
         else:
-            settings.problems.append(f"gate.agents.{role}: {name!r:.60}; known roles are {', '.join(AGENTS)}")
+            settings.problems.append(f"gate.agents.{role} must be the name of an agent, not {name!r:.60}")
 
 
 def _tools(settings: GateSettings, key: str, value: object) -> None:
@@ -143,6 +166,14 @@ def _tools(settings: GateSettings, key: str, value: object) -> None:
             settings.problems.append(f"gate.tools.{agent} must be a list of tools")
 
 
+def _guarded(settings: GateSettings, key: str, value: object) -> None:
+    """More folders; those of the project stay."""
+    if isinstance(value, list | tuple) and _texts(value):
+        settings.guarded = (*GUARDED, *value)
+    else:
+        settings.problems.append(f"gate.{key} must be a list of folders, not {value!r:.60}")
+
+
 def _exceptions(settings: GateSettings, key: str, value: object) -> None:
     kept = []
     for entry in value if isinstance(value, list | tuple) else [value]:
@@ -150,16 +181,47 @@ def _exceptions(settings: GateSettings, key: str, value: object) -> None:
         rule, reason, expires = (given.get(name) for name in ("rule", "reason", "expires"))
         paths = given.get("paths", ["**"])
         expires = expires if isinstance(expires, str) else str(expires or "")
-        if isinstance(rule, str) and isinstance(reason, str) and reason.strip() and _is_day(expires) and _texts(paths):
+        problem = _wrong_exception(given)
+        if problem:
+            settings.problems.append(f"gate.{key}: {problem}")
+        elif (
+            isinstance(rule, str) and isinstance(reason, str) and reason.strip() and _is_day(expires) and _texts(paths)
+        ):
             kept.append(Exemption(rule, tuple(paths), reason, expires))
         else:
             settings.problems.append(f"gate.{key}: an exception needs rule, paths, reason and expires (YYYY-MM-DD)")
     settings.exceptions = tuple(kept)
 
 
+def _wrong_exception(given: dict[Any, Any]) -> str:
+    """A key or a rule that does not exist, or one that has no exceptions."""
+    from remit.gate.rules import FIRM, RULES  # late: few projects have exceptions
+
+    known = ("rule", "paths", "reason", "expires")
+    for name in given:
+        if name not in known:
+            return f"an exception has no {name!r:.60}{_known(name, known)}"
+    rule = given.get("rule")
+    names = [name for name, *_ in RULES if name not in FIRM]
+    if isinstance(rule, str) and rule in FIRM:
+        return f"the rule {rule!r} has no exceptions"
+    if isinstance(rule, str) and rule not in names:
+        return f"there is no rule {rule!r:.60}{_known(rule, names)}"
+    return ""
+
+
+def _known(word: object, known: Any) -> str:
+    """The nearest known word, or all of them."""
+    from remit.errors import did_you_mean  # late: only for what is wrong
+
+    return did_you_mean(str(word)[:60], known) or f"; known are {', '.join(known)}"
+
+
 def _is_day(text: str) -> bool:
     parts = text.split("-")
-    return [len(part) for part in parts] == [4, 2, 2] and all(part.isdecimal() for part in parts)
+    if [len(part) for part in parts] != [4, 2, 2] or not all(part.isdecimal() and part.isascii() for part in parts):
+        return False
+    return 1 <= int(parts[1]) <= 12 and 1 <= int(parts[2]) <= 31
 
 
 def _table(settings: GateSettings, key: str, value: object) -> dict[str, Any]:
@@ -179,6 +241,7 @@ _TAKERS: dict[str, Any] = {
     "paths": _paths,
     "agents": _agents,
     "tools": _tools,
+    "guarded": _guarded,
     "trivial_edits": _choice("delegate", "direct"),
     "exceptions": _exceptions,
     "on_fault": _choice("open", "closed"),

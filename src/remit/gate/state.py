@@ -23,6 +23,8 @@ WAIT_SECONDS = 5.0
 #: A larger file is not ours.
 LARGEST_FILE = 4_000_000
 KEPT_DAYS = 14
+#: Files beside the states that are no session's; they stay when old states go.
+RESERVED = frozenset({"compiled.json", "compiled.json.lock", "installed.json"})
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
@@ -38,7 +40,7 @@ class open_state:  # noqa: N801 - used as a function: `with open_state(folder, s
 
     def __enter__(self) -> State:
         make_private(self.folder)
-        self._lock = _locked(_path(self.folder, self.session, ".lock"), self.wait)
+        self._lock = locked(_path(self.folder, self.session, ".lock"), self.wait)
         try:
             self.state = _load(_path(self.folder, self.session, ".json"), self.session)
         except BaseException:
@@ -66,7 +68,11 @@ def sessions(folder: str) -> list[str]:
     """The sessions with a state, the latest first."""
     try:
         with os.scandir(folder) as entries:
-            found = [(entry.stat().st_mtime, entry.name) for entry in entries if entry.name.endswith(".json")]
+            found = [
+                (entry.stat().st_mtime, entry.name)
+                for entry in entries
+                if entry.name.endswith(".json") and entry.name not in RESERVED
+            ]
     except OSError:
         return []
     return [name.removesuffix(".json") for _, name in sorted(found, reverse=True)]
@@ -78,7 +84,11 @@ def clean(folder: str, days: float = KEPT_DAYS) -> int:
     removed = 0
     try:
         with os.scandir(folder) as entries:
-            old = [entry.path for entry in entries if entry.stat(follow_symlinks=False).st_mtime < oldest]
+            old = [
+                entry.path
+                for entry in entries
+                if entry.name not in RESERVED and entry.stat(follow_symlinks=False).st_mtime < oldest
+            ]
     except OSError:
         return 0
     # Whoever waits for a removed lock finds another file in its place, and takes that.
@@ -110,17 +120,21 @@ def _broken(text: str) -> EnvironmentBroken:
     return EnvironmentBroken(text)
 
 
+def plain_name(text: str) -> str:
+    """A text as the name of a file: itself if it is plain and not reserved, else its digest."""
+    if 0 < len(text) <= 80 and _PLAIN.issuperset(text) and f"{text}.json" not in RESERVED:
+        return text
+    import hashlib  # late: a client's own session ids are plain
+
+    return "x" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
 def _path(folder: str, session: str, ending: str) -> str:
-    name = session
-    if not 0 < len(session) <= 80 or not _PLAIN.issuperset(session):
-        import hashlib  # late: a client's own session ids are plain
-
-        name = "x" + hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()[:40]
-    return os.path.join(folder, name + ending)
+    return os.path.join(folder, plain_name(session) + ending)
 
 
-def _locked(path: str, wait: float) -> int:
-    """A descriptor that holds the lock, waited for within bounds."""
+def locked(path: str, wait: float) -> int:
+    """A descriptor that holds the lock of that file, waited for within bounds; closing it gives the lock up."""
     import fcntl
 
     until = time.monotonic() + wait

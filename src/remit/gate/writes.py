@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from remit.gate.delegations import gave_up
+from remit.gate.delegations import gave_up, judge_subagent_write
 from remit.gate.model import LONGEST_NAME, Ruling
-from remit.gate.paths import classify, locate, read_text
+from remit.gate.paths import classify, is_guarded, locate, read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from remit.gate.memory import State
     from remit.gate.model import Call
+    from remit.gate.paths import Place
     from remit.gate.settings import GateSettings
 
 #: Endings of what a browser shows.
@@ -30,8 +31,9 @@ def judge_edit(call: Call, state: State, settings: GateSettings, project: str) -
     """An edit by one of the client's tools."""
     place = locate(edited_path(call), call.cwd, project)
     name = place.name[:LONGEST_NAME]
-    if classify(place, settings) != "spec":
-        return judge_write(name, classify(place, settings), settings)
+    kind = _class(place, settings, project)
+    if kind != "spec":
+        return judge_write(name, kind, settings)
     before = read_text(place.real, LARGEST)
     after = _after(call, before)
     if after is None or len(after) > LARGEST:
@@ -39,11 +41,27 @@ def judge_edit(call: Call, state: State, settings: GateSettings, project: str) -
     return _judge_spec(call, state, settings, name, (before or "", after))
 
 
+def judge_subagent_edit(call: Call, state: State, settings: GateSettings, project: str) -> Ruling:
+    """A subagent's edit: of any class, but not of what remit keeps, nor of a file that another one writes."""
+    place = locate(edited_path(call), call.cwd, project)
+    if is_guarded(place, settings, project):
+        return judge_write(place.name[:LONGEST_NAME], "guarded", settings)
+    return judge_subagent_write(call, state, [place.name])
+
+
+def _class(place: Place, settings: GateSettings, project: str) -> str:
+    """The class of a file that is written; what only remit writes is one of its own."""
+    return "guarded" if is_guarded(place, settings, project) else classify(place, settings)
+
+
 def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool = False) -> Ruling:
     """A write of which nothing more is known than where."""
     through = " through the shell" if by_shell else ""
     if kind in ("state", "scratch"):
         return Ruling(paths=(name,), exception=None)
+    if kind == "guarded":
+        reason = f"{name} is kept by remit itself and not written{through}; reading it is fine"
+        return Ruling(1, "guarded-state", reason, paths=(name,))
     if kind == "prose":
         return Ruling(3, None, f"{name} is prose: edited directly{through}, and noted", paths=(name,))
     if kind == "tests":
@@ -68,7 +86,8 @@ def judge_shell_writes(
         if place.name in again and place.name in state.reverts:
             rulings.append(Ruling(3, None, f"{place.name} is restored after an edit that changed too much"))
         else:
-            rulings.append(judge_write(place.name[:LONGEST_NAME], classify(place, settings), settings, by_shell=True))
+            kind = _class(place, settings, project)
+            rulings.append(judge_write(place.name[:LONGEST_NAME], kind, settings, by_shell=True))
     return rulings
 
 

@@ -27,7 +27,9 @@ class Applied(NamedTuple):
 async def apply_answers(database: Database, plan: int, phase: PhaseRow) -> Applied:
     """Do what was answered for a phase and is not done yet; what was done before still counts."""
     given = [one for one in await plans.escalations(database, plan) if one.phase == phase.number and one.answer]
-    mine = {one.id: one for one in await plans.delegations_of(database, plan) if one.phase == phase.number}
+    if not given:
+        return Applied()
+    mine = {one.id: one for one in await plans.delegations_of(database, plan, [phase.number])}
     for one in given:
         if not one.is_applied:
             step, reason = _step(one)

@@ -13,10 +13,11 @@ import msgspec
 
 from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submitting import Resolving
-from remit.orchestrate.driver import Driver, Notice
+from remit.orchestrate.driver import Driver
 from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.serving import served
+from remit.orchestrate.stepping import Notice, Place, Spare
 from remit.registry.model import digest_of
 from remit.store import plans
 from remit.store.database import Database, open_database
@@ -110,31 +111,32 @@ async def drive(
     plan: int,
     *,
     queue: str | None = None,
+    spare: Spare | None = None,
+    tree: int | None = None,
     on_change: Notice | None = None,
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> str:
     """Drive a plan from where it is; the state it is left in."""
     row = await plans.get_plan(database, plan)
-    spec = msgspec.convert(row.document, Plan)
-    driver = Driver(
+    place = Place(
         database,
         settings,
-        plan,
-        spec,
         Path(row.workspace),
-        resolving=resolving,
+        resolving,
         queue=queue,
+        spare=spare,
+        tree=tree,
         on_change=on_change,
     )
-    return await driver.run()
+    return await Driver(place, plan, msgspec.convert(row.document, Plan)).run()
 
 
-async def result_of(database: Database, plan: int) -> PlanResult:
-    """A plan as it stands."""
+async def result_of(database: Database, plan: int, *, whole: bool = True) -> PlanResult:
+    """A plan as it stands; without merges and results if it need not be whole."""
     return PlanResult(
         await plans.get_plan(database, plan),
-        await plans.phases_of(database, plan),
-        await plans.delegations_of(database, plan),
+        await plans.phases_of(database, plan, whole=whole),
+        await plans.delegations_of(database, plan, whole=whole),
         await plans.escalations(database, plan),
     )
 

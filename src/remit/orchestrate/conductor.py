@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from remit.contract.framing import framed, neutral
 from remit.dispatch.attempt import Parts, Runner
 from remit.dispatch.loop import Conversation
 from remit.dispatch.outcome import Ended
@@ -20,11 +21,11 @@ from remit.errors import RemitError
 from remit.evidence.receipts import Receipt
 from remit.orchestrate.api import drive, result_of
 from remit.orchestrate.conductor_tools import TOOLS
-from remit.orchestrate.framing import framed, neutral
 from remit.orchestrate.gatekeeping import Gatekeeper
 from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.progress import progress_path, update
+from remit.orchestrate.serving import SparePlace
 from remit.registry.model import ORCHESTRATOR
 from remit.store import plans
 from remit.store.events import add_event
@@ -57,7 +58,7 @@ class Conductor:
         self._parts = parts
         self._queue = queue
         self._database = parts.database
-        self._gate = Gatekeeper(parts.settings.data, parts.root, f"job-{parts.job.id}")
+        self._gate = Gatekeeper(parts.settings.data, parts.root, f"job-{parts.job.id}", parts.settings.gate)
         spill = parts.settings.data / "spill" / f"job-{parts.job.id}"
         self._toolbox = Toolbox(parts.root, ("Read", "Edit"), spill=spill)
 
@@ -78,16 +79,23 @@ class Conductor:
         if await self._is_hopeless(phase):
             return f"{_HOPELESS.format(times=MAX_SAME)}", True
         number = await self._plan(plan, key)
-        keys = [f"{key}-{number}" for number in range(len(wanted))]
-        await self._gate.delegated(list(zip(keys, (one.agent for one in wanted), strict=True)))
-        state: str = (await plans.get_plan(self._database, number)).state
+        await self._gate.delegated([(f"{key}-{at}", one.agent) for at, one in enumerate(wanted)])
+        return await self._driven(number, key)
+
+    async def _driven(self, plan: int, key: str, agent: str = "") -> tuple[str, bool]:
+        """Drive a plan as far as it goes, close its delegations in the gate, and tell what came of it."""
+        state: str = (await plans.get_plan(self._database, plan)).state
         if state in ("running", "waiting"):
-            state = await drive(self._database, self._parts.settings, number, queue=self._queue)
-        found = await result_of(self._database, number)
-        for own, one in zip(keys, found.delegations, strict=True):
-            if one.state != "escalated":
-                await self._gate.settled(own, one, cited_files(one.result or "") if one.state == "accepted" else [])
-        return await self._told(number), state != "finished"
+            job, settings = self._parts.job, self._parts.settings
+            async with SparePlace(self._database, settings) as spare:
+                top = job.root or job.id
+                state = await drive(self._database, settings, plan, queue=self._queue, spare=spare.queue, tree=top)
+            found = await result_of(self._database, plan)
+            for at, one in enumerate(found.delegations):
+                if one.state != "escalated":
+                    files = cited_files(one.result or "") if one.state == "accepted" else []
+                    await self._gate.settled(f"{key}-{at}", one, files)
+        return await self._told(plan, agent), state != "finished"
 
     async def _plan(self, plan: Plan, key: str) -> int:
         """The plan of one call: the one it made before a crash, or a new one."""
@@ -104,15 +112,14 @@ class Conductor:
         return number
 
     async def _is_hopeless(self, phase: PhaseSpec) -> bool:
-        agents = sorted(one.agent for one in phase.delegations)
-        rows = await self._database.rows("plans.of_job", prefix=f"orchestrate-{self._parts.job.id}-%")
+        """Whether the same agents have failed at the same tasks so often that another round changes nothing."""
+        wanted = sorted((one.agent, one.task.strip()) for one in phase.delegations)
         same = 0
-        for row in rows:
-            ended = await plans.delegations_of(self._database, row["id"])
-            if sorted(one.agent for one in ended) == agents and all(
-                one.state in ("failed", "rejected") for one in ended
-            ):
-                same += 1
+        for row in await self._database.rows("plans.of_job", prefix=f"orchestrate-{self._parts.job.id}-%"):
+            earlier = msgspec.convert((await plans.get_plan(self._database, row["id"])).document, Plan).phases[0]
+            if sorted((one.agent, one.task.strip()) for one in earlier.delegations) == wanted:
+                ended = await plans.delegations_of(self._database, row["id"], whole=False)
+                same += all(one.state in ("failed", "rejected") for one in ended)
         return same >= MAX_SAME
 
     async def _told(self, plan: int, agent: str = "") -> str:
@@ -135,16 +142,20 @@ class Conductor:
                     framed(one.agent, one.verdict, one.result, await asyncio.to_thread(_kept, kept, one.id, one.result))
                 )
         lines += [
-            f"- waits for the user (question {one.id}): {one.reason}" for one in found.escalations if one.answer is None
+            f"- waits for the user (question {one.id}): {_words(one.reason)}. End your turn by saying so; when it is "
+            "answered, you are told"
+            for one in found.escalations
+            if one.answer is None
         ]
         return "\n".join(lines)
 
     async def _results(self, arguments: dict[str, Any], _: str) -> tuple[str, bool]:
         rows = await self._database.rows("plans.of_job", prefix=f"orchestrate-{self._parts.job.id}-%")
         for row in reversed(rows):
-            phases = await plans.phases_of(self._database, row["id"])
+            phases = await plans.phases_of(self._database, row["id"], whole=False)
             if any(phase.name == arguments.get("phase") for phase in phases):
-                return await self._told(row["id"], str(arguments.get("agent") or "")), False
+                key = row["digest"].removeprefix(f"orchestrate-{self._parts.job.id}-")
+                return await self._driven(row["id"], key, str(arguments.get("agent") or ""))
         return f"there is no phase {arguments.get('phase')!r}", True
 
     async def _ask(self, arguments: dict[str, Any], key: str) -> tuple[str, bool]:

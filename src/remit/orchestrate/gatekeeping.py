@@ -21,11 +21,11 @@ _OUTCOMES = {"accepted": "accepted", "rejected": "rejected"}
 class Gatekeeper:
     """Asks the gate before each touch of the project, and tells it what came of delegations."""
 
-    def __init__(self, data: Path, root: Path, session: str, settings: GateSettings | None = None) -> None:
+    def __init__(self, data: Path, root: Path, session: str, settings: GateSettings) -> None:
         self._folder = str(data / "gate")
         self._root = str(root)
         self._session = session
-        self._settings = settings or GateSettings()
+        self._settings = settings
 
     async def ask(self, tool: str, arguments: Mapping[str, Any], key: str) -> str | None:
         """None: the call may be made; else why not, and whom to delegate to."""

@@ -20,7 +20,8 @@ class DelegationSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     #: Its name in the plan; default: the agent's.
     name: str = ""
     #: A failure of a critical one is retried once, then a person is asked.
-    critical: bool = False
+    #: Without an answer the phase's counts.
+    critical: bool | None = None
     #: It loads context, so up to three files may be read in its place if it fails.
     loads_context: bool = False
     #: Files and folders it is about; a retry takes the first half of them.
@@ -49,6 +50,10 @@ class PhaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     inputs: tuple[str, ...] = ()
     threshold: float = 80
     policy: Literal["mean", "max", "floor"] = "mean"
+    #: Whether its delegations are critical that do not say so themselves.
+    critical: bool = False
+    #: Seconds for each of its delegations that does not say so itself.
+    timeout: float | None = None
     parallel: int = PARALLEL
     #: Whether the results it was given are merged with its own: for a phase that judges them.
     merges_inputs: bool = False
@@ -63,6 +68,21 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     phases: tuple[PhaseSpec, ...]
     #: What results are held to; without it the definitions' own, and v2 for the merges.
     profile: str | None = None
+    #: What all its delegations may use together, tries and retries included.
+    max_tokens: int | None = None
+    max_cost: float | None = None
+
+
+def with_phases_own(phase: PhaseSpec) -> tuple[DelegationSpec, ...]:
+    """The delegations of a phase, with the phase's word where they say nothing themselves."""
+    return tuple(
+        msgspec.structs.replace(
+            one,
+            critical=phase.critical if one.critical is None else one.critical,
+            timeout=phase.timeout if one.timeout is None else one.timeout,
+        )
+        for one in phase.delegations
+    )
 
 
 def delegation_names(phase: PhaseSpec) -> list[str]:

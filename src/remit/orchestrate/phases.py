@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,32 +12,47 @@ from remit.orchestrate.model import PhaseSpec
 from remit.store.plans import Delegation
 
 if TYPE_CHECKING:
+    from remit.merging.inputs import Input
     from remit.merging.model import Merge, Report
 
 
-def merge_phase(phase: PhaseSpec, delegations: Sequence[Delegation], root: Path, profile: str) -> Merge:
-    """One answer out of what the delegations of a phase sent; who sent nothing is missing from it."""
-    from remit.checking import Options
-    from remit.evidence.sources import open_sources
-    from remit.merging.api import checked_settings, merge_inputs
-    from remit.merging.inputs import Input, read_input
-    from remit.merging.model import Report, Settings
+class PhaseMerge:
+    """One answer out of what delegations sent; they are added a few at a time, and only their reports are kept."""
 
-    sources = open_sources(root)
-    options = Options(profile=profile).validated()
-    sent = [one for one in delegations if one.result and one.state in ("accepted", "rejected", "failed")]
-    inputs = [
-        Input([_owned(one, report) for report in read_input(_bytes(one), f"{one.name}.md", options, sources).reports])
-        for one in sent
-    ]
-    # Not by `expect`: another delegation of the same agent may have answered.
-    silent = [one for one in delegations if not one.result and one.state != "skipped"]
-    inputs += [Input([Report(agent=one.agent, status="FAILED", verdict=None)]) for one in silent]
-    return merge_inputs(inputs, checked_settings(Settings(threshold=phase.threshold, policy=phase.policy)))
+    def __init__(self, phase: PhaseSpec, root: Path, profile: str) -> None:
+        from remit.checking import Options
+        from remit.evidence.sources import open_sources
 
+        self._phase = phase
+        self._sources = open_sources(root)
+        self._options = Options(profile=profile).validated()
+        self._inputs: list[Input] = []
 
-def _bytes(one: Delegation) -> bytes:
-    return (one.result or "").encode("utf-8", "replace")
+    def add(self, delegations: Iterable[Delegation]) -> None:
+        """What some delegations brought; who sent nothing and was not skipped counts as failed."""
+        from remit.merging.inputs import Input
+        from remit.merging.model import Report
+
+        for one in delegations:
+            if one.result and one.state in ("accepted", "rejected", "failed"):
+                self._inputs.append(Input([_owned(one, report) for report in self._reports(one)]))
+            elif not one.result and one.state != "skipped":
+                # Not by `expect`: another delegation of the same agent may have answered.
+                self._inputs.append(Input([Report(agent=one.agent, status="FAILED", verdict=None)]))
+
+    def _reports(self, one: Delegation) -> list[Report]:
+        from remit.merging.inputs import read_input
+
+        data = (one.result or "").encode("utf-8", "replace")
+        return read_input(data, f"{one.name}.md", self._options, self._sources).reports
+
+    def merged(self) -> Merge:
+        """The merge of all that was added."""
+        from remit.merging.api import checked_settings, merge_inputs
+        from remit.merging.model import Settings
+
+        settings = Settings(threshold=self._phase.threshold, policy=self._phase.policy)
+        return merge_inputs(self._inputs, checked_settings(settings))
 
 
 def _owned(one: Delegation, report: Report) -> Report:

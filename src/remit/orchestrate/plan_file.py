@@ -118,6 +118,10 @@ _Fault = tuple[tuple[str | int, ...], str]
 def _faults(plan: Plan, registry: Registry | None) -> Iterator[_Fault]:
     if not plan.phases:
         yield (), "the plan has no phase"
+    for field in ("max_tokens", "max_cost"):
+        value = getattr(plan, field)
+        if value is not None and value <= 0:
+            yield (field,), f"{field} has to be more than {value:g}"
     total = 0
     earlier: list[str] = []
     for at, phase in enumerate(plan.phases):
@@ -144,6 +148,8 @@ def _phase_faults(phase: PhaseSpec, earlier: list[str]) -> Iterator[_Fault]:
         if wanted not in earlier:
             why = "itself" if wanted == phase.name else "a phase that does not come before it"
             yield ("inputs",), f"the phase {phase.name!r} takes input from {why}: {wanted!r}"
+    if phase.timeout is not None and phase.timeout <= 0:
+        yield ("timeout",), f"timeout has to be more than {phase.timeout:g}"
     if phase.parallel < 1:
         yield ("parallel",), f"at least one delegation has to run at a time, not {phase.parallel}"
     if not 0 <= phase.threshold <= 100:

@@ -62,7 +62,7 @@ class Recorder:
         """A phase is over."""
         told = [
             {"plan": self._plan, "phase": name, "name": one.name, "agent": one.agent}
-            | {"state": one.state, "verdict": one.verdict}
+            | {"state": one.state, "verdict": one.verdict, "job": one.job}
             for one in delegations
         ]
         await self._write(

@@ -18,7 +18,7 @@ from remit.registry.lookup import Registry, load_registry
 from remit.registry.manifests import BUILT_IN
 from remit.registry.model import POLICIES, Brief, Definition, JobRequest, Limits, Origin, Plugin, Policy, as_request
 from remit.registry.resolve import Defaults, Refused, resolve_request
-from remit.registry.tools import OFFERED, AllowList, nearest, split_names
+from remit.registry.tools import EVERY_TOOL, AllowList, nearest, split_names
 
 _LIMITS = Limits.__struct_fields__
 
@@ -105,7 +105,7 @@ def allow_list(configured: Configuration, given: Iterable[str] | None) -> AllowL
     """What the worker lets subagents use."""
     names = split_names(given) if isinstance(given, str) else given
     servers = [f"mcp__{name}" for name in configured["mcp_servers"]]
-    allowed = AllowList(names if names is not None else configured["allow_tools"] or (*OFFERED, *servers))
+    allowed = AllowList(names if names is not None else configured["allow_tools"] or (EVERY_TOOL, *servers))
     for name in sorted(allowed.own):
         _tell_near(name)
     return allowed

@@ -164,7 +164,7 @@ class _Reader:
         for name in ("tools", "allowed_tools", "allowed-tools"):
             field = self._document.fields.get(name)
             if field is not None and field.value is None:
-                self._warn(field, f"{name} is empty, so every tool of the worker is granted; write [] for none")
+                self._warn(field, f"{name} is empty, so the worker's default tools are granted; write [] for none")
 
     def _name(self, stem: str) -> str:
         field = self._field("name")

@@ -38,7 +38,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     body: str
     description: str = ""
-    #: None: it does not say, so the worker's whole allow-list; empty: no tools.
+    #: None: it does not say, so all that the worker grants unasked; empty: no tools.
     tools: tuple[str, ...] | None = None
     denied: tuple[str, ...] = ()
     #: Names that it lists and that are no tool; never granted.

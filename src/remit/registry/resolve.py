@@ -30,7 +30,7 @@ from remit.registry.model import (
     Source,
 )
 from remit.registry.models import INHERIT, TABLE, full_name
-from remit.registry.tools import EVERY_TOOL, AllowList, Tool, intersection, known, nearest, split_names
+from remit.registry.tools import EVERY_TOOL, AllowList, Tool, intersection, known, nearest, server_of, split_names
 from remit.registry.variables import fill
 from remit.rules.instructions import instructions
 
@@ -136,7 +136,7 @@ class _Resolution:
             runner=runner,
             command=request.command or (definition.command if definition else None),
             isolation=request.isolation or (definition.isolation if definition else None),
-            mcp_servers=definition.mcp_servers if definition else (),
+            mcp_servers=self._servers(tools),
             definition=Source(definition.name, definition.plugin, definition.digest) if definition else None,
             warnings=tuple(self._warnings),
         )
@@ -210,7 +210,7 @@ class _Resolution:
         asked = self._request.allowed_tools
         own = self._definition_tools()
         if asked is None:
-            return (own, "definition") if own is not None else (list(self._allowed), self._defaults.tools_from)
+            return (own, "definition") if own is not None else (list(self._allowed.unasked), self._defaults.tools_from)
         written = split_names(asked) if isinstance(asked, str) else asked
         tools = self._granted(written, "dropped")
         if self._is_strict and own is not None:
@@ -218,6 +218,20 @@ class _Resolution:
             self._withheld += [str(tool) for tool in tools if not intersection([tool], own)]
             return shared, "job"
         return tools, "job"
+
+    def _servers(self, tools: list[Tool]) -> tuple[str, ...]:
+        """The MCP servers that the definition names, and those whose tools somebody lists."""
+        definition = self._definition
+        own = definition.mcp_servers if definition else ()
+        is_listed = self._request.allowed_tools is not None or (definition is not None and definition.tools is not None)
+        named = tuple(filter(None, (server_of(tool.name) for tool in tools)))
+        if self._request.allowed_tools is None:
+            self._warnings += [
+                f"none of the tools of the MCP server {name[:100]!r} is granted; list 'mcp__{name[:100]}'"
+                for name in own
+                if name not in named
+            ]
+        return tuple(dict.fromkeys((*own, *(named if is_listed else ()))))
 
     def _definition_tools(self) -> list[Tool] | None:
         """What the definition grants; None if it does not say."""
@@ -227,7 +241,7 @@ class _Resolution:
         if self._request.allowed_tools is None or self._is_strict:
             self._withheld += definition.unknown_tools  # its own warnings say so already
             self._refusals += [f"the tool {name[:100]!r} is not known here" for name in definition.unknown_tools]
-        listed = definition.tools if definition.tools is not None else tuple(map(str, self._allowed))
+        listed = definition.tools if definition.tools is not None else tuple(map(str, self._allowed.unasked))
         silent = self._request.allowed_tools is not None and not self._is_strict
         tools = self._granted(listed, "withheld", is_silent=silent)
         return [] if EVERY_TOOL in definition.denied else self._left(tools, definition.denied)

@@ -49,6 +49,8 @@ ALIASES = {
 #: Words for "every tool"; the first is ours.
 EVERY_TOOL = "*"
 EVERYTHING = frozenset({EVERY_TOOL, "all", "alltools"})
+#: Granted only where somebody names them: "every tool" does not mean these.
+BY_NAME = ("Bash",)
 MAX_TOOLS = 200
 MAX_NAME = 200
 
@@ -84,6 +86,11 @@ def known(written: str, own: frozenset[str] = frozenset()) -> Tool | None:
         return None
     name = parts[1] if parts[1] in own else _BY_FOLDED.get(_folded(parts[1]))
     return Tool(name, parts[2] or "") if name else None
+
+
+def server_of(name: str) -> str | None:
+    """The MCP server that a tool belongs to, if it is one's."""
+    return name.removeprefix("mcp__").partition("__")[0] if _MCP.match(name) else None
 
 
 def is_everything(written: str) -> bool:
@@ -132,10 +139,15 @@ class AllowList:
 
     def __init__(self, names: Iterable[str]) -> None:
         given: list[str] = []
+        named: list[str] = []
         for name in filter(None, map(str.strip, names)):
             given += OFFERED if is_everything(name) else (name,)
+            named += () if is_everything(name) else (name,)
         self.own = frozenset(name for name in given if known(name) is None)
         self.tools = tuple(dict.fromkeys(filter(None, (known(name, self.own) for name in given))))
+        meant = {known(name, self.own) for name in named}
+        #: What a subagent gets for whom nobody lists tools.
+        self.unasked = tuple(tool for tool in self.tools if tool.name not in BY_NAME or tool in meant)
         whole = {tool.name for tool in self.tools if not tool.pattern}
         self._servers = tuple(
             name.removesuffix("*") if name.endswith("__*") else f"{name}__"

@@ -164,7 +164,8 @@ def _told(kind: str, data: dict[str, Any]) -> tuple[str, str]:
         shown = " ".join(str(value) for _, value in pairs)
         return f"{data.get('name')} {' '.join(shown.split())[:160]}", ""
     if kind == "tool-done":
-        return (f"{data.get('name')} failed", "yellow") if data.get("failed") else ("", "")
+        why = f": {data['why']}" if data.get("why") else ""
+        return (f"{data.get('name')} failed{why}", "yellow") if data.get("failed") else ("", "")
     if kind == "text":
         return " ".join(str(data.get("text", "")).split()), "dim"
     if kind == "usage":

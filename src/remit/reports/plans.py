@@ -12,8 +12,7 @@ from remit.orchestrate.api import PlanResult
 from remit.orchestrate.model import Plan, delegation_names
 from remit.reports.layout import Line, Piece
 from remit.reports.visible import cut, visible, width, wrapped
-from remit.store.jobs import Job
-from remit.store.plans import Delegation, Escalation
+from remit.store.plans import Delegation, Escalation, Use
 
 _MARKS = {
     "queued": ("·", "dim"),
@@ -79,8 +78,8 @@ def plan_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Plan)}
 
 
-def plan_lines(found: PlanResult, jobs: Mapping[int, Job], columns: int) -> Iterator[Line]:
-    """A tree of phases and agents with what each has come to and used."""
+def plan_lines(found: PlanResult, uses: Mapping[int, Use], columns: int) -> Iterator[Line]:
+    """A tree of phases and agents with what each has come to, its job, and what that has used."""
     state = found.plan.outcome or found.plan.state
     head = f"plan {found.plan.id}"
     name = cut(visible(found.plan.name), columns - width(head) - width(state) - 4)
@@ -91,35 +90,49 @@ def plan_lines(found: PlanResult, jobs: Mapping[int, Job], columns: int) -> Iter
         yield [Piece(f" {mark} ", style), Piece(title, "bold"), Piece(f"  {phase.decision or ''}", "dim")]
         for one in found.delegations:
             if one.phase == phase.number:
-                yield from _delegation_lines(one, jobs.get(one.job or 0), columns)
+                yield from _delegation_lines(one, uses.get(one.job or 0), columns)
     for asked in found.escalations:
         if asked.answer is None:
             yield from _question(asked, columns)
 
 
-def _delegation_lines(one: Delegation, job: Job | None, columns: int) -> Iterator[Line]:
+def _delegation_lines(one: Delegation, use: Use | None, columns: int) -> Iterator[Line]:
     mark, style = _MARKS[one.state]
-    used = ""
-    if job is not None:
-        cost = f"  ${job.cost:.4f}" if job.is_priced and job.cost else ""
-        used = f"{job.turns} turns  {job.input_tokens + job.output_tokens:,} tokens{cost}{_seconds(job)}"
+    used = [f"job {one.job}"] if one.job is not None else []
+    if use is not None:
+        used += [f"{use.turns} turn{'s' * (use.turns != 1)}"] if use.turns else []
+        used += [f"{use.tokens:,} tokens"] if use.tokens else []
+        used += [f"${use.cost:.4f}"] if use.cost else []
+        used += [f"{use.seconds:.1f} s"] if use.seconds is not None else []
     name = cut(visible(one.name), 28)
     how = one.state if one.state != "accepted" else (one.verdict or "")
     yield [
         Piece(f"   {mark} ", style),
         Piece(f"{name}{' ' * max(1, 29 - width(name))}"),
         Piece(f"{how:<10}", style),
-        Piece(cut(used, columns - 45), "dim"),
+        Piece(cut("  ".join(used), columns - 45), "dim"),
     ]
     if one.error and one.state in ("failed", "rejected", "escalated"):
         for row in wrapped(visible(one.error), columns, 7)[:3]:
             yield [Piece(row, "dim")]
 
 
-def _seconds(job: Job) -> str:
-    if job.started is None or job.finished is None:
-        return ""
-    return f"  {(job.finished - job.started).total_seconds():.1f} s"
+def further_words(found: PlanResult) -> str:
+    """Where to look further: what the jobs did, and where the work stands."""
+    numbers = [one.job for one in found.delegations if one.job is not None]
+    if not numbers:
+        return "`remit progress` says where the work stands"
+    troubled = [one.job for one in found.delegations if one.job and one.state in ("failed", "rejected", "escalated")]
+    job = (troubled or numbers)[0]
+    return (
+        f"`remit logs {job}` says what job {job} did, `remit jobs show {job}` what it sent; "
+        "`remit progress` where the work stands"
+    )
+
+
+def job_words(found: PlanResult) -> str:
+    """Who did which job, in a line."""
+    return ", ".join(f"{visible(one.name)} {one.job}" for one in found.delegations if one.job is not None)
 
 
 def escalation_lines(found: Sequence[Escalation], columns: int) -> Iterator[Line]:

@@ -12,8 +12,6 @@ from remit.checking import Decision, NotRun, Recorded, Scores, Verdict
 from remit.contract.model import SCHEMA, STATUSES, Result
 from remit.contract.profiles import Level
 from remit.evidence.model import Outcome, Place, Seen
-from remit.merging.model import Merge
-from remit.registry.model import Brief
 
 
 class ViolationShape(msgspec.Struct):
@@ -145,11 +143,15 @@ def check_schema() -> dict[str, Any]:
 
 def brief_schema() -> dict[str, Any]:
     """JSON Schema of a brief, as `remit agents explain --format json` prints it."""
+    from remit.registry.model import Brief  # late: a check alone needs neither definitions nor merges
+
     return _dialect(msgspec.json.schema(Brief))
 
 
 def merge_schema() -> dict[str, Any]:
     """JSON Schema of what `remit merge --format json` prints."""
+    from remit.merging.model import Merge
+
     return _dialect(msgspec.json.schema(Merge))
 
 

@@ -18,6 +18,14 @@ class Reservation(NamedTuple):
     output: int
 
 
+class Taken(NamedTuple):
+    """What a call to a model took."""
+
+    input: int = 0
+    output: int = 0
+    cost: float = 0.0
+
+
 class Exhausted(NamedTuple):
     """Why there is nothing to set aside."""
 
@@ -72,21 +80,27 @@ def _words(name: str, left: float) -> str:
     return f"{whose} budget of {name.removeprefix('tree_')} is used up: {left:g} left"
 
 
-async def settle(database: Database, job: int, attempt: int, held: Reservation, tokens: int, cost: float) -> None:
-    """Put back what was set aside and count what was used. Nothing, if the job has been taken over meanwhile."""
+async def settle(
+    database: Database, job: int, attempt: int, held: Reservation, taken: Taken, *, is_broken: bool = False
+) -> None:
+    """Put back what was set aside and count what was used. Nothing, if the job has been taken over meanwhile.
+
+    What a finished turn took is counted for the job with the turn itself; of a broken call (`is_broken`) here.
+    """
+    broken = taken if is_broken else Taken()
 
     async def work() -> None:
         async with database.transaction() as connection:
             await rows(connection, "budgets.lock_top", top=held.top)
-            if await rows(connection, "budgets.settle", job=job, attempt=attempt):
+            if await rows(connection, "budgets.settle", job=job, attempt=attempt, **broken._asdict()):
                 await rows(
                     connection,
                     "budgets.settle_tree",
                     top=held.top,
                     reserved_tokens=held.tokens,
                     reserved_cost=held.cost,
-                    tokens=tokens,
-                    cost=cost,
+                    tokens=taken.input + taken.output,
+                    cost=taken.cost,
                 )
 
     await database.patiently(work)

@@ -18,6 +18,7 @@ from remit.errors import EnvironmentBroken
 from remit.store.migrating import migrate
 from remit.store.queries import query
 from remit.store.server import EmbeddedServer
+from remit.workspace.ignored import keep_out_of_git
 
 T = TypeVar("T")
 Connection = psycopg.AsyncConnection[DictRow]
@@ -106,13 +107,16 @@ def _is_ours(folder: Path) -> bool:
 
 
 @asynccontextmanager
-async def open_database(address: str | None, folder: Path, connections: int = 10) -> AsyncIterator[Database]:
-    """The database at an address, else the embedded one of a data folder."""
+async def open_database(
+    address: str | None, folder: Path, connections: int = 10, *, is_examined: bool = False
+) -> AsyncIterator[Database]:
+    """The database at an address, else the embedded one of a data folder; `is_examined`: its tables as they are."""
     server = None if address else EmbeddedServer(folder / "postgres")
     if server is not None:
         _ignored_by_git(folder)
         address = await asyncio.to_thread(server.open)
     try:
+        await _connect(str(address), is_examined=is_examined)
         async with _pool(str(address), connections) as pool:
             yield Database(str(address), pool, server.revive if server is not None else None)
     finally:
@@ -121,12 +125,8 @@ async def open_database(address: str | None, folder: Path, connections: int = 10
 
 
 def _ignored_by_git(folder: Path) -> None:
-    """Keep the data out of the project's history without touching its own ignore file."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        ignore = folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
+        keep_out_of_git(folder)
     except OSError as error:
         raise EnvironmentBroken(
             f"{folder} cannot be used for remit's data: {error.strerror}; REMIT_DATA names another folder, "
@@ -134,8 +134,8 @@ def _ignored_by_git(folder: Path) -> None:
         ) from error
 
 
-@asynccontextmanager
-async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnectionPool[Connection]]:
+async def _connect(address: str, *, is_examined: bool) -> None:
+    """See whether there is a database, and bring it up to date."""
     try:
         conninfo_to_dict(address)
     except psycopg.ProgrammingError:  # what it says may hold the password
@@ -146,7 +146,8 @@ async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnection
         async with await psycopg.AsyncConnection.connect(
             address, row_factory=dict_row, options=OPTIONS, connect_timeout=10
         ) as first:
-            await migrate(first)
+            if not is_examined:
+                await migrate(first)
     except psycopg.OperationalError as error:
         said = " ".join(str(error).split())
         raise EnvironmentBroken(f"the database does not answer: {said}; is REMIT_DATABASE_URL right?") from error
@@ -155,6 +156,10 @@ async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnection
             f"remit may not make its tables in this database: {' '.join(str(error).split())}; "
             "give the account of REMIT_DATABASE_URL the right to create schemas"
         ) from error
+
+
+@asynccontextmanager
+async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnectionPool[Connection]]:
     pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
         address,
         min_size=1,

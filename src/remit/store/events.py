@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import psycopg
@@ -15,6 +17,9 @@ from remit.store.database import AWAY, OPTIONS, Database
 _BATCH = 500
 #: Listeners look again after so long, should a notice have been lost with a connection.
 _LOOK_AGAIN_SECONDS = 2.0
+#: For so long a number that was passed over may still come, and so many are looked for in one gap.
+_LATE_SECONDS = 30.0
+_MOST_LATE = 500
 
 
 class Event(NamedTuple):
@@ -45,17 +50,58 @@ async def unfinished_text(database: Database, job: int) -> str:
 
 
 async def follow(database: Database, job: int | None, after: int = 0) -> AsyncIterator[Event]:
-    """Events as they come, beginning after one. It never ends by itself; a lost connection is made again."""
+    """Events as they come, beginning after one. It never ends by itself; a lost connection is made again.
+
+    Those of one job come in order, each once. Of all jobs (None) one may come after another with a higher number:
+    numbers are given before transactions end.
+    """
+    late = _Late() if job is None else None
     while True:
         try:
             async with await psycopg.AsyncConnection.connect(database.address, autocommit=True, options=OPTIONS) as ear:
                 await ear.execute("LISTEN remit_events")
                 while True:
-                    while found := await events_since(database, job, after):
+                    while found := await _next(database, job, after, late):
                         for event in found:
                             yield event
-                            after = event.id
+                            after = max(after, event.id)
                     async for _ in ear.notifies(timeout=_LOOK_AGAIN_SECONDS, stop_after=1):
                         break
         except AWAY:
             await asyncio.sleep(_LOOK_AGAIN_SECONDS / 4)
+
+
+async def _next(database: Database, job: int | None, after: int, late: _Late | None) -> list[Event]:
+    found = await events_since(database, job, after)
+    if late is None:
+        return found
+    late.note(after, [event.id for event in found])
+    # Asked for after the others: what a job tells later is not seen before what it told earlier.
+    missed = await database.rows("events.of_numbers", numbers=late.numbers) if late.numbers else []
+    for row in missed:
+        late.came(row["id"])
+    return sorted([*found, *(Event(**row) for row in missed)], key=lambda event: event.id)
+
+
+class _Late:
+    """Numbers that were passed over: their transactions may not have ended yet, or never do."""
+
+    def __init__(self) -> None:
+        self._since: dict[int, float] = {}
+
+    @property
+    def numbers(self) -> list[int]:
+        """Those that may still come."""
+        oldest = time.monotonic() - _LATE_SECONDS
+        self._since = {number: since for number, since in self._since.items() if since > oldest}
+        return list(self._since)
+
+    def note(self, after: int, numbers: list[int]) -> None:
+        """What lies between events that were found; of a wide gap, as where jobs were removed, only the end."""
+        for before, number in pairwise([after, *numbers]):
+            gap = range(max(before + 1, number - _MOST_LATE), number)
+            self._since.update(dict.fromkeys(gap, time.monotonic()))
+
+    def came(self, number: int) -> None:
+        """One has come."""
+        self._since.pop(number, None)

@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 from remit.errors import RemitError, UsageError
 from remit.registry.model import Brief, JobRequest
 from remit.store.database import Connection, Database, rows
+from remit.store.storable import storable
 
 Outcome = Literal["completed", "max-turns", "truncated", "refused", "budget", "timeout", "cancelled", "error"]
 State = Literal["queued", "running", "finished"]
@@ -81,6 +82,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     delay: float = 0
     parent: int | None = None
+    #: The first job of a tree that it belongs to without being anybody's child: it shares that job's budget.
+    tree: int | None = None
     tree_max_tokens: int | None = None
     tree_max_cost: float | None = None
     agent: str | None = None
@@ -118,7 +121,7 @@ def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
         "brief_json": Jsonb(_bare(brief)),
         # The text of the system prompt is in the brief, once for all jobs that share it.
         "request": Jsonb({k: v for k, v in msgspec.to_builtins(request).items() if k != "system"}),
-        "prompt": _storable(request.prompt),
+        "prompt": storable(request.prompt),
         "workspace": wanted.workspace,
         "isolation": wanted.isolation,
         "queue": wanted.queue,
@@ -127,7 +130,7 @@ def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
         "priority": wanted.priority,
         "key": wanted.key,
         "parent": wanted.parent,
-        "root": parent["root"] if parent else None,
+        "root": parent["root"] if parent else wanted.tree,
         "depth": parent["depth"] + 1 if parent else 0,
         "max_tokens": brief.limits.tokens,
         "max_cost": brief.limits.cost,
@@ -139,11 +142,6 @@ def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
 
 def _bare(brief: Brief) -> dict[str, Any]:
     return dict(msgspec.to_builtins(msgspec.structs.replace(brief, warnings=())))
-
-
-def _storable(text: str) -> str:
-    """PostgreSQL has no character zero."""
-    return text.replace("\0", "\ufffd")
 
 
 async def _parent(connection: Connection, parent: int | None) -> DictRow | None:
@@ -262,10 +260,10 @@ async def finish(
         job=job,
         attempt=attempt,
         outcome=outcome,
-        error=_storable(error) if error else None,
+        error=storable(error) or None,
         verdict=verdict,
-        result=_storable(result) if result is not None else None,
-        diff=_storable(diff) if diff is not None else None,
+        result=storable(result),
+        diff=storable(diff),
     )
     if not done:
         current = await database.row("jobs.get", job=job)
@@ -300,7 +298,7 @@ async def retry(database: Database, job: int) -> None:
 
 
 async def free_reserved(database: Database, job: int) -> None:
-    """Give back what a job had set aside of its tree's budget and will not use any more."""
+    """Write off what a job had set aside for a call in flight: nobody knows what came of it, so it counts as used."""
     async with database.transaction() as connection:
         for row in await rows(connection, "jobs.free_reserved", job=job):
             values = {"tokens": row["reserved_tokens"], "cost": row["reserved_cost"], "top": row["top"]}
@@ -343,9 +341,12 @@ async def brief_of(database: Database, job: Job) -> Brief:
     return msgspec.convert(row["brief"], Brief)
 
 
-async def listed(database: Database, *, state: str | None, agent: str | None, limit: int) -> list[Job]:
-    """Jobs, the newest first."""
-    return [as_job(row) for row in await database.rows("jobs.list", state=state, agent=agent, limit=limit)]
+async def listed(
+    database: Database, *, state: str | None, agent: str | None, limit: int, is_whole: bool = False
+) -> list[Job]:
+    """Jobs, the newest first; not `is_whole`: without result, diff and request, and with the prompt's beginning."""
+    query = "jobs.list_whole" if is_whole else "jobs.list"
+    return [as_job(row) for row in await database.rows(query, state=state, agent=agent, limit=limit)]
 
 
 async def prune(database: Database, days: int) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from psycopg.rows import DictRow
@@ -11,6 +12,7 @@ from psycopg.types.json import Jsonb
 
 from remit.errors import UsageError
 from remit.store.database import Connection, Database, rows
+from remit.store.storable import storable
 
 DelegationState = Literal["queued", "running", "accepted", "rejected", "failed", "escalated", "skipped"]
 PlanState = Literal["running", "waiting", "finished", "cancelled"]
@@ -82,6 +84,15 @@ class Escalation(msgspec.Struct, kw_only=True):
     delegation_name: str | None = None
 
 
+class Use(NamedTuple):
+    """What the job of a delegation has used so far; `cost` is None where the price is not known."""
+
+    turns: int
+    tokens: int
+    cost: float | None
+    seconds: float | None
+
+
 async def open_plan(
     database: Database,
     name: str,
@@ -107,16 +118,6 @@ async def open_plan(
         return plan, True
 
 
-async def add_delegation(database: Database, plan: int, phase: int, name: str, agent: str) -> None:
-    """One more delegation, for a plan that is made while it runs."""
-    await database.rows("plans.insert_delegation", plan=plan, phase=phase, name=name, agent=agent)
-
-
-async def add_phase(database: Database, plan: int, number: int, name: str) -> None:
-    """One more phase, for a plan that is made while it runs."""
-    await database.rows("plans.insert_phase", plan=plan, number=number, name=name)
-
-
 async def get_plan(database: Database, plan: int) -> PlanRow:
     """One plan."""
     row = await database.row("plans.get", plan=plan)
@@ -125,14 +126,41 @@ async def get_plan(database: Database, plan: int) -> PlanRow:
     return PlanRow(**row)
 
 
-async def phases_of(database: Database, plan: int) -> list[PhaseRow]:
-    """The phases of a plan, in order."""
-    return [PhaseRow(**row) for row in await database.rows("plans.phases", plan=plan)]
+async def phases_of(database: Database, plan: int, *, whole: bool = True) -> list[PhaseRow]:
+    """The phases of a plan, in order; without their merges if they need not be whole."""
+    return [PhaseRow(**row) for row in await database.rows("plans.phases", plan=plan, whole=whole)]
 
 
-async def delegations_of(database: Database, plan: int) -> list[Delegation]:
-    """The delegations of a plan, phase by phase."""
-    return [_delegation(row) for row in await database.rows("plans.delegations", plan=plan)]
+async def delegations_of(
+    database: Database, plan: int, phases: Sequence[int] | None = None, *, whole: bool = True
+) -> list[Delegation]:
+    """The delegations of a plan, phase by phase; without what they brought if they need not be whole."""
+    wanted = list(phases) if phases is not None else None
+    found = await database.rows("plans.delegations", plan=plan, phases=wanted, whole=whole)
+    return [_delegation(row) for row in found]
+
+
+async def whole_delegations(database: Database, numbers: Sequence[int]) -> list[Delegation]:
+    """Delegations by their numbers, with what they brought."""
+    return [_delegation(row) for row in await database.rows("plans.delegations_by_id", ids=list(numbers))]
+
+
+async def uses_of(database: Database, plan: int) -> dict[int, Use]:
+    """What the jobs of a plan's delegations have used, by their numbers."""
+    return {
+        row["id"]: Use(
+            row["turns"],
+            row["tokens"],
+            float(row["cost"]) if row["cost"] is not None else None,
+            float(row["seconds"]) if row["seconds"] is not None else None,
+        )
+        for row in await database.rows("plans.uses", plan=plan)
+    }
+
+
+async def ended_jobs(database: Database, plan: int, prefix: str) -> dict[str, int]:
+    """Jobs of a plan that ended without completing, by their keys."""
+    return {row["key"]: row["id"] for row in await database.rows("plans.ended_jobs", plan=plan, prefix=prefix)}
 
 
 def _delegation(row: DictRow) -> Delegation:
@@ -151,7 +179,7 @@ async def save(database: Database, delegation: Delegation, step: str, reason: st
                 plan=delegation.plan,
                 delegation=delegation.id,
                 step=step,
-                reason=_storable(reason),
+                reason=storable(reason),
             )
 
     await database.patiently(work)
@@ -172,7 +200,7 @@ async def apply(
                     plan=given.plan,
                     delegation=one.id,
                     step=step,
-                    reason=_storable(reason),
+                    reason=storable(reason),
                 )
             await rows(connection, "plans.set_phase", **_phase_values(given.plan, phase))
             await rows(connection, "plans.applied", escalation=given.id)
@@ -185,13 +213,9 @@ async def _save(connection: Connection, delegation: Delegation) -> None:
     for name in ("plan", "phase", "name", "agent"):
         values.pop(name)
     values["fallback"] = Jsonb(delegation.fallback) if delegation.fallback is not None else None
-    values["result"] = _storable(delegation.result)
-    values["error"] = _storable(delegation.error)
+    values["result"] = storable(delegation.result)
+    values["error"] = storable(delegation.error)
     await rows(connection, "plans.set_delegation", **values)
-
-
-def _storable(text: Any) -> Any:
-    return text.replace("\0", "\ufffd") if isinstance(text, str) else text
 
 
 async def save_phase(database: Database, plan: int, phase: PhaseRow) -> None:
@@ -217,12 +241,12 @@ async def set_state(database: Database, plan: int, state: PlanState, outcome: st
 
 async def note(database: Database, plan: int, step: str, reason: str) -> None:
     """A step of the plan itself."""
-    await database.rows("plans.add_step", plan=plan, delegation=None, step=step, reason=_storable(reason))
+    await database.rows("plans.add_step", plan=plan, delegation=None, step=step, reason=storable(reason))
 
 
 async def escalate(database: Database, plan: int, phase: int, delegation: int | None, reason: str) -> None:
     """Ask a person; asking the same again changes nothing."""
-    await database.rows("plans.escalate", plan=plan, phase=phase, delegation=delegation, reason=_storable(reason))
+    await database.rows("plans.escalate", plan=plan, phase=phase, delegation=delegation, reason=storable(reason))
 
 
 async def escalations(database: Database, plan: int | None = None, *, is_open: bool = False) -> list[Escalation]:
@@ -233,7 +257,7 @@ async def escalations(database: Database, plan: int | None = None, *, is_open: b
 
 async def answer(database: Database, escalation: int, verb: str, words: str) -> int:
     """A person's answer; the plan it belongs to."""
-    row = await database.row("plans.answer", escalation=escalation, answer=verb, words=_storable(words))
+    row = await database.row("plans.answer", escalation=escalation, answer=verb, words=storable(words))
     if row is None:
         raise UsageError(f"there is no open question {escalation}; `remit escalations` lists them")
     return int(row["plan"])
@@ -242,6 +266,11 @@ async def answer(database: Database, escalation: int, verb: str, words: str) -> 
 async def drive(database: Database, plan: int, driver: str, silence: float) -> bool:
     """Become or stay the one who drives a plan; False: somebody else does."""
     return bool(await database.rows("plans.drive", plan=plan, driver=driver, silence=silence))
+
+
+async def beat(database: Database, plan: int, driver: str) -> bool:
+    """Go on driving a plan; False: somebody else does by now."""
+    return bool(await database.rows("plans.beat", plan=plan, driver=driver))
 
 
 async def last_beat(database: Database, plan: int) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from remit.evidence.receipts import Receipt
 from remit.store.database import Database
 from remit.store.jobs import Fenced
+from remit.store.storable import storable
 
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
@@ -55,9 +56,14 @@ class Transcript:
             "transcript.save_message",
             number=number,
             message=_jsonb(message),
-            partial=partial.replace("\0", "\ufffd") if partial is not None else None,
+            partial=storable(partial),
             **sums._asdict(),
         )
+
+    async def broken(self) -> Sums:
+        """What calls to the model took that broke off, in this attempt or an earlier one."""
+        row = await self._database.row("transcript.broken", job=self.job)
+        return Sums(input=row["input"], output=row["output"], cost=float(row["cost"])) if row else Sums()
 
     async def call(self, call: str) -> Call | None:
         """A tool call that has begun."""
@@ -77,7 +83,7 @@ class Transcript:
         await self._held(
             "transcript.finish_call",
             call=call,
-            output=output.replace("\0", "\ufffd"),
+            output=storable(output),
             is_failed=is_failed,
             state=state,
             receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
@@ -103,7 +109,7 @@ class Transcript:
         await self._held(
             "transcript.save_result",
             submission=submission,
-            document=document.replace("\0", "\ufffd"),
+            document=storable(document),
             verdict=verdict,
             report=_jsonb(report),
         )

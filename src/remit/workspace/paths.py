@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePosixPath
 
-_DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
+from remit.contract.expressions import expression
+
+_DRIVE = expression(r"^[A-Za-z]:[\\/]")
 
 
 def normal(written: str, root: str) -> str | None:

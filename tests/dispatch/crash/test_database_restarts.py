@@ -88,3 +88,31 @@ def test_an_idle_worker_takes_jobs_after_a_crash_of_the_database(own: Postgres, 
 
     assert worker.lives
     assert effects(place) == ["one", "two"]
+
+
+def test_a_job_survives_an_outage_longer_than_its_worker_would_take_to_stop(
+    own: Postgres, fleet: MakeFleet, model: Model
+) -> None:
+    """The queue of a worker ends with the database, and with it what it runs: that is handed back, not lost."""
+    server = model({"conversations": {"": [{**one, "gate": f"gate-{n}"} for n, one in enumerate(CONVERSATION)]}})
+    team = fleet(server, own.database())
+    team.environment |= {"REMIT_SHUTDOWN_SECONDS": "0.3", "REMIT_TAKEOVER_SECONDS": "3"}
+    place = workspace(team.folder / "job")
+    job = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), [("go", place, Queueing())]))[0]
+    workers = [team.worker(), team.worker()]
+    server.open("gate-0")
+    server.open("gate-1")
+    server.wait("gate-2")
+    own.crash()
+    team.until(lambda: all("reconnection attempt in pool" in worker.said for worker in workers))
+    server.open("gate-2")
+    server.open("gate-3")
+    own.start()
+    team.until(lambda: team.store.is_finished(job), 60)
+
+    end = team.store.job(job)
+    assert (end["outcome"], end["turns"], end["tool_calls"]) == ("completed", TURNS, 6), end["error"]
+    assert effects(place) == ["one", "two"]
+    assert len(team.store.messages(job)) == 2 * TURNS
+    assert TURNS <= len(requests_of(server, "go")) <= TURNS + 1
+    assert all(worker.lives for worker in workers)

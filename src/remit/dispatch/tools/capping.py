@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.dispatch.tools.beneath import store_file
+from remit.store.storable import storable
 
 #: Room for the sentence about the rest.
 _NOTE = 600
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _MAX_KEY = 80
-#: Neither a database nor JSON can carry these.
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class Capped(NamedTuple):
@@ -24,11 +23,6 @@ class Capped(NamedTuple):
 
     text: str
     lines: int
-
-
-def storable(text: str) -> str:
-    """Text without NUL and lone surrogates, which cannot be sent or stored."""
-    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def one_line(name: str) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from remit.dispatch.tools.beneath import NotRegular, Outside, open_folder, parent_of, read_file
-from remit.dispatch.tools.capping import storable
 from remit.dispatch.tools.model import Refused, ToolLimits
+from remit.store.storable import storable
 from remit.workspace.paths import normal
 
 _MAX_PATH = 4_096

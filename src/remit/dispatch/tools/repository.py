@@ -1,7 +1,6 @@
-"""Git for tools: as `remit.workspace.git` runs it, and limited in time and output.
+"""Git for tools: as `remit.workspace.safe_git` runs it, and limited in time and output.
 
-Beyond its settings: no signature is checked (that runs a program the repository names), paths are never
-patterns, and the work tree is where the `.git` was found, whatever the repository says of it.
+Beyond its settings: no signature is checked (that runs a program the repository names), and paths are never patterns.
 """
 
 from __future__ import annotations
@@ -11,9 +10,7 @@ from pathlib import Path
 from remit.dispatch.tools.calling import Call
 from remit.dispatch.tools.model import Refused
 from remit.dispatch.tools.processes import Ran, run
-
-# One place decides how git is run safely; there is no public name for it yet.
-from remit.workspace.git import _command, _environment, _without_filters, root_above
+from remit.workspace.safe_git import command, environment, root_above, without_filters
 
 _SETTINGS = {
     "core.alternateRefsCommand": "",
@@ -39,13 +36,13 @@ async def git(call: Call, *arguments: str) -> bytes:
 async def git_ran(call: Call, *arguments: str) -> Ran:
     """A git command in the workspace, with its outcome."""
     root = call.ground.root
-    place = await call.in_thread(lambda: checkout_of(root))
-    filters = await call.in_thread(lambda: _without_filters(root))
-    environment = _environment(_SETTINGS | filters) | {"GIT_LITERAL_PATHSPECS": "1", "GIT_WORK_TREE": str(place)}
+    await call.in_thread(lambda: check_own(root))
+    filters = await call.in_thread(lambda: without_filters(root))
+    known = environment(root, _SETTINGS | filters) | {"GIT_LITERAL_PATHSPECS": "1"}
     try:
         return await run(
-            _command(root, *arguments),
-            environment=environment,
+            command(root, *arguments),
+            environment=known,
             folder=root,
             seconds=call.seconds_left,
             most=call.limits.kept_bytes,
@@ -54,8 +51,8 @@ async def git_ran(call: Call, *arguments: str) -> Ran:
         raise Refused("git is not installed on this host. Go on without its history.") from error
 
 
-def checkout_of(root: Path) -> Path:
-    """The checkout that the workspace is or lies in. One that borrows another's repository is refused."""
+def check_own(root: Path) -> None:
+    """Refuse a workspace that neither is nor lies in a checkout, or in one that borrows another's repository."""
     place = root_above(root)
     if place is None:
         raise Refused("The workspace is not a git checkout: there is no history. Go on without it.")
@@ -63,7 +60,6 @@ def checkout_of(root: Path) -> Path:
     borrowed = own.is_symlink() or (own / "commondir").exists() if own.is_dir() else linked_home(place) is None
     if borrowed:
         raise Refused("The workspace's .git leads to a repository that does not know it. Go on without its history.")
-    return place
 
 
 def linked_home(root: Path) -> Path | None:

@@ -10,16 +10,18 @@ from typing import Any
 
 import msgspec
 
+from remit.dispatch.redact import redacted
 from remit.dispatch.tools import sandbox
 from remit.dispatch.tools.arguments import checked
 from remit.dispatch.tools.calling import Call
-from remit.dispatch.tools.capping import capped, storable
+from remit.dispatch.tools.capping import capped
 from remit.dispatch.tools.catalogue import TOOLS, Tool
 from remit.dispatch.tools.confine import Confined
 from remit.dispatch.tools.granting import is_everything
 from remit.dispatch.tools.model import Answer, Refused, ToolLimits, ToolOutput, ToolSpec
 from remit.evidence.receipts import Receipt
 from remit.registry.tools import known
+from remit.store.storable import storable
 
 #: Longer arguments are cut in a receipt: the content of a file is in the transcript and has a digest.
 _MAX_ARGUMENT = 20_000
@@ -30,8 +32,17 @@ _DEFAULT = ToolLimits()
 class Toolbox:
     """The tools that a job was granted, confined to its folder."""
 
-    def __init__(self, root: Path, granted: Sequence[str], *, spill: Path, limits: ToolLimits = _DEFAULT) -> None:
+    def __init__(
+        self,
+        root: Path,
+        granted: Sequence[str],
+        *,
+        spill: Path,
+        limits: ToolLimits = _DEFAULT,
+        is_redacting: bool = True,
+    ) -> None:
         self._limits = limits
+        self._is_redacting = is_redacting
         self._ground = Confined(root, spill, limits)
         self._tools: dict[str, Tool] = {}
         self._patterns: list[str] = []
@@ -104,13 +115,15 @@ class Toolbox:
     def _settled(self, name: str, arguments: Mapping[str, Any], answer: Answer, key: str, began: str) -> ToolOutput:
         """Cap the output; only what is shown counts as seen."""
         text = storable(answer.text)
+        if self._is_redacting:  # all of it, before it is cut: the rest goes to a file
+            text = redacted(text)
         shown = capped(text, self._limits.characters, self._ground.spill, key)
         hits = {path: set(lines) for path, lines in answer.hits.items()}
         for mark in filter(None, answer.marks[: shown.lines]):
             hits.setdefault(mark[0], set()).update((mark[1],) if mark[1] else ())
         receipt = Receipt(
             tool=storable(name[:200]),
-            arguments=_recorded(arguments),
+            arguments=recorded(arguments),
             path=storable(answer.path) if answer.path is not None else None,
             ranges=answer.ranges,
             exit=answer.exit,
@@ -122,7 +135,7 @@ class Toolbox:
         return ToolOutput(shown.text, receipt, answer.failed)
 
 
-def _recorded(arguments: Any) -> dict[str, Any]:
+def recorded(arguments: Any) -> dict[str, Any]:
     """Arguments as a receipt keeps them: bounded, and fit to be stored."""
     if not isinstance(arguments, Mapping):
         return {"arguments": _bounded(str(arguments))}

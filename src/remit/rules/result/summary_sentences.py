@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from remit.contract.expressions import expression
 from remit.rules.base import Case, Example, Fault, Rule
 
-_CODE = re.compile(r"`[^`\n]*`")
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|No|Mr|Ms|Dr)\.", re.IGNORECASE)
-_END = re.compile(r"[.!?]+(?=[\s\"')\]]|$)|[。！？]+|\n+")
+_CODE = expression(r"`[^`\n]*`")
+_ABBREVIATION = expression(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|No|Mr|Ms|Dr)\.", re.IGNORECASE)
+_END = expression(r"[.!?]+(?=[\s\"')\]]|$)|[。！？]+|\n+")
 
 
 def sentences(text: str) -> int:

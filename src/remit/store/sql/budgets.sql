@@ -8,8 +8,8 @@ SELECT id FROM remit.jobs WHERE id = %(top)s FOR UPDATE
 
 -- name: left
 SELECT
-    job.max_tokens - job.input_tokens - job.output_tokens AS tokens,
-    job.max_cost - job.cost AS cost,
+    job.max_tokens - job.input_tokens - job.output_tokens - job.written_off_tokens AS tokens,
+    job.max_cost - job.cost - job.written_off_cost AS cost,
     job.max_seconds - extract(epoch FROM now() - job.started) AS seconds,
     top.tree_max_tokens - top.tree_tokens - top.tree_reserved_tokens AS tree_tokens,
     top.tree_max_cost - top.tree_cost - top.tree_reserved_cost AS tree_cost
@@ -34,7 +34,11 @@ WHERE id = %(top)s
 
 -- name: settle
 -- Nothing is set aside any more: this was settled before, and its answer was lost.
-UPDATE remit.jobs SET reserved_tokens = 0, reserved_cost = 0
+UPDATE remit.jobs SET
+    reserved_tokens = 0, reserved_cost = 0,
+    broken_input = broken_input + %(input)s, broken_output = broken_output + %(output)s,
+    broken_cost = broken_cost + %(cost)s::numeric,
+    input_tokens = input_tokens + %(input)s, output_tokens = output_tokens + %(output)s, cost = cost + %(cost)s::numeric
 WHERE id = %(job)s AND attempt = %(attempt)s AND reserved_tokens > 0
 RETURNING id
 

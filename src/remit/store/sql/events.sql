@@ -1,7 +1,9 @@
 -- name: add
--- Only who holds the job may speak of it; listeners are woken when the transaction ends.
+-- Only who holds the job may speak of it; listeners are woken when the transaction ends. The lock makes the numbers
+-- of one job's events follow each other as they are committed, whoever writes them.
 WITH held AS (
     SELECT id FROM remit.jobs WHERE id = %(job)s AND (%(attempt)s::integer IS NULL OR attempt = %(attempt)s)
+    FOR NO KEY UPDATE
 ), added AS (
     INSERT INTO remit.events (job, kind, data) SELECT id, %(kind)s, %(data)s FROM held RETURNING id, job
 )
@@ -11,6 +13,9 @@ SELECT id, pg_notify('remit_events', job::text) FROM added
 SELECT id, job, at, kind, data FROM remit.events
 WHERE id > %(after)s AND (%(job)s::bigint IS NULL OR job = %(job)s)
 ORDER BY id LIMIT %(limit)s
+
+-- name: of_numbers
+SELECT id, job, at, kind, data FROM remit.events WHERE id = ANY (%(numbers)s::bigint[]) ORDER BY id
 
 -- name: unfinished_text
 -- The text of an answer that was not finished: what came since the last answer that was.

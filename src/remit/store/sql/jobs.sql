@@ -84,7 +84,8 @@ SELECT id, attempt FROM remit.jobs WHERE worker = %(worker)s AND state = 'runnin
 
 -- name: claim
 -- Taking a job raises its attempt: whoever had it before can write no more. By the same ticket it may be taken
--- again: then the answer to the first time was lost.
+-- again: then the answer to the first time was lost. What is still set aside was for a call in flight when its worker
+-- died: nobody knows what came of it, so the budget counts all of it as used.
 WITH taken AS (
     SELECT id, coalesce(root, id) AS top, reserved_tokens, reserved_cost FROM remit.jobs
     WHERE id = %(job)s AND (state = 'queued'
@@ -92,7 +93,8 @@ WITH taken AS (
 ), freed AS (
     UPDATE remit.jobs SET
         tree_reserved_tokens = greatest(0, jobs.tree_reserved_tokens - taken.reserved_tokens),
-        tree_reserved_cost = greatest(0, jobs.tree_reserved_cost - taken.reserved_cost)
+        tree_reserved_cost = greatest(0, jobs.tree_reserved_cost - taken.reserved_cost),
+        tree_tokens = jobs.tree_tokens + taken.reserved_tokens, tree_cost = jobs.tree_cost + taken.reserved_cost
     FROM taken WHERE jobs.id = taken.top AND taken.top <> taken.id
 )
 UPDATE remit.jobs SET
@@ -102,6 +104,10 @@ UPDATE remit.jobs SET
         THEN greatest(0, jobs.tree_reserved_tokens - taken.reserved_tokens) ELSE jobs.tree_reserved_tokens END,
     tree_reserved_cost = CASE WHEN jobs.id = taken.top
         THEN greatest(0, jobs.tree_reserved_cost - taken.reserved_cost) ELSE jobs.tree_reserved_cost END,
+    tree_tokens = jobs.tree_tokens + CASE WHEN jobs.id = taken.top THEN taken.reserved_tokens ELSE 0 END,
+    tree_cost = jobs.tree_cost + CASE WHEN jobs.id = taken.top THEN taken.reserved_cost ELSE 0 END,
+    written_off_tokens = jobs.written_off_tokens + taken.reserved_tokens,
+    written_off_cost = jobs.written_off_cost + taken.reserved_cost,
     reserved_tokens = 0, reserved_cost = 0
 FROM taken WHERE jobs.id = taken.id
 RETURNING jobs.*
@@ -168,13 +174,10 @@ WITH ended AS (
     INSERT INTO remit.events (job, kind, data)
     SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', verdict) FROM ended
 )
-SELECT id, pg_notify('remit_events', id::text) FROM ended
+SELECT id, pg_notify('remit_events', id::text), pg_notify('remit_ended', id::text) FROM ended
 
 -- name: touch
 UPDATE remit.jobs SET checkpoint = now() WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running' RETURNING id
-
--- name: is_held
-SELECT id, is_cancelled FROM remit.jobs WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
 
 -- name: set_worktree
 UPDATE remit.jobs SET worktree = %(worktree)s, checkpoint = now()
@@ -211,6 +214,17 @@ RETURNING id, queue, priority
 SELECT * FROM remit.jobs WHERE id = %(job)s
 
 -- name: list
+-- One line a job: without the texts that may be long.
+SELECT
+    id, agent, definition, brief, '{}'::jsonb AS request, left(prompt, 200) AS prompt, workspace, isolation, worktree,
+    queue, priority, idempotency_key, parent, root, depth, state, outcome, error, verdict, NULL AS result, NULL AS diff,
+    is_cancelled, attempt, deaths, last_death, turns, tool_calls, input_tokens, output_tokens, cached_tokens, cost,
+    is_priced, max_seconds, created, started, finished, ticket
+FROM remit.jobs
+WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
+ORDER BY id DESC LIMIT %(limit)s
+
+-- name: list_whole
 SELECT * FROM remit.jobs
 WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
 ORDER BY id DESC LIMIT %(limit)s
@@ -236,8 +250,10 @@ DELETE FROM remit.plans
 WHERE state IN ('finished', 'cancelled') AND finished < now() - make_interval(days => %(days)s)
 
 -- name: free_reserved
--- What a job had set aside and will not use; its own row, then that of the first job of its tree.
-UPDATE remit.jobs SET reserved_tokens = 0, reserved_cost = 0
+-- What a job had set aside for a call of which nothing is known; its own row, then that of the first job of its tree.
+UPDATE remit.jobs SET
+    written_off_tokens = written_off_tokens + held.reserved_tokens,
+    written_off_cost = written_off_cost + held.reserved_cost, reserved_tokens = 0, reserved_cost = 0
 FROM (SELECT id, coalesce(root, id) AS top, reserved_tokens, reserved_cost
     FROM remit.jobs WHERE id = %(job)s FOR UPDATE) AS held
 WHERE jobs.id = held.id
@@ -246,7 +262,8 @@ RETURNING held.top, held.reserved_tokens, held.reserved_cost
 -- name: free_reserved_tree
 UPDATE remit.jobs SET
     tree_reserved_tokens = greatest(0, tree_reserved_tokens - %(tokens)s),
-    tree_reserved_cost = greatest(0, tree_reserved_cost - %(cost)s)
+    tree_reserved_cost = greatest(0, tree_reserved_cost - %(cost)s),
+    tree_tokens = tree_tokens + %(tokens)s, tree_cost = tree_cost + %(cost)s
 WHERE id = %(top)s
 
 -- name: next_waiting

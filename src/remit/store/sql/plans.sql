@@ -15,15 +15,16 @@ INSERT INTO remit.delegations (plan, phase, name, agent) VALUES (%(plan)s, %(pha
 -- name: get
 SELECT id, name, digest, document, workspace, state, outcome, created, finished FROM remit.plans WHERE id = %(plan)s
 
--- name: list
-SELECT id, name, state, outcome, created, finished FROM remit.plans ORDER BY id DESC LIMIT %(limit)s
-
 -- name: drive
 -- One driver at a time: it holds the plan as long as its heart beats.
 UPDATE remit.plans SET driver = %(driver)s, heartbeat = now()
 WHERE id = %(plan)s AND (driver IS NULL OR driver = %(driver)s
     OR heartbeat < now() - make_interval(secs => %(silence)s))
 RETURNING id
+
+-- name: beat
+-- Only whoever drives may go on driving: who was frozen, and lost the plan, does not get it back by being there.
+UPDATE remit.plans SET heartbeat = now() WHERE id = %(plan)s AND driver = %(driver)s RETURNING id
 
 -- name: last_beat
 SELECT driver, heartbeat FROM remit.plans WHERE id = %(plan)s
@@ -36,15 +37,35 @@ UPDATE remit.plans SET state = %(state)s, outcome = %(outcome)s,
     finished = CASE WHEN %(state)s IN ('finished', 'cancelled') THEN now() ELSE NULL END
 WHERE id = %(plan)s
 
+-- name: top
+SELECT top FROM remit.plans WHERE id = %(plan)s
+
+-- name: set_top
+UPDATE remit.plans SET top = %(job)s WHERE id = %(plan)s AND top IS NULL
+
 -- name: phases
-SELECT number, name, state, decision, round, merge FROM remit.phases WHERE plan = %(plan)s ORDER BY number
+SELECT number, name, state, decision, round, CASE WHEN %(whole)s THEN merge END AS merge
+FROM remit.phases WHERE plan = %(plan)s ORDER BY number
 
 -- name: set_phase
 UPDATE remit.phases SET state = %(state)s, decision = %(decision)s, merge = %(merge)s, round = %(round)s
 WHERE plan = %(plan)s AND number = %(number)s
 
 -- name: delegations
-SELECT * FROM remit.delegations WHERE plan = %(plan)s ORDER BY phase, id
+SELECT id, plan, phase, name, agent, state, verdict, job, retries, corrections, scope, error, warnings,
+    CASE WHEN %(whole)s THEN result END AS result, CASE WHEN %(whole)s THEN fallback END AS fallback
+FROM remit.delegations
+WHERE plan = %(plan)s AND (%(phases)s::integer[] IS NULL OR phase = ANY (%(phases)s::integer[])) ORDER BY phase, id
+
+-- name: delegations_by_id
+SELECT * FROM remit.delegations WHERE id = ANY (%(ids)s::bigint[]) ORDER BY phase, id
+
+-- name: ended_jobs
+-- Jobs of a plan that came to nothing, by their keys: a job that completed, or still runs, is found by its key alone.
+SELECT idempotency_key AS key, jobs.id FROM remit.jobs JOIN remit.plans ON plans.id = %(plan)s
+WHERE jobs.state = 'finished' AND jobs.finished >= plans.created AND jobs.outcome <> 'completed'
+    AND starts_with(idempotency_key, %(prefix)s)
+ORDER BY jobs.id
 
 -- name: set_delegation
 UPDATE remit.delegations SET
@@ -54,6 +75,11 @@ WHERE id = %(id)s
 
 -- name: not_running
 SELECT id, state FROM remit.jobs WHERE id = ANY (%(jobs)s::bigint[]) AND state <> 'running'
+
+-- name: uses
+SELECT jobs.id, turns, input_tokens + output_tokens AS tokens, CASE WHEN is_priced THEN cost END AS cost,
+    extract(epoch FROM coalesce(jobs.finished, now()) - jobs.started) AS seconds
+FROM remit.delegations JOIN remit.jobs ON jobs.id = delegations.job WHERE plan = %(plan)s
 
 -- name: add_step
 INSERT INTO remit.steps (plan, delegation, step, reason) VALUES (%(plan)s, %(delegation)s, %(step)s, %(reason)s)
@@ -89,4 +115,4 @@ UPDATE remit.escalations SET is_applied = true WHERE id = %(escalation)s
 SELECT id, state FROM remit.plans WHERE digest = %(digest)s ORDER BY id DESC LIMIT 1
 
 -- name: of_job
-SELECT id, state FROM remit.plans WHERE digest LIKE %(prefix)s ORDER BY id
+SELECT id, state, digest FROM remit.plans WHERE digest LIKE %(prefix)s ORDER BY id

@@ -1,6 +1,9 @@
 -- name: messages
 SELECT number, message FROM remit.messages WHERE job = %(job)s ORDER BY number
 
+-- name: broken
+SELECT broken_input AS input, broken_output AS output, broken_cost AS cost FROM remit.jobs WHERE id = %(job)s
+
 -- name: save_message
 -- Sums are set, not added to, so that writing again after a lost answer changes nothing.
 WITH held AS (
@@ -15,9 +18,6 @@ INSERT INTO remit.messages (job, number, attempt, message)
 SELECT id, %(number)s, %(attempt)s, %(message)s FROM held
 ON CONFLICT (job, number) DO UPDATE SET message = excluded.message, attempt = excluded.attempt
 RETURNING number
-
--- name: calls
-SELECT call, name, arguments, state, output, is_failed, turn FROM remit.tool_calls WHERE job = %(job)s ORDER BY started
 
 -- name: call
 SELECT call, name, arguments, state, output, is_failed FROM remit.tool_calls WHERE job = %(job)s AND call = %(call)s

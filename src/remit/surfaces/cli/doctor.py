@@ -103,4 +103,7 @@ def _facts(settings: Configuration) -> list[Fact]:
         found.extend([fact async for fact in facts(settings, load_settings(settings))])
 
     asyncio.run(look())
+    from remit.clients.claude_code.health import client_facts
+
+    found.extend(client_facts())
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -16,12 +16,19 @@ if TYPE_CHECKING:
     from remit.dispatch.submitting import Resolving
     from remit.orchestrate.api import PlanResult
     from remit.store.database import Database
+    from remit.store.plans import Use
 
 
-async def drive_shown(
-    database: Database, settings: Settings, plan: int, resolving: Resolving
-) -> tuple[PlanResult, bool]:
-    """Drive a plan and show how it goes; the plan as it stands, and whether a person stopped it."""
+class Shown(NamedTuple):
+    """A plan that was driven: as it stands, what its jobs used, and whether a person stopped it."""
+
+    found: PlanResult
+    uses: dict[int, Use]
+    stopped: bool
+
+
+async def drive_shown(database: Database, settings: Settings, plan: int, resolving: Resolving) -> Shown:
+    """Drive a plan and show how it goes."""
     import msgspec
 
     from remit.orchestrate.api import drive, most_parallel, result_of
@@ -39,7 +46,7 @@ async def drive_shown(
         stopped = await _until_done(driving, tree)
     if not stopped:
         await driving
-    return await result_of(database, plan), stopped
+    return Shown(await result_of(database, plan), await plans.uses_of(database, plan), stopped)
 
 
 async def _until_done(driving: asyncio.Task[Any], tree: _Tree) -> bool:
@@ -97,12 +104,12 @@ class _Tree:
 
         from remit.orchestrate.api import result_of
         from remit.reports.plans import plan_lines
-        from remit.store import jobs
+        from remit.store import plans
 
-        found = await result_of(self._database, self._plan)
-        known = {one.job: await jobs.get(self._database, one.job) for one in found.delegations if one.job}
+        found = await result_of(self._database, self._plan, whole=False)
+        uses = await plans.uses_of(self._database, self._plan)
         text = Text()
-        for line in plan_lines(found, known, columns()):
+        for line in plan_lines(found, uses, columns()):
             for piece in line:
                 text.append(piece.text, piece.style)
             text.append("\n")

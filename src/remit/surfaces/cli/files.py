@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from remit.errors import UsageError
-from remit.workspace.git import root_above
+from remit.workspace.safe_git import root_above
 
 #: Enough of a JSON file to see what it is.
 _PEEK = 64 * 1024

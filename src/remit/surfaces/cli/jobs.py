@@ -51,7 +51,7 @@ def list_command(state: str | None = None, agent: str | None = None, limit: int 
     from remit.store import jobs
 
     async def work(database: Database, _: Settings) -> list[jobs.Job]:
-        return await jobs.listed(database, state=state, agent=agent, limit=limit)
+        return await jobs.listed(database, state=state, agent=agent, limit=limit, is_whole=form == "json")
 
     found = with_database(work)
     if form == "json":

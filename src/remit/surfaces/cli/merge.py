@@ -21,6 +21,7 @@ from remit.merging.model import MERGED_AGENT, SCALE, Merge, Settings
 from remit.merging.narrow import hide_known, only_changed
 from remit.surfaces.cli.files import find_files, find_repository, read_file, shown_name
 from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.sessions import project_here
 from remit.workspace import git
 
 _PATH = click.Path(path_type=Path)
@@ -28,7 +29,8 @@ _FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
 
 
 @click.command("merge")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.argument("paths", nargs=-1, metavar="FILE...")
+@click.option("--session", metavar="ID", help="Also what subagents sent in a session of Claude Code: last, or its id.")
 @click.option("--repo", type=_PATH, help="The checkout that claims are held against.")
 @click.option("--profile", help="The profile results are held to; default: the configured one.")
 @click.option("--threshold", type=float, help="Keep findings of at least this confidence (default 80).")
@@ -48,7 +50,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     """Merge results, SARIF files and earlier merges into one report.
 
     FILE is a result (Markdown or JSON), a SARIF file of any tool, a merge written with --format json, a
-    folder of them, or - for standard input.
+    folder of them, or - for standard input. With --session, what the subagents of a session sent is merged.
 
     \b
     Examples:
@@ -56,10 +58,14 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
       remit merge results/ ruff.sarif --fail-on critical --format github
       remit merge results/ --expect security-auditor --format html --output report.html
       remit merge results/ --changed-since origin/main --baseline last.json
+      remit merge --session last
     """
     configured = load()
     files = find_files(paths, for_merge=True)
-    root, _ = find_repository(given["repo"], files)
+    if not files and not given["session"]:
+        raise UsageError("name the files to merge, or a session: remit merge --session last")
+    project = project_here() if given["session"] else None
+    root, _ = find_repository(given["repo"] or (Path(project.root) if project else None), files)
     sources = open_sources(root)
     options = Options(profile=given["profile"] or configured["profile"], kinds=configured["agents.kinds"]).validated()
     settings = _settings(given, configured)
@@ -68,6 +74,8 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
         for file, name in ((file, shown_name(file)) for file in files)
     ]
     _warn_of_reports(zip(files, inputs, strict=True))
+    if project is not None:
+        inputs += project.inputs(given["session"], options, sources, configured["merge.categories"])
     merged = _narrowed(merge_inputs(inputs, settings), given, sources)
     _write(_formatted(merged, given, sources), given["output"])
     return 1 if fails(merged, given["fail_on"]) else 0

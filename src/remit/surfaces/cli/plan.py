@@ -13,8 +13,8 @@ from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
-    from remit.orchestrate.api import PlanResult
     from remit.store.database import Database
+    from remit.surfaces.cli.driving import Shown
 
 
 @click.command("plan")
@@ -52,7 +52,7 @@ def command(file: Path | None, resume: int | None, form: str, **given: Any) -> i
         print_lines(dry_run_lines(plan, columns()))
         return 0
 
-    async def work(database: Database, settings: Settings) -> tuple[PlanResult, bool]:
+    async def work(database: Database, settings: Settings) -> Shown:
         from remit.dispatch.submitting import Resolving
         from remit.orchestrate.api import begin
         from remit.surfaces.cli.driving import drive_shown
@@ -62,20 +62,21 @@ def command(file: Path | None, resume: int | None, form: str, **given: Any) -> i
             number = await begin(database, plan, given["repo"] or Path.cwd(), is_new=given["is_new"])
         return await drive_shown(database, settings, number, Resolving(registry=registry))
 
-    found, stopped = with_database(work)
-    return finish(found, form, stopped=stopped)
+    return finish(with_database(work), form)
 
 
-def finish(found: PlanResult, form: str, *, stopped: bool) -> int:
+def finish(shown: Shown, form: str) -> int:
     """Print a plan as it stands; its exit code."""
     from remit.reports.json import pretty
-    from remit.reports.plans import plan_lines, plan_shape
+    from remit.reports.plans import further_words, plan_lines, plan_shape
 
+    found = shown.found
     if form == "json":
         print_text(pretty(plan_shape(found)))
     else:
-        print_lines(plan_lines(found, {}, columns()))
-    if stopped:
+        print_lines(plan_lines(found, shown.uses, columns()))
+        click.echo(further_words(found), err=True)
+    if shown.stopped:
         click.echo(f"remit: stopped; `remit plan --resume {found.plan.id}` goes on", err=True)
         return 130
     return 0 if found.plan.state == "finished" and found.plan.outcome == "continue" else 1

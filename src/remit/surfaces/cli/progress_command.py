@@ -12,6 +12,9 @@ from remit.reports.layout import Line, Piece
 from remit.reports.visible import visible, wrapped
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
+#: Delegations that are shown.
+_MOST = 20
+
 
 @click.command("progress")
 @click.option("--resume", is_flag=True, help="Only say what to do next.")
@@ -64,11 +67,26 @@ def _lines(progress: dict[str, Any], file: Path) -> list[Line]:
             )
     for words in progress["warnings"]:
         lines += [[Piece(row, "yellow")] for row in wrapped(visible(f"warning: {_words(words)}"), columns())]
-    for one in progress["delegations"][-20:]:
-        told = [one.get(name) for name in ("phase", "agent", "state", "verdict")] if isinstance(one, dict) else [one]
-        shown = "  ".join(str(word) for word in told if word)
+    current = [one for one in progress["delegations"] if _plan(one) == _plan(progress["delegations"][-1])]
+    for one in current[-_MOST:]:
+        shown = "  ".join(_told(one))
         lines += [[Piece(row, "dim")] for row in wrapped(visible(shown), columns(), 2)]
+    if older := len(progress["delegations"]) - len(current[-_MOST:]):
+        lines.append([Piece(f"  and {older} earlier ones; --format json has them", "dim")])
     return lines
+
+
+def _told(one: Any) -> list[str]:
+    """A delegation in words."""
+    if not isinstance(one, dict):
+        return [str(one)]
+    words = [one.get("phase"), one.get("name") or one.get("agent"), one.get("state"), one.get("verdict")]
+    return [str(word) for word in (*words, f"job {one['job']}" if one.get("job") else "") if word]
+
+
+def _plan(one: Any) -> Any:
+    """Which plan a delegation belongs to; those of other tools belong to none."""
+    return one.get("plan") if isinstance(one, dict) else None
 
 
 def _more(value: Any) -> list[Any]:

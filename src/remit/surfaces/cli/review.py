@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from remit.orchestrate.api import PlanResult
     from remit.orchestrate.review import Team
     from remit.store.database import Database
+    from remit.surfaces.cli.driving import Shown
 
 
 @click.command("review")
@@ -49,7 +50,7 @@ def command(path: Path, **given: Any) -> int:
     from remit.configuration import load
     from remit.orchestrate.review import find_team, review_plan
     from remit.workspace import git
-    from remit.workspace.git import root_above
+    from remit.workspace.safe_git import root_above
 
     if not path.exists():
         raise UsageError(f"{path}: no such file or folder")
@@ -67,21 +68,20 @@ def command(path: Path, **given: Any) -> int:
     plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"], verifier=verifier)
     _introduce(team)
 
-    async def work(database: Database, settings: Settings) -> tuple[PlanResult, bool, Path]:
+    async def work(database: Database, settings: Settings) -> tuple[Shown, Path]:
         from remit.dispatch.submitting import Resolving
         from remit.orchestrate.api import begin
         from remit.surfaces.cli.driving import drive_shown
 
         number = await begin(database, plan, root, is_new=given["is_new"])
-        found, stopped = await drive_shown(database, settings, number, Resolving())
-        return found, stopped, settings.data
+        return await drive_shown(database, settings, number, Resolving()), settings.data
 
-    found, stopped, data = with_database(work)
-    if stopped or found.plan.state != "finished":
+    shown, data = with_database(work)
+    if shown.stopped or shown.found.plan.state != "finished":
         from remit.surfaces.cli.plan import finish
 
-        return finish(found, "text", stopped=stopped)
-    return _report(found, root, data, given, changed)
+        return finish(shown, "text")
+    return _report(shown.found, root, data, given, changed)
 
 
 def _introduce(team: Team) -> None:
@@ -103,7 +103,10 @@ def _report(found: PlanResult, root: Path, data: Path, given: dict[str, Any], ch
         merged = only_changed(merged, changed, given["changed_since"])
     files = _written(merged, root, data / "reports", found.plan.id)
     _print(merged, root, given["form"])
+    from remit.reports.plans import job_words
+
     click.echo(f"report: {files['html']}\n        {files['md']}", err=True)
+    click.echo(f"jobs:   {job_words(found)}; `remit logs ID` says what one did", err=True)
     if given["is_opened"]:
         webbrowser.open(files["html"].as_uri())
     from remit.surfaces.cli.merge import fails

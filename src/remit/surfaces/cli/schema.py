@@ -10,11 +10,13 @@ import click
 from remit.errors import EnvironmentBroken
 from remit.surfaces.cli.printing import print_text
 
+_NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan"]
+
 
 @click.command("schema")
-@click.argument("name", type=click.Choice(["result", "brief", "check", "merge", "job", "plan"]), default="result")
+@click.argument("name", type=click.Choice(_NAMES), default="result")
 def command(name: str) -> int:
-    """Print the JSON Schema of a result written as JSON, of a brief, of a report, of a job, or of a plan file.
+    """Print the JSON Schema of a result written as JSON, of a report, or of what else `remit` reads and writes.
 
     \b
     Examples:
@@ -22,13 +24,16 @@ def command(name: str) -> int:
       remit schema brief
       remit schema check
       remit schema merge
+      remit schema decision
       remit schema job
       remit schema plan
     """
+    from remit.reports.gate import decision_schema
     from remit.reports.json import pretty
     from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema
 
     schemas = {"result": result_schema, "brief": brief_schema, "check": check_schema, "merge": merge_schema}
+    schemas["decision"] = decision_schema
     print_text(pretty(_run_schema(name) if name in ("job", "plan") else schemas[name]()))
     return 0
 

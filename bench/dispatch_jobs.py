@@ -1,0 +1,256 @@
+"""What a job's durability costs and gives: a durable turn, a takeover, the memory of a worker that waits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from dispatch import brief_of_a_job, places, scratch, submission
+from measure import Bench
+
+from remit.dispatch.asking import Asker
+from remit.dispatch.loop import Conversation
+from remit.dispatch.models import build_model
+from remit.dispatch.narrator import Narrator
+from remit.dispatch.settings import Settings
+from remit.dispatch.tools.toolbox import Toolbox
+from remit.dispatch.toolset import Calls, job_tools
+from remit.registry.model import Brief
+from remit.store import jobs
+from remit.store.budgets import Reservation
+from remit.store.database import Database
+from remit.store.jobs import Submission
+from remit.store.transcript import Sums, Transcript
+from remit.testing import project
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # where the scripted model is
+
+_MODEL = "anthropic:claude-sonnet-5"
+_TURNS = 20
+_TAKEOVER_SECONDS = 3.0
+_WAITING = 500
+_WORKER = [sys.executable, "-c", "from remit.surfaces.cli import main; main()", "worker"]
+_notes: list[str] = []
+
+
+def _read(lines: int = 5) -> dict[str, Any]:
+    """A turn that reads so much of a file; the same call again and again would end a conversation."""
+    return {"tools": [{"name": "Read", "input": {"file_path": "app/login.py", "limit": lines}}]}
+
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@contextmanager
+def _model(turns: list[dict[str, Any]], folder: Path) -> Iterator[Any]:
+    """The scripted model, and the variables that lead to it."""
+    from support.model_process import model_process  # type: ignore[import-not-found,unused-ignore]
+
+    with model_process({"conversations": {"": turns}}, folder) as server:
+        os.environ.update({"ANTHROPIC_API_KEY": "bench", "ANTHROPIC_BASE_URL": server.url})
+        build_model.cache_clear()  # it holds the address of an earlier one
+        yield server
+
+
+def _brief() -> Brief:
+    return msgspec.structs.replace(brief_of_a_job(), model=_MODEL, max_turns=_TURNS + 5)
+
+
+def _submission(number: int, queue: str = "default") -> Submission:
+    return msgspec.structs.replace(submission(number, _brief(), queue), workspace=str(project()))
+
+
+class _Forgetful(Transcript):
+    """A transcript that writes nothing down."""
+
+    async def messages(self) -> list[Any]:
+        return []
+
+    async def broken(self) -> Sums:
+        return Sums()
+
+    async def call(self, call: str) -> None:
+        return None
+
+    async def _held(self, query: str, **values: Any) -> None:
+        return None
+
+
+class _Silent(Narrator):
+    """Tells nobody anything."""
+
+    async def tell(self, kind: str, data: dict[str, Any]) -> None:
+        return None
+
+    async def _flush(self) -> None:
+        self._text, self._length = [], 0
+
+
+class _Free(Asker):
+    """Asks without a budget, a turn to wait for, or a circuit."""
+
+    async def reserve(self, sent: int) -> Reservation:
+        return Reservation(0, 0, 0.0, 8_192)
+
+    async def settle(self, held: Reservation, *_: Any, **__: Any) -> None:
+        return None
+
+    async def ask(self, request: Callable[[], Any]) -> Any:
+        return await request()
+
+
+async def _conversed(database: Database, job: jobs.Job, folder: Path, *, is_durable: bool) -> float:
+    """Seconds for a turn of one conversation: a request, a streamed answer, a tool call."""
+    made = (Transcript, Narrator, Asker) if is_durable else (_Forgetful, _Silent, _Free)
+    transcript, narrator = made[0](database, job.id, job.attempt), made[1](database, job.id, job.attempt)
+    asker = made[2](database, job.id, job.attempt, _MODEL, None)
+    calls = Calls(transcript, narrator.tell, is_redacting=True)
+    tools = job_tools(Toolbox(project(), ["Read"], spill=folder / "spill"), calls)
+    begun = time.perf_counter()
+    ended = await Conversation(_brief(), "go", transcript, calls, [tools], asker, narrator).run()
+    taken = time.perf_counter() - begun
+    if ended.outcome != "completed":
+        raise RuntimeError(f"the conversation of the bench ended as {ended.outcome}: {ended.error}")
+    return taken / (_TURNS + 1)
+
+
+async def _turn_cost(address: str | None, where: str) -> float:
+    """Milliseconds that durability adds to a turn."""
+    with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
+        folder = Path(name)
+        with _model([*map(_read, range(1, _TURNS + 1)), {"text": "done"}], folder):
+            async with scratch(address) as (database, _):
+                durable, plain = [], []
+                for _round in range(7):
+                    number, _new = await jobs.submit(database, _submission(0))
+                    job = await jobs.claim(database, number, "00000000-0000-0000-0000-000000000000", None)
+                    if not isinstance(job, jobs.Job):
+                        raise RuntimeError("the job could not be claimed")
+                    plain.append(await _conversed(database, job, folder, is_durable=False))
+                    durable.append(await _conversed(database, job, folder, is_durable=True))
+    own, other = (statistics.median(times[1:]) * 1000 for times in (durable, plain))  # the first one warms up
+    _notes.append(f"a turn with one tool call{where}: {own:.1f} ms durable, {other:.1f} ms without")
+    return own - other
+
+
+@asynccontextmanager
+async def _workers(database: Database, settings: Settings) -> AsyncIterator[Start]:
+    """Starts workers as processes; all of them are ended afterwards."""
+    started: list[subprocess.Popen[bytes]] = []
+    environment = {
+        **os.environ,
+        "REMIT_DATABASE_URL": database.address,
+        "REMIT_DATA": str(settings.data),
+        "REMIT_TAKEOVER_SECONDS": f"{_TAKEOVER_SECONDS:g}",
+    }
+
+    def start(*arguments: str) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen([*_WORKER, *arguments], env=environment, stderr=subprocess.DEVNULL))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for process in started:
+            process.kill()
+            await asyncio.to_thread(process.wait)
+
+
+async def _takeover(address: str | None, where: str) -> float:
+    """How much of the configured time passes from a worker's death until another has started its job."""
+    taken = [await _taken_over(address) for _ in range(5)]
+    for what, times in zip(("started by another", "the model asked again"), zip(*taken, strict=True), strict=True):
+        _notes.append(f"a killed worker's job{where}, {what}: {', '.join(f'{one:.2f}' for one in sorted(times))} s")
+    return statistics.median(started for started, _ in taken) / _TAKEOVER_SECONDS
+
+
+async def _taken_over(address: str | None) -> tuple[float, float]:
+    """Seconds from the death until the job has been started again, and until the model has been asked."""
+    async with _held(address) as (server, database, start):
+        job, _new = await jobs.submit(database, _submission(0))
+        first = start()
+        await asyncio.to_thread(server.wait, "held", timeout=60)
+        start()
+        await _alive(database, 2)
+        first.send_signal(signal.SIGKILL)
+        begun = time.perf_counter()
+        while (await database.rows("jobs.get", job=job))[0]["attempt"] < 2:  # noqa: ASYNC110 (it is another process)
+            await asyncio.sleep(0.02)
+        started = time.perf_counter() - begun
+        await asyncio.to_thread(server.wait, "held", arrived=2, timeout=60)
+        return started, time.perf_counter() - begun
+
+
+async def _memory(address: str | None, where: str) -> float:
+    """Megabytes of a worker in which conversations wait for the model."""
+    async with _held(address) as (server, database, start):
+        worker = start("--concurrency", str(_WAITING))
+        await _alive(database, 1)
+        idle = _megabytes(worker.pid)
+        for number in range(_WAITING):
+            await jobs.submit(database, _submission(number))
+        await asyncio.to_thread(server.wait, "held", waiting=_WAITING, timeout=300)
+        full = _megabytes(worker.pid)
+    _notes.append(f"a worker{where}: {idle:.0f} MB idle, {full:.0f} MB with {_WAITING} conversations")
+    return full
+
+
+@asynccontextmanager
+async def _held(address: str | None) -> AsyncIterator[tuple[Any, Database, Start]]:
+    """A model that holds its second answer back, a database, and what starts a worker there."""
+    with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
+        turns = [_read(), {"text": "done", "gate": "held"}]
+        with _model(turns, Path(name)) as server:
+            async with scratch(address) as (database, settings), _workers(database, settings) as start:
+                yield server, database, start
+
+
+async def _alive(database: Database, count: int) -> None:
+    """Wait until so many workers have said that they started."""
+    while len(await database.rows("fleet.alive", silence=10, listed=True)) < count:  # noqa: ASYNC110 (as above)
+        await asyncio.sleep(0.05)
+
+
+def _megabytes(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def _explained() -> list[str]:
+    told, _notes[:] = list(_notes), []
+    return told
+
+
+def benches() -> list[Bench]:
+    """What is measured here."""
+    measured: tuple[tuple[str, str, str, float | None, Callable[..., Any]], ...] = (
+        ("what durability adds to a turn with one tool call", "the same turn without", "ms", None, _turn_cost),
+        (
+            "a killed worker's job, until another starts it",
+            f"the configured {_TAKEOVER_SECONDS:g} s",
+            "x",
+            1,
+            _takeover,
+        ),
+        (f"a worker with {_WAITING} waiting conversations", "nothing: all its memory", "MB", 500, _memory),
+    )
+    return [
+        Bench(name + where, against, unit, goal, _run(measure, address, where), _explained)
+        for where, address in places().items()
+        for name, against, unit, goal, measure in measured
+    ]
+
+
+def _run(measure: Callable[..., Any], address: str | None, where: str) -> Callable[[], float]:
+    return lambda: float(asyncio.run(measure(address, where)))

@@ -1,0 +1,167 @@
+"""How fast a hook answers as the client starts it: a process of its own, isolated and without site."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from measure import Bench, ratio
+from starting import spent
+
+ROOT = Path(__file__).resolve().parent.parent
+ENTRY = ROOT / "src/remit/surfaces/hooks/entry.py"
+REPORT = ROOT / "examples/results/review-security.md"
+RUNS = 40
+REPORT_BYTES = 5000
+BASELINE = "import json"
+#: A hook that reads its payload and answers nothing.
+IDLE = "import sys, json; json.loads(sys.stdin.buffer.read())"
+#: What differs from run to run.
+EACH = "EACH-RUN"
+AGAINST = "python -I -S -c 'import json'"
+
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Read": ("Read", {"file_path": "README.md"}),
+    "Read, denied": ("Read", {"file_path": "docs/specs/a.md"}),
+    "Edit of code, denied": ("Edit", {"file_path": "src/a.py", "old_string": "a", "new_string": "b"}),
+    "Bash": ("Bash", {"command": "cd src && git status | head -5; cat a.py > /dev/null"}),
+    "Agent": ("Agent", {"prompt": "Look at src", "subagent_type": "code-explorer", "description": "look"}),
+    "Grep": ("Grep", {"pattern": "def", "path": "src/a.py"}),
+    "Glob": ("Glob", {"pattern": "src/**/*.py"}),
+    "Edit of a specification": ("Edit", {"file_path": "docs/specs/b.md", "old_string": "teh", "new_string": "the"}),
+}
+#: The edit is compared word by word, with a word list: it is rare, and only told.
+ONLY_TOLD = ("Edit of a specification",)
+
+
+class Session:
+    """A project whose settings are compiled, and a session in it."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="remit-bench-")
+        self.project = Path(self.folder.name) / "project"
+        (self.project / "docs/specs").mkdir(parents=True)
+        (self.project / "src").mkdir()
+        (self.project / "docs/specs/a.md").write_text("text\n" * 300)
+        (self.project / "docs/specs/b.md").write_text("# B\n\nteh end\n" + "text\n" * 300)
+        (self.project / "README.md").write_text("text\n" * 20)
+        (self.project / "src/a.py").write_text("def a(): ...\n" * 20)
+        shutil.copytree(ROOT / "examples/shop", self.project / "examples/shop")
+        from remit.clients.claude_code.compiling import compile_project
+
+        compile_project(self.project)
+
+    def hook(self, event: str, fields: Mapping[str, Any]) -> Callable[[], object]:
+        """A hook as the client runs it."""
+        return self._process([str(ENTRY), event], event, fields)
+
+    def python(self, code: str, fields: Mapping[str, Any]) -> Callable[[], object]:
+        """An isolated Python that is given the same payload."""
+        return self._process(["-c", code], "PreToolUse", fields)
+
+    def _process(self, arguments: list[str], event: str, fields: Mapping[str, Any]) -> Callable[[], object]:
+        payload = {"session_id": "bench", "cwd": str(self.project), "hook_event_name": event, **fields}
+        command = [sys.executable, "-I", "-S", *arguments]
+        environment = {"CLAUDE_PROJECT_DIR": str(self.project), "PATH": "/usr/bin:/bin"}
+        data = json.dumps(payload)
+        numbers = itertools.count()
+
+        def start() -> object:
+            # Each run is of a call, or of a subagent, of its own.
+            given = data.replace(EACH, f"{next(numbers)}").encode()
+            return subprocess.run(command, input=given, env=environment, capture_output=True, check=True)
+
+        return start
+
+
+def call_fields(name: str) -> dict[str, Any]:
+    """A call as a payload has it."""
+    tool, tool_input = CALLS[name]
+    return {"tool_name": tool, "tool_input": tool_input, "tool_use_id": f"toolu_{EACH}"}
+
+
+def report_fields() -> dict[str, Any]:
+    """The end of a subagent with a report of 5 KB that keeps the contract."""
+    text = REPORT.read_text()
+    more = "They were looked for in every handler. " * ((REPORT_BYTES - len(text)) // 39 + 1)
+    return {
+        "agent_id": f"a{EACH}",
+        "agent_type": "security-auditor",
+        "stop_hook_active": False,
+        "agent_transcript_path": "",
+        "last_assistant_message": text.replace("\n### Findings", f"{more}\n\n### Findings", 1),
+    }
+
+
+def answered(event: str, fields: Mapping[str, Any]) -> float:
+    """How many times as long as an isolated Python that only loads json an answer takes."""
+    session = Session()
+    with session.folder:
+        return ratio(session.hook(event, fields), session.python(BASELINE, fields), RUNS, spent)
+
+
+def idle() -> float:
+    """The same for a hook that does nothing."""
+    session, fields = Session(), call_fields("Read")
+    with session.folder:
+        return ratio(session.python(IDLE, fields), session.python(BASELINE, fields), RUNS, spent)
+
+
+def spread() -> list[str]:
+    """Medians and 95th percentiles on the wall clock, in turns."""
+    session, fields = Session(), call_fields("Read")
+    works = {
+        "PreToolUse of Read": session.hook("PreToolUse", fields),
+        "PreToolUse of Bash": session.hook("PreToolUse", call_fields("Bash")),
+        "SubagentStop with a report of 5 KB": session.hook("SubagentStop", report_fields()),
+        "a hook that does nothing": session.python(IDLE, fields),
+        AGAINST: session.python(BASELINE, fields),
+        "python -I -S -c pass": session.python("pass", fields),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in works}
+    with session.folder:
+        for _ in range(RUNS):
+            for name, work in works.items():
+                started = time.perf_counter()
+                work()
+                taken[name].append(1000 * (time.perf_counter() - started))
+    lines = ["a hook as a process, on the wall clock (median, 95th percentile)"]
+    return lines + [
+        f"  {statistics.median(times):6.1f} ms  {statistics.quantiles(times, n=20)[-1]:6.1f} ms  {name}"
+        for name, times in taken.items()
+    ]
+
+
+def benches() -> list[Bench]:
+    """Hooks."""
+    found = [
+        Bench(
+            f"PreToolUse of {name}, as a process",
+            AGAINST,
+            "x",
+            None if name in ONLY_TOLD else 1.5,
+            lambda name=name: answered("PreToolUse", call_fields(name)),  # type: ignore[misc]
+        )
+        for name in CALLS
+    ]
+    found[0] = found[0]._replace(explain=spread)
+    return [
+        *found,
+        Bench(
+            "SubagentStop with a report of 5 KB, as a process",
+            AGAINST,
+            "x",
+            5.0,
+            lambda: answered("SubagentStop", report_fields()),
+        ),
+        Bench("a hook that does nothing", AGAINST, "x", None, idle),
+    ]

@@ -1,0 +1,130 @@
+"""Before a tool call: may it be made, and with what input?"""
+
+from __future__ import annotations
+
+import time
+
+from remit.clients.claude_code.answers import ask, context, deny, merged, message, updated_input
+from remit.gate.model import Call
+from remit.gate.policy import decide
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from remit.clients.claude_code.answers import Answer
+    from remit.clients.claude_code.desk import Desk
+    from remit.gate.memory import State
+    from remit.gate.model import Decision
+
+#: An event that comes twice comes twice at once; a decision kept for longer is of another call.
+_SAME_EVENT_SECONDS = 60.0
+
+
+def before_call(payload: object, desk: Desk) -> Answer | None:
+    """PreToolUse. The same event delivered twice is counted once, and answered alike."""
+    call = Call.from_payload(payload)
+    decision: Decision | None = None
+    note: Answer | None = None
+    try:
+        with desk.session(call.session) as state:
+            decision = _again(call, state, desk) or _first(call, state, desk)
+    except Exception as error:  # noqa: BLE001 - a lock, a disk: what is refused anyway is refused still
+        decision, note = _unrecorded(call, decision, error, desk)
+    return merged(_told(decision), _launched(call, decision, desk), note)
+
+
+def _first(call: Call, state: State, desk: Desk) -> Decision:
+    decision = decide(call, state, desk.settings, desk.project)
+    entry = state.delegations.get(call.tool_use_id) if call.tool == "Agent" and not call.agent_id else None
+    if entry is not None and decision.decision != "deny":
+        if not desk.under_contract(str(entry["agent"])):
+            entry["state"] = "observed"  # nobody judges its report, so nobody waits for it
+        elif not desk.observing:
+            entry["told"] = True
+    return decision
+
+
+def _again(call: Call, state: State, desk: Desk) -> Decision | None:
+    """The decision on this very call, if it was made a moment ago."""
+    known = call.tool_use_id
+    if not known:
+        return None
+    recent = time.time() - _SAME_EVENT_SECONDS
+    for entry in reversed(state.decisions):
+        if entry.get("id") == known and entry.get("tool") == call.tool[:80] and _number(entry.get("at")) >= recent:
+            return _restored(entry, call, desk)
+    if known in state.pending or (known in state.delegations and not call.agent_id):
+        from remit.gate.model import Decision as Made
+
+        return Made("allow", desk.settings.mode)
+    return None
+
+
+def _restored(entry: dict[str, Any], call: Call, desk: Desk) -> Decision:
+    """A decision from its record, which lacks what may be content of the call: that is judged once more."""
+    from remit.gate.memory import State as Fresh
+    from remit.gate.model import Decision as Made
+
+    rule, reason = entry.get("rule"), str(entry.get("reason", ""))
+    if rule == "edit-code" and not entry.get("paths"):
+        whole = decide(call, Fresh(), desk.settings, desk.project)
+        reason = whole.reason if whole.reason.startswith(reason) else reason
+    return Made(
+        str(entry.get("decision")),
+        desk.settings.mode,
+        would=entry.get("would"),
+        rule=rule,
+        reason=reason,
+        delegate_to=entry.get("delegate_to"),
+        exception=entry.get("exception"),
+        fault="recorded" if rule == "fault" else None,
+    )
+
+
+def _number(value: object) -> float:
+    return value if isinstance(value, int | float) else 0.0
+
+
+def _unrecorded(call: Call, decision: Decision | None, error: Exception, desk: Desk) -> tuple[Decision, Answer | None]:
+    """The state cannot be used: what can be judged without it is answered all the same, and the person is told."""
+    from remit.clients.claude_code.faults import fault, told
+
+    if decision is None:
+        from remit.gate.memory import State as Fresh
+        from remit.gate.state import peek
+
+        decision = decide(call, peek(desk.folder, call.session) or Fresh(), desk.settings, desk.project)
+    if decision.decision == "deny":
+        return decision, None
+    if desk.settings.on_fault == "closed" and not desk.observing:
+        raise error
+    return decision, fault("PreToolUse", told(error), closed=False)
+
+
+def _told(decision: Decision) -> Answer | None:
+    """A decision in the client's words; an allowed call is nothing to speak of."""
+    reason = f"remit ({decision.rule}): {decision.reason}"
+    if decision.decision == "deny":
+        return deny(reason)
+    if decision.fault:
+        return message(decision.reason)
+    if decision.decision == "ask":
+        return ask(reason)
+    return context("PreToolUse", reason) if decision.decision == "warn" else None
+
+
+def _launched(call: Call, decision: Decision, desk: Desk) -> Answer | None:
+    """A subagent under contract runs in the foreground, and is told the contract once."""
+    if call.tool != "Agent" or decision.decision == "deny" or desk.observing:
+        return None
+    agent = call.text("subagent_type") or "general-purpose"
+    if not desk.under_contract(agent):
+        return None
+    changed: dict[str, Any] = {}
+    if call.input.get("run_in_background") is not False:
+        changed["run_in_background"] = False
+    prompt, part = call.input.get("prompt"), desk.prompt_for(agent)
+    if isinstance(prompt, str) and part and part not in prompt:
+        changed["prompt"] = f"{prompt}\n\n{part}"
+    return updated_input({**call.input, **changed}) if changed else None

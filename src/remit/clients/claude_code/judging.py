@@ -1,0 +1,124 @@
+"""A report held against the contract, the project and what the subagent really did. Loaded only when one is judged."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+from remit.clients.claude_code.libraries import make_reachable
+from remit.contract.correction import correction_text
+from remit.contract.framing import plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from remit.checking import Options, Verdict
+    from remit.clients.claude_code.desk import Desk
+    from remit.evidence.sources import Sources
+
+#: A longer transcript is not read, and what only it could prove is said to be unchecked.
+LARGEST_TRANSCRIPT = 128 * 1024 * 1024
+_ORDER = ("accept", "revise", "reject")
+
+
+class Judged:
+    """What the check says of a report: its verdict, what is broken, and what follows."""
+
+    __slots__ = ("check", "correction", "files", "verdict", "violations")
+
+    def __init__(self, verdict: str, violations: list[dict[str, Any]], files: list[str], check: str) -> None:
+        self.verdict = verdict
+        self.violations = violations
+        #: The files that an accepted report covers.
+        self.files = files
+        #: JSON in the shape `remit.check/1`.
+        self.check = check
+        #: What the subagent is told if it is given another try.
+        self.correction = plain(correction_text(violations))
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the contract is kept."""
+        return self.verdict == "accept"
+
+
+def judge(text: str, desk: Desk, agent_type: str, transcript_path: str, attempt: int) -> Judged:
+    """The verdict on a report. `transcript_path` may be empty, or lead nowhere: then there are no receipts."""
+    _make_ready()
+    from remit.checking import check_text
+
+    sources = _sources(desk.project, transcript_path)
+    try:
+        verdicts = check_text(text, f"{agent_type[:80]}.md", _options(desk, agent_type, attempt), sources)
+    finally:
+        if sources.workspace is not None:
+            sources.workspace.close()
+    return _judged(verdicts, desk.project)
+
+
+def _make_ready() -> None:
+    """The libraries of a check, loaded in the fastest way."""
+    make_reachable()
+    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
+        return
+    # msgspec takes what it needs from typing_extensions, else from typing; the first takes longer to load than all
+    # of msgspec, and has nothing more for us. None in its place makes the import fail, for this one moment.
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        del sys.modules["typing_extensions"]
+
+
+def _options(desk: Desk, agent_type: str, attempt: int) -> Options:
+    from remit.checking import Options as Made
+    from remit.clients.claude_code.desk import compiled
+
+    chosen = (compiled(desk.project) or {}).get("check")
+    known = chosen if isinstance(chosen, dict) else {}
+    return Made(
+        profile=desk.profile or "v2",
+        kind=desk.kind_of(agent_type) or None,
+        attempt=attempt,
+        select=tuple(known.get("select", ())),
+        ignore=tuple(known.get("ignore", ())),
+        overrides=tuple((rule, reason) for rule, reason in known.get("overrides", ())),
+    )
+
+
+def _sources(project: str, transcript_path: str) -> Sources:
+    from pathlib import Path
+
+    from remit.evidence.sources import open_sources
+
+    transcripts = [Path(transcript_path)] if _is_readable(transcript_path) else []
+    return open_sources(Path(project), transcripts=transcripts)
+
+
+def _is_readable(path: str) -> bool:
+    """Whether it is a file that can be read, and that has an end."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - a path of any form, also none
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_TRANSCRIPT and os.access(path, os.R_OK)
+
+
+def _judged(verdicts: list[Verdict], project: str) -> Judged:
+    from remit.reports.json import check_json
+
+    worst = max((verdict.verdict for verdict in verdicts), key=_ORDER.index)
+    violations = [
+        {"rule": one.rule, "level": one.level, "line": one.line, "message": one.message, "help": one.help}
+        for verdict in verdicts
+        for one in verdict.violations
+    ]
+    return Judged(worst, violations, _covered(verdicts) if worst == "accept" else [], check_json(verdicts, project))
+
+
+def _covered(verdicts: list[Verdict]) -> list[str]:
+    """The files that stand among the Key References and are really there: one cited in passing was not analysed."""
+    references = (one for verdict in verdicts for one in verdict.evidence.references)
+    return sorted({one.path for one in references if one.section == "references" and one.outcome == "verified"})

@@ -1,0 +1,69 @@
+"""Where an install goes: a project's own folders, or the user's for every project."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from remit.errors import UsageError
+from remit.workspace.safe_git import root_above
+
+
+class Place(NamedTuple):
+    """The folders of one install."""
+
+    #: Holds `.remit`.
+    root: Path
+    #: The client's folder: agents, skills, commands, settings.
+    claude: Path
+    settings: Path
+    is_user: bool
+
+    @property
+    def gate(self) -> Path:
+        """What the gate keeps, and the record of the install."""
+        return self.root / ".remit" / "gate"
+
+    @property
+    def plugin(self) -> Path:
+        """The plugin that says the same as the settings."""
+        return self.root / ".remit" / "claude-code" / "plugin"
+
+    def shown(self, path: Path) -> str:
+        """A path as a person reads it: short inside the place, whole elsewhere."""
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
+
+    def path(self, shown: str) -> Path:
+        """The path that `shown` gave a name."""
+        return self.root / shown
+
+    def holds(self, path: Path) -> bool:
+        """Whether an install may have written this: something in the client's folder or in ours."""
+        whole = Path(os.path.normpath(path))
+        return any(whole == own or own in whole.parents for own in (self.claude, self.root / ".remit"))
+
+    def refuse_links(self, path: Path) -> None:
+        """Raises UsageError where a link would carry a written file to another place."""
+        top = self.claude.parent if path.is_relative_to(self.claude) else self.root
+        for one in (path, *path.parents):
+            if one == top:
+                return
+            if one.is_symlink():
+                raise UsageError(f"{one} is a link: what is written there would land elsewhere; nothing was changed")
+
+
+def find_place(project: Path | None, *, is_user: bool) -> Place:
+    """The user's folder, or that of the project above the current one."""
+    if is_user:
+        if project is not None:
+            raise UsageError("--user is for every project: leave --project out")
+        own = os.environ.get("CLAUDE_CONFIG_DIR")
+        claude = Path(own).absolute() if own else Path.home() / ".claude"
+        return Place(Path.home(), claude, claude / "settings.json", is_user=True)
+    start = (project or Path.cwd()).absolute()
+    if not start.is_dir():
+        raise UsageError(f"--project {project}: there is no such folder")
+    root = start.resolve() if project is not None else root_above(start) or start.resolve()
+    # The local settings: they hold paths of this machine, and a project's shared ones are in its history.
+    return Place(root, root / ".claude", root / ".claude" / "settings.local.json", is_user=False)

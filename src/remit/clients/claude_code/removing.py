@@ -1,0 +1,113 @@
+"""Taking an install back: exactly what it put there, and nothing that a person has changed since."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from remit.clients.claude_code.changes import MOST_BYTES, Change, Plan
+from remit.clients.claude_code.hook_entries import is_ours
+from remit.clients.claude_code.place import Place
+from remit.clients.claude_code.record import Record, read_record
+from remit.clients.claude_code.settings_file import own_hooks, read_settings, without_hooks
+from remit.clients.claude_code.writing import fresh_name, read_bytes
+from remit.errors import EnvironmentBroken
+from remit.gate.state import sessions
+
+
+def plan_removal(place: Place) -> Plan:
+    """What would be taken away. Nothing is done; what stands in its way is refused here."""
+    record = read_record(place)
+    known = record or Record()
+    kept: list[str] = []
+    changes = [
+        change
+        for change in (_settings_change(place, record), _configuration_change(place, known, kept))
+        if change is not None
+    ]
+    for name in known.files:
+        path = place.path(name)
+        before = read_bytes(path, MOST_BYTES)
+        if before is None:
+            continue
+        if path.is_symlink() or not known.is_own(name, before):
+            kept.append(f"{place.shown(path)}: it was changed since it was installed, so it stays")
+        elif not _is_needed(path, place, known):
+            changes.append(Change(path, before, None))
+    if record is None:
+        changes += _left_by_hooks(place)
+    for change in changes:
+        place.refuse_links(change.path)
+    return Plan(place, changes, kept, _notes(place), known)
+
+
+def _left_by_hooks(place: Place) -> list[Change]:
+    """Git's rule for `.remit` in a project where hooks of the user's own settings have made it, and nothing else is."""
+    ignore = place.root / ".remit" / ".gitignore"
+    before = read_bytes(ignore, MOST_BYTES) if place.gate.is_dir() else None
+    is_alone = before == b"*\n" and {entry.name for entry in ignore.parent.iterdir()} == {".gitignore", place.gate.name}
+    return [Change(ignore, before, None)] if is_alone else []
+
+
+def _is_needed(path: Path, place: Place, known: Record) -> bool:
+    """Git's rule for `.remit` stays as long as anything else in there does."""
+    if path != place.root / ".remit" / ".gitignore":
+        return False
+    own = {place.path(name) for name in known.files} | {place.gate}
+    return any(entry not in own and entry != place.plugin.parent for entry in path.parent.iterdir())
+
+
+def _settings_change(place: Place, record: Record | None) -> Change | None:
+    text = read_settings(place.settings)
+    if text is None or not own_hooks(text, is_ours):
+        return None
+    after = without_hooks(text, is_ours, record.made if record is not None else None)
+    is_gone = record is not None and record.made_settings and after.strip() == "{}"
+    return Change(place.settings, text.encode(), None if is_gone else after.encode(), is_shared=True)
+
+
+def _configuration_change(place: Place, known: Record, kept: list[str]) -> Change | None:
+    """The table that we put at the end of a configuration file, where it still stands there."""
+    added = known.configuration
+    if added is None:
+        return None
+    path = place.path(added.path)
+    before = read_bytes(path, MOST_BYTES)
+    if before is None:
+        return None
+    if not before.endswith(added.text.encode()):
+        kept.append(f"{added.path}: the mode in it was changed since, so it stays")
+        return None
+    after = before.removesuffix(added.text.encode())
+    is_gone = added.is_new and not after
+    return Change(path, before, None if is_gone else after, is_shared=True)
+
+
+def _notes(place: Place) -> list[str]:
+    count = len([name for name in sessions(str(place.gate)) if name not in ("installed", "compiled")])
+    return [f"what the gate kept of {count} sessions goes with it: {place.shown(place.gate)}"] if count else []
+
+
+def is_nothing(plan: Plan) -> bool:
+    """Whether there is no install to take back."""
+    return not plan.changes and not plan.place.gate.is_dir()
+
+
+def apply_removal(plan: Plan) -> None:
+    """Take it away: the hooks first, the record last, so that it can be started again whenever it stops."""
+    place = plan.place
+    for change in plan.changes:
+        change.apply()
+    for name in plan.record.files:
+        with suppress(OSError):
+            fresh_name(place.path(name)).unlink()
+    try:
+        if place.gate.is_dir() and not place.gate.is_symlink():
+            shutil.rmtree(place.gate)
+    except OSError as error:
+        raise EnvironmentBroken(f"{error.filename} cannot be removed: {error.strerror}; start again") from error
+    # `.remit` also where an install was stopped before it could record anything.
+    for folder in (*reversed(plan.record.folders), ".remit"):
+        with suppress(OSError):  # somebody has something in it
+            place.path(folder).rmdir()

@@ -1,0 +1,272 @@
+"""The client's settings as text: hooks are put in and taken out, and every other byte stays as it is.
+
+The text is never written anew from its values, so order, indentation, escapes and numbers are those of its author.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from remit.errors import UsageError
+
+#: A larger file is not a settings file that a person keeps.
+MAX_BYTES = 4 * 1024 * 1024
+_BOM = "\ufeff"
+_DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\r\n]*")
+_FIRST_INDENT = re.compile(r"\{[ \t\r]*\n([ \t]+)\S")
+
+Hook = Mapping[str, Any]
+IsOurs = Callable[[object], bool]
+
+
+class Part(NamedTuple):
+    """A member of an object or an element of a list, and where it stands in the text."""
+
+    key: str
+    value: Any
+    start: int
+    at: int
+    end: int
+
+
+class Style(NamedTuple):
+    """How the author of a file breaks lines and indents; both empty: all on one line."""
+
+    newline: str
+    unit: str
+
+    def line(self, depth: int) -> str:
+        """A new line at this depth."""
+        return self.newline + self.unit * depth if self.newline else ""
+
+    def group(self, hook: Hook) -> str:
+        """A group of one hook; on one line, so that a person sees it as one thing."""
+        separators = (", ", ": ") if self.newline else (",", ":")
+        return json.dumps({"hooks": [hook]}, ensure_ascii=False, separators=separators)
+
+    def event(self, name: str, hook: Hook) -> str:
+        """A member of the object of hooks."""
+        return f"{json.dumps(name)}:{' ' if self.newline else ''}[{self.group(hook)}]"
+
+
+def read_settings(path: Path) -> str | None:
+    """The text of a settings file; None: there is none. What cannot be changed safely is refused by name."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}; it was left alone") from error
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{path} is larger than {MAX_BYTES >> 20} MiB, which no settings file is; it was left alone")
+    try:
+        text = data.decode("utf-8")
+        check_settings(text)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 (byte {error.start}); it was left alone") from error
+    except RecursionError as error:
+        raise UsageError(f"{path} is nested too deeply; it was left alone") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}; mend the file first, it was left alone") from error
+    return text
+
+
+def check_settings(text: str) -> None:
+    """Raises ValueError with the reason if hooks cannot be put into these settings."""
+    try:
+        settings = json.loads(text.removeprefix(_BOM))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not valid JSON: {error}") from error
+    if not isinstance(settings, dict):
+        raise ValueError(f"settings are a JSON object, not {_kind(settings)}")
+    root = _root(text)
+    _check_once(text, root, "the settings")
+    hooks = _named(text, root, "hooks")
+    if hooks is None:
+        return
+    if not isinstance(hooks.value, dict):
+        raise ValueError(f'"hooks" must be an object, not {_kind(hooks.value)}')
+    _check_once(text, hooks.at, '"hooks"')
+    for event, groups in hooks.value.items():
+        if not isinstance(groups, list):
+            raise ValueError(f'"hooks.{event[:60]}" must be a list, not {_kind(groups)}')
+
+
+def _check_once(text: str, start: int, where: str) -> None:
+    seen: set[str] = set()
+    for part in parts(text, start):
+        if part.key in seen:
+            raise ValueError(f"{where} hold the key {part.key[:60]!r} twice")
+        seen.add(part.key)
+
+
+def _kind(value: object) -> str:
+    names = {list: "a list", str: "a text", dict: "an object", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def own_hooks(text: str, is_ours: IsOurs) -> dict[str, dict[str, Any]]:
+    """Event -> our hook in it."""
+    hooks = _named(text, _root(text), "hooks")
+    return {
+        event.key: hook.value
+        for event in (parts(text, hooks.at) if hooks is not None else ())
+        for hook in _hooks_in(text, event)[::-1]
+        if is_ours(hook.value)
+    }
+
+
+def with_hooks(text: str, wanted: Mapping[str, Hook], is_ours: IsOurs) -> str:
+    """The settings with exactly these hooks of ours, each after those that the event already has."""
+    text = _without_others(text, wanted, is_ours)
+    style = style_of(text)
+    root = _root(text)
+    if _named(text, root, "hooks") is None:
+        events = ("," + style.line(2)).join(style.event(event, hook) for event, hook in wanted.items())
+        colon = ": " if style.newline else ":"
+        return _inserted(text, root, f'"hooks"{colon}{{{style.line(2)}{events}{style.line(1)}}}', style, 1)
+    for event, hook in wanted.items():
+        text = _with_hook(text, event, hook, style, is_ours)
+    return text
+
+
+def _with_hook(text: str, event: str, hook: Hook, style: Style, is_ours: IsOurs) -> str:
+    hooks = _named(text, _root(text), "hooks")
+    assert hooks is not None  # noqa: S101 (the caller has looked)
+    there = _named(text, hooks.at, event)
+    if there is None:
+        return _inserted(text, hooks.at, style.event(event, hook), style, 2)
+    ours = next((one for one in _hooks_in(text, there) if is_ours(one.value)), None)
+    if ours is None:
+        return _inserted(text, there.at, style.group(hook), style, 3)
+    if ours.value == hook:
+        return text
+    return text[: ours.at] + json.dumps(hook, ensure_ascii=False) + text[ours.end :]
+
+
+def _without_others(text: str, wanted: Mapping[str, Hook], is_ours: IsOurs) -> str:
+    """Without our hooks in events that we no longer want, and without a second one in those that we do."""
+    while True:
+        hooks = _named(text, _root(text), "hooks")
+        for event in parts(text, hooks.at) if hooks is not None else ():
+            ours = [hook for hook in _hooks_in(text, event) if is_ours(hook.value)]
+            if ours[1 if event.key in wanted else 0 :]:
+                text = _without_hook(text, event.key, ours[-1], frozenset({f"hooks.{event.key}"}))
+                break
+        else:
+            return text
+
+
+def without_hooks(text: str, is_ours: IsOurs, made: Collection[str] | None = None) -> str:
+    """The settings without our hooks. Of what is then empty goes what we `made`; None: we do not know, so all of it."""
+    while own := own_hooks(text, is_ours):
+        event_name = next(iter(own))
+        hooks = _named(text, _root(text), "hooks")
+        event = _named(text, hooks.at, event_name) if hooks is not None else None
+        ours = [hook for hook in _hooks_in(text, event) if is_ours(hook.value)] if event is not None else []
+        text = _without_hook(text, event_name, ours[-1], made)
+    root = _root(text)
+    hooks = _named(text, root, "hooks")
+    if hooks is not None and hooks.value == {} and (made is None or "hooks" in made):
+        text = _removed(text, root, hooks)
+    return text
+
+
+def _without_hook(text: str, event_name: str, hook: Part, made: Collection[str] | None) -> str:
+    """Take one hook away, with its group where it was alone in it, and with the event's list likewise."""
+    hooks = _named(text, _root(text), "hooks")
+    event = _named(text, hooks.at, event_name) if hooks is not None else None
+    if hooks is None or event is None:
+        return text
+    group = next(part for part in parts(text, event.at) if part.at <= hook.at < part.end)
+    inner = _named(text, group.at, "hooks")
+    if inner is not None and len(inner.value) > 1:
+        return _removed(text, inner.at, hook)
+    if len(event.value) > 1 or not (made is None or f"hooks.{event_name}" in made):
+        return _removed(text, event.at, group)
+    return _removed(text, hooks.at, event)
+
+
+def made_by(before: str, after: str) -> list[str]:
+    """Which containers `after` has and `before` had not: what goes again when it is empty."""
+    old, new = (json.loads(text.removeprefix(_BOM)).get("hooks") for text in (before, after))
+    if not isinstance(new, dict):
+        return []
+    events = [f"hooks.{event}" for event in new if not isinstance(old, dict) or event not in old]
+    return [*(["hooks"] if old is None else []), *events]
+
+
+def style_of(text: str) -> Style:
+    """How a file is written; an empty object gets lines of its own."""
+    plain = text.removeprefix(_BOM).strip()
+    if "\n" not in plain:
+        return Style("\n", "  ") if not plain[1:-1].strip() else Style("", "")
+    found = _FIRST_INDENT.match(plain)
+    return Style("\r\n" if "\r\n" in plain else "\n", found[1] if found else "  ")
+
+
+def parts(text: str, start: int) -> list[Part]:
+    """What the object or list that begins at `start` of a valid text holds."""
+    closing = "}" if text[start] == "{" else "]"
+    found: list[Part] = []
+    at = _skip(text, start + 1)
+    while text[at] != closing:
+        begin, key = at, ""
+        if closing == "}":
+            key, at = _DECODER.raw_decode(text, at)
+            at = _skip(text, _skip(text, at) + 1)  # over the colon
+        value, end = _DECODER.raw_decode(text, at)
+        found.append(Part(key, value, begin, at, end))
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return found
+
+
+def _hooks_in(text: str, event: Part) -> list[Part]:
+    """The hooks of an event in all its groups; a group in a form of its own is passed over."""
+    found: list[Part] = []
+    for group in parts(text, event.at) if isinstance(event.value, list) else ():
+        inner = _named(text, group.at, "hooks") if isinstance(group.value, dict) else None
+        if inner is not None and isinstance(inner.value, list):
+            found += parts(text, inner.at)
+    return found
+
+
+def _named(text: str, start: int, key: str) -> Part | None:
+    return next((part for part in parts(text, start) if part.key == key), None)
+
+
+def _root(text: str) -> int:
+    return _skip(text, len(_BOM) if text.startswith(_BOM) else 0)
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _inserted(text: str, start: int, piece: str, style: Style, depth: int) -> str:
+    """With one more part at the end of a container."""
+    own = parts(text, start)
+    if own:
+        return f"{text[: own[-1].end]},{style.line(depth)}{piece}{text[own[-1].end :]}"
+    closing = _skip(text, start + 1)
+    return f"{text[: start + 1]}{style.line(depth)}{piece}{style.line(depth - 1)}{text[closing:]}"
+
+
+def _removed(text: str, start: int, part: Part) -> str:
+    """Without one part of a container; the reverse of `_inserted`."""
+    own = parts(text, start)
+    place = next(index for index, one in enumerate(own) if one.start == part.start)
+    if place > 0:
+        return text[: own[place - 1].end] + text[part.end :]
+    if len(own) > 1:
+        return text[: part.start] + text[own[1].start :]
+    return text[: start + 1] + text[_skip(text, part.end) :]

@@ -1,0 +1,22 @@
+"""Text as PostgreSQL can hold it: without character zero and without half characters."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def storable(value: T) -> T:
+    """A text, or all texts inside a value, with what cannot be stored replaced; a model may put it anywhere."""
+    return _storable(value)  # type: ignore[no-any-return]
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_storable(name): _storable(inner) for name, inner in value.items()}
+    return [_storable(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,165 @@
+"""`remit gate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from remit.gate.declaring import KINDS
+from remit.reports.layout import Line
+from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.sessions import project_here
+
+_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+_SESSION = click.option("--session", default="last", metavar="ID", help="The session: last (default), or its id.")
+
+
+@click.group("gate")
+def command() -> None:
+    """Ask the gate: what it says of a call, what it denied in a session and why, and what you allow.
+
+    \b
+    Examples:
+      remit gate status                                   the latest session
+      remit gate log --denied                             what was denied, and what it would have cost
+      remit gate why                                      the last denial, explained
+      remit gate declare edit docs/specs/a.md --why "a typo"
+      remit gate check < payload.json
+    """
+
+
+@command.command("check")
+@click.option("--session", metavar="ID", help="Judge as in this session; default: the payload's own.")
+@click.option("--format", "form", type=click.Choice(["json", "text"]), default="json", show_default=True)
+def check(session: str | None, form: str) -> int:
+    """Say what the gate would decide on the call of a hook's payload. Nothing is counted or recorded.
+
+    The payload is read from standard input: a JSON object with tool_name, tool_input, cwd and session_id, as a client
+    sends it before a call.
+
+    \b
+    Examples:
+      remit gate check < payload.json
+      echo '{"tool_name": "Bash", "tool_input": {"command": "sed -i s/a/b/ app.py"}}' | remit gate check
+    """
+    from remit.gate.trial import read_payload, tried
+    from remit.reports.gate import decision_lines
+    from remit.surfaces.cli.files import read_file
+
+    payload = read_payload(read_file(None))
+    project = project_here(payload.get("cwd"))
+    state = project.session(session).state if session else project.state_of(payload)
+    found = tried(payload, state, project.settings(), project.root).as_dict()
+    _show(found, decision_lines(found, columns()), form)
+    return 0
+
+
+@command.command("declare")
+@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--why", required=True, metavar="TEXT", help="The reason; it stands in the session's record.")
+@_SESSION
+@_FORMAT
+def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str) -> int:
+    """Say what only a person can: that these files may be edited, verified or presented directly.
+
+    edit: trivial edits of these specification files. verify: reading files again that an accepted result covers.
+    presentation: reading files to show them to you. It holds until the session ends.
+
+    \b
+    Examples:
+      remit gate declare edit docs/specs/orders.md --why "fix the typo now"
+      remit gate declare verify src/app.py --why "I doubt the result"
+      remit gate declare presentation src/app.py --why "show me the handler"
+    """
+    from remit.gate.declaring import declare as declared
+    from remit.gate.state import open_state
+    from remit.reports.gate import declared_lines, declared_shape
+
+    project = project_here()
+    found = project.session(session)
+    with open_state(found.folder, found.state.session or found.name) as state:
+        names = declared(state, kind, paths, why, cwd=str(Path.cwd()), project=project.root)
+    missing = [name for name in names if not Path(project.root, name).exists()]
+    shape = declared_shape(found.state.session, kind, names, why, missing)
+    _show(shape, declared_lines(shape, KINDS[kind], columns()), form)
+    return 0
+
+
+@command.command("log")
+@_SESSION
+@click.option("--denied", is_flag=True, help="Only what was denied, or in mode observe would have been.")
+@_FORMAT
+def log_command(session: str, form: str, *, denied: bool) -> int:
+    """Show what was decided in a session, why, and what it would have cost.
+
+    \b
+    Examples:
+      remit gate log
+      remit gate log --denied --session 5b1e
+      remit gate log --format json
+    """
+    from remit.reports.gate import log_lines, log_shape
+
+    state = project_here().session(session).state
+    _show(log_shape(state, denied=denied), log_lines(state, columns(), denied=denied), form)
+    return 0
+
+
+@command.command("status")
+@_SESSION
+@_FORMAT
+def status(session: str, form: str) -> int:
+    """Show a session at a glance: its window, decisions, delegations, results and verdicts, warnings.
+
+    \b
+    Examples:
+      remit gate status
+      remit gate status --session 5b1e --format json
+    """
+    import time
+
+    from remit.reports.gate_status import status_lines, status_shape
+
+    project = project_here()
+    found = project.session(session)
+    rows = [{"session": one.state.session, "updated": one.state.updated} for one in project.recorded()]
+    today = time.strftime("%Y-%m-%d")
+    results = project.results(found)
+    shape = status_shape(found.state, project.settings(), results, rows, project=project.root, today=today)
+    _show(shape, status_lines(shape, columns()), form)
+    return 0
+
+
+@command.command("why")
+@click.argument("wanted", required=False, default="", metavar="[ID|RULE]")
+@_SESSION
+@_FORMAT
+def why(wanted: str, session: str, form: str) -> int:
+    """Explain one decision: the call's id or a rule's name; without either the last that was not simply allowed.
+
+    \b
+    Examples:
+      remit gate why
+      remit gate why toolu_01A2b3
+      remit gate why lookup-files
+    """
+    from remit.gate.explaining import explained
+    from remit.reports.gate import why_lines, why_shape
+
+    entry, rule, name = explained(project_here().folders, session, wanted)
+    shape = why_shape(entry, rule, name)
+    _show(shape, why_lines(shape, columns()), form)
+    return 0
+
+
+def _show(shape: dict[str, Any], lines: Iterable[Line], form: str) -> None:
+    if form == "json":
+        from remit.reports.json import pretty
+
+        print_text(pretty(shape))
+    else:
+        print_lines(lines)

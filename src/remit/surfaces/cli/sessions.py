@@ -1,0 +1,86 @@
+"""The sessions of a client in the project that a command stands in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from remit.clients.claude_code import desk
+from remit.clients.claude_code.results import Kept, listed
+from remit.configuration import Configuration, load
+from remit.errors import UsageError
+from remit.gate.configured import gate_mapping
+from remit.gate.memory import State
+from remit.gate.sessions import Found, find, recorded
+from remit.gate.settings import GateSettings
+from remit.gate.state import peek
+
+if TYPE_CHECKING:
+    from remit.checking import Options
+    from remit.evidence.sources import Sources
+    from remit.merging.inputs import Input
+
+
+class Project:
+    """A project with a gate: where it is, how it is set, and what was recorded in it."""
+
+    def __init__(self, root: str, configured: Configuration) -> None:
+        self.root = root
+        self._configured = configured
+        data = configured["data"]
+        own = [str(Path(data).absolute() / "gate")] if data else []
+        #: Of clients, and of orchestrators of our own if they keep their data elsewhere.
+        self.folders = [desk.folder_of(root), *own]
+
+    def settings(self) -> GateSettings:
+        """The gate's settings in force; the tools of definitions are those of the last compilation."""
+        mapping = gate_mapping(self._configured)
+        known = desk.compiled(self.root)
+        if known is not None:
+            mapping["tools"] = known["gate"].get("tools", {})
+        return GateSettings.from_mapping(mapping)
+
+    def session(self, wanted: str) -> Found:
+        """One session: `last`, its id, or how its id begins."""
+        return find(self.folders, wanted)
+
+    def recorded(self) -> list[Found]:
+        """All sessions, the latest first."""
+        return recorded(self.folders)
+
+    def kept(self, found: Found) -> list[Kept]:
+        """The reports of its subagents, oldest first."""
+        return listed(found.folder, found.state.session or found.name)
+
+    def results(self, found: Found) -> list[dict[str, Any]]:
+        """The same as plain data; what is empty is null."""
+        always = ("agent", "agent_id", "attempt", "outcome", "violations")
+        return [
+            {name: getattr(one, name) for name in always}
+            | {name: getattr(one, name) or None for name in ("verdict", "would", "path", "check")}
+            for one in self.kept(found)
+        ]
+
+    def inputs(self, wanted: str, options: Options, sources: Sources, categories: Mapping[str, str]) -> list[Input]:
+        """What its subagents sent, for a merge."""
+        from remit.clients.claude_code.session_merge import inputs_of  # late: only a merge needs it
+
+        found = self.session(wanted)
+        inputs = inputs_of(self.kept(found), found.state, options, sources, categories)
+        if not inputs:
+            raise UsageError(f"in session {found.state.session} no subagent under contract has reported yet")
+        return inputs
+
+    def state_of(self, payload: Mapping[str, Any]) -> State | None:
+        """The state of the session that a payload names, if it has one."""
+        named = payload.get("session_id")
+        return peek(self.folders[0], named) if isinstance(named, str) and named else None
+
+
+def project_here(cwd: object = None) -> Project:
+    """The project of a folder, if that is one that is there; else of the current one."""
+    folder = cwd if isinstance(cwd, str) and os.path.isdir(cwd) else os.getcwd()  # noqa: PTH109, PTH112 (any text)
+    root = desk.project_of(folder)
+    return Project(root, load(Path(root)))

@@ -1,0 +1,160 @@
+"""The files of a commit, read through git."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from remit.errors import EnvironmentBroken, UsageError
+from remit.workspace.files import MAX_FILE, MAX_LISTED, Absent, SourceFile, Workspace, from_bytes
+from remit.workspace.paths import is_absolute, normal
+from remit.workspace.safe_git import as_text, command, environment, run
+
+if TYPE_CHECKING:
+    import subprocess
+
+_MAX_LINKS = 40
+
+
+class _Entry(NamedTuple):
+    """What a tree says of a path."""
+
+    mode: str
+    id: str
+
+
+class Commit(Workspace):
+    """The files of a commit, read through one long-lived `git cat-file --batch`."""
+
+    def __init__(self, root: Path, rev: str) -> None:
+        super().__init__(root)
+        found = run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        if found is None:
+            if run(root, "version") is None:
+                raise EnvironmentBroken("git cannot be started; a commit is read through it")
+            raise UsageError(f"{str(root)!r} has no commit {rev!r}; name one that `git rev-parse` knows there")
+        self.id = as_text(found).strip()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @cached_property
+    def _tree(self) -> dict[str, _Entry]:
+        """Every entry below the root."""
+        listed = run(self.root, "ls-tree", "-r", "-z", self.id)
+        if listed is None:
+            raise EnvironmentBroken(f"git cannot list the files of {self.id}; `git fsck` says what is wrong")
+        tree: dict[str, _Entry] = {}
+        for row in as_text(listed).split("\0"):
+            about, tab, path = row.partition("\t")
+            if tab:
+                mode, _, name = about.split(" ", 2)
+                tree[path] = _Entry(mode, name)
+        return tree
+
+    @cached_property
+    def _composed(self) -> dict[str, str]:
+        """Paths that are not plain ASCII, by their composed form."""
+        return {unicodedata.normalize("NFC", path): path for path in self._tree if not path.isascii()}
+
+    def _list(self) -> list[str]:
+        return [path for path, entry in self._tree.items() if entry.mode.startswith("100")][:MAX_LISTED]
+
+    def _load(self, path: str) -> SourceFile | Absent:
+        place: str | None = path
+        if path not in self._tree and not path.isascii():
+            place = self._composed.get(unicodedata.normalize("NFC", path), path)
+        for _ in range(_MAX_LINKS):
+            if place is None:
+                return Absent(path, "outside")
+            link = self._link_on(place)
+            if link is None:
+                return self._at(path, place)
+            place = self._followed(place, link)
+        return Absent(path, "missing")
+
+    def _link_on(self, place: str) -> str | None:
+        """The first link on the way to a place, which may be its last part."""
+        entry = self._tree.get(place)
+        if entry is not None:
+            return place if entry.mode == "120000" else None
+        links = (above for above in _parents(place) if above in self._tree)
+        return next((above for above in links if self._tree[above].mode == "120000"), None)
+
+    def _followed(self, place: str, link: str) -> str | None:
+        """Where a place lies if a link on the way is followed; None: outside."""
+        target = self._blob(link, self._tree[link].id)
+        if not isinstance(target, SourceFile):
+            return None
+        folder = "" if is_absolute(target.text) else os.path.dirname(link) + "/"
+        return normal(f"{folder.lstrip('/')}{target.text}{place[len(link) :]}", str(self.root))
+
+    def _at(self, path: str, place: str) -> SourceFile | Absent:
+        entry = self._tree.get(place)
+        if entry is None:
+            submodule = any(above in self._tree and self._tree[above].mode == "160000" for above in _parents(place))
+            return Absent(path, "submodule" if submodule else "folder" if place in self._folders else "missing")
+        if entry.mode == "160000":
+            return Absent(path, "submodule")
+        return self._blob(path, entry.id)
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        return frozenset(parent for path in self._tree for parent in ("", *_parents(path)))
+
+    def _blob(self, path: str, name: str) -> SourceFile | Absent:
+        """An object by its name, as the file at a path."""
+        pipe_in, pipe_out = self._pipes()
+        try:
+            pipe_in.write(f"{name}\n".encode())
+            pipe_in.flush()
+            header = pipe_out.readline().split()
+        except OSError:
+            header = []
+        if not header:
+            raise EnvironmentBroken(f"git stopped while reading {path!r} of {self.id}; `git fsck` says what is wrong")
+        if len(header) != 3:
+            return Absent(path, "forbidden")  # a partial clone does not hold every object
+        size = int(header[2])
+        if size > MAX_FILE:
+            _discard(pipe_out, size + 1)
+            return Absent(path, "large")
+        data = pipe_out.read(size)
+        pipe_out.read(1)
+        return from_bytes(path, data)
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        if self._process is None:
+            import subprocess  # late, as above
+
+            try:
+                self._process = subprocess.Popen(
+                    command(self.root, "cat-file", "--batch"),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env=environment(self.root),
+                )
+            except OSError as error:
+                raise EnvironmentBroken(f"git cannot be started: {error.strerror}") from error
+        process = self._process
+        if process.stdin is None or process.stdout is None:
+            raise EnvironmentBroken("git cat-file has no pipes")
+        return process.stdin, process.stdout
+
+    def close(self) -> None:
+        """End the git process."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+
+def _parents(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
+def _discard(pipe: IO[bytes], size: int) -> None:
+    while size > 0 and (chunk := pipe.read(min(size, 1 << 16))):
+        size -= len(chunk)

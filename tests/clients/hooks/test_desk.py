@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hooking import ENTRY, PART, Hooks
+
+from remit.clients.claude_code import compiling, desk, recompiling
+from remit.clients.claude_code.desk import Desk, project_of, refresh, stamp
+from remit.errors import ConfigurationError
+
+
+def test_a_desk_knows_who_is_under_contract_and_what_they_are_told(hooks: Hooks) -> None:
+    found = Desk.open(str(hooks.project))
+    assert found.folder == str(hooks.folder)
+    assert (found.profile, found.settings.mode, found.observing) == ("v2", "standard", False)
+    for name in ("code-explorer", "remit:code-explorer", "a:b:code-explorer"):
+        assert found.under_contract(name)
+        assert (found.kind_of(name), found.prompt_for(name)) == ("exploration", PART)
+    for name in ("", ":", "leaf", "code-explorer:leaf", "Code-Explorer"):
+        assert not found.under_contract(name)
+        assert (found.kind_of(name), found.prompt_for(name)) == ("", "")
+
+
+def test_what_is_fresh_is_not_compiled_again(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(_: Path) -> Path:
+        raise AssertionError
+
+    monkeypatch.setattr(compiling, "compile_project", never)
+    file = hooks.project / "remit.toml"
+    hooks.compile({"mode": "strict"}, stamps=[stamp(str(file)), stamp(str(hooks.project / "src/app.py"))])
+    assert Desk.open(str(hooks.project)).settings.mode == "strict"
+
+
+@pytest.mark.parametrize("change", ["made", "edited", "removed"])
+def test_what_was_changed_since_is_compiled_anew(hooks: Hooks, change: str) -> None:
+    file = hooks.project / "remit.toml"
+    if change != "made":
+        file.write_text('[gate]\nmode = "observe"\n')
+    hooks.compile({"mode": "observe"}, stamps=[stamp(str(file))])
+    assert Desk.open(str(hooks.project)).settings.mode == "observe"
+    if change == "removed":
+        file.unlink()
+    else:
+        file.write_text('[gate]\nmode = "strict"\n')
+    found = Desk.open(str(hooks.project))
+    assert (found.settings.mode, found.renewed) == ("standard" if change == "removed" else "strict", True)
+    assert not Desk.open(str(hooks.project)).renewed
+
+
+def test_a_variable_of_the_environment_is_a_change_too(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+    refresh(str(hooks.project), force=True)
+    assert Desk.open(str(hooks.project)).settings.mode == "standard"
+    monkeypatch.setenv("REMIT_GATE_MODE", "observe")
+    assert Desk.open(str(hooks.project)).settings.mode == "observe"
+    monkeypatch.delenv("REMIT_GATE_MODE")
+    assert Desk.open(str(hooks.project)).settings.mode == "standard"
+
+
+def test_a_variable_that_may_be_secret_is_not_written_down(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REMIT_DATABASE_URL", "postgresql://me:do-not-keep@localhost/x")
+    monkeypatch.setenv("REMIT_PROFILE", "v1")
+    assert refresh(str(hooks.project), force=True)["environment"] == {"REMIT_PROFILE": "v1"}
+    assert "do-not-keep" not in (hooks.folder / "compiled.json").read_text()
+
+
+def test_a_project_without_anything_is_compiled_at_first_sight(hooks: Hooks) -> None:
+    (hooks.folder / "compiled.json").unlink()
+    found = Desk.open(str(hooks.project))
+    assert found.under_contract("code-explorer")
+    assert "exploration" in found.prompts
+    assert (hooks.folder / "compiled.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "stamps", [[1], [[]], [["a"]], [[None, 1, 1]], [["\0", 1, 1]], [["/none", 1, 1]], [{"path": "a"}]]
+)
+def test_stamps_that_are_none_are_no_stamps(hooks: Hooks, stamps: list[object]) -> None:
+    hooks.compile({"mode": "observe"}, stamps=stamps)
+    assert Desk.open(str(hooks.project)).settings.mode == "standard"
+
+
+@pytest.mark.parametrize("key", ["gate", "contract", "prompts", "profile", "stamps"])
+@pytest.mark.parametrize("value", [None, 1, "x", ["y", 2], {"k": 3}])
+def test_a_compiled_file_with_a_field_of_another_type_is_made_anew(hooks: Hooks, key: str, value: object) -> None:
+    hooks.compile({}, **{key: value})
+    assert Desk.open(str(hooks.project)).kind_of("code-explorer") == "exploration"
+    made = json.loads((hooks.folder / "compiled.json").read_text())
+    # Any text may be a profile, and a mapping with unknown settings is one: `remit doctor` names them.
+    assert (made[key] == value) is ((key, value) in (("profile", "x"), ("gate", {"k": 3})))
+
+
+@pytest.mark.parametrize("forged", [{"path": ["evil"]}, {"interpreter": "evil/python"}, {"environment": None}])
+def test_a_compiled_file_that_came_with_a_clone_is_made_anew_and_runs_nothing(
+    hooks: Hooks, forged: dict[str, object]
+) -> None:
+    evil = hooks.project / "evil"
+    evil.mkdir()
+    for name in ("msgspec.py", "pyromark.py", "yaml.py"):
+        (evil / name).write_text(f"open({str(hooks.project / 'run')!r}, 'w')")
+    hooks.compile({"mode": "observe"}, **{"path": [str(evil)], **forged})
+    file = hooks.folder / "compiled.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "stamps": []}))
+    payload = json.dumps(hooks.payload("PreToolUse", tool_name="Write", tool_input={"file_path": "src/f0.py"}))
+    command = [sys.executable, "-I", "-S", str(ENTRY), "PreToolUse"]
+    done = subprocess.run(command, input=payload.encode(), cwd=hooks.project, capture_output=True, check=True)
+    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert not (hooks.project / "run").exists()
+
+
+def test_the_libraries_are_found_by_a_python_without_its_own_paths() -> None:
+    program = (
+        "import sys; sys.path.append(sys.argv[1]); from remit.clients.claude_code.libraries import make_reachable; "
+        "make_reachable(); import msgspec, pyromark, rapidfuzz, yaml"
+    )
+    root = str(ENTRY.parents[3])
+    subprocess.run([sys.executable, "-I", "-S", "-c", program, root], check=True)
+
+
+def test_a_faulty_configuration_is_told_in_one_line(hooks: Hooks) -> None:
+    (hooks.project / "remit.toml").write_text("[gate\n")
+    with pytest.raises(ConfigurationError, match=r"remit\.toml"):
+        refresh(str(hooks.project), force=True)
+
+
+def test_a_module_of_the_project_does_not_take_the_place_of_ours(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(hooks.project)
+    for name in ("json.py", "pathlib.py", "msgspec.py", "remit.py"):
+        (hooks.project / name).write_text("raise SystemExit('mine')\n")
+    assert refresh(str(hooks.project), force=True)["schema"] == desk.SCHEMA
+    payload = json.dumps(hooks.payload("PreToolUse", tool_name="Edit", tool_input={"file_path": "src/app.py"}))
+    assert "deny" in str(hooks.process(payload.encode()))
+
+
+def test_a_project_is_found_from_a_folder_within_it(hooks: Hooks, tmp_path: Path) -> None:
+    deep = hooks.project / "src/a/b"
+    deep.mkdir(parents=True)
+    assert project_of(str(deep)) == str(hooks.project)
+    checkout = tmp_path / "checkout"
+    (checkout / ".git").mkdir(parents=True)
+    (checkout / "x").mkdir()
+    assert project_of(str(checkout / "x")) == str(checkout)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    assert project_of(str(alone)) == str(alone)
+
+
+def test_many_who_find_it_stale_compile_it_once(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def compiles(project: Path) -> None:
+        made.append(str(project))
+        hooks.compile({"mode": "strict"})
+
+    monkeypatch.setattr(compiling, "compile_project", compiles)
+    hooks.compile({}, stamps=[[str(hooks.project / "remit.toml"), 1, 1]])
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: recompiling.recompile(str(hooks.project)), range(8)))
+    assert made == [str(hooks.project)]
+    assert [values["gate"] for values in found] == [{"mode": "strict"}] * 8

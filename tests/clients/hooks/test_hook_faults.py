@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hooking import PART, PAYLOADS, SESSION, Hooks, decision_of, kind_of
+
+from remit.clients.claude_code import before_call, compiling
+from remit.clients.claude_code.answering import HANDLERS, answer
+from remit.errors import EnvironmentBroken
+from remit.gate import state as gate_state
+
+SECRET = "sk-ant-do-not-keep-0123456789"
+
+
+def message_of(said: dict[str, Any] | None) -> str:
+    assert said is not None
+    return str(said["systemMessage"])
+
+
+@pytest.fixture
+def unwritable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk on which no state can be written any more."""
+
+    def full(path: str, _: object) -> None:
+        raise EnvironmentBroken(f"the gate's state {path} cannot be written: No space left on device")
+
+    monkeypatch.setattr(gate_state, "_save", full)
+
+
+def no_lock(path: str, wait: float) -> int:
+    raise EnvironmentBroken(f"another process has held the gate's state {path} for {wait:g} s")
+
+
+@pytest.mark.usefixtures("unwritable")
+@pytest.mark.parametrize("on_fault", ["open", "closed"])
+def test_a_denial_that_cannot_be_recorded_is_delivered(start: Callable[..., Hooks], on_fault: str) -> None:
+    said = start(on_fault=on_fault).call("Edit", {"file_path": "src/app.py"})
+    assert said is not None
+    assert decision_of(said) == "deny"
+    assert "remit (edit-code)" in said["hookSpecificOutput"]["permissionDecisionReason"]
+    assert "systemMessage" not in said  # which would say that it was let through
+
+
+@pytest.mark.usefixtures("unwritable")
+def test_a_question_that_cannot_be_recorded_is_asked(hooks: Hooks) -> None:
+    said = hooks.call("Bash", {"command": "remit gate declare edit a --why x"})
+    assert decision_of(said) == "ask"
+    assert "No space left" in message_of(said)
+
+
+@pytest.mark.usefixtures("unwritable")
+def test_a_call_that_cannot_be_recorded_is_let_through_and_the_person_sees_why(hooks: Hooks) -> None:
+    said = hooks.read("src/f0.py")
+    assert kind_of(said) == "message"
+    assert "No space left" in message_of(said)
+    assert PART in str(hooks.launch())
+
+
+@pytest.mark.usefixtures("unwritable")
+def test_a_call_that_cannot_be_recorded_is_denied_where_faults_are_closed(start: Callable[..., Hooks]) -> None:
+    assert decision_of(start(on_fault="closed").read("src/f0.py")) == "deny"
+    assert kind_of(start(on_fault="closed", mode="observe").read("src/f0.py")) == "message"
+
+
+def test_a_state_that_is_held_by_another_does_not_let_a_denied_call_through(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        hooks.read(f"src/f{number}.py")
+    monkeypatch.setattr(gate_state, "locked", no_lock)
+    assert decision_of(hooks.read("src/f3.py")) == "deny"
+    assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
+    assert "another process" in message_of(hooks.read("src/f0.py"))
+
+
+def test_a_folder_that_is_somebody_elses_is_told(hooks: Hooks, tmp_path: Path) -> None:
+    hooks.folder.rename(tmp_path / "elsewhere")
+    hooks.folder.symlink_to(tmp_path / "elsewhere")
+    assert "link or somebody else's" in message_of(hooks.read("src/f0.py"))
+    assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"schema":"other"}', b'{"schema":"remit.compiled/1"}', b"\xff", b"[" * 100_000]
+)
+def test_a_compiled_file_that_is_corrupt_is_compiled_anew(hooks: Hooks, content: bytes) -> None:
+    (hooks.folder / "compiled.json").write_bytes(content)
+    assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
+    assert json.loads((hooks.folder / "compiled.json").read_text())["schema"] == "remit.compiled/1"
+
+
+def broken_compiler(_: Path) -> Path:
+    raise EnvironmentBroken("remit.toml cannot be read")
+
+
+def test_settings_that_cannot_be_compiled_are_told_and_nothing_is_denied(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "compile_project", broken_compiler)
+    (hooks.folder / "compiled.json").write_bytes(b"{")
+    said = hooks.call("Edit", {"file_path": "src/app.py"})
+    assert kind_of(said) == "message"
+    assert "remit.toml cannot be read" in message_of(said)
+
+
+def test_settings_that_were_in_force_stay_so_while_new_ones_are_faulty(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "compile_project", broken_compiler)
+    hooks.compile({}, stamps=[[str(hooks.project / "remit.toml"), 1, 1]])
+    said = hooks.call("Edit", {"file_path": "src/app.py"})
+    assert decision_of(said) == "deny"
+    assert "earlier ones stay in force: remit.toml cannot be read" in message_of(said)
+    assert "earlier ones stay in force" in message_of(hooks.ask("SessionStart", source="startup"))
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "UserPromptSubmit", "Stop", "SubagentStart"])
+def test_an_error_of_ours_is_seen_and_changes_nothing(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch, event: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise TypeError(SECRET)
+
+    monkeypatch.setattr(before_call, "before_call", fail)
+    monkeypatch.setattr("remit.clients.claude_code.turns.prompted", fail)
+    monkeypatch.setattr("remit.clients.claude_code.turns.stopping", fail)
+    monkeypatch.setattr("remit.clients.claude_code.subagents.started", fail)
+    said = hooks.ask(event, tool_name="Read", tool_input={}, prompt="p", agent_id="a", agent_type="code-explorer")
+    assert kind_of(said) == "message"
+    assert "TypeError in fail" in message_of(said)
+    assert SECRET not in message_of(said)
+
+
+def test_an_error_of_ours_denies_a_call_where_faults_are_closed(
+    start: Callable[..., Hooks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(HANDLERS, "PreToolUse", ("no_such_module", "no_such_function"))
+    said = start(on_fault="closed").read("src/f0.py")
+    assert decision_of(said) == "deny"
+    assert "gate.on_fault" in str(said)
+    assert kind_of(start(on_fault="open").read("src/f0.py")) == "message"
+    assert kind_of(start(on_fault="closed", mode="observe").read("src/f0.py")) == "message"
+
+
+def test_an_error_in_the_gate_itself_is_seen(start: Callable[..., Hooks], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError(SECRET)
+
+    monkeypatch.setattr("remit.gate.reads.judge_reads", fail)
+    said = start().read("src/f0.py")
+    assert kind_of(said) == "message"
+    assert "KeyError in fail" in message_of(said)
+    assert decision_of(start(on_fault="closed").read("src/f1.py", tool_use_id="b")) == "deny"
+    assert kind_of(start(mode="observe").read("src/f2.py", tool_use_id="c")) == "message"
+
+
+@pytest.mark.parametrize("event", ["SubagentStart", "SubagentStop"])
+def test_work_of_the_client_itself_is_not_even_looked_at(hooks: Hooks, event: str) -> None:
+    assert hooks.ask(event, agent_id="a1", agent_type="", stop_hook_active=False, last_assistant_message="x") is None
+    assert [file.name for file in hooks.folder.iterdir()] == ["compiled.json"]
+
+
+def test_a_project_that_does_not_exist_is_told(hooks: Hooks, tmp_path: Path) -> None:
+    said = answer(hooks.payload("UserPromptSubmit", prompt="p"), project=str(tmp_path / "none"))
+    assert "there is no folder" in message_of(said)
+    assert not (tmp_path / "none").exists()
+
+
+def test_nothing_of_what_was_said_or_run_is_kept_and_all_of_it_is_private(hooks: Hooks) -> None:
+    hooks.ask("UserPromptSubmit", prompt=SECRET)
+    hooks.ask("UserPromptSubmit", prompt=f"<task-notification><result>{SECRET}</result>")
+    for command in (
+        f"export TOKEN={SECRET}; ./deploy.sh",
+        f"curl -H 'Authorization: Bearer {SECRET}' http://localhost | sh",
+        f"echo {SECRET} > src/app.py",
+        f"python -c 'print(\"{SECRET}\")'",
+        f"cat src/f0.py | grep {SECRET}",
+        f"cat <<EOF > src/f1.py\n{SECRET}\nEOF",
+        f"grep -r {SECRET} .",
+        f"./{SECRET} && sh -c {SECRET}",
+    ):
+        hooks.call("Bash", {"command": command, "description": SECRET})
+        hooks.ask(
+            "PostToolUse",
+            tool_name="Bash",
+            tool_input={"command": command},
+            tool_response={"stdout": SECRET, "stderr": SECRET},
+            tool_use_id=f"toolu_{hooks.calls}",
+            duration_ms=20_000,
+        )
+    hooks.call("Write", {"file_path": "src/app.py", "content": SECRET})
+    hooks.call("Edit", {"file_path": "docs/specs/orders.md", "old_string": "The  service", "new_string": SECRET})
+    hooks.call("Grep", {"pattern": SECRET, "path": "src"})
+    hooks.call("Agent", {"prompt": SECRET, "description": SECRET, "subagent_type": "code-explorer"})
+    hooks.ask("Stop", stop_hook_active=False, last_assistant_message=SECRET)
+    hooks.ask("PreCompact", custom_instructions=SECRET)
+    assert len(hooks.state.decisions) > 5
+    for file in hooks.folder.rglob("*"):
+        if file.is_file() and file.name != "compiled.json":
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            assert SECRET not in file.read_text()
+    assert stat.S_IMODE(hooks.folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("file", sorted(PAYLOADS.iterdir()), ids=lambda file: file.name)
+def test_captured_prompts_and_commands_are_not_kept(hooks: Hooks, file: Path) -> None:
+    payload = hooks.captured(file.name)
+    if payload["hook_event_name"] in ("SubagentStop", "StopFailure") or payload.get("tool_name") == "Agent":
+        payload["prompt"] = SECRET
+    else:
+        for table in (payload, payload.get("tool_input"), payload.get("tool_response")):
+            for key in ("prompt", "command", "content", "pattern", "stdout", "last_assistant_message", "error"):
+                if isinstance(table, dict) and key in table:
+                    table[key] = f"{SECRET} {table[key]}"
+    hooks.say(payload)
+    for kept in hooks.folder.rglob("*"):
+        assert kept.is_dir() or SECRET not in kept.read_text()
+
+
+def test_a_session_called_like_a_file_of_ours_has_a_state_of_its_own(hooks: Hooks) -> None:
+    for session in ("compiled", "installed"):
+        hooks.read("src/f0.py", session_id=session)
+    assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
+    assert gate_state.sessions(str(hooks.folder))[0] == SESSION
+    assert "compiled" not in gate_state.sessions(str(hooks.folder))
+    assert "schema" in json.loads((hooks.folder / "compiled.json").read_text())

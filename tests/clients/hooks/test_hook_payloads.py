@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hooking import PAYLOADS, Hooks, decision_of, kind_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from remit.clients.claude_code.answering import HANDLERS
+from remit.clients.claude_code.payload import (
+    LARGEST,
+    NEEDED,
+    RELIED_ON,
+    Unreadable,
+    flag,
+    missing,
+    parse,
+    read,
+    seconds,
+    table,
+    text,
+)
+
+#: What a client is told by a project in its first moment; all others are told nothing.
+EXPECTED = {
+    "PreToolUse.Agent.json": "updatedInput",
+    "PreToolUse.Bash.json": "additionalContext",
+    "PreToolUse.Write.json": "deny",
+    "PostToolUse.Agent.completed.json": "updatedToolOutput",
+    "PostToolUseFailure.Agent.json": "additionalContext",
+    "SubagentStart.json": "additionalContext",
+    "SubagentStop.json": "block",
+}
+#: What `strict` says beyond that: a command line that is not understood counts as a write.
+STRICT = {**EXPECTED, "PreToolUse.Bash.json": "deny"}
+NAMES = sorted(file.name for file in PAYLOADS.iterdir())
+
+
+def test_there_are_captured_payloads_of_every_event_that_is_answered() -> None:
+    events = {name.partition(".")[0] for name in NAMES}
+    assert {name.partition(" ")[0] for name in HANDLERS} <= events
+    assert set(EXPECTED) <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_captured_payload_is_answered_as_expected(hooks: Hooks, name: str) -> None:
+    assert kind_of(hooks.say(hooks.captured(name))) == EXPECTED.get(name, "nothing")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_strict_differs_only_where_nobody_can_tell_what_is_written(start: Callable[..., Hooks], name: str) -> None:
+    hooks = start(mode="strict")
+    assert kind_of(hooks.say(hooks.captured(name))) == STRICT.get(name, "nothing")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_observing_changes_nothing_at_all(start: Callable[..., Hooks], name: str) -> None:
+    hooks = start(mode="observe")
+    assert hooks.say(hooks.captured(name)) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_captured_payloads_have_every_field_that_is_relied_on(hooks: Hooks, name: str) -> None:
+    payload = hooks.captured(name)
+    assert missing(payload["hook_event_name"], payload) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_keys_that_nobody_knows_change_no_answer(hooks: Hooks, name: str) -> None:
+    payload = hooks.captured(name) | {"new_key": {"deep": [1, None]}, "another": "x" * 1000}
+    assert kind_of(hooks.say(payload)) == EXPECTED.get(name, "nothing")
+
+
+def fields_of(name: str) -> list[str]:
+    return list(json.loads((PAYLOADS / name).read_text()))
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [(name, key) for name in NAMES if name.partition(".")[0] in RELIED_ON for key in fields_of(name)],
+)
+def test_a_payload_without_one_of_its_keys_is_still_answered(hooks: Hooks, name: str, key: str) -> None:
+    payload = hooks.captured(name)
+    event = payload["hook_event_name"]
+    del payload[key]
+    said = hooks.say(payload, event=event)
+    # A delegation that came back without any response has brought no report.
+    empty = ("updatedToolOutput",) if key == "tool_response" else ()
+    assert kind_of(said) in ("nothing", "message", EXPECTED.get(name, "nothing"), *empty)
+    if key not in RELIED_ON[event] and key != "agent_id":
+        assert kind_of(said) == EXPECTED.get(name, "nothing")
+    if key in NEEDED.get(event, ()) and payload.get("agent_type") != "":
+        assert said is not None
+        assert f"lacks {key}" in said["systemMessage"]
+
+
+def test_a_call_that_cannot_be_judged_says_which_field_is_missing(start: Callable[..., Hooks]) -> None:
+    said = start().ask("PreToolUse", tool_input={"file_path": "a"})
+    assert said is not None
+    assert "lacks tool_name" in said["systemMessage"]
+    assert decision_of(start(on_fault="closed").ask("PreToolUse", tool_name="Read", tool_input=[])) == "deny"
+
+
+def test_missing_names_fields_that_are_absent_or_of_another_type() -> None:
+    assert missing("PreToolUse", {"session_id": "s", "cwd": 1, "tool_name": "Read", "tool_input": []}) == [
+        "cwd",
+        "tool_input",
+        "tool_use_id",
+    ]
+    assert missing("PreToolUse", None) == list(RELIED_ON["PreToolUse"])
+    assert missing("Nothing", {}) == []
+
+
+def test_ten_megabytes_in_a_field_are_no_trouble(hooks: Hooks) -> None:
+    large = "x" * 10_000_000
+    assert decision_of(hooks.call("Write", {"file_path": "src/app.py", "content": large})) == "deny"
+    assert decision_of(hooks.call("Bash", {"command": f"echo {large} > src/app.py"})) in ("deny", None)
+    said = hooks.call("Agent", {"subagent_type": "code-explorer", "prompt": large, "description": ""})
+    assert kind_of(said) == "updatedInput"
+    assert hooks.ask("UserPromptSubmit", prompt=large) is None
+    for key in ("session_id", "cwd", "tool_use_id", "agent_id", "agent_type", "hook_event_name", "tool_name"):
+        payload = hooks.payload("PreToolUse", tool_name="Read", tool_input={"file_path": "a"}) | {key: large}
+        said = hooks.say(payload, event="PreToolUse")
+        assert len(json.dumps(said)) < 50_000
+    assert sum(file.stat().st_size for file in hooks.folder.iterdir()) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "empty"),
+        (b" \n", "empty"),
+        (b'{"a": ', "no JSON"),
+        (b"{'a': 1}", "no JSON"),
+        (b'{"a": "\xff\xfe"}', "not UTF-8"),
+        (b"[1]", "no table"),
+        (b"null", "no table"),
+        (b"NaN", "no table"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b"[" * 1_000_000, "nested too deeply"),
+        (b'{"a": ' + b"9" * 10_000 + b"}", "no JSON"),
+    ],
+)
+def test_an_input_that_is_no_payload_is_told_without_its_content(data: bytes, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        parse(data)
+
+
+def test_what_json_does_not_have_is_nothing() -> None:
+    assert parse(b'{"a": NaN, "b": -Infinity, "c": "NaN"}') == {"a": None, "b": None, "c": "NaN"}
+
+
+def test_no_more_is_read_than_the_bound(tmp_path: Any) -> None:
+    file = tmp_path / "payload"
+    file.write_bytes(b"x" * 3_000_000)
+    with file.open("rb") as stream, pytest.raises(Unreadable, match="more than 2000000"):
+        read(stream.fileno(), 2_000_000)
+    with file.open("rb") as stream:
+        assert len(read(stream.fileno(), LARGEST)) == 3_000_000
+
+
+def test_fields_of_another_type_are_empty() -> None:
+    payload = {"a": 1, "b": "x", "c": {"d": 1}, "yes": True, "one": 1, "ms": 1500, "nan": float("nan")}
+    assert (text(payload, "a"), text(payload, "b"), text(None, "a")) == ("", "x", "")
+    assert (table(payload, "c"), table(payload, "b")) == ({"d": 1}, {})
+    assert (flag(payload, "yes"), flag(payload, "one")) == (True, False)
+    assert (seconds(payload, "ms"), seconds(payload, "nan"), seconds(payload, "yes")) == (1.5, None, None)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=8,
+)
+LIGHT = [name for name in NAMES if "SubagentStop" not in name and "SessionStart" not in name]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(data=st.data())
+def test_a_field_of_any_type_is_answered_and_never_approves(hooks: Hooks, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(LIGHT))
+    payload = hooks.captured(name)
+    for key in data.draw(st.lists(st.sampled_from(list(payload)), min_size=1, max_size=3)):
+        payload[key] = data.draw(ANYTHING)
+    if data.draw(st.booleans()) and isinstance(payload.get("tool_input"), dict):
+        for key in list(payload["tool_input"]):
+            payload["tool_input"][key] = data.draw(ANYTHING)
+    said = hooks.say(payload, event=name.partition(".")[0])
+    assert decision_of(said) in (None, "deny", "ask")
+    assert (said or {}).get("decision") in (None, "block")
+    assert "could not answer" not in str((said or {}).get("systemMessage")) or "lacks" in str(said)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(payload=ANYTHING, event=st.sampled_from([*RELIED_ON, "", "Other"]))
+def test_whatever_comes_is_answered_and_never_approves(hooks: Hooks, payload: object, event: str) -> None:
+    said = hooks.say(payload, event=event)
+    assert decision_of(said) is None
+    assert (said or {}).get("decision") is None

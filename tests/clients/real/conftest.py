@@ -1,0 +1,12 @@
+"""The real client is large and not everywhere to be had: without it the tests of this folder are skipped."""
+
+from __future__ import annotations
+
+import pytest
+from real_client import binary
+
+
+@pytest.fixture(scope="session", autouse=True)
+def client() -> None:
+    if binary() is None:
+        pytest.skip("the real client is not installed; `python3 dev.py test` installs it where it can be downloaded")

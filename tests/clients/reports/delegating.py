@@ -1,0 +1,148 @@
+"""A session of the client in a small project: subagents are launched, stop, and hand over their reports."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from remit.clients.claude_code import results
+from remit.clients.claude_code.answering import answer
+from remit.clients.claude_code.compiling import compile_project
+from remit.clients.claude_code.results import Kept
+from remit.gate.memory import State
+from remit.gate.state import peek
+from remit.rules.examples import TREE, sample
+
+PAYLOADS = Path(__file__).parents[2] / "fixtures/claude_code/payloads"
+SESSION = "9f3279c5-453e-45ba-9d76-6896353ab6a1"
+GOOD = sample("exploration")
+#: Nobody has such a file.
+INVENTED = GOOD.replace("app/store.py:14", "app/nowhere.py:14")
+#: One fault of the second level: worth a correction, and no more.
+VAGUE = GOOD.replace("90 - every cited line was opened and read", "90")
+READ = ("app/login.py", "app/session.py", "app/store.py")
+Answer = dict[str, Any] | None
+
+
+class Client:
+    """What the client tells its hooks, event by event, and what it is told."""
+
+    def __init__(self, home: Path, gate: str = "") -> None:
+        self.project = home / "shop"
+        shutil.copytree(TREE, self.project)
+        (self.project / ".git").mkdir()
+        (self.project / "remit.toml").write_text(gate)
+        self.folder = str(self.project / ".remit/gate")
+        self.transcripts = home / "projects/shop" / SESSION / "subagents"
+        self.transcripts.mkdir(parents=True)
+        compile_project(self.project)
+
+    def ask(self, captured: str, **fields: Any) -> Answer:
+        """An event as it was captured, but for these fields; None takes a field away."""
+        payload = json.loads((PAYLOADS / f"{captured}.json").read_text())
+        payload |= {
+            "session_id": SESSION,
+            "cwd": str(self.project),
+            "transcript_path": self.session_transcript,
+            **fields,
+        }
+        return answer({key: value for key, value in payload.items() if value is not None}, project=str(self.project))
+
+    @property
+    def session_transcript(self) -> str:
+        return str(self.transcripts.parent) + ".jsonl"
+
+    def transcript(self, agent_id: str, *, call: str = "", parent: str = "", read: tuple[str, ...] = READ) -> Path:
+        """What the client writes of a run: its calls, and beside it the launch."""
+        path = self.transcripts / f"agent-{agent_id}.jsonl"
+        path.write_text("".join(f"{json.dumps(line)}\n" for file in read for line in self._read(file)))
+        if call:
+            meta = {"toolUseId": call, **({"parentAgentId": parent} if parent else {})}
+            path.with_suffix(".meta.json").write_text(json.dumps(meta))
+        return path
+
+    def _read(self, file: str) -> list[dict[str, Any]]:
+        text = (self.project / file).read_text().splitlines()
+        shown = "\n".join(f"{number}\t{line}" for number, line in enumerate(text, 1))
+        use = {"type": "tool_use", "id": file, "name": "Read", "input": {"file_path": str(self.project / file)}}
+        result = {"type": "tool_result", "tool_use_id": file, "content": shown}
+        common = {"cwd": str(self.project), "sessionId": SESSION}
+        return [
+            {**common, "type": "assistant", "message": {"role": "assistant", "content": [use]}},
+            {**common, "type": "user", "message": {"role": "user", "content": [result]}},
+        ]
+
+    def launch(self, call: str, agent: str = "code-explorer", **fields: Any) -> Answer:
+        tool_input = {"description": "look", "prompt": "Look at the login", "subagent_type": agent}
+        return self.ask("PreToolUse.Agent", tool_use_id=call, tool_input=tool_input, **fields)
+
+    def start(self, agent_id: str, agent: str = "code-explorer") -> Answer:
+        return self.ask("SubagentStart", agent_id=agent_id, agent_type=agent)
+
+    def stop(self, agent_id: str, report: str | None, agent: str = "code-explorer", **fields: Any) -> Answer:
+        path = self.transcripts / f"agent-{agent_id}.jsonl"
+        fields = {"agent_transcript_path": str(path), "stop_hook_active": False, **fields}
+        return self.ask("SubagentStop", agent_id=agent_id, agent_type=agent, last_assistant_message=report, **fields)
+
+    def stop_again(self, agent_id: str, report: str | None, agent: str = "code-explorer") -> Answer:
+        """After a correction."""
+        return self.stop(agent_id, report, agent, stop_hook_active=True)
+
+    def response(self, agent_id: str, report: str, agent: str = "code-explorer") -> dict[str, Any]:
+        captured = json.loads((PAYLOADS / "PostToolUse.Agent.completed.json").read_text())
+        found: dict[str, Any] = captured["tool_response"] | {"agentId": agent_id, "agentType": agent}
+        found["content"][-1]["text"] = report
+        return found
+
+    def done(self, call: str, run: str, report: str, agent: str = "code-explorer", **fields: Any) -> Answer:
+        """The call of the Agent tool comes back."""
+        response = self.response(run, report, agent)
+        return self.ask("PostToolUse.Agent.completed", tool_use_id=call, tool_response=response, **fields)
+
+    def run(self, call: str, agent_id: str, *reports: str, agent: str = "code-explorer") -> list[Answer]:
+        """A delegation from its launch to its end, in the foreground."""
+        self.launch(call, agent)
+        self.transcript(agent_id, call=call)
+        self.start(agent_id, agent)
+        said = [self.stop(agent_id, reports[0], agent)]
+        said += [self.stop_again(agent_id, report, agent) for report in reports[1:]]
+        return [*said, self.done(call, agent_id, reports[-1], agent)]
+
+    @property
+    def state(self) -> State:
+        found = peek(self.folder, SESSION)
+        assert found is not None
+        return found
+
+    def delegation(self, call: str) -> str:
+        return str(self.state.delegations[call]["state"])
+
+    @property
+    def kept(self) -> list[Kept]:
+        return results.listed(self.folder, SESSION)
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [kept.outcome for kept in self.kept]
+
+
+def is_block(said: Answer) -> bool:
+    return said is not None and said.get("decision") == "block"
+
+
+def output_of(said: Answer) -> dict[str, Any]:
+    assert said is not None
+    found: dict[str, Any] = said["hookSpecificOutput"]["updatedToolOutput"]
+    return found
+
+
+def notice_of(said: Answer) -> str:
+    [block] = output_of(said)["content"]
+    assert block["type"] == "text"
+    return str(block["text"])
+
+
+def context_of(said: Answer) -> str:
+    return str((said or {}).get("hookSpecificOutput", {}).get("additionalContext", ""))

@@ -1,0 +1,187 @@
+"""What hooks know of a project: compiled from its settings and definitions, and anew when one of them changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from delegating import Client
+
+import remit
+from remit.clients.claude_code.compiling import compile_project
+from remit.clients.claude_code.desk import Desk, compiled, is_fresh
+from remit.errors import ConfigurationError, EnvironmentBroken
+from remit.registry.plugins import built_in_team
+from remit.surfaces.cli import prompt
+
+AGENT = "---\nname: {name}\ndescription: d\n{more}---\nDo it.\n"
+
+
+def values_of(project: Path) -> dict[str, Any]:
+    found = compiled(str(project))
+    assert found is not None
+    return found
+
+
+def define(folder: Path, name: str, more: str = "") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}.md"
+    file.write_text(AGENT.format(name=name, more=more))
+    return file
+
+
+def test_without_settings_the_built_in_team_is_under_contract(client: Client) -> None:
+    expected = {definition.name: definition.kind for definition in built_in_team().definitions}
+    assert values_of(client.project)["contract"] == expected
+
+
+def test_each_kind_is_told_what_the_prompt_command_prints(client: Client) -> None:
+    values = values_of(client.project)
+    assert set(values["prompts"]) == set(values["contract"].values())
+    for kind, text in values["prompts"].items():
+        printed = CliRunner().invoke(prompt.command, ["--kind", kind])
+        assert printed.output.strip() == text.strip()
+
+
+def test_settings_of_the_gate_are_in_force(begin: Callable[[str], Client]) -> None:
+    client = begin('profile = "lenient"\n[gate]\nmode = "strict"\n[gate.limits]\nfiles = 7\n')
+    desk = Desk.open(str(client.project))
+    assert (desk.settings.mode, desk.settings.limits["files"], desk.profile) == ("strict", 7, "lenient")
+
+
+def test_the_environment_counts_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REMIT_GATE_MODE", "observe")
+    assert Desk.open(str(client.project)).observing
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ('[gate]\nmode = "lax"\n', "gate.mode"),
+        ('[check]\nignore = ["no-such-rule"]\n', "check.ignore"),
+        ('profile = "v9"\n', "profile"),
+        ('[gate]\nunder_contract = ["scout"]\n[agents.kinds]\nscout = "poem"\n', "agents.kinds"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(begin: Callable[[str], Client], settings: str, key: str) -> None:
+    with pytest.raises(ConfigurationError, match=key):
+        begin(settings)
+
+
+def test_the_kind_is_the_definitions_then_the_settings_then_generic(begin: Callable[[str], Client]) -> None:
+    client = begin('[gate]\nunder_contract = ["a", "b", "c", "kit:d", "qa-engineer"]\n[agents.kinds]\nb = "review"\n')
+    define(client.project / ".claude/agents", "a", "kind: design\n")
+    define(client.project / ".claude/agents", "d", "kind: document\n")
+    desk = Desk.open(str(client.project))
+    assert desk.contract == {
+        "a": "design",
+        "b": "review",
+        "c": "generic",
+        "kit:d": "document",
+        "qa-engineer": "review",
+    }
+
+
+class TestTools:
+    """The tools of the definitions that the client would use."""
+
+    def tools(self, client: Client) -> dict[str, tuple[str, ...]]:
+        return Desk.open(str(client.project)).settings.tools
+
+    def test_a_definition_limits_its_agent_and_one_without_a_list_does_not(self, client: Client) -> None:
+        define(client.project / ".claude/agents", "scout", "tools: Read, Grep\n")
+        define(client.project / ".claude/agents/deeper", "free")
+        define(client.project / ".claude/agents", "all", 'tools: "*"\n')
+        assert self.tools(client) == {"scout": ("Read", "Grep")}
+
+    def test_the_projects_definition_hides_the_users(self, client: Client) -> None:
+        define(client.project.parent / ".claude/agents", "scout", "tools: Bash\n")
+        define(client.project.parent / ".claude/agents", "mine", "tools: Read\n")
+        define(client.project / ".claude/agents", "scout", "tools: Grep\n")
+        assert self.tools(client) == {"scout": ("Grep",), "mine": ("Read",)}
+
+    def test_the_users_folder_may_stand_elsewhere(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        elsewhere = client.project.parent / "elsewhere"
+        define(elsewhere / "agents", "scout", "tools: Bash\n")
+        monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(elsewhere))
+        compile_project(client.project)
+        assert self.tools(client) == {"scout": ("Bash",)}
+
+    def test_a_tool_that_we_do_not_know_is_not_taken_away(self, client: Client) -> None:
+        define(client.project / ".claude/agents", "scout", "tools: Read, BrandNewTool, mcp__el__ask\n")
+        assert set(self.tools(client)["scout"]) == {"Read", "BrandNewTool", "mcp__el__ask"}
+
+    def test_hostile_definitions_do_no_harm(self, client: Client) -> None:
+        folder = client.project / ".claude/agents"
+        define(folder, "scout", "tools: Read\n")
+        (folder / "broken.md").write_bytes(b"---\nname: [\xff\n")
+        (folder / "huge.md").write_bytes(b"---\n" + b"x" * 1_000_000)
+        (folder / "out.md").symlink_to("/etc/passwd")
+        (folder / "round").symlink_to(folder)
+        assert self.tools(client) == {"scout": ("Read",)}
+
+
+class TestFresh:
+    """The file is compiled anew when something that it was made from has changed."""
+
+    def test_what_was_compiled_a_moment_ago_is_fresh(self, client: Client) -> None:
+        assert is_fresh(values_of(client.project))
+
+    def test_a_change_of_the_settings_is_seen(self, client: Client) -> None:
+        (client.project / "remit.toml").write_text('[gate]\nmode = "strict"\n')
+        assert Desk.open(str(client.project)).settings.mode == "strict"
+
+    def test_settings_that_come_later_are_seen(self, client: Client) -> None:
+        (client.project / "remit.toml").unlink()
+        compile_project(client.project)
+        (client.project / "pyproject.toml").write_text('[tool.remit.gate]\nmode = "strict"\n')
+        assert Desk.open(str(client.project)).settings.mode == "strict"
+
+    def test_settings_above_the_project_are_seen_up_to_the_checkout(self, client: Client) -> None:
+        part = client.project / "app"
+        compile_project(part)
+        (client.project / "remit.toml").write_text('[gate]\nmode = "strict"\n')
+        assert Desk.open(str(part)).settings.mode == "strict"
+
+    def test_a_definition_that_comes_changes_or_goes_is_seen(self, client: Client) -> None:
+        file = define(client.project / ".claude/agents", "scout", "tools: Read\n")
+        assert Desk.open(str(client.project)).settings.tools == {"scout": ("Read",)}
+        file.write_text(AGENT.format(name="scout", more="tools: Read, Grep\n"))
+        assert Desk.open(str(client.project)).settings.tools == {"scout": ("Read", "Grep")}
+        file.unlink()
+        assert Desk.open(str(client.project)).settings.tools == {}
+
+
+def test_the_file_is_private_and_stays_out_of_git(client: Client) -> None:
+    file = compile_project(client.project)
+    assert file == client.project / ".remit/gate/compiled.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert (client.project / ".remit/.gitignore").read_text() == "*\n"
+    assert [path.name for path in file.parent.iterdir()] == ["compiled.json"]
+
+
+def test_it_says_who_made_it_and_nothing_of_what_code_to_run(client: Client) -> None:
+    values = values_of(client.project)
+    assert values["version"] == remit.__version__
+    assert not {"path", "interpreter"} & set(values)
+
+
+def test_a_folder_that_cannot_be_used_is_an_error_with_its_name(client: Client) -> None:
+    project = client.project.parent / "other"
+    project.mkdir()
+    (project / ".remit").write_text("a file")
+    with pytest.raises(EnvironmentBroken, match=r"compiled\.json cannot be written"):
+        compile_project(project)
+
+
+def test_the_file_of_a_compilation_that_failed_stays_as_it_was(client: Client) -> None:
+    before = json.dumps(values_of(client.project))
+    (client.project / "remit.toml").write_text('[gate]\nmode = "lax"\n')
+    with pytest.raises(ConfigurationError):
+        compile_project(client.project)
+    assert json.dumps(values_of(client.project)) == before

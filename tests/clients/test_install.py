@@ -1,0 +1,527 @@
+"""`remit install claude-code` and `remit uninstall`: what they write, what they keep, and that nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner, Result
+
+from remit.clients.claude_code import changes, compiling, installing, record, writing
+from remit.clients.claude_code.hook_entries import EVENTS, hook_entries, is_ours
+from remit.clients.claude_code.installing import apply_install, plan_install
+from remit.clients.claude_code.material import agent_files
+from remit.clients.claude_code.place import Place, find_place
+from remit.clients.claude_code.removing import apply_removal, plan_removal
+from remit.clients.claude_code.settings_file import own_hooks
+from remit.configuration import load
+from remit.errors import UsageError
+from remit.registry.model import digest_of
+from remit.surfaces.cli.group import remit
+
+
+class Site(NamedTuple):
+    """A project and a home of its own."""
+
+    project: Path
+    home: Path
+
+    @property
+    def place(self) -> Place:
+        return find_place(self.project, is_user=False)
+
+    @property
+    def settings(self) -> Path:
+        return self.project / ".claude/settings.local.json"
+
+    def install(self, **given: Any) -> installing.Plan:
+        plan = plan_install(self.place, **given)
+        apply_install(plan)
+        return plan
+
+    def uninstall(self) -> installing.Plan:
+        plan = plan_removal(self.place)
+        apply_removal(plan)
+        return plan
+
+    def remit(self, *words: str) -> Result:
+        return CliRunner().invoke(remit, words)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    project, home = tmp_path / "my project", tmp_path / "home"
+    for folder in (project / ".git", home):
+        folder.mkdir(parents=True)
+    (project / "app.py").write_text("ANSWER = 42\n", encoding="utf-8")
+    for name in [name for name in os.environ if name.startswith(("REMIT_", "GBRAIN_", "CLAUDE"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(project)
+    return Site(project, home)
+
+
+def everything(folder: Path) -> dict[str, bytes | None]:
+    """Every file with its bytes and every folder below a folder."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def test_an_install_puts_hooks_agents_skill_commands_and_a_plugin_there(site: Site) -> None:
+    site.install()
+    found = everything(site.project)
+    assert own_hooks(site.settings.read_text(encoding="utf-8"), is_ours) == hook_entries()
+    assert {f".claude/agents/{name}" for name in agent_files()} <= set(found)
+    assert {".claude/skills/remit/SKILL.md", ".claude/commands/remit/declare.md"} <= set(found)
+    assert {".remit/claude-code/plugin/.claude-plugin/plugin.json", ".remit/gate/compiled.json"} <= set(found)
+    assert found[".remit/.gitignore"] == b"*\n"
+
+
+def test_what_it_keeps_of_itself_is_private(site: Site) -> None:
+    site.install()
+    assert stat.S_IMODE((site.project / ".remit/gate").stat().st_mode) == 0o700
+    assert stat.S_IMODE((site.project / ".remit/gate/installed.json").stat().st_mode) == 0o600
+
+
+def test_a_fresh_project_is_as_before_after_uninstalling(site: Site) -> None:
+    before = everything(site.project)
+    site.install(mode="strict")
+    (site.project / ".remit/gate/some-session.json").write_text("{}", encoding="utf-8")
+    (site.project / ".remit/gate/results").mkdir()
+    site.uninstall()
+    assert everything(site.project) == before
+    assert everything(site.home) == {}
+
+
+def test_installing_again_changes_nothing(site: Site) -> None:
+    site.install(mode="observe")
+    before = everything(site.project)
+    assert site.install(mode="observe").changes == []
+    after = everything(site.project)
+    assert before.pop(".remit/gate/compiled.json") != b""
+    assert after.pop(".remit/gate/compiled.json") != b""
+    assert after == before
+
+
+def test_uninstalling_after_two_installs_leaves_no_trace_either(site: Site) -> None:
+    before = everything(site.project)
+    site.install()
+    site.install(http="http://127.0.0.1:8321")
+    site.uninstall()
+    assert everything(site.project) == before
+
+
+def test_uninstalling_where_nothing_is_says_so(site: Site) -> None:
+    done = site.remit("uninstall", "--yes")
+    assert done.exit_code == 0
+    assert done.output == "claude-code is not under contract here: nothing to remove\n"
+
+
+def test_settings_of_a_person_come_back_to_the_byte(site: Site) -> None:
+    site.settings.parent.mkdir()
+    text = '{\n    "permissions": {"allow": ["Read"]},\n    "ключ": "\\u00e9 é 🙂"\n}'
+    site.settings.write_text(text, encoding="utf-8")
+    site.settings.chmod(0o660)
+    site.install()
+    assert '\n        "PreToolUse": [{"hooks"' in site.settings.read_text(encoding="utf-8")
+    assert stat.S_IMODE(site.settings.stat().st_mode) == 0o660
+    site.uninstall()
+    assert site.settings.read_text(encoding="utf-8") == text
+    assert stat.S_IMODE(site.settings.stat().st_mode) == 0o660
+
+
+def test_what_a_person_added_to_the_settings_since_stays(site: Site) -> None:
+    site.install()
+    settings = json.loads(site.settings.read_text(encoding="utf-8"))
+    settings["model"] = "opus"
+    site.settings.write_text(json.dumps(settings, indent=2), encoding="utf-8")
+    site.uninstall()
+    assert json.loads(site.settings.read_text(encoding="utf-8")) == {"model": "opus"}
+
+
+def test_files_that_a_person_changed_since_stay_and_are_named(site: Site) -> None:
+    site.install()
+    skill = site.project / ".claude/skills/remit/SKILL.md"
+    skill.write_text("mine now\n", encoding="utf-8")
+    done = site.remit("uninstall", "--yes")
+    assert done.exit_code == 0
+    assert "kept .claude/skills/remit/SKILL.md: it was changed since it was installed, so it stays" in done.output
+    assert skill.read_text(encoding="utf-8") == "mine now\n"
+    assert sorted(everything(site.project / ".claude")) == ["skills", "skills/remit", "skills/remit/SKILL.md"]
+
+
+def test_a_changed_file_is_not_overwritten_by_the_next_install(site: Site) -> None:
+    site.install()
+    agent = site.project / ".claude/agents/code-explorer.md"
+    agent.write_text("---\nname: code-explorer\n---\nmine\n", encoding="utf-8")
+    plan = site.install()
+    assert agent.read_text(encoding="utf-8").endswith("mine\n")
+    assert any("code-explorer.md: it was changed since" in line for line in plan.kept)
+
+
+def test_a_file_of_an_earlier_version_is_brought_up_to_date(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(installing, "skill_text", lambda: "an earlier text\n")
+        site.install()
+    site.install()
+    skill = site.project / ".claude/skills/remit/SKILL.md"
+    assert "subagent-contract" in skill.read_text(encoding="utf-8")
+    site.uninstall()
+    assert not skill.exists()
+
+
+def test_a_file_that_was_there_in_the_same_words_is_there_afterwards(site: Site) -> None:
+    site.install()
+    skill = site.project / ".claude/skills/remit/SKILL.md"
+    text = skill.read_text(encoding="utf-8")
+    site.uninstall()
+    skill.parent.mkdir(parents=True)
+    skill.write_text(text, encoding="utf-8")
+    site.install()
+    site.uninstall()
+    assert skill.read_text(encoding="utf-8") == text
+
+
+def test_an_agent_of_the_same_name_is_left_to_its_owner(site: Site) -> None:
+    own = site.project / ".claude/agents/team/explorer.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("---\nname: Code Explorer\ndescription: mine\n---\nMine.\n", encoding="utf-8")
+    before = everything(site.project)
+    plan = site.install()
+    assert not (site.project / ".claude/agents/code-explorer.md").exists()
+    assert any(line.startswith(".claude/agents/code-explorer.md: you already have an agent") for line in plan.kept)
+    site.uninstall()
+    assert everything(site.project) == before
+
+
+def test_an_agent_that_a_person_has_for_every_project_is_left_in_force(site: Site) -> None:
+    folder = site.home / ".claude/agents"
+    folder.mkdir(parents=True)
+    (folder / "x.md").write_text("---\nname: qa-engineer\ndescription: mine\n---\nMine.\n", encoding="utf-8")
+    site.install()
+    assert not (site.project / ".claude/agents/qa-engineer.md").exists()
+    assert (site.project / ".claude/agents/code-explorer.md").exists()
+
+
+@pytest.mark.parametrize("content", ["not json", "[]", '{"hooks": []}', '{"hooks": {"Stop": 1}}', ""])
+def test_settings_that_cannot_be_read_stop_everything(site: Site, content: str) -> None:
+    site.settings.parent.mkdir()
+    site.settings.write_text(content, encoding="utf-8")
+    before = everything(site.project)
+    with pytest.raises(UsageError, match="left alone"):
+        site.install()
+    assert everything(site.project) == before
+
+
+@pytest.mark.parametrize(
+    "link", [".claude", ".claude/settings.local.json", ".claude/agents", ".remit", ".remit/gate", ".remit/.gitignore"]
+)
+def test_a_link_that_leads_elsewhere_is_refused(site: Site, tmp_path: Path, link: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    target = elsewhere / "file.json" if link.endswith((".json", ".gitignore")) else elsewhere
+    if target != elsewhere and link.endswith(".json"):
+        target.write_text("{}", encoding="utf-8")
+    (site.project / link).parent.mkdir(exist_ok=True)
+    (site.project / link).symlink_to(target)
+    before = everything(elsewhere)
+    with pytest.raises(UsageError, match="is a link"):
+        site.install()
+    assert everything(elsewhere) == before
+
+
+class Interrupted(BaseException):
+    """As Ctrl-C: no `except Exception` sees it."""
+
+
+def stops(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
+    """Let the file after so many others be interrupted; the count of those that were begun."""
+    begun = 0
+    real = writing.replace_file
+
+    def replace_file(path: Path, data: bytes, *, mode: int | None = None) -> None:
+        nonlocal begun
+        begun += 1
+        if begun > at:
+            raise Interrupted
+        real(path, data, mode=mode)
+
+    for module in (changes, record):
+        monkeypatch.setattr(module, "replace_file", replace_file)
+    return lambda: begun
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without compiling, which is not what is interrupted here."""
+    monkeypatch.setattr(compiling, "compile_project", lambda project: project)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 6, 20, 32])
+@pytest.mark.usefixtures("quick")
+def test_an_install_that_is_interrupted_can_be_taken_back_or_done_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    before = everything(site.project)
+    with monkeypatch.context() as stopped:
+        begun = stops(stopped, at)
+        with pytest.raises(Interrupted):
+            site.install()
+        assert begun() == at + 1
+    assert not site.settings.exists(), "hooks come last"
+    site.uninstall()
+    assert everything(site.project) == before
+    with monkeypatch.context() as stopped:
+        stops(stopped, at)
+        with pytest.raises(Interrupted):
+            site.install()
+    site.install()
+    assert own_hooks(site.settings.read_text(encoding="utf-8"), is_ours) == hook_entries()
+    site.uninstall()
+    assert everything(site.project) == before
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "settings.json"
+    file.write_bytes(b"old")
+
+    def interrupted(_: int) -> None:
+        raise Interrupted
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(Interrupted):
+        writing.replace_file(file, b"new")
+    assert everything(tmp_path) == {"settings.json": b"old"}
+
+
+def test_what_somebody_else_writes_meanwhile_is_not_lost(site: Site) -> None:
+    plan = plan_install(site.place)
+    site.settings.parent.mkdir()
+    site.settings.write_text('{"theirs": 1}', encoding="utf-8")
+    with pytest.raises(UsageError, match="changed by somebody else meanwhile"):
+        apply_install(plan)
+    assert site.settings.read_text(encoding="utf-8") == '{"theirs": 1}'
+
+
+def test_uninstalling_does_not_overwrite_what_somebody_else_writes_meanwhile(site: Site) -> None:
+    site.install()
+    plan = plan_removal(site.place)
+    site.settings.write_text('{"theirs": 1}', encoding="utf-8")
+    with pytest.raises(UsageError, match="changed by somebody else meanwhile"):
+        apply_removal(plan)
+    assert site.settings.read_text(encoding="utf-8") == '{"theirs": 1}'
+
+
+def test_a_mode_is_written_into_the_configuration_of_the_project(site: Site) -> None:
+    site.install(mode="strict")
+    assert load(site.project, {})["gate.mode"] == "strict"
+    assert json.loads((site.project / ".remit/gate/compiled.json").read_bytes())["gate"]["mode"] == "strict"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("remit.toml", 'profile = "v1"\n'),
+        ("remit.toml", 'profile = "v1"'),
+        ("remit.toml", ""),
+        ("pyproject.toml", '[project]\nname = "x"\n\n[tool.remit]\nprofile = "v1"\n'),
+    ],
+)
+def test_a_mode_is_added_to_a_configuration_and_taken_out_again(site: Site, name: str, content: str) -> None:
+    file = site.project / name
+    file.write_text(content, encoding="utf-8")
+    site.install(mode="observe")
+    assert file.read_text(encoding="utf-8").startswith(content)
+    assert load(site.project, {})["gate.mode"] == "observe"
+    site.uninstall()
+    assert file.read_text(encoding="utf-8") == content
+
+
+def test_a_mode_that_a_person_has_set_is_theirs(site: Site) -> None:
+    (site.project / "remit.toml").write_text('[gate]\nmode = "strict"\n', encoding="utf-8")
+    with pytest.raises(UsageError, match=r"says mode = 'strict': set mode = \"observe\" under \[gate\]"):
+        site.install(mode="observe")
+    site.install(mode="strict")
+    site.uninstall()
+    assert load(site.project, {})["gate.mode"] == "strict"
+
+
+def test_a_table_that_is_already_there_is_not_written_twice(site: Site) -> None:
+    (site.project / "remit.toml").write_text('[gate]\non_fault = "open"\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="cannot be added to"):
+        site.install(mode="observe")
+    assert not site.settings.exists()
+
+
+def test_a_mode_that_was_changed_since_stays_and_is_named(site: Site) -> None:
+    site.install(mode="observe")
+    (site.project / "remit.toml").write_text('[gate]\nmode = "strict"\n', encoding="utf-8")
+    plan = site.uninstall()
+    assert any("remit.toml: the mode in it was changed since" in line for line in plan.kept)
+    assert load(site.project, {})["gate.mode"] == "strict"
+
+
+def test_an_unknown_mode_is_refused(site: Site) -> None:
+    with pytest.raises(UsageError, match="known are observe, standard, strict"):
+        site.install(mode="lax")
+
+
+def test_on_fault_closed_lets_the_client_refuse_what_we_could_not_look_at(site: Site) -> None:
+    (site.project / "remit.toml").write_text('[gate]\non_fault = "closed"\n', encoding="utf-8")
+    site.install()
+    hooks = own_hooks(site.settings.read_text(encoding="utf-8"), is_ours)
+    assert hooks["PreToolUse"]["onFailure"] == "block"
+
+
+def test_http_hooks_are_written_with_the_word_that_a_server_must_run(site: Site) -> None:
+    done = site.remit("install", "claude-code", "--http", "http://127.0.0.1:8321", "--yes")
+    assert done.exit_code == 0
+    assert "they do nothing unless `remit serve` runs there" in done.output
+    hooks = own_hooks(site.settings.read_text(encoding="utf-8"), is_ours)
+    assert {entry["url"] for entry in hooks.values()} == {"http://127.0.0.1:8321/hooks/claude-code"}
+    assert set(hooks) == set(EVENTS)
+
+
+def test_an_install_for_every_project_goes_to_the_users_folder_and_leaves_it_clean(site: Site) -> None:
+    folder = site.home / ".claude"
+    folder.mkdir()
+    (folder / "settings.json").write_text('{"model": "opus"}', encoding="utf-8")
+    before, project = everything(site.home), everything(site.project)
+    assert site.remit("install", "claude-code", "--user", "--yes").exit_code == 0
+    assert own_hooks((folder / "settings.json").read_text(encoding="utf-8"), is_ours) == hook_entries()
+    assert (folder / "agents/code-explorer.md").is_file()
+    assert everything(site.project) == project
+    assert site.remit("uninstall", "--user", "--yes").exit_code == 0
+    assert everything(site.home) == before
+
+
+def test_what_hooks_for_every_project_kept_in_one_can_be_removed_there(site: Site) -> None:
+    before = everything(site.project)
+    (site.project / ".remit/gate").mkdir(parents=True)
+    (site.project / ".remit/gate/session.json").write_text("{}", encoding="utf-8")
+    (site.project / ".remit/.gitignore").write_text("*\n", encoding="utf-8")
+    site.uninstall()
+    assert everything(site.project) == before
+
+
+def test_the_clients_own_variable_names_the_users_folder(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(site.home / "elsewhere"))
+    place = find_place(None, is_user=True)
+    assert place.settings == site.home / "elsewhere/settings.json"
+    before = everything(site.home)
+    apply_install(plan_install(place))
+    assert place.settings.is_file()
+    apply_removal(plan_removal(place))
+    assert everything(site.home) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--user", "--project", "."], "leave --project out"),
+        (["--user", "--mode", "strict"], "--mode belongs to a project"),
+        (["--project", "nowhere"], "there is no such folder"),
+        (["--http", "http://example.com"], "hooks go to this machine alone"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(site: Site, words: list[str], why: str) -> None:
+    before = everything(site.project)
+    done = site.remit("install", "claude-code", "--yes", *words)
+    assert isinstance(done.exception, UsageError)
+    assert why in str(done.exception)
+    assert everything(site.project) == before
+
+
+def test_without_a_person_or_yes_nothing_is_done(site: Site) -> None:
+    before = everything(site.project)
+    done = site.remit("install", "claude-code")
+    assert isinstance(done.exception, UsageError)
+    assert "--yes" in str(done.exception)
+    assert '+    "PreToolUse": [{"hooks": [{"type": "command"' in done.output, "the change is shown all the same"
+    assert everything(site.project) == before
+
+
+def test_the_report_of_an_install_can_be_read_by_a_program(site: Site) -> None:
+    done = site.remit("install", "claude-code", "--yes", "--format", "json")
+    report = json.loads(done.output)
+    assert report["schema"] == "remit.install/1"
+    assert {"path": str(site.settings), "change": "+"} in report["changes"]
+    assert {change["change"] for change in report["changes"]} == {"+"}
+
+
+def test_names_in_settings_are_shown_and_not_obeyed(site: Site) -> None:
+    site.settings.parent.mkdir()
+    site.settings.write_text('{"a\u202e": "\x9b31m"}', encoding="utf-8")
+    done = site.remit("install", "claude-code", "--yes")
+    assert done.exit_code == 0
+    assert "\u202e" not in done.output
+    assert "\x9b" not in done.output
+
+
+def test_other_data_of_remit_stays_where_it_is(site: Site) -> None:
+    own = site.project / ".remit/progress.json"
+    own.parent.mkdir()
+    own.write_text("{}", encoding="utf-8")
+    site.install()
+    site.uninstall()
+    assert own.read_text(encoding="utf-8") == "{}"
+    assert (site.project / ".remit/.gitignore").exists(), "what is left is still no part of the project's history"
+
+
+def test_a_record_that_is_none_is_refused_by_name(site: Site) -> None:
+    site.install()
+    (site.project / ".remit/gate/installed.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(UsageError, match="not a record of an install"):
+        site.uninstall()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": {"../precious.txt": "DIGEST"}},
+        {"files": {".claude/../../precious.txt": "DIGEST"}},
+        {"files": {"{outside}/precious.txt": "DIGEST"}},
+        {"files": {"app.py": "DIGEST"}},
+        {"folders": ["../empty"]},
+        {"configuration": {"path": "../precious.txt", "text": "gold\n"}},
+        {"settings": "../other/settings.json"},
+    ],
+)
+def test_a_record_that_came_with_a_clone_removes_nothing_outside(site: Site, change: dict[str, Any]) -> None:
+    outside = site.project.parent
+    precious = outside / "precious.txt"
+    precious.write_text("gold\n", encoding="utf-8")
+    (outside / "empty").mkdir()
+    (site.project / "app.py").write_text("gold\n", encoding="utf-8")
+    text = json.dumps({"schema": "remit.installed/1", **change})
+    text = text.replace("DIGEST", digest_of(b"gold\n")).replace("{outside}", str(outside))
+    (site.project / ".remit/gate").mkdir(parents=True)
+    (site.project / ".remit/gate/installed.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match="no part of this install"):
+        site.uninstall()
+    assert precious.read_text(encoding="utf-8") == "gold\n"
+    assert (outside / "empty").is_dir()
+    assert (site.project / "app.py").is_file()
+
+
+def test_a_project_that_was_moved_can_still_be_cleaned(site: Site) -> None:
+    before = everything(site.project)
+    site.install(mode="strict")
+    moved = site.project.rename(site.project.with_name("moved"))
+    Site(moved, site.home).uninstall()
+    assert everything(moved) == before
+
+
+def test_hooks_go_even_where_the_record_is_lost(site: Site) -> None:
+    site.install()
+    (site.project / ".remit/gate/installed.json").unlink()
+    site.uninstall()
+    assert json.loads(site.settings.read_text(encoding="utf-8")) == {}

@@ -1,0 +1,235 @@
+"""The client's settings file: our hooks go in and out, and every other byte stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from remit.clients.claude_code.hook_entries import EVENTS, hook_entries, is_ours, loopback
+from remit.clients.claude_code.settings_file import (
+    MAX_BYTES,
+    check_settings,
+    made_by,
+    own_hooks,
+    read_settings,
+    with_hooks,
+    without_hooks,
+)
+from remit.errors import UsageError
+
+ENTRIES = hook_entries()
+THEIRS = {"type": "command", "command": "echo hi"}
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+GROUPS = st.lists(
+    st.fixed_dictionaries(
+        {"hooks": st.lists(st.just(THEIRS), min_size=1, max_size=2)}, optional={"matcher": st.text()}
+    ),
+    min_size=1,
+    max_size=2,
+)
+HOOKS = st.dictionaries(st.sampled_from([*EVENTS, "Notification"]), GROUPS, min_size=1, max_size=4)
+SETTINGS = st.dictionaries(st.text(), VALUES, max_size=4).flatmap(
+    lambda plain: st.just(plain) | HOOKS.map(lambda hooks: {**plain, "hooks": hooks})
+)
+INDENTS = st.sampled_from([None, 1, 2, 4, "\t"])
+
+
+def added(text: str) -> str:
+    return with_hooks(text, ENTRIES, is_ours)
+
+
+@given(SETTINGS, INDENTS, st.booleans(), st.sampled_from(["\n", "\r\n"]))
+def test_what_was_put_in_is_taken_out_to_the_byte(
+    settings: dict[str, Any], indent: int | str | None, is_ascii: bool, newline: str
+) -> None:
+    assume(settings)
+    text = json.dumps(settings, indent=indent, ensure_ascii=is_ascii).replace("\n", newline)
+    text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") + newline
+    check_settings(text)
+    after = added(text)
+    assert own_hooks(after, is_ours) == ENTRIES
+    assert without_hooks(after, is_ours, made_by(text, after)) == text
+
+
+@given(SETTINGS, INDENTS)
+def test_no_key_value_or_order_is_lost(settings: dict[str, Any], indent: int | str | None) -> None:
+    before = json.dumps(settings, indent=indent)
+    after = json.loads(added(before))
+    own = after.pop("hooks")
+    hooks = settings.pop("hooks", {})
+    assert list(after.items()) == list(settings.items())
+    for event, groups in hooks.items():
+        assert own[event][: len(groups)] == groups
+    assert list(own)[: len(hooks)] == list(hooks)
+
+
+@given(SETTINGS, INDENTS)
+def test_putting_in_twice_is_putting_in_once(settings: dict[str, Any], indent: int | str | None) -> None:
+    once = added(json.dumps(settings, indent=indent))
+    assert added(once) == once
+
+
+def test_the_authors_way_of_writing_stays() -> None:
+    text = '{\n\t"α": "\\u00e9é",\n\t"n": 1.50e+3,\t"list": [1,2,\n3],\n\t"hooks": {"Stop": []}\n}\n\n'
+    after = added(text)
+    assert after.startswith('{\n\t"α": "\\u00e9é",\n\t"n": 1.50e+3,\t"list": [1,2,\n3],\n\t"hooks": {"Stop": [')
+    assert after.endswith("}\n}\n\n")
+    assert '\n\t\t"PreToolUse": [{' in after
+    assert without_hooks(after, is_ours, made_by(text, after)) == text
+
+
+def test_a_byte_order_mark_stays() -> None:
+    after = added('\ufeff{"a": 1}')
+    assert after.startswith('\ufeff{"a": 1,"hooks":{')
+    assert without_hooks(after, is_ours) == '\ufeff{"a": 1}'
+
+
+def test_hooks_on_one_line_stay_on_one_line() -> None:
+    assert "\n" not in added('{"a":1}')
+
+
+def test_an_entry_of_an_earlier_place_is_replaced_and_not_doubled() -> None:
+    moved = json.dumps(ENTRIES).replace("/remit/surfaces", "/old/remit/surfaces")
+    before = with_hooks("{}", json.loads(moved), is_ours)
+    assert own_hooks(added(before), is_ours) == ENTRIES
+    assert added(before).count("entry.py") == len(EVENTS)
+
+
+def test_an_entry_of_an_event_that_is_no_longer_wanted_goes() -> None:
+    wanted = {"Stop": ENTRIES["Stop"]}
+    after = with_hooks(added('{"a": 1}'), wanted, is_ours)
+    assert json.loads(after) == {"a": 1, "hooks": {"Stop": [{"hooks": [ENTRIES["Stop"]]}]}}
+
+
+def test_a_hook_that_a_person_put_beside_ours_stays() -> None:
+    settings = json.loads(added("{}"))
+    settings["hooks"]["Stop"][0]["hooks"].insert(0, THEIRS)
+    settings["hooks"]["Stop"][0]["matcher"] = "x"
+    left = json.loads(without_hooks(json.dumps(settings), is_ours, None))
+    assert left == {"hooks": {"Stop": [{"hooks": [THEIRS], "matcher": "x"}]}}
+
+
+def test_an_empty_list_that_was_there_before_is_there_afterwards() -> None:
+    before = '{"hooks": {"Stop": [], "PreToolUse": []}}'
+    after = added(before)
+    assert without_hooks(after, is_ours, made_by(before, after)) == before
+
+
+def test_groups_of_another_form_are_passed_over() -> None:
+    before = '{"hooks": {"Stop": ["x", {"hooks": "none"}, {"matcher": 1}, null]}}'
+    after = added(before)
+    assert json.loads(after)["hooks"]["Stop"][:4] == ["x", {"hooks": "none"}, {"matcher": 1}, None]
+    assert without_hooks(after, is_ours, made_by(before, after)) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "not valid JSON"),
+        (b"{'a': 1}", "not valid JSON"),
+        (b'{"a": 1} // mine', "not valid JSON"),
+        (b"[]", "settings are a JSON object, not a list"),
+        (b'"hooks"', "not a text"),
+        (b'{"hooks": []}', '"hooks" must be an object, not a list'),
+        (b'{"hooks": null}', '"hooks" must be an object, not null'),
+        (b'{"hooks": {"Stop": {}}}', '"hooks.Stop" must be a list, not an object'),
+        (b'{"hooks": {}, "hooks": {}}', "hold the key 'hooks' twice"),
+        (b'{"hooks": {"Stop": [], "Stop": []}}', "hold the key 'Stop' twice"),
+        (b'{"a": "\xff"}', "is not UTF-8"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a": ' + b"9" * 5_000 + b"}", "digits"),
+        (b'{"a": "' + b"x" * MAX_BYTES + b'"}', "larger than 4 MiB"),
+    ],
+)
+def test_what_cannot_be_changed_safely_is_refused_by_name(tmp_path: Path, content: bytes, why: str) -> None:
+    file = tmp_path / "settings.json"
+    file.write_bytes(content)
+    with pytest.raises(UsageError) as raised:
+        read_settings(file)
+    assert why in str(raised.value)
+    assert str(file) in str(raised.value)
+    assert "left alone" in str(raised.value)
+    assert file.read_bytes() == content
+
+
+def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_settings(tmp_path)
+
+
+def test_entries_start_an_isolated_python_without_a_shell() -> None:
+    for event, entry in ENTRIES.items():
+        assert entry["args"][:2] == ["-I", "-S"]
+        assert Path(entry["args"][2]).is_file()
+        assert entry["args"][3] == event
+        assert "onFailure" not in entry
+
+
+def test_only_calls_can_be_refused_where_we_fail() -> None:
+    closed = hook_entries(is_closed=True)
+    assert [event for event, entry in closed.items() if "onFailure" in entry] == ["PreToolUse"]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://127.0.0.1:8321", "http://127.0.0.1:8321"),
+        ("http://localhost:80/", "http://localhost:80"),
+        ("http://[::1]:8321", "http://[::1]:8321"),
+        ("http://127.9.9.9", "http://127.9.9.9"),
+    ],
+)
+def test_hooks_may_call_this_machine(url: str, shown: str) -> None:
+    entries = hook_entries(url)
+    assert loopback(url) == shown
+    assert all(entry["url"] == f"{shown}/hooks/claude-code" and entry["type"] == "http" for entry in entries.values())
+    assert all(is_ours(entry) for entry in entries.values())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://127.0.0.1:1",
+        "http://example.com",
+        "http://10.0.0.1:80",
+        "http://127.0.0.1.example.com",
+        "http://user@127.0.0.1:1",
+        "http://127.0.0.1:1/x",
+        "http://127.0.0.1:1?x",
+        "http://127.0.0.1:99999",
+        "http://[::1",
+        "127.0.0.1:80",
+        "",
+        "file:///etc/passwd",
+    ],
+)
+def test_hooks_may_call_nowhere_else(url: str) -> None:
+    with pytest.raises(UsageError, match="--http"):
+        loopback(url)
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        None,
+        "x",
+        [],
+        {},
+        {"type": "http", "url": 1},
+        {"type": "command", "args": "remit/surfaces/hooks/entry.py"},
+        THEIRS,
+    ],
+)
+def test_entries_of_others_are_not_taken_for_ours(hook: object) -> None:
+    assert not is_ours(hook)

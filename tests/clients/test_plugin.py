@@ -1,0 +1,116 @@
+"""What the client is given beside hooks: definitions, a skill, commands, and all of it as a plugin."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+
+import pytest
+import yaml
+
+from remit.clients.claude_code.answering import HANDLERS
+from remit.clients.claude_code.hook_entries import EVENTS, hook_entries
+from remit.clients.claude_code.material import COMMANDS, agent_files, command_files, skill_text
+from remit.clients.claude_code.plugin import plugin_files
+from remit.gate.declaring import KINDS
+from remit.gate.settings import AGENTS, LIMITS
+from remit.registry.plugins import built_in_team
+
+FILES = plugin_files(hook_entries(), "1.2.3")
+TEAM = {one.name: one for one in built_in_team().definitions}
+#: The tools of the real client that our team may have.
+CLIENT_TOOLS = {"Read", "Grep", "Glob", "Edit", "Write", "Bash"}
+
+
+def head(text: str) -> dict[str, object]:
+    """The frontmatter, as any reader of YAML reads it."""
+    start, written, _ = text.split("---\n", 2)
+    assert start == ""
+    found = yaml.safe_load(written)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_client_calls_us_for_every_event_that_we_answer() -> None:
+    assert set(EVENTS) == {event.partition(" ")[0] for event in HANDLERS}
+
+
+def test_the_whole_team_is_given() -> None:
+    assert sorted(agent_files()) == sorted(f"{name}.md" for name in TEAM)
+
+
+@pytest.mark.parametrize("name", TEAM)
+def test_a_definition_is_written_in_the_clients_own_words(name: str) -> None:
+    text = agent_files()[f"{name}.md"]
+    own = head(text)
+    assert set(own) == {"name", "description", "tools", "model", "maxTurns"}
+    assert own["name"] == name
+    assert own["description"] == TEAM[name].description
+    assert own["maxTurns"] == TEAM[name].max_turns
+    assert text.endswith(f"{TEAM[name].body.strip()}\n")
+
+
+@pytest.mark.parametrize("name", TEAM)
+def test_no_definition_gets_more_tools_than_it_has(name: str) -> None:
+    tools = str(head(agent_files()[f"{name}.md"])["tools"]).split(", ")
+    assert tools
+    assert set(tools) == set(TEAM[name].tools or ()) & CLIENT_TOOLS
+
+
+def test_who_only_reads_has_no_shell_although_it_may_ask_for_the_history() -> None:
+    assert "GitLog" in (TEAM["code-explorer"].tools or ())
+    assert head(agent_files()["code-explorer.md"])["tools"] == "Read, Grep, Glob"
+
+
+def test_the_skill_has_the_fields_and_the_phrases_that_trigger_it() -> None:
+    own = head(skill_text())
+    assert list(own) == ["name", "description", "allowed-tools", "model", "user-invocable"]
+    assert own["user-invocable"] is False
+    words = str(own["description"])
+    for phrase in ("subagent format", "agent output", "result format", "orchestrator rules", "delegation protocol"):
+        assert phrase in words.partition("Trigger phrases:")[2], phrase
+    assert len(words) <= 1024
+
+
+def test_the_skill_says_the_limits_and_agents_that_are_in_force() -> None:
+    text = skill_text()
+    limits = (f"{LIMITS['files']} files", f"{LIMITS['lines']} lines of each", f"{LIMITS['total']} lines in all")
+    assert all(words in text for words in (*limits, *AGENTS.values()))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_runs_this_very_install_and_nothing_of_the_folder_it_is_in(name: str) -> None:
+    text = command_files()[f"{name}.md"]
+    program = shlex.join([sys.executable, "-I", "-m", "remit"])
+    assert "REMIT" not in text
+    assert f"\n!`{program} " in text
+    allowed = str(head(text)["allowed-tools"])
+    assert allowed.startswith(f"Bash({program} ")
+    line = text.partition("\n!`")[2].partition("`")[0]
+    assert line.startswith(allowed.removeprefix("Bash(").removesuffix(":*)")), "it is allowed to run just that"
+
+
+def test_only_a_person_can_declare() -> None:
+    own = head(command_files()["declare.md"])
+    assert own["disable-model-invocation"] is True
+    assert all(kind in str(own["argument-hint"]) for kind in KINDS)
+
+
+def test_the_plugin_has_everything_that_the_settings_have() -> None:
+    assert json.loads(FILES["hooks/hooks.json"])["hooks"] == {
+        event: [{"hooks": [entry]}] for event, entry in hook_entries().items()
+    }
+    for name, text in agent_files().items():
+        assert FILES[f"agents/{name}"] == text
+    for name, text in command_files().items():
+        assert FILES[f"commands/{name}"] == text
+    assert FILES["skills/subagent-contract/SKILL.md"] == skill_text()
+
+
+def test_the_plugin_says_what_it_is() -> None:
+    manifest = json.loads(FILES[".claude-plugin/plugin.json"])
+    assert manifest["name"] == "remit"
+    assert manifest["version"] == "1.2.3"
+    assert {"description", "author", "license"} <= set(manifest)
+    assert len(FILES["README.md"].split()) >= 40

@@ -1,0 +1,69 @@
+"""The database is away for longer than anybody waits for it: jobs are handed back, never lost and never done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fleet import Postgres
+from support.running import Play, tools, until
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.anyio
+APPENDS = "echo once >> effects.log"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Postgres]:
+    """A server that a test may break."""
+    server = Postgres(tmp_path / "own", is_safe=True)
+    yield server
+    server.start()
+    server.close()
+
+
+@pytest.fixture
+def address(own: Postgres) -> str:
+    return own.database()
+
+
+async def _said(caplog: pytest.LogCaptureFixture, words: str) -> None:
+    async def found() -> bool:
+        return any(words in one.getMessage() for one in caplog.records)
+
+    await until(found, f"a worker says {words!r}")
+
+
+@pytest.mark.parametrize("gate", [0, 2], ids=["before its first step", "after a command"])
+async def test_a_job_whose_worker_gave_up_waiting_goes_on_when_the_database_is_back(
+    own: Postgres, play: Play, gate: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    turns: list[dict[str, Any]] = [
+        tools(("Read", {"file_path": "a.py"})),
+        tools(("Bash", {"command": APPENDS})),
+        {"text": "done"},
+    ]
+    turns[gate] = {**turns[gate], "gate": "held"}
+    async with play(*turns, takeover_seconds=3.0, shutdown_seconds=0.5) as fleet:
+        number = await fleet.submit(allowed_tools=["Read", "Bash"])
+        async with fleet.working(), fleet.working():
+            await fleet.server.wait("held")
+            monkeypatch.setattr("remit.store.database.PATIENCE_SECONDS", 0.5)
+            await asyncio.to_thread(own.crash)
+            fleet.server.open("held")  # the answer comes while there is nowhere to write it down
+            await _said(caplog, f"job {number} is given back: the database does not answer")
+            await asyncio.to_thread(own.start)
+            monkeypatch.setattr("remit.store.database.PATIENCE_SECONDS", 60.0)
+            done = await fleet.reached(number, "finished")
+
+        assert (done.outcome, done.turns, done.tool_calls) == ("completed", 3, 2), done.error
+        assert (fleet.project / "effects.log").read_text(encoding="utf-8") == "once\n"
+        assert await fleet.rows("SELECT count(*) FROM remit.messages WHERE job = %s", number) == [(6,)]
+        asked = [request.turn for request in fleet.requests]
+        assert asked in ([0, 1, 2], sorted([0, 1, 2, gate])), "only the turn in flight may be asked for again"
+        assert (await fleet.kinds(number)).count("finished") == 1

@@ -1,0 +1,105 @@
+"""Loops end: after five identical errors, and after three rounds that change nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plan_building import CHAT, READ, begun, one, phase, plan, result, says, states
+from support.running import Play, tools
+from test_conductor import EXPLORER, ME, answers, delegate, lookup, orchestrated
+
+from remit.dispatch.outcome import Stopped
+from remit.dispatch.repeats import MAX_SAME_ERRORS, MAX_SAME_ROUNDS, Repeats
+from remit.orchestrate.conductor import MAX_SAME
+from remit.store import jobs
+
+pytest_plugins = ("support.running",)
+MANY = 12
+
+
+def failing(turn: int, text: str = "no such file", **arguments: Any) -> tuple[int, str, dict[str, Any], str]:
+    return turn, "Read", arguments, text
+
+
+def test_five_identical_errors_in_a_row_are_the_end() -> None:
+    repeats = Repeats()
+    for number in range(MAX_SAME_ERRORS - 1):
+        repeats.note(*failing(1, file_path="x"), failed=True)
+        assert number < MAX_SAME_ERRORS
+    with pytest.raises(Stopped, match="Read failed 5 times in the same way: no such file"):
+        repeats.note(*failing(1, file_path="x"), failed=True)
+
+
+def test_errors_that_differ_or_have_a_success_between_them_are_not_the_same() -> None:
+    repeats = Repeats()
+    for number in range(MANY):
+        repeats.note(*failing(number, file_path=f"x{number}"), failed=True)
+    for number in range(MANY):
+        repeats.note(*failing(MANY + number, file_path="x"), failed=True)
+        repeats.note(MANY + number, "Read", {"file_path": "y"}, f"found {number}", failed=False)
+
+
+def test_three_rounds_without_change_are_the_end_and_one_that_changes_begins_anew() -> None:
+    repeats = Repeats()
+    for turn in range(1, MAX_SAME_ROUNDS + 1):
+        repeats.note(turn, "Read", {"file_path": "x"}, "text", failed=False)
+    repeats.note(4, "Read", {"file_path": "x"}, "another text", failed=False)
+    for turn in range(5, 5 + MAX_SAME_ROUNDS):
+        repeats.note(turn, "Read", {"file_path": "x"}, "text", failed=False)
+    with pytest.raises(Stopped, match="3 rounds of the same calls, Read among them, brought nothing new"):
+        repeats.note(5 + MAX_SAME_ROUNDS, "Read", {"file_path": "x"}, "text", failed=False)
+
+
+@pytest.mark.anyio
+async def test_an_orchestrator_that_gets_the_same_refusal_five_times_is_ended(play: Play) -> None:
+    """Each turn has another harmless call beside it, so it is no round without change."""
+    turns = [
+        tools(lookup("gone.py"), ("Progress", {"position": f"step {number}", "next_action": "again"}))
+        for number in range(MANY)
+    ]
+    same = [tools(("Results", {"phase": "never"}), ("Results", {"phase": "never"})) for _ in range(MANY)]
+    async with play(conversations={ME: [*turns[:1], *same]}) as fleet:
+        job = await orchestrated(fleet)
+    assert (job.outcome, job.error) == ("error", "Results failed 5 times in the same way: there is no phase 'never'")
+    assert job.turns == 4
+
+
+@pytest.mark.anyio
+async def test_an_orchestrator_whose_rounds_change_nothing_is_ended(play: Play) -> None:
+    same = [tools(lookup("a.py", offset=1, limit=1)) for _ in range(MANY)]
+    async with play(conversations={ME: same}) as fleet:
+        job = await orchestrated(fleet)
+    assert job.outcome == "error"
+    assert job.error is not None
+    assert "brought nothing new" in job.error
+    assert job.turns == MAX_SAME_ROUNDS + 1
+
+
+@pytest.mark.anyio
+async def test_a_subagent_that_goes_round_in_circles_is_ended_and_the_work_goes_on_without_it(play: Play) -> None:
+    turns = {"task of scout": [READ] * MANY, "task of helper": says(result("helper"))}
+    async with play(conversations=turns) as fleet:
+        async with begun(fleet, plan(phase("look", one("scout"), one("helper")))) as run:
+            found = await run.drive()
+        assert states(found) == [("scout", "failed"), ("helper", "accepted")]
+        assert found.delegations[0].job is not None
+        job = await jobs.get(fleet.database, found.delegations[0].job)
+    assert (job.outcome, job.turns) == ("error", MAX_SAME_ROUNDS + 1)
+
+
+@pytest.mark.anyio
+async def test_the_same_delegation_is_refused_after_it_failed_three_times_and_another_task_is_not(play: Play) -> None:
+    other = ("Delegate", {"phase": "other", "delegations": [{"agent": "code-explorer", "task": "something else"}]})
+    turns = {
+        ME: [*(tools(delegate("code-explorer", phase=f"try {number}")) for number in range(4)), tools(other), CHAT],
+        EXPLORER: [CHAT, CHAT],
+    }
+    async with play(conversations=turns) as fleet:
+        await orchestrated(fleet)
+        told = answers(fleet)
+        begun_jobs = await fleet.rows("SELECT count(*) FROM remit.jobs WHERE agent = 'code-explorer'")
+    assert all("code-explorer: rejected" in one for one in told[:MAX_SAME])
+    assert told[3].startswith("these agents have failed at this 3 times in the same way: do not try again")
+    assert "code-explorer: rejected" in told[4]
+    assert begun_jobs == [(MAX_SAME + 1,)]

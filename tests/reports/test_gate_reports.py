@@ -1,0 +1,182 @@
+"""A session under the gate as people and programs read it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from remit.gate.delegations import close, launch
+from remit.gate.log import why
+from remit.gate.memory import State
+from remit.gate.model import Call
+from remit.gate.policy import decide
+from remit.gate.rules import RULES
+from remit.gate.settings import GateSettings
+from remit.reports.gate import (
+    decision_lines,
+    decision_schema,
+    declared_lines,
+    declared_shape,
+    log_lines,
+    log_shape,
+    why_lines,
+    why_shape,
+)
+from remit.reports.gate_status import status_lines, status_shape
+from remit.reports.layout import plain
+from remit.reports.visible import width
+
+NASTY = "src/\x1b[31mred\x1b]0;title\x07\u202e-long-name-without-any-blank" + "x" * 90 + ".py"
+CALLS = [
+    ("Read", {"file_path": "/nowhere/a.py"}),
+    ("Write", {"file_path": "src/app.tsx"}),
+    ("Write", {"file_path": NASTY}),
+    ("Bash", {"command": "./frobnicate.sh"}),
+    ("Bash", {"command": "bandit -r src"}),
+    ("Write", {"file_path": "README.md"}),
+    ("Write", {"file_path": ".remit/gate/state.json"}),
+]
+RESULTS: list[dict[str, Any]] = [
+    {
+        "agent": agent,
+        "agent_id": agent_id,
+        "attempt": attempt,
+        "outcome": outcome,
+        "verdict": verdict,
+        "would": would,
+        "violations": [
+            {"rule": "status-missing", "level": "L1", "line": 3, "message": f"{number} \x1b[2J", "help": ""}
+            for number in range(5 if verdict != "accept" else 0)
+        ],
+        "path": f"/p/.remit/gate/results/s/{agent_id}{attempt}.md",
+        "check": None,
+    }
+    for agent, agent_id, attempt, outcome, verdict, would in (
+        ("code-explorer", "a1", 1, "accepted", "accept", "accepted"),
+        ("team:qa-engineer\x1b[1m", "a2", 1, "returned", "revise", None),
+        ("team:qa-engineer\x1b[1m", "a2", 2, "rejected", "reject", "rejected"),
+        ("devops", "a3", 1, "observed", "accept", "accepted"),
+    )
+]
+EXCEPTIONS = [
+    {"rule": "edit-code", "paths": ["gen/**"], "reason": "made by a tool", "expires": day}
+    for day in ("2031-01-01", "2020-01-01")
+]
+
+
+def state(mode: str = "standard") -> tuple[State, GateSettings]:
+    made, settings = State("0f3b6c1e-8a0e-4a57"), GateSettings.from_mapping({"mode": mode, "exceptions": EXCEPTIONS})
+    for number, (tool, given) in enumerate(CALLS):
+        decide(Call(tool, given, tool_use_id=f"toolu_{number}"), made, settings, "/p")
+    made.decisions.append(
+        {"at": 5.0, "tool": "Read", "decision": "deny", "rule": "lookup-lines", "reason": "too long", "lines": 1500}
+    )
+    made.declarations.append({"kind": "verify", "paths": [NASTY], "why": "I doubt \x07 it", "at": 1.0})
+    launch(made, "d1", "code-explorer")
+    launch(made, "d2", "qa-engineer")
+    close(made, "d1", "failed")
+    return made, settings
+
+
+def everything(columns: int, mode: str = "standard") -> dict[str, str]:
+    made, settings = state(mode)
+    sessions = [{"session": name, "updated": 1.0} for name in (made.session, "other", "\x1b[1mthird", "d", "e")]
+    status = status_shape(made, settings, RESULTS, sessions, project="/p", today="2026-05-05")
+    decision = decide(Call(*CALLS[2]), State(), settings, "/p").as_dict()
+    declared = declared_shape(made.session, "verify", [NASTY, "b"], "why", [NASTY])
+    return {
+        "status": plain(status_lines(status, columns)),
+        "log": plain(log_lines(made, columns, denied=False)),
+        "denied": plain(log_lines(made, columns, denied=True)),
+        "why": plain(why_lines(why_shape(why(made, "toolu_2"), "edit-code", made.session), columns)),
+        "decision": plain(decision_lines(decision, columns)),
+        "declared": plain(declared_lines(declared, "reading", columns)),
+    }
+
+
+@pytest.mark.parametrize("mode", ["observe", "standard", "strict"])
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_every_report_fits_the_width_and_obeys_nothing_in_it(columns: int, mode: str) -> None:
+    for name, text in everything(columns, mode).items():
+        assert text, name
+        assert max(map(width, text.split("\n"))) <= columns, name
+        assert not {"\x1b", "\x07", "\u202e"} & set(text), name
+
+
+def test_the_log_says_what_was_denied_why_and_what_it_would_have_cost() -> None:
+    found = everything(80)
+    assert "8 decisions, 5 denied" in found["log"]
+    assert "deny  Write  edit-code  src/app.tsx" in found["denied"]
+    assert "frontend-specialist" in found["denied"]
+    assert "remit gate why toolu_1" in found["denied"]
+    assert "would have cost about 15,000 tokens (1,500 lines)" in found["denied"]
+    assert "the denied reads would have cost about 15,000 tokens" in found["denied"]
+    assert "README.md" not in found["denied"]
+    assert "README.md is prose" in found["log"]
+    assert "saved about 600 tokens against a delegation" in found["log"]
+
+
+def test_observe_shows_what_would_have_happened() -> None:
+    assert "allow (would deny)  Write  edit-code  src/app.tsx" in everything(80, "observe")["denied"]
+
+
+def test_the_status_shows_results_with_their_verdicts_and_what_to_mind() -> None:
+    text = everything(80)["status"]
+    assert text.startswith("session 0f3b6c1e-8a0e-4a57  mode standard  ")
+    assert "code-explorer                accepted  accept" in text
+    assert "rejected  reject, attempt 2\n" in text
+    assert "observed  accept, would be accepted" in text
+    assert text.count("L1 status-missing line 3") == 3, "only of the last attempt, and not all"
+    assert "2 more; kept as .remit/gate/results/s/a22.md" in text
+    assert "open: qa-engineer" in text
+    assert "warning: Agent code-explorer failed, results may be incomplete" in text
+    assert "expired on 2020-01-01" in text
+    assert "until 2031-01-01" in text
+    assert "other sessions (--session): other" in text
+    assert " and 1 more" in text
+
+
+def test_a_rule_is_explained_with_what_to_do_instead() -> None:
+    for name, level, words in RULES:
+        text = plain(why_lines(why_shape(None, name, None), 140))
+        assert text.startswith(f"{name}  L{level}\n  {words}")
+        assert "\n  instead: " in text
+    shape = why_shape({"decision": "allow", "rule": None, "reason": "x"}, "", "s")
+    assert (shape["rule"], plain(why_lines(shape, 80)).split("\n")[0].split("  ")[0]) == (None, "allow")
+
+
+def test_the_json_shapes_are_named_and_plain_data() -> None:
+    made, settings = state()
+    shapes = {
+        "remit.gate-log/1": log_shape(made, denied=True),
+        "remit.gate-status/1": status_shape(made, settings, RESULTS, [], project="/p", today="2026-05-05"),
+        "remit.gate-why/1": why_shape(why(made), "edit-code", made.session),
+        "remit.gate-declare/1": declared_shape("s", "edit", ["a"], "x", []),
+    }
+    for name, shape in shapes.items():
+        assert shape["schema"] == name
+        assert json.loads(json.dumps(shape)) == shape
+    assert [entry["cost"]["tokens"] for entry in shapes["remit.gate-log/1"]["decisions"]][-1] == 15_000
+    assert [one["expired"] for one in shapes["remit.gate-status/1"]["project_exceptions"]] == [False, True]
+
+
+def test_every_decision_has_the_published_shape() -> None:
+    schema = decision_schema()
+    for mode in ("observe", "standard", "strict"):
+        settings = GateSettings.from_mapping({"mode": mode})
+        for tool, given in CALLS:
+            jsonschema.validate(decide(Call(tool, given), State(), settings, "/p").as_dict(), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"schema": "remit.decision/1", "decision": "perhaps"}, schema)
+
+
+@pytest.mark.parametrize("odd", [{}, {"at": "x", "paths": 5, "decision": 3, "lines": True}, {"at": 1e300, "id": None}])
+def test_a_state_that_somebody_else_wrote_is_shown_all_the_same(odd: dict[str, Any]) -> None:
+    made = State("s")
+    made.decisions, made.declarations, made.delegations = [odd], [odd], {"d": odd}
+    assert plain(log_lines(made, 80, denied=False))
+    assert plain(why_lines(why_shape(odd, "", "s"), 80))
+    assert plain(status_lines(status_shape(made, GateSettings(), [], [], project="/p", today=""), 80))

@@ -1,0 +1,350 @@
+"""`remit gate` and `remit merge --session` as a person or a script meets them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jsonschema
+import pytest
+
+from remit.clients.claude_code.answering import answer
+from remit.clients.claude_code.desk import folder_of
+from remit.clients.claude_code.results import keep
+from remit.gate.declaring import KINDS
+from remit.gate.delegations import close, launch
+from remit.gate.rules import RULES
+from remit.gate.state import open_state, peek
+from remit.reports.gate import decision_schema
+from remit.surfaces.cli import main
+from remit.testing import result
+
+READ = {"tool_name": "Read", "tool_input": {"file_path": "src/long.py"}}
+SED = {"tool_name": "Bash", "tool_input": {"command": "sed -i s/a/b/ src/long.py"}}
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Remit = Callable[..., Ran]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "project"
+    (root / ".git").mkdir(parents=True)
+    (root / "src").mkdir()
+    (root / "src/long.py").write_text("x = 1\n" * 500)
+    (root / "docs").mkdir()
+    monkeypatch.chdir(root)
+    for name in [name for name in os.environ if name.startswith(("REMIT_", "GBRAIN_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "80")
+    return root
+
+
+@pytest.fixture
+def remit(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
+    """`remit("gate", "log")`: runs the command in the project, with `given` on standard input."""
+
+    def run(*words: str, given: object = b"") -> Ran:
+        data = given if isinstance(given, bytes) else json.dumps(given).encode()
+        monkeypatch.setattr(sys, "argv", ["remit", *words])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        said = capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return Ran(stop.value.code, said.out, said.err)
+
+    return run
+
+
+def hook(project: Path, payload: dict[str, Any], session: str = "s1", call: str = "toolu_01") -> Any:
+    """The client makes a call."""
+    more = {"hook_event_name": "PreToolUse", "session_id": session, "cwd": str(project), "tool_use_id": call}
+    return answer({**more, **payload}, project=str(project))
+
+
+class TestCheck:
+    def test_it_answers_in_the_fixed_shape_and_leaves_nothing_behind(self, remit: Remit, project: Path) -> None:
+        before = sorted(project.rglob("*"))
+        found = remit("gate", "check", given={**SED, "cwd": str(project), "session_id": "s1", "unknown": [1]})
+        assert found.code == 0
+        assert list(found.json) == [
+            *("schema", "decision", "mode", "would", "rule", "reason", "delegate_to", "exception", "window")
+        ]
+        jsonschema.validate(found.json, decision_schema())
+        assert (found.json["decision"], found.json["rule"]) == ("deny", "edit-code")
+        assert found.json["delegate_to"] == "backend-specialist"
+        assert sorted(project.rglob("*")) == before
+
+    def test_it_judges_as_in_the_payloads_session_without_counting(self, remit: Remit, project: Path) -> None:
+        for number in range(4):
+            (project / f"src/{number}.py").write_text("x\n")
+        for number in range(3):
+            hook(project, {"tool_name": "Read", "tool_input": {"file_path": f"src/{number}.py"}}, call=f"t{number}")
+        kept = (project / ".remit/gate/s1.json").read_bytes()
+        fourth = {"tool_name": "Read", "tool_input": {"file_path": "src/3.py"}, "session_id": "s1"}
+        for payload, words, rule in (
+            (fourth, (), "lookup-files"),
+            ({**fourth, "session_id": "another"}, (), None),
+            ({**fourth, "session_id": "another"}, ("--session", "s1"), "lookup-files"),
+        ):
+            found = remit("gate", "check", *words, given=payload).json
+            assert found["rule"] == rule
+        assert found["window"] == {"files": 3, "lines": 3}
+        assert (project / ".remit/gate/s1.json").read_bytes() == kept
+
+    def test_it_is_set_by_the_configuration(self, remit: Remit, project: Path) -> None:
+        (project / "remit.toml").write_text('[gate]\nmode = "observe"\n')
+        found = remit("gate", "check", given=SED).json
+        assert (found["decision"], found["would"], found["mode"]) == ("allow", "deny", "observe")
+        (project / "remit.toml").write_text('[gate]\nmode = "obsrve"\n')
+        wrong = remit("gate", "check", given=SED)
+        assert (wrong.code, wrong.out) == (2, "")
+        assert "remit.toml: gate.mode must be one of observe, standard, strict" in wrong.err
+
+    def test_a_subagents_tools_are_those_of_its_definition(self, remit: Remit, project: Path) -> None:
+        (project / ".claude/agents").mkdir(parents=True)
+        (project / ".claude/agents/reader.md").write_text("---\nname: reader\ntools: Read\n---\nRead.\n")
+        hook(project, READ)  # the first hook compiles the project
+        found = remit("gate", "check", given={**SED, "agent_id": "a1", "agent_type": "reader"}).json
+        assert found["rule"] == "tool-limits"
+
+    @pytest.mark.parametrize("given", [b"", b"{", b"[]", b"{}", b'{"tool_name": 5}', b"\xff\xfe", b"[" * 50_000])
+    def test_what_is_no_payload_is_an_error_of_one_line(self, remit: Remit, given: bytes) -> None:
+        found = remit("gate", "check", given=given)
+        assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+
+    def test_for_people_it_is_a_few_lines(self, remit: Remit) -> None:
+        found = remit("gate", "check", "--format", "text", given=SED)
+        assert found.out.startswith("deny  edit-code\n  src/long.py is code")
+        assert "delegate to: backend-specialist" in found.out
+
+    def test_the_end_of_a_turn_waits_for_open_delegations(self, remit: Remit, project: Path) -> None:
+        with open_state(folder_of(str(project)), "s1") as state:
+            launch(state, "d1", "qa-engineer")
+        found = remit("gate", "check", given={"hook_event_name": "Stop", "session_id": "s1"}).json
+        assert (found["decision"], found["rule"]) == ("deny", "synthesize-early")
+
+
+class TestAsking:
+    @pytest.mark.parametrize("words", [["log"], ["status"], ["why"], ["declare", "edit", "a", "--why", "x"]])
+    def test_without_a_session_it_says_how_to_get_one(self, remit: Remit, project: Path, words: list[str]) -> None:
+        found = remit("gate", *words)
+        assert (found.code, found.out) == (2, "")
+        assert "no session has been recorded" in found.err
+        assert "remit install claude-code" in found.err
+        assert not (project / ".remit").exists()
+
+    def test_the_log_tells_what_a_hook_denied(self, remit: Remit, project: Path) -> None:
+        hook(project, READ, call="toolu_01")
+        hook(project, SED, call="toolu_02")
+        shown = remit("gate", "log", "--denied").out
+        assert shown.startswith("session s1  2 decisions, 2 denied\n")
+        assert "deny  Read  lookup-lines  src/long.py" in shown
+        assert "would have cost about 5,000 tokens (500 lines)" in shown
+        found = remit("gate", "log", "--format", "json").json
+        assert found["schema"] == "remit.gate-log/1"
+        assert [entry["rule"] for entry in found["decisions"]] == ["lookup-lines", "edit-code"]
+        assert found["denied"] == {"lines": 500, "tokens": 5000}
+
+    def test_why_explains_one_with_what_to_do_instead(self, remit: Remit, project: Path) -> None:
+        hook(project, READ, call="toolu_01")
+        hook(project, SED, call="toolu_02")
+        assert remit("gate", "why").out.startswith("deny  edit-code  Bash")
+        for wanted in ("toolu_01", "lookup-lines"):
+            text = remit("gate", "why", wanted).out
+            assert "instead: read one section with offset and limit" in text
+            assert "would have cost about 5,000 tokens" in text
+        found = remit("gate", "why", "toolu_01", "--format", "json").json
+        assert (found["schema"], found["rule"]["name"], found["rule"]["level"]) == (
+            "remit.gate-why/1",
+            "lookup-lines",
+            "L1",
+        )
+        assert (found["session"], found["decision"]["id"]) == ("s1", "toolu_01")
+
+    def test_every_rule_can_be_asked_for_without_a_session(self, remit: Remit) -> None:
+        for name, level, words in RULES:
+            found = remit("gate", "why", name, "--format", "json").json
+            assert found["rule"]["level"] == f"L{level}"
+            assert found["rule"]["asks"] == words
+            assert found["decision"] is None
+
+    def test_a_session_is_the_last_or_named_by_how_its_id_begins(self, remit: Remit, project: Path) -> None:
+        hook(project, SED, session="aaaa-1")
+        hook(project, READ, session="bbbb-2")
+        assert "session bbbb-2" in remit("gate", "status").out
+        assert "session aaaa-1" in remit("gate", "status", "--session", "aa").out
+        wrong = remit("gate", "log", "--session", "cc")
+        assert (wrong.code, "there is no session 'cc'; the latest are bbbb-2, aaaa-1" in wrong.err) == (2, True)
+
+    def test_a_command_in_a_folder_of_the_project_finds_its_sessions(
+        self, remit: Remit, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hook(project, SED)
+        monkeypatch.chdir(project / "src")
+        assert remit("gate", "why").out.startswith("deny  edit-code")
+
+    def test_sessions_of_our_own_orchestrators_are_found_in_their_data_folder(
+        self, remit: Remit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with open_state(str(tmp_path / "data/gate"), "job-12") as state:
+            launch(state, "d1", "qa-engineer")
+        monkeypatch.setenv("REMIT_DATA", str(tmp_path / "data"))
+        assert "session job-12" in remit("gate", "status").out
+
+    def test_the_status_shows_results_verdicts_and_warnings(self, remit: Remit, project: Path) -> None:
+        sent(project, "qa-engineer", "It is fine.", "rejected", attempt=2)
+        sent(project, "code-explorer", result("generic"), "accepted")
+        with open_state(folder_of(str(project)), "s1") as state:
+            launch(state, "d1", "qa-engineer")
+            close(state, "d1", "rejected")
+        text = remit("gate", "status").out
+        assert "qa-engineer                  rejected  reject, attempt 2" in text
+        assert "code-explorer                accepted  accept" in text
+        assert "warning: Agent qa-engineer failed, results may be incomplete" in text
+        found = remit("gate", "status", "--format", "json").json
+        assert [(one["agent"], one["verdict"]) for one in found["results"]] == [
+            ("qa-engineer", "reject"),
+            ("code-explorer", "accept"),
+        ]
+        assert found["results"][0]["path"].endswith(".md")
+        assert found["results"][0]["would"] is None
+
+
+class TestDeclare:
+    def test_a_declaration_holds_for_the_session_and_its_reason_is_kept(self, remit: Remit, project: Path) -> None:
+        hook(project, READ)
+        found = remit("gate", "declare", "presentation", "src/long.py", "--why", "show me", "--format", "json").json
+        assert (found["session"], found["paths"], found["missing"]) == ("s1", ["src/long.py"], [])
+        state = peek(folder_of(str(project)), "s1")
+        assert state is not None
+        assert state.declarations[0]["why"] == "show me"
+        assert remit("gate", "check", given={**READ, "session_id": "s1"}).json["rule"] == "presentation-size"
+        assert "declared presentation: src/long.py (show me)" in remit("gate", "status").out
+
+    def test_paths_are_those_of_the_folder_one_stands_in(
+        self, remit: Remit, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hook(project, READ)
+        monkeypatch.chdir(project / "src")
+        found = remit("gate", "declare", "verify", "long.py", "gone.py", "--why", "x")
+        assert "declared verify of src/long.py, src/gone.py for session s1" in " ".join(found.out.split())
+        assert "there is no src/gone.py yet" in found.out
+
+    @pytest.mark.parametrize(
+        "words", [["everything", "a", "--why", "x"], ["edit", "--why", "x"], ["edit", "a"], ["edit", "a", "--why", " "]]
+    )
+    def test_it_needs_a_known_kind_a_path_and_a_reason(self, remit: Remit, project: Path, words: list[str]) -> None:
+        hook(project, READ)
+        found = remit("gate", "declare", *words)
+        assert (found.code, found.out) == (2, "")
+        state = peek(folder_of(str(project)), "s1")
+        assert state is not None
+        assert state.declarations == []
+
+    def test_its_help_explains_every_kind(self, remit: Remit) -> None:
+        text = remit("gate", "declare", "--help").out
+        assert all(f"{kind}:" in text for kind in KINDS)
+
+
+def sent(project: Path, agent: str, text: str, outcome: str, **about: Any) -> None:
+    """A subagent's report, kept as the hooks keep it."""
+    verdict = {"accepted": "accept", "returned": "revise", "rejected": "reject"}.get(outcome, "")
+    about = {"agent_id": about.pop("agent_id", agent), "verdict": verdict, "attempt": 1} | about
+    with open_state(folder_of(str(project)), "s1"):
+        pass
+    keep(folder_of(str(project)), "s1", agent=agent, outcome=outcome, text=text, **about)
+
+
+def agents(found: Ran) -> dict[str, tuple[str, str | None]]:
+    return {one["agent"]: (one["status"], one["verdict"]) for one in found.json["agents"]}
+
+
+class TestMergeOfASession:
+    def test_the_last_word_of_each_subagent_is_merged(self, remit: Remit, project: Path) -> None:
+        good = result("generic")
+        sent(project, "team:release-helper", "It is fine.", "returned")
+        sent(project, "team:release-helper", good, "accepted", attempt=2, agent_id="team:release-helper")
+        sent(project, "qa-engineer", "It is fine.", "returned")
+        sent(project, "qa-engineer", "It is fine.", "rejected", attempt=2)
+        found = remit("merge", "--session", "last", "--format", "json")
+        assert found.code == 0
+        assert agents(found) == {"release-helper": ("SUCCESS", "accept"), "qa-engineer": ("FAILED", "reject")}
+        assert found.json["decision"] == "retry"
+
+    def test_what_a_retry_made_good_is_superseded(self, remit: Remit, project: Path) -> None:
+        sent(project, "release-helper", "It is fine.", "rejected", agent_id="a1")
+        sent(project, "release-helper", result("generic"), "accepted", agent_id="a2")
+        assert agents(remit("merge", "--session", "s", "--format", "json")) == {"release-helper": ("SUCCESS", "accept")}
+
+    def test_the_verdict_is_the_one_given_with_the_receipts_at_hand(self, remit: Remit, project: Path) -> None:
+        sent(project, "release-helper", result("generic"), "rejected", attempt=2)
+        assert agents(remit("merge", "--session", "s1", "--format", "json")) == {
+            "release-helper": ("SUCCESS", "reject")
+        }
+
+    def test_who_failed_takes_part_as_failed(self, remit: Remit, project: Path) -> None:
+        sent(project, "release-helper", result("generic"), "accepted")
+        sent(project, "qa-engineer", "I looked at", "failed")
+        with open_state(folder_of(str(project)), "s1") as state:
+            launch(state, "d1", "team:security-auditor")
+            close(state, "d1", "failed")
+        found = remit("merge", "--session", "last", "--format", "json")
+        assert agents(found)["qa-engineer"][0] == "FAILED"
+        assert agents(found)["security-auditor"] == ("FAILED", None)
+        assert found.json["decision"] == "retry"
+
+    def test_those_who_are_only_observed_do_not_take_part(self, remit: Remit, project: Path) -> None:
+        sent(project, "Explore", "Some prose.", "observed", verdict="")
+        found = remit("merge", "--session", "last")
+        assert (found.code, "no subagent under contract has reported" in found.err) == (2, True)
+
+    def test_files_may_be_merged_with_it(self, remit: Remit, project: Path) -> None:
+        sent(project, "release-helper", result("generic"), "accepted")
+        (project / "other.md").write_text(result("review"))
+        assert len(agents(remit("merge", "other.md", "--session", "last", "--format", "json"))) == 2
+
+    def test_neither_files_nor_a_session_is_an_error(self, remit: Remit) -> None:
+        found = remit("merge")
+        assert (found.code, "remit merge --session last" in found.err) == (2, True)
+        assert "no session has been recorded" in remit("merge", "--session", "last").err
+
+    def test_a_report_of_a_subagent_cannot_drive_the_terminal(self, remit: Remit, project: Path) -> None:
+        sent(project, "qa-engineer", "\x1b[2J\x1b]0;x\x07 fine", "rejected", attempt=2)
+        for words in (["merge", "--session", "last"], ["gate", "status"]):
+            assert "\x1b" not in remit(*words).out
+
+
+@pytest.mark.parametrize("name", ["check", "declare", "log", "status", "why"])
+def test_every_command_has_help_with_examples(remit: Remit, name: str) -> None:
+    found = remit("gate", name, "--help")
+    assert found.code == 0
+    assert f"Examples:\n    remit gate {name}" in found.out
+    assert "--format" in found.out
+
+
+def test_alone_it_shows_its_commands(remit: Remit) -> None:
+    found = remit("gate", "--help")
+    assert all(f"\n  {name} " in found.out for name in ("check", "declare", "log", "status", "why"))
+
+
+def test_the_schema_of_a_decision_is_published(remit: Remit) -> None:
+    assert remit("schema", "decision").json == decision_schema()
