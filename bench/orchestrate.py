@@ -1,9 +1,11 @@
-"""What a plan costs: twenty scripted agents side by side against the longest of them."""
+"""What a plan costs: twenty agents side by side against the longest of them, and the memory of a thousand."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +31,8 @@ _AGENTS = 20
 _LONGEST = 8.0
 _MODEL = "anthropic:claude-sonnet-5"
 _AGENT = "---\nname: scout\ntools: Read\n---\nYou scout.\n"
+#: Delegations of a small plan and of a large one, whose memory is compared.
+_FEW, _MANY = 100, 1_000
 _taken: dict[str, float] = {}
 
 
@@ -90,6 +94,46 @@ def _overhead() -> float:
             return asyncio.run(_measured(Path(name)))
 
 
+async def _many(folder: Path, number: int) -> None:
+    """A plan of many delegations, each done by a program that prints a result."""
+    text = folder / "result.md"
+    text.write_text(result("generic"), encoding="utf-8")
+    one = DelegationSpec(agent="scout", task="look", runner="command", command="say")
+    spec = Plan(name="many", phases=(PhaseSpec(name="all", delegations=(one,) * number, parallel=_AGENTS),))
+    settings = load_settings()._replace(data=folder / "data", database=None, runners={"say": f"cat {text}"})
+    async with (
+        open_database(None, folder / "data") as database,
+        served(database, settings, concurrency=_AGENTS) as queue,
+    ):
+        plan = await api.begin(database, spec, project(), is_new=True)
+        await api.drive(database, settings, plan, queue=queue)
+        found = await api.result_of(database, plan, whole=False)
+    if {one.state for one in found.delegations} != {"accepted"}:
+        message = f"not every delegation of the bench was accepted: {found.delegations[0].error}"
+        raise RuntimeError(message)
+
+
+def _peak(number: int) -> float:
+    """Megabytes that driver and worker of such a plan needed at most, in a process of their own."""
+    with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
+        words = [sys.executable, __file__, str(number), name]
+        done = subprocess.run(words, check=True, capture_output=True, text=True)
+    return float(done.stdout)
+
+
+def _memory() -> float:
+    for number in (_FEW, _MANY):
+        begun = time.perf_counter()
+        _taken[f"peak {number}"] = _peak(number)
+        _taken[f"seconds {number}"] = time.perf_counter() - begun
+    return _taken[f"peak {_MANY}"] / _taken[f"peak {_FEW}"]
+
+
+def _explain_memory() -> list[str]:
+    few, many = _taken[f"peak {_FEW}"], _taken[f"peak {_MANY}"]
+    return [f"{_FEW} delegations: {few:.0f} MB; {_MANY:,}: {many:.0f} MB, in {_taken[f'seconds {_MANY}']:.0f} s"]
+
+
 def _explain() -> list[str]:
     own = f"its longest agent is scripted to take {_LONGEST:g} s and took {_taken['alone']:.2f} s alone"
     return [f"a plan of {_AGENTS} agents took {_taken['all']:.2f} s; {own}"]
@@ -98,4 +142,13 @@ def _explain() -> list[str]:
 def benches() -> list[Bench]:
     """What is measured."""
     name = f"a plan of {_AGENTS} agents side by side, merged"
-    return [Bench(name, "the time its longest agent is scripted for", "×", 1.2, _overhead, _explain)]
+    many = f"peak memory of a plan of {_MANY:,} delegations"
+    return [
+        Bench(name, "the time its longest agent is scripted for", "×", 1.2, _overhead, _explain),
+        Bench(many, f"that of one of {_FEW}", "×", 1.25, _memory, _explain_memory),
+    ]
+
+
+if __name__ == "__main__":
+    asyncio.run(_many(Path(sys.argv[2]), int(sys.argv[1])))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

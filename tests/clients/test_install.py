@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
-from remit.clients.claude_code import changes, compiling, installing, record, writing
-from remit.clients.claude_code.hook_entries import EVENTS, hook_entries, is_ours
-from remit.clients.claude_code.installing import apply_install, plan_install
-from remit.clients.claude_code.material import agent_files
-from remit.clients.claude_code.place import Place, find_place
-from remit.clients.claude_code.removing import apply_removal, plan_removal
-from remit.clients.claude_code.settings_file import own_hooks
+from remit.clients.claude_code import compiling
+from remit.clients.claude_code.setup import changes, installing, record, writing
+from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_ours
+from remit.clients.claude_code.setup.installing import apply_install, plan_install
+from remit.clients.claude_code.setup.material import agent_files
+from remit.clients.claude_code.setup.place import Place, find_place
+from remit.clients.claude_code.setup.removing import apply_removal, plan_removal
+from remit.clients.claude_code.setup.settings_file import own_hooks
 from remit.configuration import load
 from remit.errors import UsageError
 from remit.registry.model import digest_of

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from remit.clients.claude_code.hook_entries import EVENTS, hook_entries, is_ours, loopback
-from remit.clients.claude_code.settings_file import (
+from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_ours, loopback
+from remit.clients.claude_code.setup.settings_file import (
     MAX_BYTES,
     check_settings,
     made_by,

@@ -15,12 +15,12 @@ import pytest
 
 from remit.clients.claude_code.answering import answer
 from remit.clients.claude_code.answers import encode
-from remit.clients.claude_code.health import client_facts
-from remit.clients.claude_code.hook_entries import EVENTS, hook_entries
-from remit.clients.claude_code.installing import apply_install, plan_install
 from remit.clients.claude_code.payload import RELIED_ON, missing
-from remit.clients.claude_code.place import find_place
-from remit.clients.claude_code.self_test import Case, recorded, self_test
+from remit.clients.claude_code.setup.health import client_facts
+from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries
+from remit.clients.claude_code.setup.installing import apply_install, plan_install
+from remit.clients.claude_code.setup.place import find_place
+from remit.clients.claude_code.setup.self_test import Case, recorded, self_test
 
 CASES = {case.name: case for case in recorded()}
 SCRIPT = "import sys; sys.stdin.read(); "

@@ -53,7 +53,7 @@ NOTES = frozenset(
 #: Where the scripts of the models are that blocks with a note `model: NAME` speak to.
 MODELS = ROOT / "tests/docs/models"
 #: What differs between two runs of a job.
-_WHEN = re.compile(r"\b(?:20\d\d-\d\d-\d\d )?\d\d:\d\d:\d\d\b")
+_WHEN = re.compile(r"\b(?:20\d\d-\d\d-\d\d )?\d\d:\d\d:\d\d\b|\b\d+\.\d s\b")
 #: What stands in the pages for the folder that a reader is in.
 HOME = "/home/you/project"
 #: What blocks must not inherit from whoever runs the tests.

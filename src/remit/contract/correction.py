@@ -23,9 +23,15 @@ def violation_lines(violations: Sequence[Mapping[str, Any]], most: int = MAX_VIO
     """A line for each violation that stands in the way of acceptance, or for all if none does; a bounded number."""
     blocking = [one for one in violations if one.get("level") != "L3"] or violations
     lines = [
-        f"- {one.get('rule')} (line {one.get('line')}): {one.get('message')} {one.get('help', '')}".rstrip()
+        f"- {one.get('rule')} (line {one.get('line')}): {_sentence(one.get('message'))} {one.get('help', '')}".rstrip()
         for one in blocking[:most]
     ]
     if len(blocking) > most:
         lines.append(f"- and {len(blocking) - most} more of the same kind")
     return lines
+
+
+def _sentence(message: object) -> str:
+    """A message with its full stop, for another sentence follows."""
+    words = str(message).rstrip()
+    return words if words.endswith((".", "!", "?", "。")) else f"{words}."

@@ -74,10 +74,10 @@ async def _database(settings: Settings) -> AsyncIterator[Fact]:
             async with database.transaction() as connection:
                 lacking = await missing(connection)
             yield _migrations(lacking)
-            if not any(name.startswith("0001 ") for name in lacking):
-                workers = await fleet.alive(database, settings.takeover_seconds)
-                told = ", ".join(f"{one['host']} pid {one['pid']}" for one in workers)
-                yield Fact("workers", "good" if workers else "odd", told or "none alive; `remit worker` starts one")
+            is_made = not any(name.startswith("0001 ") for name in lacking)
+            workers = await fleet.alive(database, settings.takeover_seconds) if is_made else []
+            told = ", ".join(f"{one['host']} pid {one['pid']}" for one in workers)
+            yield Fact("workers", "good" if workers else "odd", told or "none alive; `remit worker` starts one")
             skew = await fleet.clock_skew(database)
             level: Level = "good" if abs(skew) <= _MOST_SKEW else "bad"
             yield Fact("clock", level, f"{skew:+.2f} s against the database's")

@@ -35,7 +35,7 @@ ANALYSERS = {
     "bandit": f"{_PYTHON} -I -m bandit --recursive --quiet --format sarif --exit-zero --skip B101 {{scope}}",
 }
 #: Agents of other makers as their own commands. `{prompt}` becomes the whole task, `{scope}` the job's paths,
-#: `{isolated}` the option that keeps ruff from settings above or beside the checkout, where that has none itself.
+#: `{isolated}` the option that keeps ruff from settings outside the checkout, where that has none for these paths.
 PRESETS = {
     "claude": "claude -p {prompt}",
     "codex": "codex exec {prompt}",
@@ -93,17 +93,23 @@ def _command(line: str, brief: Brief, job: Job, root: Path) -> list[str]:
         # Else a checkout could bring the program itself.
         raise Stopped("error", f"the command {brief.command!r} must name a program on the PATH or an absolute path")
     scope = [f"./{path}" if path.startswith("-") else path for path in job.request.get("scope") or ["."]]
-    isolated = [] if _configures_ruff(root) else ["--isolated"]
+    isolated = [] if all(_has_ruff_settings(root, path) for path in scope) else ["--isolated"]
     special = {"{prompt}": [told], "{scope}": scope, "{isolated}": isolated}
     return [one for word in words for one in special.get(word, [word])]
 
 
-def _configures_ruff(root: Path) -> bool:
-    """Whether a checkout has settings of its own for ruff, which else looks for them in every folder above."""
-    if any((root / name).is_file() for name in ("ruff.toml", ".ruff.toml")):
+def _has_ruff_settings(root: Path, path: str) -> bool:
+    """Whether a checkout has settings for ruff at a path or above it; else ruff takes those of folders above all."""
+    folder = (root / path).resolve()
+    inside = [one for one in (folder, *folder.parents) if one.is_relative_to(root.resolve())]
+    return any(_configures_ruff(one) for one in inside)
+
+
+def _configures_ruff(folder: Path) -> bool:
+    if any((folder / name).is_file() for name in ("ruff.toml", ".ruff.toml")):
         return True
     try:
-        return "ruff" in tomllib.loads((root / "pyproject.toml").read_text("utf-8")).get("tool", {})
+        return "ruff" in tomllib.loads((folder / "pyproject.toml").read_text("utf-8")).get("tool", {})
     except (OSError, ValueError, AttributeError):
         return False
 

@@ -114,7 +114,7 @@ def _result_line(one: Mapping[str, Any], columns: int) -> Line:
     outcome = str(one["outcome"])
     name = cut(visible(str(one["agent"])), 28)
     attempt = f"attempt {one['attempt']}" if one["attempt"] != 1 else ""
-    would = f"would be {one['would']}" if one.get("would") not in (None, "", outcome) else ""
+    would = f"would be {one['would']}" if outcome == "observed" and one.get("would") else ""
     words = ", ".join(word for word in (str(one["verdict"] or ""), attempt, would) if word)
     return [
         Piece(f"    {name}{' ' * max(1, 29 - width(name))}"),

@@ -9,7 +9,7 @@ import msgspec
 
 from remit.merging.model import Merge
 from remit.orchestrate.api import PlanResult
-from remit.orchestrate.model import Plan, delegation_names
+from remit.orchestrate.model import Plan, delegation_names, with_phases_own
 from remit.reports.layout import Line, Piece
 from remit.reports.visible import cut, visible, width, wrapped
 from remit.store.plans import Delegation, Escalation, Use
@@ -100,17 +100,19 @@ def _delegation_lines(one: Delegation, use: Use | None, columns: int) -> Iterato
     mark, style = _MARKS[one.state]
     used = [f"job {one.job}"] if one.job is not None else []
     if use is not None:
-        used += [f"{use.turns} turn{'s' * (use.turns != 1)}"] if use.turns else []
-        used += [f"{use.tokens:,} tokens"] if use.tokens else []
-        used += [f"${use.cost:.4f}"] if use.cost else []
         used += [f"{use.seconds:.1f} s"] if use.seconds is not None else []
-    name = cut(visible(one.name), 28)
+        used += [f"{use.tokens / 1000:.1f}k tokens"] if use.tokens else []
+        used += [f"${use.cost:.2f}"] if use.cost else []
+        used += [f"{use.turns} turn{'s' * (use.turns != 1)}"] if use.turns else []
+    while used and len("  ".join(used)) > columns - 39:
+        used.pop()
+    name = cut(visible(one.name), 23)
     how = one.state if one.state != "accepted" else (one.verdict or "")
     yield [
         Piece(f"   {mark} ", style),
-        Piece(f"{name}{' ' * max(1, 29 - width(name))}"),
+        Piece(f"{name}{' ' * max(1, 24 - width(name))}"),
         Piece(f"{how:<10}", style),
-        Piece(cut("  ".join(used), columns - 45), "dim"),
+        Piece("  ".join(used), "dim"),
     ]
     if one.error and one.state in ("failed", "rejected", "escalated"):
         for row in wrapped(visible(one.error), columns, 7)[:3]:
@@ -158,17 +160,22 @@ def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:
         title = cut(visible(phase.name), columns - 30)
         how = cut(visible(f"  up to {phase.parallel} at a time{inputs}"), columns - width(title) - 1)
         yield [Piece(f" {title}", "bold"), Piece(how, "dim")]
-        for name, one in zip(delegation_names(phase), phase.delegations, strict=True):
+        for name, one in zip(delegation_names(phase), with_phases_own(phase), strict=True):
             marks = ", ".join(
                 word
                 for word, holds in (
                     ("critical", one.critical),
                     ("loads context", one.loads_context),
-                    ("writes", one.writes),
+                    (f"writes {', '.join(one.writes)}", one.writes),
+                    (f"on {one.model}", one.model),
+                    (f"the program {one.command}", one.command),
+                    (f"at most {one.timeout:g} s" if one.timeout else "", one.timeout),
                 )
                 if holds
             )
-            shown = cut(visible(name), columns - 36)
-            yield [Piece(f"   {shown}"), Piece(f"  {marks}" if marks else "", "yellow")]
+            whom = name if name.startswith(one.agent) else f"{name} ({one.agent})"
+            shown = cut(visible(whom), columns - 36)
+            how = cut(visible(f"  {marks}"), columns - width(shown) - 4) if marks else ""
+            yield [Piece(f"   {shown}"), Piece(how, "yellow")]
             for row in wrapped(visible(" ".join(one.task.split())), columns, 5)[:3]:
                 yield [Piece(row, "dim")]

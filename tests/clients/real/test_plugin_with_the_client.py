@@ -88,6 +88,8 @@ def test_each_decision_and_each_delegation_is_recorded_once(stage: Stage) -> Non
     assert len(ids) == len(set(ids))
     status = json.loads(stage.remit("gate", "status", "--format", "json"))
     assert [entry["state"] for entry in status["delegations"]] == ["accepted", "rejected"]
+    kept = list((stage.project / ".remit/gate/results").rglob("*.md"))
+    assert len(kept) == 4  # two reports of each, also where two hooks judged them
 
 
 def test_the_plugin_passes_the_clients_strict_validation(stage: Stage) -> None:

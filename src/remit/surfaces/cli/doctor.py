@@ -58,18 +58,19 @@ def command(form: str) -> int:
         [Piece("configuration file: "), Piece(visible(str(file)) if file else "none found")],
         [],
     ]
+    wide = max(len(setting.key) for setting in SETTINGS)
     for setting in SETTINGS:
         value = settings.values[setting.key]
         shown = visible(str(value.value)) if value.value not in ("", [], {}) else "(none)"
         lines.append(
             [
-                Piece(f"{setting.key:<16}", "bold"),
+                Piece(f"{setting.key:<{wide}}", "bold"),
                 Piece(f" {shown:<12} "),
                 Piece(f"from {visible(value.source)}", "dim"),
             ]
         )
         variable = f"; variable {setting.variable}" if setting.variable else ""
-        lines.append([Piece(f"{'':<16} {setting.meaning}{variable}", "dim")])
+        lines.append([Piece(f"{'':<{wide}} {setting.meaning}{variable}", "dim")])
     lines.extend([Piece(f"unknown variable {visible(name)}: remit does not read it", "yellow")] for name in unknown)
     lines.append([])
     for fact in found:
@@ -103,7 +104,7 @@ def _facts(settings: Configuration) -> list[Fact]:
         found.extend([fact async for fact in facts(settings, load_settings(settings))])
 
     asyncio.run(look())
-    from remit.clients.claude_code.health import client_facts
+    from remit.clients.claude_code.setup.health import client_facts
 
     found.extend(client_facts())
     return found

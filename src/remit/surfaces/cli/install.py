@@ -14,7 +14,7 @@ from remit.reports.visible import visible
 from remit.surfaces.cli.printing import print_lines, print_text
 
 if TYPE_CHECKING:
-    from remit.clients.claude_code.changes import Change, Plan
+    from remit.clients.claude_code.setup.changes import Change, Plan
 
 _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 
@@ -39,8 +39,8 @@ def command(
       remit install claude-code --mode observe
       remit install claude-code --project ~/shop --yes
     """
-    from remit.clients.claude_code.installing import apply_install, plan_install
-    from remit.clients.claude_code.place import find_place
+    from remit.clients.claude_code.setup.installing import apply_install, plan_install
+    from remit.clients.claude_code.setup.place import find_place
 
     plan = plan_install(find_place(project, is_user=is_user), mode=mode, http=http)
     if not plan.changes:

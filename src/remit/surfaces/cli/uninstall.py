@@ -25,8 +25,8 @@ def command(client: str, project: Path | None, form: str, *, is_user: bool, is_s
       remit uninstall
       remit uninstall claude-code --user --yes
     """
-    from remit.clients.claude_code.place import find_place
-    from remit.clients.claude_code.removing import apply_removal, is_nothing, plan_removal
+    from remit.clients.claude_code.setup.place import find_place
+    from remit.clients.claude_code.setup.removing import apply_removal, is_nothing, plan_removal
 
     plan = plan_removal(find_place(project, is_user=is_user))
     if is_nothing(plan):

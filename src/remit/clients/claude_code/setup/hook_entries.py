@@ -33,7 +33,7 @@ HTTP_PATH = "/hooks/claude-code"
 
 def entry_file() -> Path:
     """The file that the client starts."""
-    return Path(__file__).resolve().parents[2] / "surfaces" / "hooks" / "entry.py"
+    return Path(__file__).resolve().parents[3] / "surfaces" / "hooks" / "entry.py"
 
 
 def hook_entries(http: str | None = None, *, is_closed: bool = False) -> dict[str, dict[str, Any]]:

@@ -6,12 +6,12 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from remit.clients.claude_code.changes import MOST_BYTES, Change, Plan
-from remit.clients.claude_code.hook_entries import is_ours
-from remit.clients.claude_code.place import Place
-from remit.clients.claude_code.record import Record, read_record
-from remit.clients.claude_code.settings_file import own_hooks, read_settings, without_hooks
-from remit.clients.claude_code.writing import fresh_name, read_bytes
+from remit.clients.claude_code.setup.changes import MOST_BYTES, Change, Plan
+from remit.clients.claude_code.setup.hook_entries import is_ours
+from remit.clients.claude_code.setup.place import Place
+from remit.clients.claude_code.setup.record import Record, read_record
+from remit.clients.claude_code.setup.settings_file import own_hooks, read_settings, without_hooks
+from remit.clients.claude_code.setup.writing import fresh_name, read_bytes
 from remit.errors import EnvironmentBroken
 from remit.gate.state import sessions
 

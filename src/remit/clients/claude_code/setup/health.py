@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from remit.clients.claude_code.hook_entries import EVENTS, is_ours, is_this_install
-from remit.clients.claude_code.place import find_place
-from remit.clients.claude_code.self_test import self_test
-from remit.clients.claude_code.settings_file import own_hooks, read_settings
+from remit.clients.claude_code.setup.hook_entries import EVENTS, is_ours, is_this_install
+from remit.clients.claude_code.setup.place import find_place
+from remit.clients.claude_code.setup.self_test import self_test
+from remit.clients.claude_code.setup.settings_file import own_hooks, read_settings
 from remit.dispatch.health import Fact
 from remit.errors import RemitError
 

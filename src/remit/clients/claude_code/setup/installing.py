@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from remit import __version__
-from remit.clients.claude_code.changes import MOST_BYTES, Change, Plan
-from remit.clients.claude_code.gate_mode import mode_change
-from remit.clients.claude_code.hook_entries import hook_entries, is_ours
-from remit.clients.claude_code.material import agent_files, agent_names, command_files, skill_text
-from remit.clients.claude_code.place import Place, find_place
-from remit.clients.claude_code.plugin import plugin_files
-from remit.clients.claude_code.record import Added, Record, read_record, record_file, write_record
-from remit.clients.claude_code.settings_file import made_by, read_settings, with_hooks
-from remit.clients.claude_code.writing import read_bytes
+from remit.clients.claude_code.setup.changes import MOST_BYTES, Change, Plan
+from remit.clients.claude_code.setup.gate_mode import mode_change
+from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
+from remit.clients.claude_code.setup.material import agent_files, agent_names, command_files, skill_text
+from remit.clients.claude_code.setup.place import Place, find_place
+from remit.clients.claude_code.setup.plugin import plugin_files
+from remit.clients.claude_code.setup.record import Added, Record, read_record, record_file, write_record
+from remit.clients.claude_code.setup.settings_file import made_by, read_settings, with_hooks
+from remit.clients.claude_code.setup.writing import read_bytes
 from remit.configuration import load
 from remit.contract.kinds import slug
 from remit.gate.state import make_private

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from remit.clients.claude_code.place import Place
-from remit.clients.claude_code.writing import read_bytes, replace_file
+from remit.clients.claude_code.setup.place import Place
+from remit.clients.claude_code.setup.writing import read_bytes, replace_file
 from remit.errors import UsageError
 from remit.registry.model import digest_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from remit.clients.claude_code.changes import Change
-from remit.clients.claude_code.place import Place
-from remit.clients.claude_code.writing import read_bytes
+from remit.clients.claude_code.setup.changes import Change
+from remit.clients.claude_code.setup.place import Place
+from remit.clients.claude_code.setup.writing import read_bytes
 from remit.configuration import find_file, load
 from remit.errors import UsageError
 from remit.gate.settings import MODES

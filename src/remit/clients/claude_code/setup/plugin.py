@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from remit.clients.claude_code.material import agent_files, command_files, data_text, skill_text
+from remit.clients.claude_code.setup.material import agent_files, command_files, data_text, skill_text
 
 NAME = "remit"
 

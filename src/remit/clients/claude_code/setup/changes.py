@@ -6,9 +6,9 @@ import difflib
 from pathlib import Path
 from typing import NamedTuple
 
-from remit.clients.claude_code.place import Place
-from remit.clients.claude_code.record import Record
-from remit.clients.claude_code.writing import read_bytes, replace_file
+from remit.clients.claude_code.setup.place import Place
+from remit.clients.claude_code.setup.record import Record
+from remit.clients.claude_code.setup.writing import read_bytes, replace_file
 from remit.errors import EnvironmentBroken, UsageError
 
 #: Lines of a difference that are shown to a person.

@@ -1,0 +1,1 @@
+"""How the hooks are put into Claude Code, proved to fire, and taken away without a trace."""

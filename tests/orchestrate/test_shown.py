@@ -1,0 +1,81 @@
+"""What a person sees of a plan: whose job was which, why a call was refused, and what is current."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from plan_building import CHAT, begun, one, phase, plan
+from support.running import Play, tools
+from test_conductor import ME, lookup, orchestrated
+
+from remit.reports.jobs import event_lines
+from remit.reports.layout import plain
+from remit.reports.plans import dry_run_lines, further_words, job_words, plan_lines
+from remit.store import plans
+from remit.store.events import Event
+from remit.surfaces.cli.progress_command import command as progress_command
+
+pytest_plugins = ("support.running",)
+
+
+@pytest.mark.anyio
+async def test_a_plan_names_the_job_of_each_delegation_what_it_used_and_where_to_look_further(play: Play) -> None:
+    async with play(CHAT, CHAT) as fleet, begun(fleet, plan(phase("look", one("scout"), one("helper")))) as run:
+        await run.drive()
+        found = await run.result()
+        uses = await plans.uses_of(fleet.database, run.number)
+    first, second = (each.job for each in found.delegations)
+    for columns in (20, 80, 120):
+        text = plain(plan_lines(found, uses, columns))
+        assert (f"job {first}  " in text) == (columns > 20)
+    assert "2 turns" in text
+    assert "k tokens" in text
+    assert f"`remit logs {first}` says what job {first} did" in further_words(found)
+    assert "`remit progress`" in further_words(found)
+    assert job_words(found) == f"scout {first}, helper {second}"
+
+
+@pytest.mark.anyio
+async def test_a_refused_lookup_says_why_in_the_events_of_its_job(play: Play) -> None:
+    turns = {ME: [tools(lookup("a.py", question="")), tools(lookup("../../etc/passwd\x1b[2J")), CHAT]}
+    async with play(conversations=turns) as fleet:
+        job = await orchestrated(fleet)
+        ended = [event for event in await fleet.events(job.id) if event.kind == "tool-done"]
+    said = [plain(event_lines(event, 300)) for event in ended]
+    assert said[0].endswith("Lookup failed: state the question that the lookup answers")
+    assert "lies outside the workspace" in said[1]
+    assert "\x1b" not in said[1]
+
+
+def test_why_a_call_failed_is_shown_with_nothing_raw_in_it() -> None:
+    event = Event(1, 1, datetime.now(UTC), "tool-done", {"name": "Read", "failed": True, "why": "no \x1b[2J file"})
+    assert "Read failed: no \u241b[2J file" in plain(event_lines(event, 80))
+
+
+def shown(folder: Path, delegations: list[Any]) -> list[str]:
+    file = folder / "progress.json"
+    file.write_text(json.dumps({"project": "x", "delegations": delegations}), encoding="utf-8")
+    ran = CliRunner().invoke(progress_command, ["--file", str(file)], standalone_mode=False)
+    return str(ran.output).rstrip("\n").split("\n")
+
+
+def test_progress_shows_the_delegations_of_the_current_plan_and_counts_the_older(tmp_path: Path) -> None:
+    def each(number: int, job: int) -> dict[str, Any]:
+        return {"plan": number, "phase": "look", "name": "scout", "agent": "scout", "state": "accepted", "job": job}
+
+    lines = shown(tmp_path, [each(1, 1), each(2, 2), each(3, 3)])
+    assert lines[-2:] == ["  look scout accepted job 3", "  and 2 earlier ones; --format json has them"]
+    assert shown(tmp_path, [{"agent": "of another tool", "state": "done"}])[-1] == "  of another tool done"
+    assert not any("earlier" in line for line in shown(tmp_path, [each(1, 1)]))
+    assert shown(tmp_path, [])[-1].startswith("next ")
+
+
+def test_a_dry_run_says_to_whom_and_what_is_special() -> None:
+    named = one("scout", timeout=5)
+    text = plain(dry_run_lines(plan(phase("look", named, critical=True)), 100))
+    assert "scout  critical, on anthropic:claude-sonnet-5, at most 5 s" in text
