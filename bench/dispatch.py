@@ -27,7 +27,7 @@ from remit.registry.model import Brief, JobRequest
 from remit.registry.resolve import resolve_request
 from remit.store import jobs
 from remit.store.database import OPTIONS, Database, open_database
-from remit.store.jobs import Submission
+from remit.store.submissions import Submission, submit
 
 _JOBS = 300
 _WAITING = 100_000
@@ -119,7 +119,7 @@ async def _ours(database: Database, settings: Settings, count: int) -> float:
     brief = brief_of_a_job()
     begun = time.perf_counter()
     for number in range(count):
-        await jobs.submit(database, submission(number, brief))
+        await submit(database, submission(number, brief))
     await Worker(database, settings, queues=["bench"], concurrency=10, is_listed=False).run(until_idle=True)
     return (time.perf_counter() - begun) / count
 
@@ -178,7 +178,7 @@ async def _start_time(address: str | None) -> float:
         working = asyncio.create_task(worker.run())
 
         async def ours(number: int) -> int:
-            return (await jobs.submit(database, submission(number, brief)))[0]
+            return (await submit(database, submission(number, brief)))[0]
 
         _Nothing.started.clear()
         await _waits(10, ours, _Nothing.started)
@@ -210,7 +210,7 @@ async def _claiming(address: str | None) -> float:
         taken = []
         for waiting in (100, _WAITING):
             await _without_jobs(database)
-            first, _new = await jobs.submit(database, submission(0, brief))
+            first, _new = await submit(database, submission(0, brief))
             async with database.transaction() as connection:
                 await connection.execute(
                     "INSERT INTO remit.jobs (agent, brief, request, prompt, workspace, queue) "

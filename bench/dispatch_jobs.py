@@ -30,7 +30,7 @@ from remit.registry.model import Brief
 from remit.store import jobs
 from remit.store.budgets import Reservation
 from remit.store.database import Database
-from remit.store.jobs import Submission
+from remit.store.submissions import Submission, submit
 from remit.store.transcript import Sums, Transcript
 from remit.testing import project
 
@@ -133,7 +133,7 @@ async def _turn_cost(address: str | None, where: str) -> float:
             async with scratch(address) as (database, _):
                 durable, plain = [], []
                 for _round in range(7):
-                    number, _new = await jobs.submit(database, _submission(0))
+                    number, _new = await submit(database, _submission(0))
                     job = await jobs.claim(database, number, "00000000-0000-0000-0000-000000000000", None)
                     if not isinstance(job, jobs.Job):
                         raise RuntimeError("the job could not be claimed")
@@ -178,7 +178,7 @@ async def _takeover(address: str | None, where: str) -> float:
 async def _taken_over(address: str | None) -> tuple[float, float]:
     """Seconds from the death until the job has been started again, and until the model has been asked."""
     async with _held(address) as (server, database, start):
-        job, _new = await jobs.submit(database, _submission(0))
+        job, _new = await submit(database, _submission(0))
         first = start()
         await asyncio.to_thread(server.wait, "held", timeout=60)
         start()
@@ -199,7 +199,7 @@ async def _memory(address: str | None, where: str) -> float:
         await _alive(database, 1)
         idle = _megabytes(worker.pid)
         for number in range(_WAITING):
-            await jobs.submit(database, _submission(number))
+            await submit(database, _submission(number))
         await asyncio.to_thread(server.wait, "held", waiting=_WAITING, timeout=300)
         full = _megabytes(worker.pid)
     _notes.append(f"a worker{where}: {idle:.0f} MB idle, {full:.0f} MB with {_WAITING} conversations")

@@ -19,15 +19,22 @@ from starting import spent
 
 ROOT = Path(__file__).resolve().parent.parent
 ENTRY = ROOT / "src/remit/surfaces/hooks/entry.py"
-REPORT = ROOT / "examples/results/review-security.md"
+RESULTS = ROOT / "examples/results"
 RUNS = 40
 REPORT_BYTES = 5000
+FILLING = "- It was looked for in every handler and in the tests\n"
 BASELINE = "import json"
 #: A hook that reads its payload and answers nothing.
 IDLE = "import sys, json; json.loads(sys.stdin.buffer.read())"
 #: What differs from run to run.
 EACH = "EACH-RUN"
 AGAINST = "python -I -S -c 'import json'"
+
+EXACT = """```python
+# examples/shop/shop/prices.py:15
+    return pence - (pence * percent + 50) // 100
+```"""
+WRONG = EXACT.replace("pence - (pence * percent + 50) // 100", "round(pence * (1 - percent / 100), 2)")
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "Read": ("Read", {"file_path": "README.md"}),
@@ -38,6 +45,20 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "Grep": ("Grep", {"pattern": "def", "path": "src/a.py"}),
     "Glob": ("Glob", {"pattern": "src/**/*.py"}),
     "Edit of a specification": ("Edit", {"file_path": "docs/specs/b.md", "old_string": "teh", "new_string": "the"}),
+}
+#: What a subagent ends with: who sent it, as which example, and what is put into the example's Findings.
+REPORTS: dict[str, tuple[str, str, str]] = {
+    "an exploration": ("code-explorer", "exploration", ""),
+    "an invented reference": (
+        "code-explorer",
+        "exploration",
+        "- Codes are limited in `examples/shop/shop/coupons.py:18`",
+    ),
+    "an exact quote": ("code-explorer", "exploration", EXACT),
+    "a misquoted fence": ("code-explorer", "exploration", WRONG),
+    "an implementation": ("backend-specialist", "implementation", ""),
+    "a review": ("qa-engineer", "review-quality", ""),
+    "a long review": ("security-auditor", "review-security", ""),
 }
 #: The edit is compared word by word, with a word list: it is rare, and only told.
 ONLY_TOLD = ("Edit of a specification",)
@@ -89,16 +110,17 @@ def call_fields(name: str) -> dict[str, Any]:
     return {"tool_name": tool, "tool_input": tool_input, "tool_use_id": f"toolu_{EACH}"}
 
 
-def report_fields() -> dict[str, Any]:
-    """The end of a subagent with a report of 5 KB that keeps the contract."""
-    text = REPORT.read_text()
-    more = "They were looked for in every handler. " * ((REPORT_BYTES - len(text)) // 39 + 1)
+def report_fields(name: str) -> dict[str, Any]:
+    """The end of a subagent with such a report, made as long as the others."""
+    agent, example, more = REPORTS[name]
+    text = (RESULTS / f"{example}.md").read_text()
+    words = FILLING * max(0, (REPORT_BYTES - len(text) - len(more)) // len(FILLING))
     return {
         "agent_id": f"a{EACH}",
-        "agent_type": "security-auditor",
+        "agent_type": agent,
         "stop_hook_active": False,
         "agent_transcript_path": "",
-        "last_assistant_message": text.replace("\n### Findings", f"{more}\n\n### Findings", 1),
+        "last_assistant_message": text.replace("\n### Key References", f"\n{more}\n\n{words}\n### Key References", 1),
     }
 
 
@@ -122,7 +144,7 @@ def spread() -> list[str]:
     works = {
         "PreToolUse of Read": session.hook("PreToolUse", fields),
         "PreToolUse of Bash": session.hook("PreToolUse", call_fields("Bash")),
-        "SubagentStop with a report of 5 KB": session.hook("SubagentStop", report_fields()),
+        "SubagentStop with a report of 5 KB": session.hook("SubagentStop", report_fields("an exploration")),
         "a hook that does nothing": session.python(IDLE, fields),
         AGAINST: session.python(BASELINE, fields),
         "python -I -S -c pass": session.python("pass", fields),

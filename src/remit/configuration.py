@@ -45,7 +45,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("agents.kinds", "table", {}, "the kind of agents the contract does not know: agent = kind"),
     Setting("plugin_path", "paths", [], "folders of subagent definitions; the left one wins"),
     Setting("policy", "text", "open", "what unknown definitions and tools do to a job: open (warn) or strict (refuse)"),
-    Setting("allow_tools", "list", [], "the tools a worker lets subagents use; empty: all it has"),
+    Setting(
+        "allow_tools",
+        "list",
+        [],
+        "the tools a worker lets subagents use; empty: all it has, Bash by name",
+    ),
     Setting("model", "text", "sonnet", "the model of jobs whose definition names none"),
     Setting("verify_model", "text", "", "the model that judges a review's findings; better another than the authors'"),
     Setting("models", "table", {}, "short names of models: name = provider:model"),

@@ -11,7 +11,8 @@ from support.running import ANTHROPIC, OPENAI, Fleet, Play, tools, until
 
 from remit.dispatch.submitting import Queueing
 from remit.errors import UsageError
-from remit.store import jobs
+from remit.store import jobs, submissions
+from remit.store.submissions import MAX_DEPTH
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -153,16 +154,16 @@ async def test_jobs_go_no_deeper_than_they_may(play: Play) -> None:
     async with play(DONE) as fleet:
         number = await fleet.submit()
         top = number
-        for _ in range(jobs.MAX_DEPTH):
+        for _ in range(MAX_DEPTH):
             number = await fleet.submit(queueing=Queueing(parent=number))
         deepest = await fleet.job(number)
-        assert (deepest.depth, deepest.root) == (jobs.MAX_DEPTH, top)
-        with pytest.raises(UsageError, match=f"at most {jobs.MAX_DEPTH}"):
+        assert (deepest.depth, deepest.root) == (MAX_DEPTH, top)
+        with pytest.raises(UsageError, match=f"at most {MAX_DEPTH}"):
             await fleet.submit(queueing=Queueing(parent=number))
 
 
 async def test_a_job_has_no_more_children_than_it_may(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "MAX_CHILDREN", 3)
+    monkeypatch.setattr(submissions, "MAX_CHILDREN", 3)
     async with play(DONE) as fleet:
         top = await fleet.submit()
         tries = (fleet.submit(queueing=Queueing(parent=top)) for _ in range(6))

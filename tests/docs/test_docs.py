@@ -44,8 +44,9 @@ from remit.registry.models import INHERIT, TABLE
 from remit.registry.tools import ALIASES, CATALOGUE, OFFERED
 from remit.rules.base import Rule
 from remit.rules.catalog import CATALOG
-from remit.store.jobs import MAX_CHILDREN, MAX_DEPTH, Outcome, State
+from remit.store.jobs import Outcome, State
 from remit.store.plans import DelegationState
+from remit.store.submissions import MAX_CHILDREN, MAX_DEPTH
 from remit.surfaces.cli.group import COMMANDS, remit
 from remit.workspace import files
 

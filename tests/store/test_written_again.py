@@ -76,7 +76,7 @@ async def _result(database: Database, job: Job) -> None:
 async def _budget(database: Database, job: Job) -> None:
     held = await budgets.reserve(database, job.id, job.attempt, budgets.Wanted(100, 200, 64))
     assert isinstance(held, budgets.Reservation)
-    await budgets.settle(database, job.id, job.attempt, held, 30, 0.5)
+    await budgets.settle(database, job.id, job.attempt, held, budgets.Taken(20, 10, 0.5), is_broken=True)
 
 
 async def _reserved(database: Database, job: Job) -> None:

@@ -200,7 +200,7 @@ def test_a_dry_run_says_what_would_be_dispatched_and_dispatches_nothing(place: P
     assert ran.code == 0
     narrow(ran.out)
     assert "nothing is dispatched" in ran.out
-    assert "sure  critical" in ran.out
+    assert "sure (scout)  critical" in ran.out
     assert "task bad" in ran.out
     assert " then  up to 5 at a time  with the results of look\n" in ran.out
     assert place.model.requests == []

@@ -136,6 +136,8 @@ _SEPARATORS = expression(r"[\s_\-‐-―]+")
 def fold(name: str) -> str:
     """The form in which names are compared."""
     name = unicodedata.normalize("NFKC", name[:200]).strip().strip("*_`# ").strip()
+    if name.isalpha():  # as most are: there is nothing to take away
+        return name.lower()
     name = _NUMBERING.sub("", name)
     name = _PARENTHESIS.sub("", name.rstrip(":").rstrip())
     return _SEPARATORS.sub(" ", name).strip(" *_`:").lower()

@@ -120,13 +120,17 @@ def find_placeholders(text: str) -> Iterator[str]:
     """The placeholders of a template in a line, with their brackets."""
     if "[" not in text:
         return
-    known = _known()
     for found in _BRACKETED.finditer(_CODE_SPAN.sub(lambda span: "x" * len(span[0]), text)):
         inner = found.group(1).strip()
-        known_here = _normal(inner) in known or bool(_GENERIC.match(inner))
-        if known_here or (inner.lower() == "x" and not _BOX.match(text)):
+        if not _BOX.match(text) if inner in ("x", "X") else _is_unfilled(inner):
             yield found.group()
-    yield from (found.group(1) for found in _PLACE_SPAN.finditer(text) if _normal(found.group(1)[1:-1]) in known)
+    if "`[" in text:
+        yield from (found.group(1) for found in _PLACE_SPAN.finditer(text) if _normal(found.group(1)[1:-1]) in _known())
+
+
+def _is_unfilled(inner: str) -> bool:
+    """Whether what stands in brackets is of a template; an empty box is not."""
+    return bool(inner) and (_normal(inner) in _known() or bool(_GENERIC.match(inner)))
 
 
 def _normal(text: str) -> str:

@@ -12,7 +12,6 @@ Time and memory are linear in the text, whatever it holds.
 from __future__ import annotations
 
 from functools import cache
-from string import ascii_lowercase, ascii_uppercase, digits
 
 from remit.contract.expressions import expression
 
@@ -25,6 +24,7 @@ def _table(kinds: dict[str, str], rest: bytes) -> bytes:
     return bytes(table)
 
 
+_LOWER_CASE = "abcdefghijklmnopqrstuvwxyz"
 _NO_CHANGE = bytes(range(0x100))
 _ALL_BLANK = b" " * 0x100
 _ALL_LETTER = b"a" * 0x100
@@ -32,7 +32,7 @@ _ALL_LETTER = b"a" * 0x100
 # Of a byte of UTF-8: lower case, upper case, digit, blank, line end, apostrophe; "." is the rest of ASCII,
 # and "x" any other character, of which only the first byte is kept.
 _KIND = _table(
-    {"a": ascii_lowercase, "A": ascii_uppercase, "0": digits, " ": " \t", "\n": "\r\n", "'": "'"},
+    {"a": _LOWER_CASE, "A": _LOWER_CASE.upper(), "0": "0123456789", " ": " \t", "\n": "\r\n", "'": "'"},
     rest=b"." * 0x80 + b"x" * 0x80,
 )
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))

@@ -16,9 +16,9 @@ from remit.errors import UsageError, did_you_mean
 from remit.registry.api import resolve
 from remit.registry.lookup import Registry
 from remit.registry.model import Brief, JobRequest, as_request
-from remit.store import jobs
+from remit.store import submissions
 from remit.store.database import Database
-from remit.store.jobs import Submission
+from remit.store.submissions import Submission
 from remit.workspace import git
 from remit.workspace.safe_git import root_above
 
@@ -83,7 +83,7 @@ async def submit(
         isolation=brief.isolation,
         **queueing._asdict(),
     )
-    number, is_new = await jobs.submit(database, wanted)
+    number, is_new = await submissions.submit(database, wanted)
     return Submitted(number, is_new, brief)
 
 

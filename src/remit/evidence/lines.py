@@ -76,6 +76,9 @@ _BRACKETED = expression(
 _LISTED_ONE = expression(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|から)\s?第?\s?(\d+))?", re.IGNORECASE)
 _CLOSING = expression(r"[`\"'*]{0,3}[)）\]]")
 _LOOK_BACK = 80
+_DIGIT = expression(r"\d")
+#: What a list or a range goes on with, be it a word's first letter; a closing backtick and a blank may stand before it.
+_GOES_ON = frozenset("-–—‑,;/&、，和と及お以aotuAOTU")
 
 _IN_BRACKETS = expression(rf"[(\[]L?(\d++)(?:{_DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE)
 _RANGE_IN_BRACKETS = expression(rf"[`*]{{0,3}}\s[(\[]L?(\d++){_DASH}L?(\d++)[)\]]", re.IGNORECASE)
@@ -98,6 +101,8 @@ def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool 
 
     In a column for places a space may follow the colon; after a source file's name `#12` is a line.
     """
+    if not _DIGIT.search(text, at):
+        return None
     return (
         _after_colon(text, at, _COLON)
         or _after_hash(text, at, is_source=is_source)
@@ -111,6 +116,8 @@ def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool 
 def lines_before(text: str, start: int, end: int) -> Told | None:
     """The lines told before a path: `line 12 of a/b.py`."""
     before = text[max(0, start - _LOOK_BACK) : start]
+    if not _DIGIT.search(before):
+        return None
     found = _BEFORE.search(before) or _ORDINAL.search(before)
     if found is None and _CLOSING.match(text, end):
         found = _BRACKETED.search(before)
@@ -170,8 +177,18 @@ def _after_colon(text: str, at: int, sign: re.Pattern[str]) -> Told | None:
     if first is None:
         return None
     ranges, end = [first[0]], first[1]
-    if first[0][1] is None and (last := _UP_TO.match(text, end)):
-        ranges, end = [(first[0][0], _number(next(filter(None, last.groups()))))], last.end()
+    if text[end : end + 3].lstrip("`").lstrip()[:1] in _GOES_ON:
+        end = _listed_after(text, end, ranges)
+    if sign is _LOOSE_COLON and not _ENDS.match(text, end):
+        return None
+    return Told(tuple(ranges), at, end)
+
+
+def _listed_after(text: str, end: int, ranges: list[Range]) -> int:
+    """Add what follows the one line or range that was told after a colon; where all of it ends."""
+    line, last_line = ranges[0]
+    if last_line is None and (last := _UP_TO.match(text, end)):
+        ranges[0], end = (line, _number(next(filter(None, last.groups())))), last.end()
     end = _more(text, end, ranges, _TIGHT, ascending=True)
     end = _more(text, end, ranges, _MORE_COLON, ascending=False)
     if loose := _MORE_LOOSE.match(text, end):
@@ -180,9 +197,7 @@ def _after_colon(text: str, at: int, sign: re.Pattern[str]) -> Told | None:
         if starts == sorted(starts):
             ranges.extend(others)
             end = loose.end()
-    if sign is _LOOSE_COLON and not _ENDS.match(text, end):
-        return None
-    return Told(tuple(ranges), at, end)
+    return end
 
 
 _TIGHT = expression(r",(?=\d)")

@@ -148,7 +148,7 @@ def _in_info(info: str, exists: Exists) -> Written | None:
     for word in info.split():
         if cursor := cursor_place(word):
             return cursor
-    found = references_in(_ATTRIBUTE.sub(" ", info), exists, bare=True)
+    found = references_in(_ATTRIBUTE.sub(" ", info) if "=" in info else info, exists, bare=True)
     return found[0] if found else None
 
 

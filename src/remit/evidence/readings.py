@@ -14,6 +14,8 @@ _ELLIPSIS = expression(
     rf"\s*+(?:{_COMMENT}\s*+{_DOTS}.{{0,120}}|[(\[{{<]\s*+(?:{_DOTS}|snip\b|omitted\b).{{0,120}}[)\]}}>]\s*+|"
     rf"{_DOTS}(?:[)\]}}>*/]*+|\s.{{0,120}}))$"
 )
+#: One of these is in every such line.
+_SIGNS_OF_ELLIPSIS = ("...", "…", "⋮", "···", "snip", "omitted")
 #: What may stand between a line's number and the line; one of them all the way down.
 _NUMBERED = tuple(
     expression(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:{mark})(.*)$")
@@ -26,7 +28,8 @@ _HUNK = expression(r"@@ .*")
 def readings(text: str) -> list[list[str]]:
     """Every reading of a quote; a reading is the pieces between its ellipses, white space collapsed by line."""
     lines = text.split("\n")
-    bases = [lines, *(plain for style in _NUMBERED if (plain := _without_numbers(lines, style)) is not None)]
+    styles = _NUMBERED if any(_may_be_numbered(line) for line in lines) else ()
+    bases = [lines, *(plain for style in styles if (plain := _without_numbers(lines, style)) is not None)]
     sides = [*bases, *(side for base in bases for side in _sides(base))]
     found = [pieces for side in sides if (pieces := _pieces(side))]
     return [pieces for at, pieces in enumerate(found) if pieces not in found[:at]]
@@ -34,7 +37,11 @@ def readings(text: str) -> list[list[str]]:
 
 def is_ellipsis(line: str) -> bool:
     """Whether a line stands for any run of lines."""
-    return bool(_ELLIPSIS.match(line))
+    return any(sign in line for sign in _SIGNS_OF_ELLIPSIS) and bool(_ELLIPSIS.match(line))
+
+
+def _may_be_numbered(line: str) -> bool:
+    return line.lstrip().lstrip(">*").lstrip().lstrip("Ll")[:1].isdecimal()
 
 
 def _without_numbers(lines: list[str], style: re.Pattern[str]) -> list[str] | None:

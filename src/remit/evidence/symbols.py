@@ -52,7 +52,8 @@ def symbol_after(text: str, end: int, file: SourceFile | None = None) -> str:
 
     A plain word that people use as a remark is a symbol if the file defines it.
     """
-    found = _AFTER.match(text, end)
+    near = text[end : end + 5]
+    found = _AFTER.match(text, end) if "(" in near or "（" in near else None
     if not found:
         return ""
     ticked, name, called = found.groups()

@@ -60,7 +60,7 @@ class Conductor:
         self._database = parts.database
         self._gate = Gatekeeper(parts.settings.data, parts.root, f"job-{parts.job.id}", parts.settings.gate)
         spill = parts.settings.data / "spill" / f"job-{parts.job.id}"
-        self._toolbox = Toolbox(parts.root, ("Read", "Edit"), spill=spill)
+        self._toolbox = Toolbox(parts.root, ("Read", "Edit"), spill=spill, is_redacting=parts.settings.is_redacting)
 
     async def answer(self, name: str, arguments: dict[str, Any], key: str) -> ToolOutput:
         """Answer a call; what a model gets wrong is told to it, not raised."""

@@ -109,6 +109,10 @@ def _complaint(label: str, style: str, words: str, columns: int, indent: int = 2
         yield [Piece(row if number == 0 else f"  {row}", style)]
 
 
+def _listed(tools: tuple[str, ...] | None) -> str:
+    return "those of the worker, without Bash" if tools is None else ", ".join(tools) or "none"
+
+
 def show_lines(definition: Definition, columns: int) -> Iterator[Line]:
     """A definition: its fields as they are understood, then its body."""
     yield from _title(visible(definition.name), f"  {visible(definition.qualified)}", columns)
@@ -116,7 +120,12 @@ def show_lines(definition: Definition, columns: int) -> Iterator[Line]:
         ("file", definition.path),
         ("digest", definition.digest),
         ("for", definition.description),
-        ("tools", "every tool of the worker" if definition.tools is None else ", ".join(definition.tools) or "none"),
+        (
+            "tools",
+            "the tools of the worker, without Bash"
+            if definition.tools is None
+            else ", ".join(definition.tools) or "none",
+        ),
         ("without", ", ".join(definition.denied)),
         ("withheld", ", ".join(definition.unknown_tools)),
         ("model", definition.model or ""),

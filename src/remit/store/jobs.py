@@ -1,4 +1,4 @@
-"""Jobs in the store: submitted, claimed, given back, finished, cancelled, listed, pruned."""
+"""Jobs in the store: claimed, given back, finished, cancelled, listed, pruned."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.errors import RemitError, UsageError
-from remit.registry.model import Brief, JobRequest
+from remit.registry.model import Brief
 from remit.store.database import Connection, Database, rows
 from remit.store.storable import storable
 
 Outcome = Literal["completed", "max-turns", "truncated", "refused", "budget", "timeout", "cancelled", "error"]
 State = Literal["queued", "running", "finished"]
-MAX_DEPTH = 5
-MAX_CHILDREN = 50
 
 
 class Fenced(RemitError):
@@ -68,27 +66,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     ticket: int | None
 
 
-class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that is to be submitted: the request, the brief it was resolved to, and how it is to be queued."""
-
-    request: JobRequest
-    brief: Brief
-    workspace: str
-    isolation: str | None = None
-    queue: str = "default"
-    #: Where its first ticket goes, if not into its queue: to the worker of one command.
-    first_queue: str | None = None
-    priority: int = 0
-    key: str | None = None
-    delay: float = 0
-    parent: int | None = None
-    #: The first job of a tree that it belongs to without being anybody's child: it shares that job's budget.
-    tree: int | None = None
-    tree_max_tokens: int | None = None
-    tree_max_cost: float | None = None
-    agent: str | None = None
-
-
 def as_job(row: DictRow) -> Job:
     """A job from its row."""
     return Job(**{name: _plain(row[name]) for name in Job.__struct_fields__})
@@ -98,73 +75,14 @@ def _plain(value: Any) -> Any:
     return float(value) if type(value).__name__ == "Decimal" else value
 
 
-async def submit(database: Database, wanted: Submission) -> tuple[int, bool]:
-    """Put a job into the queue; its number, and whether it is new (else its key names one that is there)."""
-    while True:
-        async with database.transaction() as connection:
-            if wanted.key is not None and (found := await rows(connection, "jobs.by_key", key=wanted.key)):
-                return int(found[0]["id"]), False
-            parent = await _parent(connection, wanted.parent)
-            made = await rows(connection, "jobs.submit", **_columns(wanted, parent))
-            if made:
-                return int(made[0]["id"]), True
-        # Another caller with the same key was faster: it is there now, unless it has failed already.
-
-
-def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
-    request, brief = wanted.request, wanted.brief
-    definition = brief.definition
-    return {
-        "agent": definition.name if definition else request.subagent_def or wanted.agent or "generic",
-        "definition": Jsonb(msgspec.to_builtins(definition)) if definition else None,
-        "brief": brief.digest,
-        "brief_json": Jsonb(_bare(brief)),
-        # The text of the system prompt is in the brief, once for all jobs that share it.
-        "request": Jsonb({k: v for k, v in msgspec.to_builtins(request).items() if k != "system"}),
-        "prompt": storable(request.prompt),
-        "workspace": wanted.workspace,
-        "isolation": wanted.isolation,
-        "queue": wanted.queue,
-        "ticket_queue": wanted.first_queue or wanted.queue,
-        "at": _due(wanted.delay),
-        "priority": wanted.priority,
-        "key": wanted.key,
-        "parent": wanted.parent,
-        "root": parent["root"] if parent else wanted.tree,
-        "depth": parent["depth"] + 1 if parent else 0,
-        "max_tokens": brief.limits.tokens,
-        "max_cost": brief.limits.cost,
-        "max_seconds": brief.limits.seconds,
-        "tree_max_tokens": wanted.tree_max_tokens,
-        "tree_max_cost": wanted.tree_max_cost,
-    }
-
-
-def _bare(brief: Brief) -> dict[str, Any]:
-    return dict(msgspec.to_builtins(msgspec.structs.replace(brief, warnings=())))
-
-
-async def _parent(connection: Connection, parent: int | None) -> DictRow | None:
-    if parent is None:
-        return None
-    found = await rows(connection, "jobs.parent", parent=parent)
-    if not found:
-        raise UsageError(f"there is no job {parent} to be the parent")
-    if found[0]["depth"] + 1 > MAX_DEPTH:
-        raise UsageError(f"job {parent} is {found[0]['depth']} deep already: at most {MAX_DEPTH}")
-    children = (await rows(connection, "jobs.children", parent=parent))[0]["children"]
-    if children >= MAX_CHILDREN:
-        raise UsageError(f"job {parent} has {children} children already: at most {MAX_CHILDREN}")
-    return found[0]
-
-
-def _due(delay: float) -> datetime | None:
+def due(delay: float) -> datetime | None:
+    """When a ticket that waits so long is due; None: at once."""
     return datetime.now(UTC) + timedelta(seconds=delay) if delay > 0 else None
 
 
 async def enqueue(connection: Connection, job: int, queue: str, priority: int, delay: float = 0) -> None:
     """A further ticket for a job, in the transaction that makes it due."""
-    await rows(connection, "jobs.enqueue", job=job, queue=queue, priority=priority, at=_due(delay))
+    await rows(connection, "jobs.enqueue", job=job, queue=queue, priority=priority, at=due(delay))
 
 
 async def claim(

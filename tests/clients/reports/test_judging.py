@@ -94,7 +94,7 @@ def test_what_no_file_could_hold_is_judged_too(desk: Desk) -> None:
 
 def test_a_correction_brings_no_control_characters() -> None:
     violation = {"rule": "r", "level": "L1", "line": 1, "message": "a\x1b[2J\x07b <b>", "help": "mend it"}
-    assert Judged("revise", [violation], [], "{}").correction.endswith("\n- r (line 1): a[2Jb <b> mend it")
+    assert Judged("revise", [violation], [], "{}").correction.endswith("\n- r (line 1): a[2Jb <b>. mend it")
 
 
 def test_a_python_without_its_libraries_finds_them_where_the_project_was_compiled(client: Client) -> None:

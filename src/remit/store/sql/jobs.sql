@@ -160,7 +160,7 @@ WITH ended AS (
     INSERT INTO remit.events (job, kind, data)
     SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', NULL) FROM ended
 )
-SELECT id, ticket, pg_notify('remit_events', id::text) FROM ended
+SELECT id, ticket, pg_notify('remit_events', id::text), pg_notify('remit_ended', id::text) FROM ended
 
 -- name: finish
 -- The end and the news of it are one step: who listens hears of it even if the worker dies right after.
@@ -200,7 +200,9 @@ WITH asked AS (
     SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', NULL)
     FROM asked WHERE state = 'finished'
 )
-SELECT id, state, ticket, pg_notify('remit_events', id::text) FROM asked
+SELECT id, state, ticket, pg_notify('remit_events', id::text),
+    CASE WHEN state = 'finished' THEN pg_notify('remit_ended', id::text) END
+FROM asked
 
 -- name: retry
 -- A finished job that did not complete goes on from its transcript.
