@@ -10,9 +10,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from measure import Bench, ratio
 from starting import spent
@@ -22,12 +22,18 @@ ENTRY = ROOT / "src/remit/surfaces/hooks/entry.py"
 RESULTS = ROOT / "examples/results"
 RUNS = 40
 REPORT_BYTES = 5000
+#: Makes each report as long as the others.
 FILLING = "- It was looked for in every handler and in the tests\n"
+#: What follows the Findings of each example.
+NEXT = "\n### Key References"
 BASELINE = "import json"
+GIT_AUTHOR = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
 #: A hook that reads its payload and answers nothing.
 IDLE = "import sys, json; json.loads(sys.stdin.buffer.read())"
 #: What differs from run to run.
 EACH = "EACH-RUN"
+#: Stands for the path of the session's transcript.
+TRANSCRIPT = "THE-TRANSCRIPT"
 AGAINST = "python -I -S -c 'import json'"
 
 EXACT = """```python
@@ -46,26 +52,42 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "Glob": ("Glob", {"pattern": "src/**/*.py"}),
     "Edit of a specification": ("Edit", {"file_path": "docs/specs/b.md", "old_string": "teh", "new_string": "the"}),
 }
-#: What a subagent ends with: who sent it, as which example, and what is put into the example's Findings.
-REPORTS: dict[str, tuple[str, str, str]] = {
-    "an exploration": ("code-explorer", "exploration", ""),
-    "an invented reference": (
-        "code-explorer",
-        "exploration",
-        "- Codes are limited in `examples/shop/shop/coupons.py:18`",
-    ),
-    "an exact quote": ("code-explorer", "exploration", EXACT),
-    "a misquoted fence": ("code-explorer", "exploration", WRONG),
-    "an implementation": ("backend-specialist", "implementation", ""),
-    "a review": ("qa-engineer", "review-quality", ""),
-    "a long review": ("security-auditor", "review-security", ""),
-}
 #: The edit is compared word by word, with a word list: it is rare, and only told.
 ONLY_TOLD = ("Edit of a specification",)
 
 
+class Report(NamedTuple):
+    """What a subagent ends with: who sends it, as which example, and what is added to that."""
+
+    agent: str
+    example: str
+    more: str = ""
+    transcript: str = ""
+
+
+REPORTS = {
+    "an exploration": Report("code-explorer", "exploration"),
+    "an invented reference": Report("code-explorer", "exploration", "- Limited in `examples/shop/shop/coupons.py:18`"),
+    "a misspelt reference": Report("code-explorer", "exploration", "- Placed in `examples/shop/shop/order.py:26`"),
+    "an exact quote": Report("code-explorer", "exploration", EXACT),
+    "a misquoted fence": Report("code-explorer", "exploration", WRONG),
+    "an implementation": Report("backend-specialist", "implementation"),
+    "an implementation and its transcript": Report("backend-specialist", "implementation", transcript=TRANSCRIPT),
+    "a review": Report("qa-engineer", "review-quality"),
+}
+#: The calls behind the example of an implementation: tool, what it was given, what it answered.
+DONE: list[tuple[str, dict[str, Any], str]] = [
+    ("Read", {"file_path": "examples/shop/shop/storage.py"}, "     1\tdef open() -> None:\n     2\t    ...\n"),
+    *(
+        ("Write", {"file_path": f"examples/shop/{name}", "content": "text\n" * 50}, "File created successfully")
+        for name in ("shop/cart.py", "shop/prices.py", "tests/test_cart.py")
+    ),
+    ("Bash", {"command": "python -m pytest -q examples/shop/tests/test_cart.py"}, "15 passed in 0.92s"),
+]
+
+
 class Session:
-    """A project whose settings are compiled, and a session in it."""
+    """A checkout whose settings are compiled, and a session in it."""
 
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="remit-bench-")
@@ -77,9 +99,20 @@ class Session:
         (self.project / "README.md").write_text("text\n" * 20)
         (self.project / "src/a.py").write_text("def a(): ...\n" * 20)
         shutil.copytree(ROOT / "examples/shop", self.project / "examples/shop")
+        for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "All of it"]):
+            subprocess.run(["git", "-C", str(self.project), *GIT_AUTHOR, *words], check=True)
+        self.transcript = Path(self.folder.name) / "agent.jsonl"
+        self.transcript.write_text("".join(f"{json.dumps(line)}\n" for line in self._lines_of_transcript()))
         from remit.clients.claude_code.compiling import compile_project
 
         compile_project(self.project)
+
+    def _lines_of_transcript(self) -> Iterator[dict[str, Any]]:
+        for number, (tool, given, answer) in enumerate(DONE):
+            call = {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": given}
+            result = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": answer}
+            yield {"type": "assistant", "cwd": str(self.project), "message": {"content": [call]}}
+            yield {"type": "user", "cwd": str(self.project), "message": {"content": [result]}}
 
     def hook(self, event: str, fields: Mapping[str, Any]) -> Callable[[], object]:
         """A hook as the client runs it."""
@@ -93,7 +126,7 @@ class Session:
         payload = {"session_id": "bench", "cwd": str(self.project), "hook_event_name": event, **fields}
         command = [sys.executable, "-I", "-S", *arguments]
         environment = {"CLAUDE_PROJECT_DIR": str(self.project), "PATH": "/usr/bin:/bin"}
-        data = json.dumps(payload)
+        data = json.dumps(payload).replace(TRANSCRIPT, str(self.transcript))
         numbers = itertools.count()
 
         def start() -> object:
@@ -111,16 +144,16 @@ def call_fields(name: str) -> dict[str, Any]:
 
 
 def report_fields(name: str) -> dict[str, Any]:
-    """The end of a subagent with such a report, made as long as the others."""
-    agent, example, more = REPORTS[name]
-    text = (RESULTS / f"{example}.md").read_text()
-    words = FILLING * max(0, (REPORT_BYTES - len(text) - len(more)) // len(FILLING))
+    """The end of a subagent with such a report."""
+    report = REPORTS[name]
+    text = (RESULTS / f"{report.example}.md").read_text()
+    filling = FILLING * ((REPORT_BYTES - len(text) - len(report.more)) // len(FILLING))
     return {
         "agent_id": f"a{EACH}",
-        "agent_type": agent,
+        "agent_type": report.agent,
         "stop_hook_active": False,
-        "agent_transcript_path": "",
-        "last_assistant_message": text.replace("\n### Key References", f"\n{more}\n\n{words}\n### Key References", 1),
+        "agent_transcript_path": report.transcript,
+        "last_assistant_message": text.replace(NEXT, f"\n{report.more}\n\n{filling}{NEXT}", 1),
     }
 
 
@@ -178,12 +211,15 @@ def benches() -> list[Bench]:
     found[0] = found[0]._replace(explain=spread)
     return [
         *found,
-        Bench(
-            "SubagentStop with a report of 5 KB, as a process",
-            AGAINST,
-            "x",
-            5.0,
-            lambda: answered("SubagentStop", report_fields()),
+        *(
+            Bench(
+                f"SubagentStop with {name}, 5 KB, as a process",
+                AGAINST,
+                "x",
+                5.0,
+                lambda name=name: answered("SubagentStop", report_fields(name)),  # type: ignore[misc]
+            )
+            for name in REPORTS
         ),
         Bench("a hook that does nothing", AGAINST, "x", None, idle),
     ]

@@ -7,8 +7,7 @@ hold, and whether it is accepted. This module answers the last one from the two 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -24,9 +23,13 @@ from remit.evidence.sources import Sources, open_sources
 from remit.rules.base import Case, Rule, Violation
 from remit.rules.catalog import BY_CODE, BY_NAME, CATALOG, ENTRY, expand, find
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    #: A transcript (`.jsonl`), a file of receipts (`.json`), or receipts as objects or plain dictionaries.
+    Receipts = str | Path | Iterable[Receipt | Mapping[str, object]] | None
+
 Decision = Literal["accept", "revise", "reject"]
-#: A transcript (`.jsonl`), a file of receipts (`.json`), or receipts as objects or plain dictionaries.
-Receipts = str | Path | Iterable[Receipt | Mapping[str, object]] | None
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,6 +153,8 @@ def check_all(
     receipts: Receipts = None,
 ) -> list[Verdict]:
     """A verdict for each result in a text or file. A string of one line that ends in a suffix is a path."""
+    from pathlib import Path  # late, here and below: it is slow to load, and a text is checked without it
+
     options = Options(profile=profile, kind=kind, attempt=attempt, overrides=tuple(overrides))
     sources = _sources(Path(repo) if repo is not None else None, rev, receipts)
     try:
@@ -164,6 +169,8 @@ def check_all(
 
 
 def _sources(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
+    from pathlib import Path
+
     if isinstance(receipts, str | Path):
         path = Path(receipts)
         if path.suffix == ".jsonl":

@@ -67,6 +67,7 @@ def test_the_skill_has_the_fields_and_the_phrases_that_trigger_it() -> None:
     own = head(skill_text())
     assert list(own) == ["name", "description", "allowed-tools", "model", "user-invocable"]
     assert own["user-invocable"] is False
+    assert own["model"] == "inherit", "whoever works with another model goes on with it"
     words = str(own["description"])
     for phrase in ("subagent format", "agent output", "result format", "orchestrator rules", "delegation protocol"):
         assert phrase in words.partition("Trigger phrases:")[2], phrase
@@ -82,7 +83,7 @@ def test_the_skill_says_the_limits_and_agents_that_are_in_force() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_runs_this_very_install_and_nothing_of_the_folder_it_is_in(name: str) -> None:
     text = command_files()[f"{name}.md"]
-    program = shlex.join([sys.executable, "-I", "-m", "remit"])
+    program = shlex.join([sys.executable, "-I", "-m", "remit.surfaces.cli.in_client"])
     assert "REMIT" not in text
     assert f"\n!`{program} " in text
     allowed = str(head(text)["allowed-tools"])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +24,7 @@ from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries
 from remit.clients.claude_code.setup.installing import apply_install, plan_install
 from remit.clients.claude_code.setup.place import find_place
 from remit.clients.claude_code.setup.self_test import Case, recorded, self_test
+from remit.clients.claude_code.setup.state_folder import state_problem
 
 CASES = {case.name: case for case in recorded()}
 SCRIPT = "import sys; sys.stdin.read(); "
@@ -156,7 +160,8 @@ def test_http_hooks_without_a_server_are_noticed() -> None:
     with served() as url:
         pass
     outcomes = self_test(hook_entries(url), [CASES["02-prompt"]])
-    assert "`remit serve` must run there" in outcomes[0].problem
+    assert "does not answer" in outcomes[0].problem
+    assert "a later version of remit brings the server" in outcomes[0].problem
 
 
 @pytest.fixture
@@ -244,11 +249,72 @@ def test_the_doctor_sends_nothing_to_other_machines(project: Path, url: str) -> 
     assert any(f"starts '{url}' for Stop" in fact.words or "not run" in fact.words for fact in client_facts(project))
 
 
-def test_the_doctor_says_that_hooks_are_switched_off(project: Path) -> None:
+@pytest.mark.parametrize("file", ["project/.claude/settings.local.json", "home/.claude/settings.json"])
+def test_the_doctor_says_that_hooks_are_switched_off_and_nothing_else(project: Path, tmp_path: Path, file: str) -> None:
+    install(project)
+    settings = tmp_path / file
+    settings.parent.mkdir(exist_ok=True)
+    there = json.loads(settings.read_text(encoding="utf-8")) if settings.exists() else {}
+    settings.write_text(json.dumps({"disableAllHooks": True, **there}), encoding="utf-8")
+    (fact,) = client_facts(project)
+    assert fact.level == "bad"
+    assert fact.words == f"not under contract: {settings} switches all hooks off (disableAllHooks)"
+
+
+def test_the_doctor_does_not_mind_hooks_that_are_off_where_none_are_ours(project: Path) -> None:
+    (project / ".claude").mkdir()
+    (project / ".claude/settings.json").write_text('{"disableAllHooks": true}', encoding="utf-8")
+    (fact,) = client_facts(project)
+    assert fact.level == "good"
+    assert "not under contract here" in fact.words
+
+
+def test_the_doctor_names_a_folder_of_the_project_that_cannot_be_used(project: Path) -> None:
     settings = install(project)
-    values = {"disableAllHooks": True, **json.loads(settings.read_text(encoding="utf-8"))}
-    settings.write_text(json.dumps(values), encoding="utf-8")
-    assert any("switches all hooks off" in fact.words and fact.level == "bad" for fact in client_facts(project))
+    gate = project / ".remit/gate"
+    shutil.rmtree(gate)
+    gate.write_text("in the way", encoding="utf-8")
+    (fact,) = client_facts(project)
+    assert fact.level == "bad"
+    assert f"the hooks in {settings} cannot do their work in this project: {gate} must be a folder" in fact.words
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+def test_the_doctor_names_a_folder_of_the_project_that_cannot_be_written(
+    project: Path, monkeypatch: pytest.MonkeyPatch, is_made: bool
+) -> None:
+    install(project)
+    folder = project / ".remit" / ("gate" if is_made else "")
+    if not is_made:
+        shutil.rmtree(folder / "gate")
+
+    def refused(**given: Any) -> None:
+        assert given["dir"] == folder
+        raise PermissionError(13, "Permission denied", str(folder / "x"))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    (fact,) = client_facts(project)
+    assert fact.level == "bad"
+    assert f"{folder} cannot be written: Permission denied; calls go through unchecked" in fact.words
+
+
+def test_the_doctor_names_a_file_of_the_gate_that_is_another_users(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(project)
+    theirs = project / ".remit/gate/a-session.lock"
+    theirs.touch()
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != str(theirs) and may(path, mode))
+    (fact,) = client_facts(project)
+    assert (fact.level, f"{theirs} cannot be read and written" in fact.words) == ("bad", True)
+
+
+def test_the_doctor_leaves_nothing_in_the_folder_that_it_looked_at(project: Path) -> None:
+    install(project)
+    before = sorted(project.rglob("*"))
+    assert state_problem(find_place(project, is_user=False)) == ""
+    assert sorted(project.rglob("*")) == before
 
 
 def test_the_doctor_names_settings_that_it_cannot_read(project: Path) -> None:

@@ -188,7 +188,7 @@ class TestParallelWrites:
 
     def test_a_subagent_uses_only_the_tools_of_its_definition(self, start) -> None:
         session = start(tools={"code-explorer": ["Read", "Grep", "mcp__docs"]})
-        own = {"agent_id": "a1", "agent_type": "team:code-explorer"}
+        own = {"agent_id": "a1", "agent_type": "remit:code-explorer"}
         assert session.ask("Read", {"file_path": "a"}, **own).decision == "allow"
         assert session.ask("mcp__docs__find", {}, **own).decision == "allow"
         assert session.ask("Bash", {"command": "ls"}, **own).rule == "tool-limits"

@@ -11,7 +11,8 @@ from support.running import Play, until
 
 from remit.errors import UsageError
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
-from remit.store import plans
+from remit.store import answering, driving, plans
+from remit.store.driving import Hold
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -58,7 +59,7 @@ async def test_a_skipped_one_beside_failures_is_no_success_either(play: Play) ->
         spec = plan(phase("look", one("one", critical=True), one("two")), phase("after", one("next")))
         async with begun(fleet, spec) as run:
             found = await run.drive()
-            await plans.answer(fleet.database, found.escalations[0].id, "skip", "not needed")
+            await answering.answer(fleet.database, found.escalations[0].id, "skip", "not needed")
             found = await run.drive()
         assert states(found) == [("one", "skipped"), ("two", "rejected"), ("next", "queued")]
         assert found.plan.state == "waiting"
@@ -67,7 +68,7 @@ async def test_a_skipped_one_beside_failures_is_no_success_either(play: Play) ->
 
 async def answered(run: Any, verb: str, words: str = "") -> Any:
     found = await run.result()
-    await plans.answer(run.fleet.database, found.escalations[-1].id, verb, words)
+    await answering.answer(run.fleet.database, found.escalations[-1].id, verb, words)
     return await run.drive()
 
 
@@ -153,9 +154,9 @@ async def test_an_answer_to_one_delegations_question(
 async def test_an_open_question_can_be_answered_once(play: Play) -> None:
     async with play(conversations={**BAD, **GOOD, **NEXT}) as fleet, begun(fleet, CRITICAL) as run:
         [asked] = (await run.drive()).escalations
-        await plans.answer(fleet.database, asked.id, "retry", "")
+        await answering.answer(fleet.database, asked.id, "retry", "")
         with pytest.raises(UsageError, match=f"there is no open question {asked.id}"):
-            await plans.answer(fleet.database, asked.id, "skip", "too late")
+            await answering.answer(fleet.database, asked.id, "skip", "too late")
 
 
 @pytest.mark.parametrize("question", ["phase", "delegation"])
@@ -166,8 +167,10 @@ async def test_an_answer_is_applied_once_even_when_the_driver_dies_in_between(
     spec = TWO if question == "phase" else CRITICAL
     async with play(conversations={**BAD, **GOOD, **NEXT}) as fleet, begun(fleet, spec) as run:
         first = await run.drive()
-        await plans.answer(fleet.database, first.escalations[0].id, "retry", "")
-        real, dies, statements = plans.rows, 0, 0
+        await answering.answer(fleet.database, first.escalations[0].id, "retry", "")
+        hold = Hold(fleet.database, run.number, "11111111-1111-4111-8111-111111111111")
+        assert await hold.take(1.0)
+        real, dies, statements = driving.rows, 0, 0
 
         async def dying(connection: Any, name: str, /, **values: Any) -> Any:
             nonlocal statements
@@ -176,22 +179,22 @@ async def test_an_answer_is_applied_once_even_when_the_driver_dies_in_between(
                 raise KeyError(name)
             return await real(connection, name, **values)
 
-        monkeypatch.setattr(plans, "rows", dying)
+        monkeypatch.setattr(driving, "rows", dying)
         while True:
             dies, statements = dies + 1, 0
             row = (await plans.phases_of(fleet.database, run.number))[0]
             try:
-                await apply_answers(fleet.database, run.number, row)
+                await apply_answers(fleet.database, hold, run.number, row)
             except KeyError:
                 now = await run.result()
                 assert now.delegations == first.delegations
                 assert now.phases == first.phases
                 continue
             break
-        monkeypatch.setattr(plans, "rows", real)
+        monkeypatch.setattr(driving, "rows", real)
         assert dies > 3
         row = (await plans.phases_of(fleet.database, run.number))[0]
-        await apply_answers(fleet.database, run.number, row)
+        await apply_answers(fleet.database, hold, run.number, row)
         found = await run.result()
         before = [each.retries for each in first.delegations if each.phase == 0 and each.state != "accepted"]
         after = [each.retries for each in found.delegations if each.phase == 0 and each.state != "accepted"]

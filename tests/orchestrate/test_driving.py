@@ -5,35 +5,47 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 from plan_building import CUT, begun, one, phase, plan, result, says, states
-from support.running import Play, until
+from support.running import Fleet, Play, until
 
 from remit.errors import UsageError
-from remit.orchestrate import stepping
 from remit.store import plans
+from remit.store.driving import Hold
 from remit.store.listening import Ear
+from remit.store.plans import Escalation
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
 LOOK = plan(phase("look", one("scout"), one("helper")))
 TURNS = {"task of scout": [CUT], "task of helper": says(result("helper"))}
+ASKED: dict[str, Any] = dict.fromkeys(Escalation.__struct_fields__) | {"id": 1, "phase": 0, "answer": "skip"}
 SILENT = "UPDATE remit.plans SET heartbeat = now() - interval '1 hour'"
 
 
+def holds(fleet: Fleet, plan: int) -> list[Hold]:
+    """Two who would drive a plan."""
+    return [Hold(fleet.database, plan, f"{name * 8}-1111-4111-8111-111111111111") for name in "12"]
+
+
+@pytest.mark.parametrize("tokens", [None, 1_000_000], ids=["free", "with a budget"])
 async def test_a_job_that_ended_before_it_was_written_down_is_not_repeated(
-    play: Play, monkeypatch: pytest.MonkeyPatch
+    tokens: int | None, play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The driver dies between submitting a job and saying so, and the job comes to nothing meanwhile."""
 
-    async def dies(database: Any, delegation: Any, *_: Any) -> None:
+    async def dies(_: Hold, delegation: Any, *__: Any) -> None:
+        if tokens:  # even earlier: where the budget is kept is not written down either
+            await fleet.rows("UPDATE remit.plans SET top = NULL")
         over = "SELECT 1 FROM remit.jobs WHERE id = %s AND state = 'finished'"
         await until(lambda: fleet.rows(over, delegation.job), "the job is over")
         raise UsageError("killed")
 
-    async with play(conversations=TURNS) as fleet, begun(fleet, LOOK) as run:
+    look = msgspec.structs.replace(LOOK, max_tokens=tokens)
+    async with play(conversations=TURNS) as fleet, begun(fleet, look) as run:
         with monkeypatch.context() as patched:
-            patched.setattr(stepping.plans, "save", dies)
+            patched.setattr(Hold, "save", dies)
             with pytest.raises(UsageError, match="killed"):
                 await run.drive()
         found = await run.drive()
@@ -42,20 +54,49 @@ async def test_a_job_that_ended_before_it_was_written_down_is_not_repeated(
             ("scout", "truncated"),
             ("helper", "completed"),
         ]
+        budgets = await fleet.rows("SELECT tree_max_tokens, root IS NULL FROM remit.jobs ORDER BY id")
+        assert budgets == ([(tokens, True), (None, False)] if tokens else [(None, True)] * 2), "one budget for both"
 
 
 async def test_who_lost_a_plan_while_it_was_frozen_does_not_get_it_back_even_if_the_next_one_is_slow(
     play: Play,
 ) -> None:
     async with play(conversations=TURNS) as fleet, begun(fleet, LOOK) as run:
-        first, second = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
-        assert await plans.drive(fleet.database, run.number, first, 1.0)
-        assert await plans.beat(fleet.database, run.number, first)
+        first, second = holds(fleet, run.number)
+        assert await first.take(1.0)
+        assert await first.beat()
         await fleet.rows(SILENT)
-        assert await plans.drive(fleet.database, run.number, second, 1.0)
+        assert await second.take(1.0)
         await fleet.rows(SILENT)
-        assert not await plans.beat(fleet.database, run.number, first)
-        assert await plans.beat(fleet.database, run.number, second)
+        assert not await first.beat()
+        assert await second.beat()
+
+
+async def test_who_lost_a_plan_can_write_nothing_more_of_it(play: Play) -> None:
+    """It may have been frozen between looking and writing: what it saw is long past."""
+    async with play(conversations=TURNS) as fleet, begun(fleet, LOOK) as run:
+        first, second = holds(fleet, run.number)
+        assert await first.take(1.0)
+        [seen, _] = await plans.delegations_of(fleet.database, run.number)
+        [phase] = await plans.phases_of(fleet.database, run.number)
+        await fleet.rows(SILENT)
+        await second.take(1.0)
+        mine = msgspec.structs.replace(seen, state="accepted", result="What the second brought.")
+        await second.save(mine, "accept", "it was accepted")
+        asked = Escalation(**ASKED | {"plan": run.number})
+        seen.state = "running"
+        phase.state = "finished"
+        for write in (
+            first.save(seen, "submit", "it is dispatched"),
+            first.save_phase(phase),
+            first.set_state("cancelled"),
+            first.apply(asked, [seen], phase, "skip", "not needed"),
+        ):
+            with pytest.raises(UsageError, match=f"plan {run.number} is driven by another process now"):
+                await write
+        found = await run.result()
+    assert found.delegations[0] == mine
+    assert (found.plan.state, found.phases[0].state) == ("running", "waiting")
 
 
 async def test_a_driver_ends_when_it_learns_that_another_drives(play: Play) -> None:

@@ -130,7 +130,8 @@ def test_the_status_shows_results_with_their_verdicts_and_what_to_mind() -> None
     assert "rejected  reject, attempt 2\n" in text
     assert "observed  accept, would be accepted" in text
     assert text.count("L1 status-missing line 3") == 3, "only of the last attempt, and not all"
-    assert "2 more; kept as .remit/gate/results/s/a22.md" in text
+    assert "      and 2 more\n" in text
+    assert "      .remit/gate/results/s/a22.md\n" in text, "in one piece, to be copied"
     assert "open: qa-engineer" in text
     assert "warning: Agent code-explorer failed, results may be incomplete" in text
     assert "expired on 2020-01-01" in text

@@ -1,11 +1,18 @@
-"""An address that is wrong is answered with one line that says so, and tells no password."""
+"""An address that is wrong is answered with one line that tells no password; a server that starts is waited for."""
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import psycopg
 import pytest
 from support.fleet import Postgres
 from support.fleet_fixtures import MakeFleet
 
+from remit.errors import EnvironmentBroken
+from remit.store.database import open_database
 from remit.store.migrating import migrations
 
 
@@ -62,3 +69,31 @@ def test_doctor_names_what_a_database_lacks_and_makes_nothing_in_it(postgres: Po
     assert not team.store.rows("SELECT 1 FROM pg_class WHERE relname = 'procrastinate_jobs'")
     assert team.run("jobs", "list")[0] == 0
     assert "migrations       all applied" in team.run("doctor")[1]
+
+
+@pytest.mark.parametrize(("said", "is_waited_for"), [("is starting up", True), ("does not exist", False)])
+def test_a_server_that_has_only_begun_to_start_is_waited_for(
+    said: str, *, is_waited_for: bool, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that was killed may have left one behind that is not ready yet."""
+    real, refusals = psycopg.AsyncConnection.connect, 2
+
+    async def connect(*given: Any, **named: Any) -> Any:
+        nonlocal refusals
+        if refusals:
+            refusals -= 1
+            raise psycopg.OperationalError(f"connection failed: FATAL:  the database system {said}")
+        return await real(*given, **named)
+
+    async def work() -> None:
+        async with open_database(postgres.database(), tmp_path) as database:
+            assert await database.row("health.server")
+
+    monkeypatch.setattr(psycopg.AsyncConnection, "connect", connect)
+    monkeypatch.setattr("remit.store.database._PAUSE_SECONDS", 0.01)
+    if is_waited_for:
+        asyncio.run(work())
+    else:
+        with pytest.raises(EnvironmentBroken, match=said):
+            asyncio.run(work())
+    assert refusals == (0 if is_waited_for else 1)

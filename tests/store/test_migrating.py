@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg.rows import dict_row
-from support.fleet import Postgres, Store
+from support.fleet import Postgres, Store, submitted
 from support.fleet_fixtures import MakeFleet
 
-from remit.store import migrating
-from remit.store.database import OPTIONS
+from remit import testing
+from remit.dispatch.submitting import Queueing
+from remit.store import jobs, migrating, plans
+from remit.store.database import OPTIONS, Database, open_database
+from remit.store.jobs import Job
 from remit.store.migrating import Migration, migrate, migrations
 
+WORKER = "00000000-0000-0000-0000-000000000001"
 STEP = Migration(9001, "later", "ALTER TABLE remit.jobs ADD COLUMN later text")
 
 
@@ -85,6 +90,31 @@ def test_a_step_that_fails_leaves_nothing_behind(postgres: Postgres, monkeypatch
         asyncio.run(migrated(address))
 
     assert not {"half", "jobs"} & tables(Store(address))
+
+
+async def asked_for(database: Database, job: int) -> None:
+    """Each question whose answer is a whole row, so often that its statement is kept prepared."""
+    for _ in range(10):
+        assert isinstance(await jobs.claim(database, job, WORKER, 1), Job)
+        assert (await jobs.get(database, job)).id == job
+        assert [one.id for one in await jobs.listed(database, state=None, agent=None, limit=9, is_whole=True)] == [job]
+        assert [one.name for one in await plans.whole_delegations(database, [1])] == ["one"]
+
+
+def test_a_worker_that_runs_goes_on_when_its_tables_gain_columns(postgres: Postgres, tmp_path: Path) -> None:
+    address = postgres.database()
+    team = testing.registry("---\nname: builder\n---\n\nYou build.\n")
+
+    async def before_and_after() -> None:
+        async with open_database(address, tmp_path) as database:
+            [job] = await submitted(address, team, [("go", tmp_path, Queueing())])
+            await plans.open_plan(database, "plan", "digest", {}, str(tmp_path), [("phase", [("one", "builder")])])
+            await asked_for(database, job)
+            for table in ("jobs", "delegations", "plans", "phases", "escalations", "workers"):
+                Store(address).rows(f"ALTER TABLE remit.{table} ADD COLUMN later bigint NOT NULL DEFAULT 0")
+            await asked_for(database, job)
+
+    asyncio.run(before_and_after())
 
 
 #: The functions and columns of the queue, as the database has them.

@@ -236,3 +236,30 @@ def test_only_the_longest_lived_worker_wakes_strays(postgres: Postgres, tmp_path
             assert await jobs.wake_strays(database, WORKER, 60) == []
 
     asyncio.run(run())
+
+
+def test_tickets_of_finished_jobs_do_not_stay_where_nobody_takes_them(postgres: Postgres, tmp_path: Path) -> None:
+    """A command has a queue of its own, which ends with it."""
+    address = postgres.database()
+    store = Store(address)
+
+    async def run() -> None:
+        team = testing.registry("---\nname: builder\n---\nGo.")
+        ended, waiting = await submitted(address, team, [("go", tmp_path, Queueing())] * 2)
+        async with opened(address, Database) as database:
+            await fleet.register(database, WORKER, ["default", "run-alive"], 1, is_listed=True)
+            await jobs.cancel(database, ended)
+            async with database.transaction() as connection:
+                for queue in ("run-alive", "run-over"):
+                    await jobs.enqueue(connection, ended, queue, 0)
+                await jobs.enqueue(connection, waiting, "run-over", 0)
+            await jobs.wake_strays(database, WORKER, 60)
+        left = store.rows("SELECT args ->> 'job' AS job, queue_name FROM remit.procrastinate_jobs ORDER BY id")
+        assert [(int(row["job"]), row["queue_name"]) for row in left] == [
+            (ended, "default"),
+            (waiting, "default"),
+            (ended, "run-alive"),
+            (waiting, "run-over"),
+        ]
+
+    asyncio.run(run())

@@ -17,7 +17,7 @@ from remit.clients.claude_code.answering import answer
 from remit.clients.claude_code.desk import folder_of
 from remit.clients.claude_code.results import keep
 from remit.gate.declaring import KINDS
-from remit.gate.delegations import close, launch
+from remit.gate.delegations import close, launch, link
 from remit.gate.rules import RULES
 from remit.gate.state import open_state, peek
 from remit.reports.gate import decision_schema
@@ -49,7 +49,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "src/long.py").write_text("x = 1\n" * 500)
     (root / "docs").mkdir()
     monkeypatch.chdir(root)
-    for name in [name for name in os.environ if name.startswith(("REMIT_", "GBRAIN_"))]:
+    for name in [name for name in os.environ if name.startswith(("REMIT_", "GBRAIN_", "CLAUDE_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "80")
@@ -195,6 +195,24 @@ class TestAsking:
         wrong = remit("gate", "log", "--session", "cc")
         assert (wrong.code, "there is no session 'cc'; the latest are bbbb-2, aaaa-1" in wrong.err) == (2, True)
 
+    def test_a_command_that_a_client_runs_is_about_that_clients_session(
+        self, remit: Remit, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hook(project, SED, session="mine")
+        hook(project, READ, session="later")
+        monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "mine")
+        assert "session mine" in remit("gate", "status").out
+        assert remit("gate", "why", "--format", "json").json["session"] == "mine"
+        assert "session later" in remit("gate", "status", "--session", "later").out
+        monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "fresh")
+        assert (
+            remit("gate", "declare", "verify", "src/long.py", "--why", "x", "--format", "json").json["session"]
+            == "fresh"
+        )
+        state = peek(folder_of(str(project)), "fresh")
+        assert state is not None
+        assert state.declarations[0]["paths"] == ["src/long.py"]
+
     def test_a_command_in_a_folder_of_the_project_finds_its_sessions(
         self, remit: Remit, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -260,6 +278,15 @@ class TestDeclare:
         assert state is not None
         assert state.declarations == []
 
+    @pytest.mark.parametrize("path", ["src/long.py", "../outside.md", "tests/test_a.py"])
+    def test_an_edit_that_it_could_not_allow_is_not_declared(self, remit: Remit, project: Path, path: str) -> None:
+        hook(project, READ)
+        found = remit("gate", "declare", "edit", path, "--why", "quickly")
+        assert (found.code, "specification" in found.err) == (2, True)
+        state = peek(folder_of(str(project)), "s1")
+        assert state is not None
+        assert state.declarations == []
+
     def test_its_help_explains_every_kind(self, remit: Remit) -> None:
         text = remit("gate", "declare", "--help").out
         assert all(f"{kind}:" in text for kind in KINDS)
@@ -272,6 +299,15 @@ def sent(project: Path, agent: str, text: str, outcome: str, **about: Any) -> No
     with open_state(folder_of(str(project)), "s1"):
         pass
     keep(folder_of(str(project)), "s1", agent=agent, outcome=outcome, text=text, **about)
+
+
+def delegated(project: Path, *ended: tuple[str, str, str]) -> None:
+    """Delegations to one agent, one after the other: their key, their subagent, and how they ended."""
+    with open_state(folder_of(str(project)), "s1") as state:
+        for key, agent_id, outcome in ended:
+            launch(state, key, "release-helper")
+            link(state, key, agent_id)
+            close(state, key, outcome)
 
 
 def agents(found: Ran) -> dict[str, tuple[str, str | None]]:
@@ -291,9 +327,18 @@ class TestMergeOfASession:
         assert found.json["decision"] == "retry"
 
     def test_what_a_retry_made_good_is_superseded(self, remit: Remit, project: Path) -> None:
+        delegated(project, ("d1", "a1", "rejected"), ("d2", "a2", "accepted"))
         sent(project, "release-helper", "It is fine.", "rejected", agent_id="a1")
         sent(project, "release-helper", result("generic"), "accepted", agent_id="a2")
         assert agents(remit("merge", "--session", "s", "--format", "json")) == {"release-helper": ("SUCCESS", "accept")}
+
+    def test_another_task_of_the_same_agent_makes_nothing_good(self, remit: Remit, project: Path) -> None:
+        delegated(project, ("d1", "a1", "accepted"), ("d2", "a2", "rejected"))
+        sent(project, "release-helper", result("generic"), "accepted", agent_id="a1")
+        sent(project, "release-helper", "It is fine.", "rejected", agent_id="a2")
+        found = remit("merge", "--session", "last", "--format", "json")
+        assert sorted(str(one["verdict"]) for one in found.json["agents"]) == ["accept", "reject"]
+        assert found.json["decision"] != "continue"
 
     def test_the_verdict_is_the_one_given_with_the_receipts_at_hand(self, remit: Remit, project: Path) -> None:
         sent(project, "release-helper", result("generic"), "rejected", attempt=2)

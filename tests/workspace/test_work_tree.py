@@ -281,9 +281,9 @@ def test_a_folder_that_vanishes_while_the_tree_is_listed_is_left_out(
 ) -> None:
     real = os.scandir
 
-    def scandir(folder: Path) -> object:
-        if folder == root / "app":
-            folder.rename(root.parent / "gone")
+    def scandir(folder: str) -> object:
+        if Path(folder) == root / "app":
+            Path(folder).rename(root.parent / "gone")
         return real(folder)
 
     monkeypatch.setattr(os, "scandir", scandir)

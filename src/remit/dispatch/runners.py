@@ -190,7 +190,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         _signal(process, signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
+            async with asyncio.timeout(_GRACE_SECONDS):
+                await process.wait()
     _signal(process, signal.SIGKILL)
     await process.wait()
 

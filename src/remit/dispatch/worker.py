@@ -13,7 +13,7 @@ import logging
 import signal
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -27,6 +27,7 @@ from remit.dispatch.stops import stop_point
 from remit.errors import EnvironmentBroken
 from remit.store import fleet, jobs
 from remit.store.database import AWAY, OPTIONS, RECONNECT_SECONDS, Database
+from remit.store.ending import ended
 from remit.store.jobs import Fenced, Job
 
 log = logging.getLogger("remit.worker")
@@ -35,6 +36,8 @@ TASK = "remit.run"
 #: A job that found its queue full is woken when another of it ends; this is for the case that nobody says so.
 _BUSY_SECONDS = 10.0
 _GIVEN_BACK_SECONDS = 5.0
+#: So long a worker that is cancelled, not told to stop, waits for its jobs to be given back, beyond their own time.
+_LAST_SECONDS = 5.0
 #: Of the time within which a job is to be taken over, how much a worker may be silent.
 _SILENCE = 0.6
 
@@ -79,23 +82,23 @@ class Worker:
     async def stopped(self, seconds: float) -> None:
         """Wait until it is told to stop, at most so long."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until told to stop; `until_idle`: until there is nothing to do."""
         with self._signals():
             await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
             watch = asyncio.create_task(self._watch())
-            if self._is_listed:
-                # Else its first job, perhaps one that it takes over, would wait for a second of imports.
-                await asyncio.to_thread(importlib.import_module, "remit.dispatch.loop")
-            if self._on_start is not None:
-                self._on_start()
             try:
+                if self._is_listed:
+                    # Else its first job, perhaps one that it takes over, would wait for a second of imports.
+                    await asyncio.to_thread(importlib.import_module, "remit.dispatch.loop")
+                if self._on_start is not None:
+                    self._on_start()
                 await self._work(until_idle=until_idle)
             finally:
-                watch.cancel()
-                await asyncio.gather(watch, return_exceptions=True)
+                await ended(watch)
                 with contextlib.suppress(EnvironmentBroken):
                     await fleet.unregister(self._database, self.id)
 
@@ -105,21 +108,31 @@ class Worker:
             try:
                 async with _queue_app(self._database.address) as app:
                     app.task(name=TASK, pass_context=True)(self._take)
-                    working = asyncio.create_task(self._queue_worker(app, until_idle=until_idle))
-                    stopping = asyncio.create_task(self._stopping.wait())
-                    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-                    stopping.cancel()
-                    if not working.done():
-                        working.cancel()
-                    await asyncio.gather(working, return_exceptions=True)
-                    failure = None if working.cancelled() else working.exception()
-                    if failure is not None:
-                        raise failure
+                    await self._until_stopped(self._queue_worker(app, until_idle=until_idle))
                 if until_idle and not await self._is_work_left():
                     return
             except (*AWAY, ConnectorException) as error:
                 log.warning("the database is away, trying again: %s", " ".join(str(error).split()))
             await self.stopped(1.0)
+
+    async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let the queue's worker work until it ends or we are to stop. Raises what it failed by."""
+        working = asyncio.create_task(work)
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:  # no job goes on with nobody to look after it
+            working.cancel()
+            await asyncio.wait({working}, timeout=self._settings.shutdown_seconds + _LAST_SECONDS)
+            raise
+        finally:
+            stopping.cancel()
+        if not working.done():
+            working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        failure = None if working.cancelled() else working.exception()
+        if failure is not None:
+            raise failure
 
     async def _is_work_left(self) -> bool:
         """Whether jobs are due that could not be taken yet, or wait to be taken over."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from remit.evidence.likeness import Likeness, likeness_to
 from remit.workspace.files import SourceFile
 
 #: Longer texts are compared exactly and with white space collapsed only.
@@ -45,6 +46,7 @@ class Alike:
 
     def __init__(self) -> None:
         self._left = MAX_TOTAL
+        self._characters = 0
 
     @property
     def is_exhausted(self) -> bool:
@@ -86,7 +88,8 @@ class Alike:
         runs = (lines[at : at + size] for at in starts for size in _sizes(height) if at < len(lines))
         if height < _TALL:
             runs = (run for run in runs if _touches(run, low, high))
-        best = _best(" ".join(wanted), runs, least, middle)
+        self._characters += len(starts) * len(_sizes(height)) * len(text)
+        best = _best(likeness_to(" ".join(wanted), self._characters), runs, least, middle)
         return best if best is not None and best.line <= high and low <= best.last else None
 
 
@@ -133,13 +136,11 @@ def _promising(wanted: list[str], lines: list[tuple[int, str]], starts: range, m
     return [start for start in starts if abs(start - centre) <= _CANDIDATES]
 
 
-def _best(wanted: str, runs: Iterable[list[tuple[int, str]]], least: float, middle: int) -> Like | None:
-    from rapidfuzz.distance import Indel  # late: most quotes are exact
-
+def _best(likeness: Likeness, runs: Iterable[list[tuple[int, str]]], least: float, middle: int) -> Like | None:
     best: Like | None = None
     for run in runs:
         candidate = " ".join(line for _, line in run)
-        score = Indel.normalized_similarity(wanted, candidate, score_cutoff=best.similarity if best else least)
+        score = likeness(candidate, best.similarity if best else least)
         if score < least:
             continue
         like = Like(run[0][0], run[-1][0], score)

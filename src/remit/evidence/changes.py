@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from remit.contract.expressions import expression
 from remit.contract.fields import plain, says_none
@@ -15,9 +16,11 @@ from remit.evidence.grammar import references_in
 from remit.evidence.model import ChangeClaim, Outcome, RunClaim
 from remit.evidence.receipts import RERUN, Ledger, Receipt, Simple, is_only_looking, simple_commands
 from remit.evidence.references import shown_path
-from remit.workspace import git
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 from remit.workspace.snapshot import Snapshot, difference
+
+if TYPE_CHECKING:
+    from remit.workspace.git import Change
 
 _ADDED = expression(r"\+\s?(\d{1,7})")
 _REMOVED = expression(r"[-−–]\s?(\d{1,7})")
@@ -66,9 +69,11 @@ class Changes:
         self._snapshot = snapshot
 
     @cached_property
-    def _git(self) -> dict[str, git.Change] | None:
+    def _git(self) -> dict[str, Change] | None:
         """What git says has changed; None: it cannot say."""
-        return git.changes(self._workspace.root) if isinstance(self._workspace, WorkTree) else None
+        from remit.workspace.git import changes  # late: few results claim a change that only git can tell
+
+        return changes(self._workspace.folder) if isinstance(self._workspace, WorkTree) else None
 
     def claims(self, result: Result) -> list[ChangeClaim]:
         """Every claim of a changed file, looked up."""
@@ -113,10 +118,12 @@ class Changes:
             state = difference(self._snapshot, self._workspace, path)
             happened = state == "created" or (state == "modified" and verb == "modified")
             return ("verified", "", False) if happened else ("mismatch", _SNAPSHOT_WHY[state], True)
+        if self._ledger is not None and path in self._ledger.edited:
+            return "verified", "", False  # before git is asked, which takes longer than all else
         changed = path in self._git if self._git is not None else None
         if self._ledger is not None:
             wrote = any(not is_only_looking(run.command) for run in self._ledger.runs)
-            if path in self._ledger.edited or (wrote and changed):
+            if wrote and changed:
                 return "verified", "", False
             if changed is None and any(_may_write(run.command) for run in self._ledger.runs):
                 return "unchecked", "a command may have written it, and git cannot tell", None
@@ -166,12 +173,18 @@ def run_claims(result: Result) -> list[RunClaim]:
         if not says_none(whole) and not _NOT_RUN.search(whole):
             line = next((part.line for part in block.content), block.line)
             return [RunClaim(at=line, passed=not _FAILURES.search(whole), command=_command(whole), text=whole[:200])]
-    said = [found.start() for found in _SAYS_RUN.finditer(result.summary)]
+    said = [found.start() for found in _SAYS_RUN.finditer(result.summary)] if _names_tests(result.summary) else []
     if said and not _NOT_RUN.search(result.summary):
         text = _SENTENCE.match(result.summary, said[-1])
         words = text.group().strip() if text else ""
         return [RunClaim(at=0, passed=not _FAILURES.search(words), text=words)]
     return []
+
+
+def _names_tests(text: str) -> bool:
+    """Whether a text can say that tests ran at all."""
+    lower = text.lower()
+    return any(word in lower for word in ("test", "suite", "spec", "passed", "テスト", "测试"))
 
 
 def _words(part: object) -> str:

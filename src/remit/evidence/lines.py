@@ -77,8 +77,9 @@ _LISTED_ONE = expression(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|�
 _CLOSING = expression(r"[`\"'*]{0,3}[)）\]]")
 _LOOK_BACK = 80
 _DIGIT = expression(r"\d")
-#: What a list or a range goes on with, be it a word's first letter; a closing backtick and a blank may stand before it.
-_GOES_ON = frozenset("-–—‑,;/&、，和と及お以aotuAOTU")
+#: What a range or a list goes on with; of a word, its first letter.
+_RANGE_SIGNS = frozenset("-–—‑tuTU")
+_LIST_SIGNS = frozenset(",;/&、，和と及お以aoAO")
 
 _IN_BRACKETS = expression(rf"[(\[]L?(\d++)(?:{_DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE)
 _RANGE_IN_BRACKETS = expression(rf"[`*]{{0,3}}\s[(\[]L?(\d++){_DASH}L?(\d++)[)\]]", re.IGNORECASE)
@@ -177,18 +178,22 @@ def _after_colon(text: str, at: int, sign: re.Pattern[str]) -> Told | None:
     if first is None:
         return None
     ranges, end = [first[0]], first[1]
-    if text[end : end + 3].lstrip("`").lstrip()[:1] in _GOES_ON:
-        end = _listed_after(text, end, ranges)
+    if first[0][1] is None and _sign(text, end) in _RANGE_SIGNS and (last := _UP_TO.match(text, end)):
+        ranges, end = [(first[0][0], _number(next(filter(None, last.groups()))))], last.end()
+    if _sign(text, end) in _LIST_SIGNS:
+        end = _more_after_colon(text, end, ranges)
     if sign is _LOOSE_COLON and not _ENDS.match(text, end):
         return None
     return Told(tuple(ranges), at, end)
 
 
-def _listed_after(text: str, end: int, ranges: list[Range]) -> int:
-    """Add what follows the one line or range that was told after a colon; where all of it ends."""
-    line, last_line = ranges[0]
-    if last_line is None and (last := _UP_TO.match(text, end)):
-        ranges[0], end = (line, _number(next(filter(None, last.groups())))), last.end()
+def _sign(text: str, end: int) -> str:
+    """The character that follows, after a closing backtick and a blank."""
+    return text[end : end + 3].lstrip("`").lstrip()[:1]
+
+
+def _more_after_colon(text: str, end: int, ranges: list[Range]) -> int:
+    """Add what else is listed after a colon; where it ends."""
     end = _more(text, end, ranges, _TIGHT, ascending=True)
     end = _more(text, end, ranges, _MORE_COLON, ascending=False)
     if loose := _MORE_LOOSE.match(text, end):

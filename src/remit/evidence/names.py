@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from urllib.parse import unquote
 
 from remit.contract.expressions import expression
 
@@ -75,7 +74,8 @@ def is_elsewhere(text: str, start: int, path: str) -> bool:
     """Whether a path that does not exist is an address without `https://`, or the name of an image."""
     if "/" not in path:
         return False
-    return bool(_HOST.match(path.split("/", 1)[0])) or (
+    host = path.split("/", 1)[0]
+    return ("." in host and bool(_HOST.match(host))) or (
         not has_known_ending(path) and bool(_IMAGE.search(text, max(0, start - 60), start))
     )
 
@@ -133,11 +133,17 @@ def meant(path: str, exists: Exists) -> tuple[str, int]:
         return path[key.end() :], key.end()
     if "\\" in path and exists(plain := _ESCAPE.sub(r"\1", path)):  # Markdown's backslashes
         return plain, 0
-    if "%" in path and exists(plain := unquote(path)):  # the target of a link
+    if "%" in path and exists(plain := _unquoted(path)):  # the target of a link
         return plain, 0
     if path.isascii():
         return path, 0
     return _without_lead(path, exists)
+
+
+def _unquoted(path: str) -> str:
+    from urllib.parse import unquote  # late: it is slow to load, and such a path is rare
+
+    return unquote(path)
 
 
 def _without_lead(path: str, exists: Exists) -> tuple[str, int]:

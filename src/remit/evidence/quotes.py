@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from remit.contract.expressions import expression
-from remit.evidence.alike import Alike
 from remit.evidence.model import Place, Quote
 from remit.evidence.readings import readings
 from remit.evidence.symbols import REACH
 from remit.workspace.files import Collapsed, SourceFile, Workspace
+
+if TYPE_CHECKING:
+    from remit.evidence.alike import Alike
 
 #: Quotes with fewer characters than this are too common to be found elsewhere.
 MIN_MOVED = 10
@@ -59,8 +62,13 @@ class Quotes:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._alike = Alike()
         self._left = MAX_SCANNED
+
+    @cached_property
+    def _alike(self) -> Alike:
+        from remit.evidence.alike import Alike  # late: most quotes are exact
+
+        return Alike()
 
     def check(self, quote: Quote, file: SourceFile) -> bool:
         """Look for a quote at its place and then in the whole file; False if it is not there."""

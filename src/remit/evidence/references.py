@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from remit.evidence.grammar import nowhere, references_in
+from remit.evidence.likeness import likeness_to
 from remit.evidence.lines import lines_alone
 from remit.evidence.model import Place, Reference
 from remit.evidence.segments import Segment
@@ -137,12 +138,20 @@ class Guesser:
             return None
         self._left -= 1
         wanted = ending(path)
-        if len(names) <= _FEW_NAMES and not any(_may_be_near(name, wanted) for name in names):
-            return None
-        from rapidfuzz import fuzz, process  # late: only a missing file needs it
+        if len(names) <= _FEW_NAMES:
+            name = _nearest([name for name in names if _may_be_near(name, wanted)], wanted)
+            return self._likest(names[name], path) if name else None
+        from rapidfuzz import fuzz, process  # late: only a missing file among many needs it
 
         near = process.extractOne(wanted, names.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
         return self._likest(names[near[0]], path) if near is not None else None
+
+
+def _nearest(names: list[str], wanted: str) -> str | None:
+    """The name that is most like the one wanted, if it is like enough."""
+    likeness = likeness_to(wanted, sum(map(len, names)))
+    score, _, name = max(((likeness(name, 0.0), -at, name) for at, name in enumerate(names)), default=(0.0, 0, None))
+    return name if score >= _NEAR_NAME / 100 else None
 
 
 def _may_be_near(name: str, wanted: str) -> bool:

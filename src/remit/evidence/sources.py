@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from remit.errors import UsageError
 from remit.evidence.receipts import RERUN, Ledger, Receipt, read_receipts
-from remit.evidence.transcripts import read_transcript
-from remit.workspace.commit import Commit
 from remit.workspace.files import Workspace, WorkTree
 from remit.workspace.paths import is_absolute, normal
 from remit.workspace.safe_git import root_above
 from remit.workspace.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: A command that is run again is stopped after this many seconds.
 RERUN_SECONDS = 600
@@ -32,22 +33,24 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 def open_sources(
-    repo: Path | None,
+    repo: str | os.PathLike[str] | None,
     *,
     rev: str | None = None,
-    transcripts: Sequence[Path] = (),
+    transcripts: Sequence[str | os.PathLike[str]] = (),
     receipts: Sequence[Path] = (),
     records: Iterable[Receipt] | None = None,
     rerun: str | None = None,
 ) -> Sources:
     """Open everything that was named; a UsageError for what is not there."""
     workspace = open_workspace(repo, rev) if repo is not None else None
-    root = str(workspace.root) if workspace is not None else "/"
+    root = workspace.folder if workspace is not None else "/"
     found: list[Receipt] = list(records or ())
     others: list[str] = []
     snapshot: Snapshot | None = None
-    for path in transcripts:
-        transcript = read_transcript(path)
+    for name in transcripts:
+        from remit.evidence.transcripts import read_transcript  # late: not every check has one
+
+        transcript = read_transcript(name)
         found.extend(transcript.receipts)
         others.extend(transcript.roots[:1])
     for path in receipts:
@@ -64,11 +67,15 @@ def open_sources(
     )
 
 
-def open_workspace(repo: Path, rev: str | None) -> Workspace:
+def open_workspace(repo: str | os.PathLike[str], rev: str | None) -> Workspace:
     """The checkout, or one of its commits."""
-    if not repo.is_dir():
+    if not os.path.isdir(repo):  # noqa: PTH112 - pathlib is slow to load
         raise UsageError(f"{repo}: not a folder; --repo takes the root of a checkout")
-    return Commit(repo, rev) if rev is not None else WorkTree(repo)
+    if rev is None:
+        return WorkTree(repo)
+    from remit.workspace.commit import Commit  # late: most checks are of the files as they lie there
+
+    return Commit(repo, rev)
 
 
 def _stand_ins(roots: Iterable[str], workspace: Workspace | None) -> list[str]:
@@ -78,11 +85,11 @@ def _stand_ins(roots: Iterable[str], workspace: Workspace | None) -> list[str]:
     """
     if workspace is None:
         return []
-    own, prefix = str(workspace.root), ""
-    if (top := root_above(workspace.root)) is not None:
-        prefix = workspace.root.relative_to(top).as_posix()
+    own, prefix = workspace.folder, ""
     other = list(dict.fromkeys(root.replace("\\", "/").rstrip("/") for root in roots))
     other = [root for root in other if normal(root, own) is None and normal(own, root or "/") is None]
+    if other and (top := root_above(workspace.root)) is not None:
+        prefix = workspace.root.relative_to(top).as_posix()
     inner = [f"{root}/{prefix}" for root in other] if prefix not in ("", ".") else []
     return [*inner, *other]
 

@@ -7,13 +7,13 @@ status: a failed command's result begins with `Exit code N`.
 
 from __future__ import annotations
 
-import hashlib
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from remit.contract.digest import digest
 from remit.contract.expressions import expression
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt, below, read_by_shell, simple_commands
@@ -55,7 +55,7 @@ class Transcript(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_Line)
 
 
-def read_transcript(path: Path) -> Transcript:
+def read_transcript(path: str | os.PathLike[str]) -> Transcript:
     """Every tool call of a transcript, in order."""
     pairs = _Pairs()
     roots: dict[str, None] = {}
@@ -105,8 +105,8 @@ class _Pairs:
         self.receipts[name] = _answered(self.receipts[name], output, failed=failed)
 
 
-def _lines(path: Path) -> Iterator[bytes | None]:
-    with path.open("rb") as file:
+def _lines(path: str | os.PathLike[str]) -> Iterator[bytes | None]:
+    with open(path, "rb") as file:  # noqa: PTH123 - pathlib is slow to load
         while line := file.readline(MAX_LINE + 1):
             if len(line) <= MAX_LINE:
                 if line.strip():
@@ -161,8 +161,7 @@ def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
                 about["hits"] = dict.fromkeys(_names(output), ())
             case "Bash":
                 about["hits"] = _shell_hits(call.command, output)
-    digest = hashlib.sha256(output.encode("utf-8", "replace")).hexdigest()[:32]
-    return msgspec.structs.replace(call, digest=digest, failed=failed, **about)
+    return msgspec.structs.replace(call, digest=digest(output.encode("utf-8", "replace")), failed=failed, **about)
 
 
 def _text(content: Any) -> str:

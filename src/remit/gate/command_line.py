@@ -32,8 +32,10 @@ SCANNERS = frozenset(_SCANNERS_TEXT.split())
 #: Programs of which one subcommand is a scan.
 _AUDITS = frozenset({"npm audit", "yarn audit", "pnpm audit", "cargo audit", "composer audit", "docker scout"})
 
-#: Commands of ours that change the gate itself, or speak to it in a client's name.
-_OF_THE_GATE = ("remit install", "remit uninstall", "remit hook")
+#: Commands of ours that change the gate itself, or speak to it in a client's name; `?`: which one, is not known.
+_OF_THE_GATE = ("remit install", "remit uninstall", "remit hook", "remit ?")
+#: In a line that is not understood these words mean that it may do the same by another way.
+_OUR_PARTS = ("remit.gate", "remit.clients", "remit.surfaces", "remit.__main__", "hooks/entry.py")
 
 
 def judge_command(call: Call, state: State, settings: GateSettings, project: str) -> Ruling:
@@ -146,7 +148,10 @@ def judge_subagent_command(call: Call, state: State, settings: GateSettings, pro
 
 def _words_for_a_person(call: Call, effects: Effects) -> list[Ruling]:
     """Commands of ours that are a person's to give."""
+    text = call.text("command")
     asked = [_change_of_the_gate(program) for program in _OF_THE_GATE if program in effects.programs]
-    if "remit gate" in effects.programs and "declare" in call.text("command"):
+    if "remit gate declare" in effects.programs or (effects.unknown and "gate" in text and "declare" in text):
         asked.append(_declaration())
+    if effects.unknown and any(part in text for part in _OUR_PARTS):
+        asked.append(_change_of_the_gate("a part of remit"))
     return asked

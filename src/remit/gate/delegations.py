@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from remit.gate.model import Call
     from remit.gate.settings import GateSettings
 
+#: Before the names of agents that come from the plugin of this install.
+OUR_PLUGIN = "remit:"
 OUTCOMES = ("accepted", "rejected", "failed")
 
 
@@ -81,8 +83,13 @@ def _becomes(state: State, holder: str, call: Call) -> bool:
 
 
 def same_agent(one: str, other: str) -> bool:
-    """Whether two names mean one agent: `plugin:agent` and `agent` do."""
-    return one == other or one.rpartition(":")[2] == other.rpartition(":")[2]
+    """Whether two names mean one agent: `plugin:agent` and `agent` do, and so do all ways to write it."""
+    return one == other or plain_agent(one.rpartition(":")[2]) == plain_agent(other.rpartition(":")[2])
+
+
+def plain_agent(name: str) -> str:
+    """An agent's name without what the client overlooks in it: capitals, and what stands between its words."""
+    return "".join(letter for letter in name.lower() if letter not in " _-")
 
 
 def _holder_name(state: State, holder: str) -> str:
@@ -187,7 +194,8 @@ def gave_up(state: State, agent: str) -> bool:
 
 def judge_tools(call: Call, settings: GateSettings) -> Ruling | None:
     """A subagent uses the tools of its definition, and no other."""
-    allowed = next((tools for name, tools in settings.tools.items() if same_agent(name, call.agent_type)), None)
+    # An agent of another plugin has another definition, whatever its name; the client knows that one.
+    allowed = settings.tools.get(call.agent_type) or settings.tools.get(call.agent_type.removeprefix(OUR_PLUGIN))
     if allowed is None or not call.agent_type:
         return None
     for entry in allowed:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from remit.gate.expansion import Arg
 from remit.gate.program_lists import FORMATTERS, RUNNERS, WRITERS
 from remit.gate.programs import options
-from remit.gate.shell import Arg
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,12 +42,18 @@ def copy(command: Command, name: str, args: list[Arg]) -> None:
         return
     if not folder and len(operands) < 2:
         if operands:
-            command.write(operands[0] if name == "mv" else Arg(operands[0].text.rpartition("/")[2] or _HERE))
+            command.write(operands[0] if name in ("mv", "ln") else Arg(operands[0].text.rpartition("/")[2] or _HERE))
         return
     target = Arg(folder) if folder else operands.pop()
     if name in ("scp", "rsync") and ":" in target.text:
         return
+    # A link is another name of its source: who writes there writes here.
+    links = name == "ln" or (name == "cp" and found.has("-l", "-s", "--link", "--symbolic-link"))
     for source in operands:
+        if links:
+            command.write(source)
+        if target.text.startswith(("/dev/", "/proc/")):
+            command.read(source)
         into = bool(folder) or (target.known and command.is_folder(target))
         last = source.text.rstrip("/").rpartition("/")[2]
         if not source.known and into:
@@ -65,11 +71,16 @@ def run_dd(command: Command, _: str, args: list[Arg]) -> None:
     for arg in args:
         if arg.text.startswith("of="):
             command.write(Arg(arg.text[3:], known=arg.known))
+        elif arg.text.startswith("if=") and not any(other.text.startswith("of=") for other in args):
+            command.read(Arg(arg.text[3:], known=arg.known))
 
 
 def download(command: Command, name: str, args: list[Arg]) -> None:
     """`curl -o FILE`, `wget`."""
     found = options(args, "oXHdFuAebTmwY" if name == "curl" else "OPUo", ("--output", "--output-document", "--header"))
+    for arg in found.operands:
+        if arg.text.lower().startswith("file://"):
+            command.read(Arg(arg.text[7:], known=arg.known))
     target = found.value("-o", "--output") if name == "curl" else found.value("-O", "--output-document")
     if target:
         command.write(Arg(target))
@@ -81,11 +92,11 @@ def unpack(command: Command, name: str, args: list[Arg]) -> None:
     """`tar`, `unzip`, `gzip`, `zip`."""
     words = [arg.text for arg in args]
     if name == "tar":
-        flags = words[0] if words else ""
         found = options(args, "fC", ("--file", "--directory"))
-        if "x" in flags.lstrip("-").partition("=")[0] or "--extract" in words:
+        old_style = words[0] if words and not words[0].startswith("-") else ""
+        if "x" in old_style or found.has("-x", "--extract", "--get"):
             command.write(Arg(found.value("-C", "--directory") or _HERE))
-        elif "c" in flags.lstrip("-") or "--create" in words:
+        elif "c" in old_style or found.has("-c", "--create", "-r", "--append", "-u", "--update"):
             command.write(Arg(found.value("-f", "--file") or (words[1] if len(words) > 1 else _HERE)))
     elif name == "unzip":
         if not any(word in ("-l", "-t", "-Z", "-p") for word in words):
@@ -147,7 +158,12 @@ def run_tasks(command: Command, name: str, args: list[Arg]) -> None:
     told = any(flag in ("--check", "--diff", "--dry-run", "-check") for flag in flags)
     task = words[1] if sub == "run" and len(words) > 1 else sub
     installs = name in ("npm", "pnpm", "bun") and sub in ("install", "i") and len(words) > 1
-    if sub in ("run", "exec", "dlx", "x") and name in (
+    if sub in ("run", "exec", "dlx", "x") and (name, sub) in (("npm", "exec"), ("yarn", "exec"), ("bun", "x")):
+        sub_at = next(index for index, arg in enumerate(args) if arg.text == sub)
+        _run_rest(command, args[sub_at + 1 :])
+    elif name in ("yarn", "pnpm", "bun") and sub in FORMATTERS:
+        _run_rest(command, [arg for arg in args if arg.text != "--"])
+    elif sub in ("run", "exec", "dlx", "x") and name in (
         "uv",
         "poetry",
         "pipenv",
@@ -157,15 +173,21 @@ def run_tasks(command: Command, name: str, args: list[Arg]) -> None:
         "bundle",
         "pnpm",
     ):
-        from remit.gate.programs import tell
-
         at = next(index for index, arg in enumerate(args) if arg.text == sub)
-        tell(command, args[at + 1 :])
+        _run_rest(command, args[at + 1 :])
     elif name == "ruff" and sub == "check":
-        if "--fix" in flags:
+        if any(flag.startswith("--fix") for flag in flags):
             command.write(Arg(words[1] if len(words) > 1 else _HERE))
     elif not told and (sub in _CHANGING.get(name, ()) or "--fix" in flags or installs or _fixes(task)):
         command.write(Arg(_HERE))
+
+
+def _run_rest(command: Command, args: list[Arg]) -> None:
+    """The program that is named after a runner's own options."""
+    from remit.gate.programs import tell  # late: a part of its own that needs this one
+
+    first = next((index for index, arg in enumerate(args) if not arg.text.startswith("-")), len(args))
+    tell(command, args[first:])
 
 
 def _fixes(task: str) -> bool:

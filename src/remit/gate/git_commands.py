@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from remit.gate.expansion import Arg
 from remit.gate.options import Options
-from remit.gate.shell import Arg
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,29 @@ _HARMLESS_TEXT = """
     diff-tree diff-index diff-files update-ref maintenance cherry
 """
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
+#: Options that name a program, and subcommands that run one.
+_RUNNING = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
+_RUNNING_SUBS = (["submodule", "foreach"], ["bisect", "run"], ["rebase", "-x"])
+#: Settings of one call that run nothing.
+_PLAIN_SETTINGS = (
+    "user.",
+    "color.",
+    "advice.",
+    "init.",
+    "safe.",
+    "log.",
+    "core.quotepath",
+    "core.autocrlf",
+    "commit.gpgsign",
+    "diff.renames",
+    "core.pager=cat",
+    "branch.",
+    "fetch.",
+    "merge.conflictstyle",
+    "pull.",
+    "push.",
+    "rebase.",
+)
 
 
 def run_git(command: Command, _: str, args: list[Arg]) -> None:
@@ -25,12 +48,20 @@ def run_git(command: Command, _: str, args: list[Arg]) -> None:
     if not args:
         return
     sub, rest = args[0].text, args[1:]
+    _write_output(command, sub, rest)
+    if any(arg.text.startswith(_RUNNING) for arg in rest) or [sub, *(arg.text for arg in rest[:1])] in _RUNNING_SUBS:
+        command.effects.give_up("git runs another program")
     if sub in ("checkout", "restore", "reset", "clean", "rm", "mv", "apply", "am", "stash"):
         _WRITING[sub](command, rest)
     elif sub in ("show", "cat-file", "blame", "annotate"):
         _show(command, sub, rest)
     elif sub == "grep":
         _grep(command, rest)
+    elif sub == "config":
+        _configure(command, rest)
+    elif sub == "diff" and any(arg.text == "--no-index" for arg in rest):
+        for arg in Options(rest).operands:
+            command.read(arg)
     elif sub not in _HARMLESS:
         command.effects.give_up("this git command is not one that the gate knows")
 
@@ -43,8 +74,27 @@ def _without_globals(command: Command, args: list[Arg]) -> list[Arg]:
             inside = command.place.copy()
             inside.folder = command.path(args[at + 1])
             command.place = inside
+        if args[at].text == "-c" and not args[at + 1 :][:1][0].text.lower().startswith(_PLAIN_SETTINGS):
+            command.effects.give_up("a setting of git may run another program")
         at += 2 if args[at].text in ("-C", "-c", "--git-dir", "--work-tree") else 1
     return args[at:]
+
+
+def _configure(command: Command, args: list[Arg]) -> None:
+    """`git config KEY VALUE`: some settings name programs that git then runs."""
+    found = Options(args, "f", ("--file",))
+    words = [arg.text.lower() for arg in found.operands if arg.text not in ("set", "--")]
+    reads = found.has("--get", "--list", "-l", "--unset") or words[:1] in (["get"], ["list"], ["unset"])
+    if found.has("-e", "--edit") or (len(words) > 1 and not reads and not words[0].startswith(_PLAIN_SETTINGS)):
+        command.effects.give_up("a setting of git may run another program")
+
+
+def _write_output(command: Command, sub: str, args: list[Arg]) -> None:
+    """`git diff --output=FILE`, `git archive -o FILE`."""
+    if sub in ("diff", "log", "show", "archive", "format-patch", "bundle"):
+        found = Options(args, "o" if sub in ("archive", "format-patch") else "", ("--output", "--output-directory"))
+        for target in found.values("-o", "--output", "--output-directory"):
+            command.write(Arg(target))
 
 
 def _restore(command: Command, paths: list[Arg]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from remit.gate.expansion import Arg
 from remit.gate.program_lists import FORMATTERS, HARMLESS, RUNNERS
 from remit.gate.programs import options, tell
-from remit.gate.shell import Arg
+from remit.gate.variables import note_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,22 +18,14 @@ _MODULES_TEXT = """
     unittest timeit venv http.server compileall doctest site sysconfig ensurepip platform this
 """
 _MODULES = frozenset(_MODULES_TEXT.split())
+#: Ours, as a person starts it and as a client's slash command does.
+_REMIT = ("remit", "remit.surfaces.cli.in_client")
 #: In a one-liner of another language these words mean files or other programs.
-_TOUCHING = (
-    "open",
-    "system",
-    "exec",
-    "unlink",
-    "rename",
-    "fs",
-    "require",
-    "import",
-    "File",
-    "IO",
-    "`",
-    "eval",
-    "spawn",
-)
+_TOUCHING_TEXT = """
+    open system exec unlink rename fs require import file io. ` eval spawn write copy touch link mkdir rmdir truncate
+    chmod passthru load output sink read source save qx %x argv ^i process bun deno glob dir. pathname syscall
+"""
+_TOUCHING = tuple(_TOUCHING_TEXT.split())
 
 
 def run_shell(command: Command, _: str, args: list[Arg]) -> None:
@@ -55,7 +48,7 @@ def run_shell(command: Command, _: str, args: list[Arg]) -> None:
 def run_eval(command: Command, _: str, args: list[Arg]) -> None:
     """`eval` of plain text."""
     if all(arg.known for arg in args):
-        command.run(" ".join(arg.text for arg in args))
+        command.run_here(" ".join(arg.text for arg in args))
     else:
         command.effects.give_up("a command line is made at run time")
 
@@ -91,8 +84,8 @@ def _module(command: Command, args: list[Arg]) -> None:
             command.read(arg)
         for arg in operands[1:2]:
             command.write(arg)
-    elif name == "remit":
-        tell(command, args)
+    elif name in _REMIT:
+        tell(command, [Arg("remit"), *args[1:]])
     elif name in HARMLESS or name in FORMATTERS or name in RUNNERS or name in ("build", "pip_audit"):
         tell(command, [Arg("make" if name == "build" else name.replace("_", "-")), *args[1:]])
     elif name not in _MODULES:
@@ -116,7 +109,7 @@ def run_language(command: Command, name: str, args: list[Arg]) -> None:
         for arg in found.operands:
             command.write(arg)
         return
-    if any(word in script for script in scripts for word in _TOUCHING):
+    if any(word in script.lower() for script in scripts for word in _TOUCHING):
         command.effects.give_up(f"a script of {name} may do anything")
     for arg in found.operands if found.has("-n", "-p") else ():
         command.read(arg)
@@ -154,11 +147,11 @@ def change_folder(command: Command, _: str, args: list[Arg]) -> None:
     """`cd FOLDER`: relative names mean something else from now on."""
     operands = [arg for arg in args if not arg.text.startswith("-") or arg.text == "-"]
     if not operands:
-        command.place.folder = "~"
+        command.place.move("~", "~")
     elif not operands[0].known or operands[0].text == "-":
         command.place.folder = None
     else:
-        command.place.folder = command.path(operands[0])
+        command.place.move(command.path(operands[0]), operands[0].text)
 
 
 def run_command(command: Command, _: str, args: list[Arg]) -> None:
@@ -172,7 +165,8 @@ def export(command: Command, _: str, args: list[Arg]) -> None:
     for arg in args:
         name, sign, value = arg.text.partition("=")
         if sign and name.isidentifier():
-            command.place.variables[name] = [value] if arg.known else []
+            note_variable(command.effects, name, value)
+            command.place.assign(name, [value] if arg.known else [])
 
 
 def run_trap(command: Command, _: str, args: list[Arg]) -> None:

@@ -72,6 +72,16 @@ def _arithmetic(text: str, at: int) -> int:
     return 0 if beside else end + 2
 
 
+def _sum(text: str) -> str:
+    """What stands in `$((...))`; brackets that close more than it opens make it something else."""
+    depth = 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            raise NotShell
+    return text
+
+
 class Lexer:
     """Splits a line; `inner` are the command lines of its substitutions."""
 
@@ -142,10 +152,14 @@ class Lexer:
         return "" if substitution else next((sign for sign in known if self.text.startswith(sign, self.at)), "")
 
     def _skip_test(self) -> None:
-        end = self.text.find("]]", self.at)
-        if end < 0:
-            raise NotShell
-        self.at = end + 2
+        """`[[ ... ]]` touches no file; what is substituted in it runs all the same."""
+        self._run_inside(self._until("]]", self.at))
+
+    def _run_inside(self, text: str) -> None:
+        """Of this text only the substitutions count."""
+        inside = Lexer(text)
+        inside.quoted_text(Word(), "")
+        self.inner += inside.inner
 
     def _redirection(self, operator: str, descriptor: str) -> Token:
         token = Token("redirection", operator)
@@ -172,9 +186,7 @@ class Lexer:
                 lines.append(line)
             token.body = "\n".join(lines)
             if not quoted:
-                inside = Lexer(token.body)
-                inside.quoted_text(Word(), "")
-                self.inner += inside.inner
+                self._run_inside(token.body)
         self._waiting = []
 
     def _word(self) -> Word:
@@ -236,19 +248,41 @@ class Lexer:
             self.inner.append(self._until("`", at + 1).replace("\\`", "`"))
             word.add("unknown", "", quoted=quoted)
         elif text.startswith("$((", at):
-            self._until("))", at + 3)
+            self._run_inside(_sum(self._until("))", at + 3)))
             word.add("unknown", "", quoted=quoted)
         elif text.startswith(("$(", "<(", ">("), at):
             self.inner.append(self._brackets(at + 2))
             word.add("device" if text[at] != "$" else "unknown", "", quoted=quoted)
         elif text.startswith("${", at):
-            name = self._until("}", at + 2)
-            kind = "variable" if name and _NAME.issuperset(name) else "unknown"
-            word.add(kind, name if kind == "variable" else "", quoted=quoted)
+            self._parameter(word, quoted=quoted)
         elif text.startswith("$'", at) and not quoted:
-            word.add("text", self._until("'", at + 2), quoted=True)
+            self._escaped(word)
+        elif text.startswith('$"', at) and not quoted:
+            self.at += 1
         else:
             self._variable(word, quoted=quoted)
+
+    def _parameter(self, word: Word, *, quoted: bool) -> None:
+        """`${name}`, or more than a name, in which substitutions run, too."""
+        start = self.at + 2
+        self.at = start
+        self.quoted_text(Word(), "}")
+        name = self.text[start : self.at - 1]
+        if name.endswith("@P"):  # it runs what stands in the variable
+            raise NotShell
+        kind = "variable" if name and _NAME.issuperset(name) else "unknown"
+        word.add(kind, name if kind == "variable" else "", quoted=quoted)
+
+    def _escaped(self, word: Word) -> None:
+        """`$'...'`: what its escapes stand for is not worked out."""
+        start = end = self.at + 2
+        while end < len(self.text) and self.text[end] != "'":
+            end += 2 if self.text[end] == "\\" else 1
+        if end >= len(self.text):
+            raise NotShell
+        self.at = end + 1
+        raw = self.text[start:end]
+        word.add("unknown" if "\\" in raw else "text", "" if "\\" in raw else raw, quoted=True)
 
     def _variable(self, word: Word, *, quoted: bool) -> None:
         end = self.at + 1

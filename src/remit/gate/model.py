@@ -130,10 +130,11 @@ class Ruling:
 
 
 def worst(rulings: list[Ruling]) -> Ruling | None:
-    """The ruling that decides: the first of the hardest level; without any, the first with something to say."""
+    """The ruling that decides: the first of the hardest level, one that asks a person before others; without
+    any, the first with something to say."""
     broken = [ruling for ruling in rulings if ruling.level]
     if broken:
-        return min(broken, key=lambda ruling: ruling.level)
+        return min(broken, key=lambda ruling: (ruling.level, not ruling.asks))
     return next((ruling for ruling in rulings if ruling.reason or ruling.exception), rulings[0] if rulings else None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.gate.shell import Arg
+    from remit.gate.expansion import Arg
 
 
 class Options:
@@ -22,6 +22,8 @@ class Options:
                 break
             if text.startswith("--"):
                 name, sign, value = text.partition("=")
+                # Most programs take the beginning of a name for all of it.
+                name = next((whole for whole in long_valued if len(name) > 3 and whole.startswith(name)), name)
                 takes = not sign and name in long_valued
                 self._add(name, following if takes else value)
                 at += takes
@@ -47,8 +49,9 @@ class Options:
         self.given.setdefault(name, []).append(value)
 
     def has(self, *names: str) -> bool:
-        """Whether one of them was given."""
-        return any(name in self.given for name in names)
+        """Whether one of them was given, also by the beginning of a long one."""
+        begun = [name for name in self.given if name.startswith("--") and len(name) > 3]
+        return any(name in self.given or any(name.startswith(one) for one in begun) for name in names)
 
     def value(self, *names: str) -> str:
         """The last value given for one of them."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: Written by no rule's measure: not files of anybody.
 _DEVICES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/fd")
 _LONGEST_PATH = 4096
+#: Where the client puts other checkouts of the project: their files are of the classes of the project's own.
+_WORKTREES = ".claude/worktrees/"
 #: Folders that a search of a project does not go into.
 _SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".remit"})
 #: A search that has looked at so many names without an answer is taken for a large one.
@@ -41,8 +43,10 @@ def locate(path: str, cwd: str, project: str) -> Place:
     try:
         if len(path) > _LONGEST_PATH or "\0" in path:
             return Place("", path[:200].replace("\0", "?"), inside=True)
-        whole = os.path.join(cwd or project, os.path.expanduser(path))
-        real, root = os.path.realpath(whole), os.path.realpath(project)
+        whole = os.path.join(cwd or project, os.path.expanduser(_of_the_command(path, cwd or project)))
+        # A stream of the command's own is not the one of this process.
+        real = whole if whole in _DEVICES else os.path.realpath(whole)
+        root = os.path.realpath(project)
     except (ValueError, OSError):  # letters that no name on disk can have
         return Place("", ascii(path[:200]), inside=True)
     if real == root:
@@ -52,11 +56,21 @@ def locate(path: str, cwd: str, project: str) -> Place:
     return Place(real, real, inside=False)
 
 
+def _of_the_command(path: str, cwd: str) -> str:
+    """A name that leads through the folder of the process which opens it: that is not this one."""
+    for own in ("/proc/self/cwd", "/proc/thread-self/cwd"):
+        if path == own or path.startswith(own + "/"):
+            return cwd + path[len(own) :]
+    return path
+
+
 def classify(place: Place, settings: GateSettings) -> str:
     """state, spec, tests, prose or code; outside the project also scratch: temporary files and devices."""
     if not place.inside and _is_scratch(place.real):
         return "scratch"
     name = place.name if place.inside else place.name.lstrip("/")
+    if name.startswith(_WORKTREES):
+        name = name.removeprefix(_WORKTREES).partition("/")[2] or name
     for kind, globs in settings.paths.items():
         for glob in globs:
             # Outside, a pattern of a folder of the project says nothing.
@@ -77,7 +91,15 @@ def is_guarded(place: Place, settings: GateSettings, project: str) -> bool:
             continue
         if any(_reaches(name, one) for name in names for one in folders):
             return True
-    return _is_second_name(place, settings, project)
+    return _is_transcript(place) or _is_second_name(place, settings, project)
+
+
+def _is_transcript(place: Place) -> bool:
+    """Whether the client keeps there what a subagent did, or who launched it: reports are held against that."""
+    if place.inside or not place.real.endswith((".jsonl", ".meta.json")):
+        return False
+    home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
+    return place.real.startswith(os.path.join(os.path.realpath(home), "projects", ""))
 
 
 def _reaches(name: str, folder: str) -> bool:

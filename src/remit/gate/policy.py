@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 EDITING = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 READING = ("Read", "NotebookRead")
+#: All of them run the command line that they are given.
+SHELLS = ("Bash", "Monitor", "PowerShell")
 #: Mode -> what a broken rule of level 1, 2 and 3 leads to; level 0 is well.
 _ANSWERS: dict[str, tuple[str, str, str, str]] = {
     "standard": ("allow", "deny", "warn", "allow"),
@@ -61,7 +63,7 @@ def _rule(call: Call, state: State, settings: GateSettings, project: str) -> Rul
         from remit.gate.writes import judge_edit
 
         return judge_edit(call, state, settings, project)
-    if call.tool == "Bash":
+    if call.tool in SHELLS:
         from remit.gate.command_line import judge_command
 
         return judge_command(call, state, settings, project)
@@ -95,7 +97,7 @@ def _of_subagent(call: Call, state: State, settings: GateSettings, project: str)
         from remit.gate.writes import judge_subagent_edit
 
         return judge_subagent_edit(call, state, settings, project)
-    if call.tool == "Bash":
+    if call.tool in SHELLS:
         from remit.gate.command_line import judge_subagent_command
 
         return judge_subagent_command(call, state, settings, project)

@@ -56,18 +56,34 @@ LISTING = frozenset(_LISTING_TEXT.split())
 
 #: They change no file of the project, and show no content of one.
 _HARMLESS_TEXT = """
-    echo printf pwd true false : test [ [[ ls dir tree date cal whoami id groups uname hostname arch printenv export
-    unset set shopt  unalias sleep wait jobs fg bg kill pkill killall which type hash whereis basename dirname
+    echo pwd true false : test [ [[ ls dir tree date cal whoami id groups uname hostname arch printenv export
+    set shopt unalias sleep wait jobs fg bg kill pkill killall which type hash whereis basename dirname
     realpath readlink du df seq expr bc ps top htop free uptime nproc lscpu lsof pgrep netstat ss ip ifconfig ping dig
-    nslookup host traceroute tput clear reset history man info help exit return break continue shift read local declare
-    typeset readonly  umask ulimit let mkdir rmdir mktemp yes ssh ssh-add nc telnet
+    nslookup host traceroute tput clear reset history man info help exit return break continue shift
+    umask ulimit mkdir rmdir mktemp yes ssh ssh-add nc telnet
      helm minikube kind gh glab aws gcloud az heroku vercel fly psql mysql sqlite3 redis-cli mongosh createdb
     dropdb pg_isready pytest py.test tox nox mypy pyright flake8 pylint pycodestyle pydocstyle bandit shellcheck
     hadolint yamllint jsonlint jest vitest mocha ava karma cypress playwright rspec phpunit ctest ninja cmake bazel ant
     coverage hyperfine remit  node-gyp nvm pyenv rbenv asdf direnv systemctl journalctl service open xdg-open
-    start say notify-send pbcopy tr dirs popd disown times getopts logger sync lsblk mount dmesg
+    start say notify-send pbcopy tr dirs popd disown times logger sync lsblk mount dmesg
 """
 HARMLESS = frozenset(_HARMLESS_TEXT.split())
+
+#: Programs that write no file of the project, except with these words.
+MOVING: dict[str, tuple[str, ...]] = {
+    "aws": ("cp", "sync", "mv", "get-object"),
+    "gcloud": ("cp", "rsync", "scp", "mv"),
+    "az": ("download", "download-batch", "copy", "sync"),
+    "gh": ("download", "clone"),
+    "cmake": ("-E", "-P"),
+    "man": ("-P",),
+    "psql": ("-o", "--output"),
+    "ssh": ("localhost", "127.0.0.1", "::1"),
+    "tree": ("-o",),
+}
+
+#: Commands of the shell that give variables other values.
+NAMING = frozenset({"read", "declare", "typeset", "local", "readonly", "unset", "getopts", "let", "printf"})
 
 #: Programs with a function of their own, by the module where it stands.
 _VIEWERS_TEXT = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from remit.gate.expansion import Arg
 from remit.gate.options import Options
 from remit.gate.program_lists import (
     EDITORS,
@@ -9,12 +10,14 @@ from remit.gate.program_lists import (
     HARMLESS,
     INTERPRETERS,
     LISTING,
+    MOVING,
+    NAMING,
     READERS,
     RUNNERS,
     VIEWERS,
     WRITERS,
 )
-from remit.gate.shell import Arg
+from remit.gate.variables import note_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,19 +73,33 @@ def tell(command: Command, args: list[Arg]) -> None:
     sub = rest[0].text if rest else ""
     plain_sub = sub if sub.replace("-", "").isalnum() and len(sub) < 20 else ""
     command.effects.programs += [name[:40], f"{name} {plain_sub}"[:60]] if plain_sub else [name[:40]]
+    if name == "remit":
+        command.effects.programs.append(_of_ours(rest))
     if [arg.text for arg in rest] in (["--version"], ["--help"], ["-V"], ["-h"]):
         return
     teller = _teller(name)
     if teller is not None:
         teller(command, name, rest)
     elif name in _PREFIXES:
-        tell(command, _after_prefix(name, rest))
+        tell(command, _after_prefix(command, name, rest))
     elif name in _RUN_WITHIN and sub == _RUN_WITHIN[name]:
         tell(command, rest[1:])
+    elif name in NAMING:
+        _rename(command, name, rest)
     elif name not in HARMLESS and name not in LISTING:
         command.effects.give_up("it runs a program that the gate does not know", name[:40])
     elif name in LISTING:
         command.passes = 1
+    elif any(arg.text in MOVING.get(name, ()) for arg in rest):
+        command.effects.give_up("it may bring files from elsewhere")
+
+
+def _of_ours(args: list[Arg]) -> str:
+    """`remit gate declare` and its like by their first words, whatever their quotes; `remit ?`: not known."""
+    words = [arg for arg in args if not arg.known or not arg.text.startswith("-")][:2]
+    return (
+        "remit ?" if any(not arg.known or arg.many for arg in words) else " ".join(["remit", *(w.text for w in words)])
+    )
 
 
 def _teller(name: str) -> Teller | None:
@@ -106,12 +123,30 @@ def _teller(name: str) -> Teller | None:
     return None
 
 
-def _after_prefix(name: str, args: list[Arg]) -> list[Arg]:
+def _rename(command: Command, name: str, args: list[Arg]) -> None:
+    """`read F`, `declare F=a`, `printf -v F`: names that mean something else from now on."""
+    if name == "printf":
+        args = (
+            args[1:2] if args and args[0].text == "-v" else [Arg(arg.text[2:]) for arg in args if arg.text[:2] == "-v"]
+        )
+    elif any(arg.text.startswith("-") and "n" in arg.text for arg in args) and name in ("declare", "typeset", "local"):
+        command.effects.give_up("a variable gets another name")
+    for arg in args:
+        if not arg.known and "=" not in arg.text:
+            command.effects.give_up("a variable is chosen at run time")
+        variable, sign, value = arg.text.partition("=")
+        if variable.isidentifier():
+            note_variable(command.effects, variable, value)
+            command.place.assign(variable, [value] if sign and arg.known else [])
+
+
+def _after_prefix(command: Command, name: str, args: list[Arg]) -> list[Arg]:
     valued = _PREFIX_VALUES.get(name, "")
     at = 0
     while at < len(args):
         text = args[at].text
         if name == "env" and "=" in text and not text.startswith("-"):
+            note_variable(command.effects, *text.partition("=")[::2])
             at += 1
         elif text.startswith("-") and len(text) > 1:
             at += 2 if text[-1] in valued and len(text) == 2 else 1

@@ -1,6 +1,11 @@
 """A session as people name it: the last one, its id, or how its id begins."""
 
+# ruff: noqa: PTH118
+# pathlib takes as long to load as all of the gate.
+
 from __future__ import annotations
+
+import os
 
 from remit.errors import UsageError
 from remit.gate.state import peek, sessions
@@ -12,6 +17,8 @@ if TYPE_CHECKING:
     from remit.gate.memory import State
 
 LAST = "last"
+#: What an installation writes down beside the sessions.
+INSTALLED = "installed.json"
 #: How many are named in a message.
 _NAMED = 5
 
@@ -39,10 +46,7 @@ def find(folders: Iterable[str], wanted: str = LAST) -> Found:
     folders = list(folders)
     known = recorded(folders)
     if not known:
-        raise UsageError(
-            f"no session has been recorded in {folders[0]} yet; `remit install claude-code` puts the hooks into "
-            "Claude Code that record one, and `remit orchestrate` records its own"
-        )
+        raise UsageError(f"no session has been recorded in {folders[0]} yet; {_how_to(folders[0])}")
     if wanted in ("", LAST):
         return known[0]
     exact = [one for one in known if wanted in (one.name, one.state.session)]
@@ -52,6 +56,15 @@ def find(folders: Iterable[str], wanted: str = LAST) -> Found:
     if fitting:
         raise UsageError(f"{wanted!r} begins the ids of {len(fitting)} sessions: {_named(fitting)}; name more of it")
     raise UsageError(f"there is no session {wanted!r}; the latest are {_named(known)}")
+
+
+def _how_to(folder: str) -> str:
+    if os.path.lexists(os.path.join(folder, INSTALLED)):
+        return "the hooks are installed: start a new session of Claude Code"
+    return (
+        "`remit install claude-code` puts the hooks into Claude Code that record one, and `remit orchestrate` records "
+        "its own"
+    )
 
 
 def _named(found: list[Found]) -> str:

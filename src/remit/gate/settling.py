@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remit.gate.model import Decision, Ruling
-from remit.gate.policy import guarded
+from remit.gate.policy import SHELLS, guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _settle_read(call: Call, paths: dict[str, int], response: object, state: Sta
 def _lines_shown(call: Call, response: object) -> int | None:
     """How many lines the orchestrator saw, if the response says so."""
     known: dict[str, Any] = response if isinstance(response, dict) else {}
-    if call.tool == "Bash":
+    if call.tool in SHELLS:
         return _count(known.get("stdout"))
     file = known.get("file")
     if isinstance(file, dict):

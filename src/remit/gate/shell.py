@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 
 from remit.gate.effects import Effects
+from remit.gate.expansion import MOST_CHOICES, Arg, Place, bindings, expand
 from remit.gate.lexer import Lexer, NotShell, Token, Word
+from remit.gate.variables import note_variable
 
 #: Longer lines, deeper nesting and more commands than these are not understood.
 _LONGEST, _DEEPEST, _MOST = 100_000, 6, 400
@@ -16,38 +18,12 @@ _KEYWORDS_TEXT = """
     if then else elif fi do done while until { } ! time
 """
 _KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
+_OPENING = frozenset({"if", "while", "until"})
+_CLOSING = frozenset({"fi", "done"})
 _BEYOND_US_TEXT = """
     case select function coproc esac
 """
 _BEYOND_US = frozenset(_BEYOND_US_TEXT.split())
-_MOST_CHOICES = 16
-
-
-class Arg:
-    """A word of a command when it runs: its text, whether it is known, and whether it stands for many files."""
-
-    __slots__ = ("known", "many", "text")
-
-    def __init__(self, text: str, *, known: bool = True, many: bool = False) -> None:
-        self.text = text
-        self.known = known
-        self.many = many
-
-
-class Place:
-    """Where commands run: the folder relative to the start (None: not known) and the variables that are known."""
-
-    def __init__(self, start: str, folder: str | None = "", depth: int = 0) -> None:
-        self.start = start
-        self.folder = folder
-        self.depth = depth
-        self.variables: dict[str, list[str]] = {}
-
-    def copy(self) -> Place:
-        """A subshell's own."""
-        other = Place(self.start, self.folder, self.depth + 1)
-        other.variables = dict(self.variables)
-        return other
 
 
 class Command:
@@ -83,6 +59,10 @@ class Command:
         path = self.path(Arg(".") if arg.many else arg)
         if path is not None and path != "-":
             self.effects.writes.append(path)
+            if not arg.text.startswith(("/", "~")):
+                self.effects.writes += [
+                    os.path.join(other, "." if arg.many else arg.text) for other in self.place.others
+                ]
 
     def search(self, root: Arg, glob: str = "", pattern: str | None = "", lines: int | None = None) -> None:
         """It looks through files; with the pattern None it only lists them."""
@@ -94,6 +74,12 @@ class Command:
         """It runs another command line."""
         inside = self.place.copy()
         self.effects.add(_read(text, inside))
+
+    def run_here(self, text: str) -> None:
+        """It runs another command line in this very shell."""
+        inside = self.place.copy()
+        self.effects.add(_read(text, inside))
+        self.place.folder, self.place.others, self.place.variables = inside.folder, inside.others, inside.variables
 
     def is_folder(self, arg: Arg) -> bool:
         """Whether a name is a folder's."""
@@ -120,6 +106,8 @@ def _read(text: str, place: Place) -> Effects:
     _Line(place, effects).run(tokens)
     for inner in lexer.inner[:_MOST]:
         effects.add(_read(inner, place.copy()))
+    if len(lexer.inner) > _MOST:
+        effects.give_up("it has more substitutions than can be looked through")
     return effects
 
 
@@ -129,6 +117,14 @@ class _Line:
     def __init__(self, place: Place, effects: Effects) -> None:
         self.place = place
         self.effects = effects
+        #: How many loops and conditions are open.
+        self.blocks = 0
+        #: Whether the command comes first in its list, and so runs in any case.
+        self.is_first = True
+        #: Folders that were left by a `cd` that may not be made.
+        self.left: list[str] = []
+        #: Such folders of the open block.
+        self.left_in_block: list[str] = []
 
     def run(self, tokens: list[Token]) -> None:
         pipeline: list[Effects] = []
@@ -139,12 +135,24 @@ class _Line:
             if token.kind == "operator" and token.text == "(":
                 at = self._bracket(tokens, at, part, pipeline)
             elif token.kind == "operator":
-                self._end(part, pipeline, piped=token.text in ("|", "|&"))
+                piped = token.text in ("|", "|&")
+                self._end(part, pipeline, piped=piped, alone=token.text not in ("|", "|&", "&"))
                 part = []
+                self._follow(token.text)
             else:
                 part.append(token)
             at += 1
         self._end(part, pipeline, piped=False)
+
+    def _follow(self, operator: str) -> None:
+        """After a list of commands, or a block, it is not known whether all of it ran."""
+        self.is_first = operator not in ("&&", "|", "|&")
+        if self.is_first:
+            self.place.others += [folder for folder in self.left if folder not in self.place.others]
+            self.left = []
+        if not self.blocks:
+            self.place.others += [folder for folder in self.left_in_block if folder not in self.place.others]
+            self.left_in_block = []
 
     def _bracket(self, tokens: list[Token], at: int, part: list[Token], pipeline: list[Effects]) -> int:
         """A subshell, or the brackets of a function's name; where it ends."""
@@ -167,10 +175,17 @@ class _Line:
             pipeline.append(inside)
         return end
 
-    def _end(self, part: list[Token], pipeline: list[Effects], *, piped: bool) -> None:
+    def _end(self, part: list[Token], pipeline: list[Effects], *, piped: bool, alone: bool = True) -> None:
         """A command ends, and with it perhaps its pipeline."""
         if part:
+            folder = self.place.folder
             command = self._command(part, piped=bool(pipeline))
+            if folder is not None and self.place.folder not in (folder, None):
+                there = os.path.isdir(os.path.join(self.place.start, str(self.place.folder)))  # noqa: PTH112
+                if not (self.is_first and there and alone and not pipeline):
+                    self.left.append(folder)
+                if self.blocks:
+                    self.left_in_block.append(folder)
             for earlier in pipeline:
                 if command.passes is not None:
                     earlier.cap(command.passes)
@@ -185,12 +200,40 @@ class _Line:
             pipeline.clear()
 
     def _command(self, part: list[Token], *, piped: bool) -> Command:
+        """A command, once for each combination of values that its variables may have."""
+        whole = Command(self.place, piped=piped)
+        bound = bindings(part, self.place)
+        if len(bound) > MOST_CHOICES:
+            whole.effects.give_up("a name of a file is made at run time")
+            bound = [{}]
+        if len(bound) == 1:
+            return self.once(part, whole)
+        limits: list[int | None] = []
+        folders = set()
+        for binding in bound:
+            place = self.place.copy()
+            place.depth = self.place.depth
+            place.variables.update({name: [value] for name, value in binding.items()})
+            one = _Line(place, self.effects).once(part, Command(place, piped=piped))
+            whole.effects.add(one.effects)
+            limits.append(one.passes)
+            folders.add(place.folder)
+            for name, values in place.variables.items():
+                if name not in binding and values != self.place.variables.get(name):
+                    self.place.assign(name, values)
+        self.place.folder = folders.pop() if len(folders) == 1 else None
+        counted = [limit for limit in limits if limit is not None]
+        whole.passes = max(counted) if len(counted) == len(limits) else None
+        return whole
+
+    def once(self, part: list[Token], command: Command) -> Command:
+        """Tell what a command does, with what is known of its variables."""
         from remit.gate.programs import tell  # late: a part of its own that needs this one
 
-        command = Command(self.place, piped=piped)
         words = [token.word for token in part if token.word is not None]
         keyword = words[0].bare if words else None
         while keyword in _KEYWORDS:
+            self.blocks += (keyword in _OPENING) - (keyword in _CLOSING)
             words.pop(0)
             keyword = words[0].bare if words else None
         for token in part:
@@ -199,32 +242,33 @@ class _Line:
         if keyword in _BEYOND_US:
             command.effects.give_up(f"it has a `{keyword}`")
         elif keyword == "for":
+            self.blocks += 1
             self._loop(words)
         else:
-            args = [arg for word in self._assignments(words) for arg in expand(word, self.place)]
+            args = [arg for word in self._assignments(command, words) for arg in expand(word, self.place)]
             tell(command, args)
         return command
 
     def _redirect(self, command: Command, token: Token) -> None:
-        arg = expand(token.target, self.place)[0] if token.target is not None else Arg("", known=False)
-        if token.text in ("<<", "<<-"):
-            command.body, command.has_body = token.body, True
-        elif token.text == "<<<":
-            command.body, command.has_body = arg.text, arg.known
-        elif token.text == "<":
-            command.piped = True
-            command.read(arg)
-        elif not (token.text in (">&", "<&") and (arg.text.isdecimal() or arg.text in ("-", ""))):
-            command.write(arg)
+        for arg in expand(token.target, self.place) if token.target is not None else [Arg("", known=False)]:
+            if token.text in ("<<", "<<-"):
+                command.body, command.has_body = token.body, True
+            elif token.text == "<<<":
+                command.body, command.has_body = arg.text, arg.known
+            elif token.text == "<":
+                command.piped = True
+                command.read(arg)
+            elif not (token.text in (">&", "<&") and (arg.text.isdecimal() or arg.text in ("-", ""))):
+                command.write(arg)
 
     def _loop(self, words: list[Word]) -> None:
         name = words[1].plain if len(words) > 1 else None
         args = [arg for word in words[3:] for arg in expand(word, self.place)]
         if name:
-            known = all(arg.known for arg in args) and 0 < len(args) <= _MOST_CHOICES
-            self.place.variables[name] = [arg.text for arg in args] if known else []
+            known = all(arg.known for arg in args) and 0 < len(args) <= MOST_CHOICES
+            self.place.assign(name, [arg.text for arg in args] if known else [])
 
-    def _assignments(self, words: list[Word]) -> list[Word]:
+    def _assignments(self, command: Command, words: list[Word]) -> list[Word]:
         """The words after `A=b`; alone on a line such a variable is known from then on."""
         at = 0
         found: dict[str, list[str]] = {}
@@ -234,10 +278,11 @@ class _Line:
                 break
             args = expand(words[at], self.place)
             known = len(args) == 1 and args[0].known and not name.endswith("+")
+            note_variable(command.effects, name.rstrip("+"), args[0].text.partition("=")[2])
             found[name.rstrip("+")] = [args[0].text.partition("=")[2]] if known else []
             at += 1
-        if at == len(words):
-            self.place.variables.update(found)
+        for name, values in found.items() if at == len(words) else ():
+            self.place.assign(name, values)
         return words[at:]
 
 
@@ -254,21 +299,3 @@ def _goes_to_file(part: list[Token]) -> bool:
 
 def _is_shown(name: str) -> bool:
     return name.startswith(("/dev/", "/proc/")) and name != "/dev/null"
-
-
-def expand(word: Word, place: Place) -> list[Arg]:
-    """A word as the shell would hand it on, once for each value that its variables may have."""
-    choices = [""]
-    known = True
-    for kind, text, _ in word.pieces:
-        if kind == "text":
-            values = [text]
-        elif kind == "device":
-            values = ["/dev/fd/63"]
-        elif kind == "variable" and text in ("HOME", "PWD", "TMPDIR") and text not in place.variables:
-            values = [{"HOME": "~", "PWD": ".", "TMPDIR": "/tmp"}[text]]  # noqa: S108 - what the shell would put there
-        else:
-            values = place.variables.get(text, []) if kind == "variable" else []
-        known = known and bool(values)
-        choices = [choice + value for choice in choices for value in values or [""]][:_MOST_CHOICES]
-    return [Arg(choice, known=known) for choice in choices]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from remit.gate.expansion import Arg
 from remit.gate.programs import options
-from remit.gate.shell import Arg
+from remit.gate.sed_script import read_script
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,17 +17,24 @@ if TYPE_CHECKING:
 # As text: most commands need none of them, and compiling takes longer than all else.
 _RANGE = r"\s*(\d{1,8})(?:\s*,\s*(\+?)(\d{1,8}))?\s*p\s*"
 _QUIT = r"\s*(\d{1,8})\s*q\s*;?\s*"
-_SED_WRITES = r"(?:^|[;{}\n]|/[gpiIme0-9]*)\s*[wW]\s+([^\s;}]+)"
 _AWK_LINE = r"\s*NR\s*==\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
 _AWK_LINES = r"\s*(?:NR\s*>=?\s*(\d{1,8})\s*&&\s*)?NR\s*<=?\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
+_AWK_TEXT = r"\"(?:\\.|[^\"\\])*\"|/(?:\\.|[^/\\\n])*/"
 _AWK_WRITES = r"print[^;}]*?>>?\s*\"([^\"]{1,300})\""
+
+
+_VALUED = {"cut": "dfcb", "xxd": "lsc", "od": "ANjtw", "hexdump": "ns", "fold": "w", "iconv": "oft", "shuf": "onir"}
+#: Of these `-o FILE` is written.
+_WITH_OUTPUT = frozenset({"iconv", "shuf", "sdiff", "pygmentize"})
 
 
 def show(command: Command, name: str, args: list[Arg]) -> None:
     """`cat FILE`, `diff A B` and their like."""
-    found = options(args, {"cut": "dfcb", "xxd": "lsc", "od": "ANjtw", "hexdump": "ns", "fold": "w"}.get(name, ""))
-    if name == "xxd" and found.has("-r") and len(found.operands) > 1:
+    found = options(args, _VALUED.get(name, "o" if name in _WITH_OUTPUT else ""), ("--output",))
+    if name == "xxd" and len(found.operands) > 1:
         command.write(found.operands.pop())
+    for target in found.values("-o", "--output") if name in _WITH_OUTPUT else ():
+        command.write(Arg(target))
     for arg in found.operands:
         command.read(arg)
 
@@ -60,9 +68,10 @@ def run_sed(command: Command, _: str, args: list[Arg]) -> None:
         if not operands[0].known:
             command.effects.give_up("a script is made at run time")
         scripts, operands = [operands[0].text], operands[1:]
+    if found.has("-f", "--file"):
+        command.effects.give_up("a script of sed is in a file")
     for script in scripts:
-        for target in re.findall(_SED_WRITES, script[:2000]):
-            command.write(Arg(target))
+        read_script(command, script)
     if in_place:
         for arg in operands:
             command.write(arg)
@@ -95,9 +104,9 @@ def _sed_lines(scripts: list[str], *, quiet: bool) -> tuple[int | None, int]:
 
 def run_awk(command: Command, _: str, args: list[Arg]) -> None:
     """`awk`: its program may also write and run."""
-    found = options(args, "Fvfi", ("--field-separator", "--assign", "--file"))
+    found = options(args, "Fvfi", ("--field-separator", "--assign", "--file", "--include"))
     operands = found.operands
-    if found.value("-i") == "inplace":
+    if "inplace" in found.value("-i", "--include"):
         for arg in operands[1:]:
             command.write(arg)
         return
@@ -110,8 +119,11 @@ def run_awk(command: Command, _: str, args: list[Arg]) -> None:
         command.effects.give_up("a script of awk is in a file")
     for target in re.findall(_AWK_WRITES, program):
         command.write(Arg(target))
-    if "system(" in program or "getline" in program or re.search(r"\|\s*\"", program):
+    if re.search(r"system\s*\(|getline|@|\|", re.sub(r"\|\|", "", re.sub(_AWK_TEXT, "", program))):
         command.effects.give_up("a script of awk runs another program")
+    # Without its texts and brackets: what is left behind `print ... >` is no plain name.
+    if re.search(r"print[^;}\n]*>\s*>?\s*[^\s>\"]", re.sub(r"\([^()]*\)", "", re.sub(_AWK_TEXT, '""', program))):
+        command.effects.give_up("a script of awk writes to a file whose name is made at run time")
     lines, first = _awk_lines(program)
     command.passes = lines
     for arg in operands:
@@ -164,7 +176,7 @@ def run_jq(command: Command, name: str, args: list[Arg]) -> None:
     found = options(args, "f" if name == "jq" else "", ("--from-file",))
     operands = found.operands[0 if found.has("-f", "--from-file") else 1 :]
     for arg in operands:
-        if name == "yq" and found.has("-i", "--inplace"):
+        if name == "yq" and found.has("-i", "--inplace", "--in-place"):
             command.write(arg)
         else:
             command.read(arg)
@@ -192,6 +204,9 @@ def run_find(command: Command, name: str, args: list[Arg]) -> None:
     roots, tests = args[:at] or [Arg(".")], args[at:]
     if name in ("fd", "fdfind"):
         roots, tests = [Arg(".")], []
+    for index, arg in enumerate(args if name in ("fd", "fdfind") else ()):
+        if arg.text in ("-x", "-X", "--exec", "--exec-batch"):
+            _run_each(command, [*args[index + 1 :], Arg("{}")])
     words = [arg.text for arg in tests]
     names = [words[index + 1] for index, word in enumerate(words[:-1]) if word in ("-name", "-iname")]
     if "-delete" in words:

@@ -57,7 +57,8 @@ class Window:
             return "lookup-files", f"{len(self.files)} files were read directly, and {limits['files']} is the most"
         of_file = self.files.get(path, 0) + lines
         if of_file > limits["lines"]:
-            return "lookup-lines", f"{of_file} lines of one file, and {limits['lines']} is the most"
+            again = " (each time it is read counts)" if path in self.files else ""
+            return "lookup-lines", f"{of_file} lines of one file{again}, and {limits['lines']} is the most"
         if self.lines + lines > limits["total"]:
             return "lookup-total", f"{self.lines + lines} lines in all, and {limits['total']} is the most"
         return None

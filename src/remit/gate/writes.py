@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from remit.gate.delegations import gave_up, judge_subagent_write
 from remit.gate.model import LONGEST_NAME, Ruling
 from remit.gate.paths import classify, is_guarded, locate, read_text
@@ -36,7 +38,8 @@ def judge_edit(call: Call, state: State, settings: GateSettings, project: str) -
         return judge_write(name, kind, settings)
     before = read_text(place.real, LARGEST)
     after = _after(call, before)
-    if after is None or len(after) > LARGEST:
+    unread = before is None and os.path.lexists(place.real)
+    if unread or after is None or len(after) > LARGEST:
         return judge_write(name, "spec", settings)
     return _judge_spec(call, state, settings, name, (before or "", after))
 
@@ -71,7 +74,12 @@ def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool 
     else:
         role = "frontend" if name.lower().endswith(_FRONTEND) else "backend"
         agent, rule, what = settings.agent(role), "edit-code", "code or configuration"
-    reason = f"{name} is {what}, which the orchestrator does not write{through}. Delegate the change to {agent}"
+    if name == ".":
+        reason = (
+            f"this changes files of the project, which the orchestrator does not do{through}. Delegate it to {agent}"
+        )
+    else:
+        reason = f"{name} is {what}, which the orchestrator does not write{through}. Delegate the change to {agent}"
     return Ruling(1, rule, reason, delegate_to=agent, paths=(name,))
 
 

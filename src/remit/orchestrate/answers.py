@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from remit.store import plans
 from remit.store.database import Database
+from remit.store.driving import Hold
 from remit.store.plans import Delegation, Escalation, PhaseRow
 
 ANSWERS = ("retry", "skip", "cancel", "text")
@@ -24,7 +25,7 @@ class Applied(NamedTuple):
     words: dict[int, str] = {}
 
 
-async def apply_answers(database: Database, plan: int, phase: PhaseRow) -> Applied:
+async def apply_answers(database: Database, hold: Hold, plan: int, phase: PhaseRow) -> Applied:
     """Do what was answered for a phase and is not done yet; what was done before still counts."""
     given = [one for one in await plans.escalations(database, plan) if one.phase == phase.number and one.answer]
     if not given:
@@ -33,7 +34,7 @@ async def apply_answers(database: Database, plan: int, phase: PhaseRow) -> Appli
     for one in given:
         if not one.is_applied:
             step, reason = _step(one)
-            await plans.apply(database, one, _changed(one, mine, phase), phase, step, reason)
+            await hold.apply(one, _changed(one, mine, phase), phase, step, reason)
     whole = [one for one in given if one.delegation is None]
     return Applied(
         is_cancelled=any(one.answer == "cancel" for one in given),

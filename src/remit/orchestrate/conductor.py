@@ -29,6 +29,7 @@ from remit.orchestrate.serving import SparePlace
 from remit.registry.model import ORCHESTRATOR
 from remit.store import plans
 from remit.store.events import add_event
+from remit.store.plans import SETTLED
 
 #: Rounds of the same delegation with the same end, after which it is not tried again.
 MAX_SAME = 3
@@ -76,7 +77,7 @@ class Conductor:
         phase = PhaseSpec(name=str(arguments.get("phase") or "work"), delegations=wanted)
         plan = Plan(name=f"job {self._parts.job.id}: {phase.name}", phases=(phase,), profile=self._parts.brief.profile)
         check_plan(plan, "Delegate")
-        if await self._is_hopeless(phase):
+        if await self._is_hopeless(phase, key):
             return f"{_HOPELESS.format(times=MAX_SAME)}", True
         number = await self._plan(plan, key)
         await self._gate.delegated([(f"{key}-{at}", one.agent) for at, one in enumerate(wanted)])
@@ -90,16 +91,21 @@ class Conductor:
             async with SparePlace(self._database, settings) as spare:
                 top = job.root or job.id
                 state = await drive(self._database, settings, plan, queue=self._queue, spare=spare.queue, tree=top)
-            found = await result_of(self._database, plan)
-            for at, one in enumerate(found.delegations):
-                if one.state != "escalated":
-                    files = cited_files(one.result or "") if one.state == "accepted" else []
-                    await self._gate.settled(f"{key}-{at}", one, files)
+        # Whoever drove it may have died before it could say so to the gate.
+        found = await result_of(self._database, plan)
+        for at, one in enumerate(found.delegations):
+            if one.state in SETTLED:
+                files = cited_files(one.result or "") if one.state == "accepted" else []
+                await self._gate.settled(f"{key}-{at}", one, files)
         return await self._told(plan, agent), state != "finished"
+
+    def _digest(self, key: str) -> str:
+        """What the plan of one call is found by."""
+        return f"orchestrate-{self._parts.job.id}-{key}"
 
     async def _plan(self, plan: Plan, key: str) -> int:
         """The plan of one call: the one it made before a crash, or a new one."""
-        digest = f"orchestrate-{self._parts.job.id}-{key}"
+        digest = self._digest(key)
         row = await self._database.row("plans.by_digest", digest=digest)
         if row is not None:
             return int(row["id"])
@@ -111,11 +117,12 @@ class Conductor:
         )
         return number
 
-    async def _is_hopeless(self, phase: PhaseSpec) -> bool:
-        """Whether the same agents have failed at the same tasks so often that another round changes nothing."""
+    async def _is_hopeless(self, phase: PhaseSpec, key: str) -> bool:
+        """Whether the same agents have failed at the same tasks, in other calls than this, once too often."""
         wanted = sorted((one.agent, one.task.strip()) for one in phase.delegations)
         same = 0
-        for row in await self._database.rows("plans.of_job", prefix=f"orchestrate-{self._parts.job.id}-%"):
+        rows = await self._database.rows("plans.of_job", prefix=f"orchestrate-{self._parts.job.id}-%")
+        for row in (row for row in rows if row["digest"] != self._digest(key)):
             earlier = msgspec.convert((await plans.get_plan(self._database, row["id"])).document, Plan).phases[0]
             if sorted((one.agent, one.task.strip()) for one in earlier.delegations) == wanted:
                 ended = await plans.delegations_of(self._database, row["id"], whole=False)
@@ -154,7 +161,7 @@ class Conductor:
         for row in reversed(rows):
             phases = await plans.phases_of(self._database, row["id"], whole=False)
             if any(phase.name == arguments.get("phase") for phase in phases):
-                key = row["digest"].removeprefix(f"orchestrate-{self._parts.job.id}-")
+                key = row["digest"].removeprefix(self._digest(""))
                 return await self._driven(row["id"], key, str(arguments.get("agent") or ""))
         return f"there is no phase {arguments.get('phase')!r}", True
 

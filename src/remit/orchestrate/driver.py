@@ -20,6 +20,8 @@ from remit.orchestrate.phases import PhaseMerge, all_failed
 from remit.orchestrate.record import Recorder
 from remit.orchestrate.stepping import Place, Stepper
 from remit.store import plans
+from remit.store.driving import Hold
+from remit.store.ending import ended
 from remit.store.listening import Ear
 from remit.store.plans import Delegation, PhaseRow, PlanState
 
@@ -37,13 +39,13 @@ class Driver:
         self._database = place.database
         self._plan = plan
         self._spec = spec
-        self._id = str(uuid.uuid4())
+        self._hold = Hold(place.database, plan, str(uuid.uuid4()))
         self._silence = place.settings.takeover_seconds * _SILENCE
         self._recorder = Recorder(place.settings.data, place.workspace, plan, spec.name)
 
     async def run(self) -> PlanState:
         """Go on from where the plan is; the state it is left in: finished, waiting or cancelled."""
-        await self._hold()
+        await self._take()
         driving, beating = asyncio.create_task(self._drive()), asyncio.create_task(self._beat())
         try:
             await asyncio.wait({driving, beating}, return_when=asyncio.FIRST_COMPLETED)
@@ -51,16 +53,14 @@ class Driver:
                 await beating
             return await driving
         finally:
-            driving.cancel()
-            beating.cancel()
-            await asyncio.gather(driving, beating, return_exceptions=True)
-            await plans.let_go(self._database, self._plan, self._id)
+            await ended(driving, beating)
+            await self._hold.let_go()
 
-    async def _hold(self) -> None:
+    async def _take(self) -> None:
         """Become the one who drives: when the last one's heart has stopped. Refused while it beats."""
         heard = None
-        while not await plans.drive(self._database, self._plan, self._id, self._silence):
-            last = await plans.last_beat(self._database, self._plan)
+        while not await self._hold.take(self._silence):
+            last = await self._hold.last_beat()
             if heard is None:
                 log.warning("plan %s was driven by another process: waiting to see if it lives", self._plan)
             elif last != heard:
@@ -70,26 +70,26 @@ class Driver:
 
     async def _beat(self) -> None:
         """Say that we drive, as long as it is so; whoever was frozen for too long has lost the plan."""
-        while await plans.beat(self._database, self._plan, self._id):  # noqa: ASYNC110 (a heart)
+        while await self._hold.beat():  # noqa: ASYNC110 (a heart)
             await asyncio.sleep(self._silence / 4)
-        raise UsageError(f"plan {self._plan} is driven by another process now")
+        raise self._hold.lost()
 
     async def _drive(self) -> PlanState:
-        await plans.set_state(self._database, self._plan, "running")
+        await self._hold.set_state("running")
         async with Ear(self._database) as ear:
-            stepper = Stepper(self._place, self._plan, self._spec, self._recorder, ear)
+            stepper = Stepper(self._place, self._hold, self._plan, self._spec, self._recorder, ear)
             await stepper.open()
             rows = await plans.phases_of(self._database, self._plan, whole=False)
             for row, spec in zip(rows, self._spec.phases, strict=True):
                 ended = None if row.state == "finished" else await self._phase(row, spec, stepper)
                 if ended is not None:
                     await self._recorder.waits(ended, spec.name)
-                    await plans.set_state(self._database, self._plan, ended, None)
+                    await self._hold.set_state(ended)
                     await self._changed()
                     return ended
         decisions = {row.decision for row in rows}
         outcome = next((one for one in ("retry", "review") if one in decisions), "continue")
-        await plans.set_state(self._database, self._plan, "finished", outcome)
+        await self._hold.set_state("finished", outcome)
         await self._recorder.finished(outcome)
         await self._changed()
         return "finished"
@@ -98,10 +98,10 @@ class Driver:
         """Run one phase; None: go on with the next, else what the plan has come to."""
         if row.state == "waiting":
             row.state = "running"
-            await plans.save_phase(self._database, self._plan, row)
+            await self._hold.save_phase(row)
             await plans.note(self._database, self._plan, "phase", f"{spec.name} begins")
         await self._recorder.phase(spec.name)
-        applied = await apply_answers(self._database, self._plan, row)
+        applied = await apply_answers(self._database, self._hold, self._plan, row)
         if applied.is_cancelled:
             return "cancelled"
         told: list[tuple[str, ...]] = []
@@ -146,7 +146,7 @@ class Driver:
             await self._ask(row, f"the results of {spec.name} need a person's eye: {len(merged.conflicts)} conflicts")
             return "waiting"
         row.state, row.decision, row.merge = "finished", merged.decision, msgspec.to_builtins(merged)
-        await plans.save_phase(self._database, self._plan, row)
+        await self._hold.save_phase(row)
         row.merge = None
         await plans.note(self._database, self._plan, "merge", f"{spec.name}: {merged.status}, {merged.decision}")
         await self._recorder.merged(spec.name, merged.decision, mine)

@@ -59,11 +59,12 @@ class Gatekeeper:
         await asyncio.to_thread(work)
 
     async def settled(self, key: str, one: Delegation, files: list[str]) -> None:
-        """A delegation has ended; the files that an accepted result cites count as analysed."""
+        """A delegation has ended; the files that an accepted result cites count as analysed. It ends only once."""
 
         def work() -> None:
             with open_state(self._folder, self._session) as state:
-                close(state, key, _OUTCOMES.get(one.state, "failed"), files=files)
+                if state.delegations.get(key, {}).get("state", "open") == "open":
+                    close(state, key, _OUTCOMES.get(one.state, "failed"), files=files)
 
         await asyncio.to_thread(work)
 

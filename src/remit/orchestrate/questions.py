@@ -6,11 +6,11 @@ import re
 from typing import NamedTuple
 
 from remit.contract.framing import neutral
+from remit.dispatch.continuing import next_message
 from remit.errors import UsageError
-from remit.store import jobs, plans
+from remit.store import answering, jobs, plans
 from remit.store.database import Database
 from remit.store.plans import Escalation
-from remit.store.transcript import Transcript
 
 
 class Given(NamedTuple):
@@ -26,19 +26,16 @@ async def give_answer(database: Database, escalation: int, verb: str, words: str
     plan = await plans.get_plan(database, asked.plan) if asked is not None else None
     owner = re.match(r"(question|orchestrate)-(\d+)-", plan.digest) if plan is not None else None
     if asked is None or asked.answer is not None or owner is None:
-        number = await plans.answer(database, escalation, verb, words)
+        number = await answering.answer(database, escalation, verb, words)
         return Given(number, f"answered; `remit plan --resume {number}` goes on")
-    job = int(owner[2])
-    said = _to_an_asker(verb, words) if owner[1] == "question" else await _to_a_delegator(database, asked, verb, words)
-    # First the conversation, then the question: should one fail, the other is still open.
-    if not await hand_on(database, job, said):
-        await _refuse_unless_over(database, job, is_question=owner[1] == "question")
-        number = await plans.answer(database, escalation, verb, words)
+    job, is_question = int(owner[2]), owner[1] == "question"
+    said = _to_an_asker(verb, words) if is_question else await _to_a_delegator(database, asked, verb, words)
+    told = await next_message(database, job, said)
+    if await answering.answer_asker(database, escalation, verb, words, told, is_all=is_question) is None:
+        await _refuse_unless_over(database, job, is_question=is_question)
+        number = await answering.answer(database, escalation, verb, words)
         return Given(number, f"answered; job {job} is over, so `remit plan --resume {number}` goes on without it")
-    number = await plans.answer(database, escalation, verb, words)
-    if owner[1] == "question":
-        await plans.set_state(database, number, "finished", verb)
-    return Given(number, f"answered; `remit worker` goes on with job {job}, `remit logs -f {job}` shows it")
+    return Given(asked.plan, f"answered; `remit worker` goes on with job {job}, `remit logs -f {job}` shows it")
 
 
 def _to_an_asker(verb: str, words: str) -> str:
@@ -57,13 +54,3 @@ async def _refuse_unless_over(database: Database, job: int, *, is_question: bool
     found = await jobs.get(database, job)
     if is_question or found.state != "finished":
         raise UsageError(f"job {job} is not waiting for an answer yet; answer again when it has ended its turn")
-
-
-async def hand_on(database: Database, job: int, said: str) -> bool:
-    """Tell the job that asked; False: it still runs, or is over for another reason."""
-    from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, UserPromptPart
-
-    messages = await Transcript(database, job, 0).messages()
-    request = ModelRequest(parts=[UserPromptPart(said)])
-    data = ModelMessagesTypeAdapter.dump_json([request])[1:-1]
-    return await jobs.reopen(database, job, len(messages), data)

@@ -23,6 +23,7 @@ from remit.orchestrate.tasks import task_text
 from remit.registry.model import JobRequest, Limits
 from remit.store import jobs, plans
 from remit.store.database import Database
+from remit.store.driving import Hold
 from remit.store.jobs import Job
 from remit.store.listening import Ear
 from remit.store.plans import SETTLED, Delegation
@@ -56,8 +57,9 @@ class Place(NamedTuple):
 class Stepper:
     """Takes the delegations of one plan from step to step."""
 
-    def __init__(self, place: Place, plan: int, spec: Plan, recorder: Recorder, ear: Ear) -> None:
+    def __init__(self, place: Place, hold: Hold, plan: int, spec: Plan, recorder: Recorder, ear: Ear) -> None:
         self._place = place
+        self._hold = hold
         self._database = place.database
         self._plan = plan
         self._spec = spec
@@ -136,7 +138,7 @@ class Stepper:
             one.state = "accepted"
         else:
             await self._fail(spec, one, job, step)
-        await plans.save(self._database, one, step.name, step.reason)
+        await self._hold.save(one, step.name, step.reason)
 
     async def _wake(self, job: int) -> None:
         """A job that waits for long gets a ticket where there is room: after a crash it may have none."""
@@ -172,6 +174,7 @@ class Stepper:
     async def _submit(self, spec: DelegationSpec, one: Delegation, prompt: str) -> int:
         key = f"plan-{self._plan}-{one.phase}-{one.name}-{one.retries}"
         if key in self._ended:  # submitted, and over before it was written down
+            await self._keep_budget_at(self._ended[key])
             return self._ended[key]
         place = self._place
         request = JobRequest(
@@ -193,14 +196,15 @@ class Stepper:
         made = await submit(
             self._database, request, place.settings, place.workspace, queueing=queueing, resolving=place.resolving
         )
-        if queueing.tree is None and self._has_budget:
-            self._top = made.id
-            await self._database.rows("plans.set_top", plan=self._plan, job=made.id)
+        await self._keep_budget_at(made.id)
         return made.id
 
-    @property
-    def _has_budget(self) -> bool:
-        return self._spec.max_tokens is not None or self._spec.max_cost is not None
+    async def _keep_budget_at(self, job: int) -> None:
+        """The plan's first job is where its budget is kept, if it has one."""
+        has_budget = self._spec.max_tokens is not None or self._spec.max_cost is not None
+        if self._top is None and has_budget:
+            self._top = job
+            await self._database.rows("plans.set_top", plan=self._plan, job=job)
 
     def _budgeted(self, queueing: Queueing) -> Queueing:
         """The plan's budget is kept at its first job, and shared by the others."""

@@ -65,7 +65,9 @@ def log_lines(state: State, columns: int, *, denied: bool) -> Iterator[Line]:
     """What was decided, why, and what it would have cost."""
     shown = log.entries(state, denied=denied)
     refused, spared = log.entries(state, denied=True), log.spared(state)
-    yield _head(state, f"{number_of(len(state.decisions), 'decision')}, {len(refused)} denied", columns)
+    # Where only observed, nothing was denied.
+    word = "would have been denied" if any(entry.get("would") for entry in refused) else "denied"
+    yield _head(state, f"{number_of(len(state.decisions), 'decision')}, {len(refused)} {word}", columns)
     if not shown:
         yield [Piece("nothing was denied" if denied else "nothing was decided that needs a word", "dim")]
     for entry in shown:

@@ -76,15 +76,19 @@ def status_lines(found: Mapping[str, Any], columns: int) -> Iterator[Line]:
 
 def _facts(found: Mapping[str, Any], columns: int) -> Iterator[Line]:
     window, denied, used = found["window"], found["denied"], found["exceptions"]
+    # Where only observed, nothing was denied.
+    would = "would have been: " if found["mode"] == "observe" else ""
     closed = f"; closed: {window['closed']}" if window["closed"] else ""
     read = f"{number_of(window['files'], 'file')}, {number_of(window['lines'], 'line')}"
     open_ones = [str(one["agent"]) for one in found["delegations"] if one["state"] == "open"]
     states = _counts([str(one["state"]) for one in found["delegations"]])
     facts = {
         "window": f"{read} read directly; opened by: {window['why']}{closed}",
-        "decisions": _table(found["answers"]) or "none that needs a word",
+        "decisions": would + _table(found["answers"]) if found["answers"] else "none that needs a word",
         "rules": _table(found["rules"]),
-        "denied": f"reads of {denied['lines']:,} lines, about {denied['tokens']:,} tokens" if denied["lines"] else "",
+        "denied": f"{would}reads of {number_of(denied['lines'], 'line')}, about {denied['tokens']:,} tokens"
+        if denied["lines"]
+        else "",
         "exceptions": f"{_table(used['used'])}; saved about {used['tokens_saved']:,} tokens" if used["used"] else "",
         "analysed": f"{number_of(found['analysed'], 'file')} covered by accepted results" if found["analysed"] else "",
         "delegations": _table(states) + (f"; open: {', '.join(open_ones)}" if open_ones else ""),
@@ -101,13 +105,24 @@ def _result_lines(results: Sequence[Mapping[str, Any]], project: str, columns: i
     for one in results:
         yield _result_line(one, columns)
         # What was sent back and sent again is told by what came of it.
-        if one is last[one["agent_id"]] and one["verdict"] != "accept":
-            for broken in one["violations"][:SHOWN]:
+        if one is last[one["agent_id"]] and (broken_ones := _telling(one)):
+            for broken in broken_ones[:SHOWN]:
                 words = f"{broken.get('level')} {broken.get('rule')} line {broken.get('line')}: {broken.get('message')}"
                 yield from paragraph(words, columns, 6, "yellow")
-            more = f"{len(one['violations']) - SHOWN} more; " if len(one["violations"]) > SHOWN else ""
-            where = f"kept as {str(one['path']).removeprefix(project.rstrip('/') + '/')}" if one["path"] else ""
-            yield from paragraph(more + where, columns, 6, "dim")
+            if len(broken_ones) > SHOWN:
+                yield [Piece(f"      and {len(broken_ones) - SHOWN} more", "dim")]
+            if one.get("changed"):
+                yield from paragraph(f"it has written to {', '.join(one['changed'])}", columns, 6, "yellow")
+            # In one piece, however long: people copy it.
+            if one["path"]:
+                where = visible(str(one["path"]).removeprefix(project.rstrip("/") + "/"))
+                yield [Piece(f"      {where}", "dim")]
+
+
+def _telling(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What is wrong with a report; of an accepted one only what is more than advice."""
+    found: list[Mapping[str, Any]] = one["violations"]
+    return [each for each in found if each.get("level") != "L3"] if one["verdict"] == "accept" else found
 
 
 def _result_line(one: Mapping[str, Any], columns: int) -> Line:
@@ -117,9 +132,10 @@ def _result_line(one: Mapping[str, Any], columns: int) -> Line:
     would = f"would be {one['would']}" if outcome == "observed" and one.get("would") else ""
     words = ", ".join(word for word in (str(one["verdict"] or ""), attempt, would) if word)
     return [
-        Piece(f"    {name}{' ' * max(1, 29 - width(name))}"),
+        Piece(f"    {clock(one.get('at'))} ", "dim"),
+        Piece(f"{name}{' ' * max(1, 29 - width(name))}"),
         Piece(f"{outcome:<10}", OUTCOME_STYLES.get(outcome, "")),
-        Piece(cut(visible(words), columns - 44), "dim"),
+        Piece(cut(visible(words), columns - 53), "dim"),
     ]
 
 

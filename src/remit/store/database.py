@@ -30,6 +30,8 @@ _PAUSE_SECONDS = 0.25
 RECONNECT_SECONDS = 4.0
 #: Our tables and the queue's, whoever connects; and a worker that froze in a transaction gives its locks back.
 OPTIONS = "-c search_path=remit,public -c idle_in_transaction_session_timeout=5s"
+#: How a server refuses that will soon be there: such a refusal has no code that the client hands on.
+_STARTING = ("is starting up", "is not yet accepting connections", "is in recovery mode")
 #: What says that the database is away, not that a statement is wrong.
 AWAY = (
     psycopg.OperationalError,
@@ -50,9 +52,23 @@ class Database:
         self._revive = revive
 
     @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Connection]:
+        """A connection of the pool. Whoever is cancelled meanwhile hears of it, whatever the pool made of that.
+
+        Before Python 3.12 `wait_for` forgets that it was cancelled if what it waits for comes at the same moment, and
+        so does the pool.
+        """
+        task = asyncio.current_task()
+        before = task.cancelling() if task is not None else 0
+        async with self._pool.connection() as connection:
+            if task is not None and task.cancelling() > before:
+                raise asyncio.CancelledError
+            yield connection
+
+    @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         """A connection in a transaction: all of it or nothing."""
-        async with self._pool.connection() as connection, connection.transaction():
+        async with self._connection() as connection, connection.transaction():
             yield connection
 
     async def rows(self, name: str, /, **values: Any) -> list[DictRow]:
@@ -65,7 +81,7 @@ class Database:
         return found[0] if found else None
 
     async def _rows(self, name: str, values: dict[str, Any]) -> list[DictRow]:
-        async with self._pool.connection() as connection:  # one statement is a transaction of its own
+        async with self._connection() as connection:  # one statement is a transaction of its own
             return await rows(connection, name, **values)
 
     async def patiently(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -143,9 +159,7 @@ async def _connect(address: str, *, is_examined: bool) -> None:
             "REMIT_DATABASE_URL cannot be read as an address: write postgresql://user@host:port/database"
         ) from None
     try:
-        async with await psycopg.AsyncConnection.connect(
-            address, row_factory=dict_row, options=OPTIONS, connect_timeout=10
-        ) as first:
+        async with await _first(address) as first:
             if not is_examined:
                 await migrate(first)
     except psycopg.OperationalError as error:
@@ -156,6 +170,20 @@ async def _connect(address: str, *, is_examined: bool) -> None:
             f"remit may not make its tables in this database: {' '.join(str(error).split())}; "
             "give the account of REMIT_DATABASE_URL the right to create schemas"
         ) from error
+
+
+async def _first(address: str) -> Connection:
+    """The first connection; a server that has only begun to start, perhaps for somebody else, is waited for."""
+    end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+    while True:
+        try:
+            return await psycopg.AsyncConnection.connect(
+                address, row_factory=dict_row, options=OPTIONS, connect_timeout=10
+            )
+        except psycopg.OperationalError as error:
+            if not any(words in str(error) for words in _STARTING) or asyncio.get_running_loop().time() > end:
+                raise
+            await asyncio.sleep(_PAUSE_SECONDS)
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from psycopg.errors import UniqueViolation
@@ -230,11 +230,22 @@ async def wake_next(database: Database, queue: str) -> None:
             await enqueue(connection, row["id"], queue, row["priority"])
 
 
-async def reopen(database: Database, job: int, number: int, message: bytes, queue: str | None = None) -> bool:
+class Message(NamedTuple):
+    """A message with which a completed job goes on, and its place in the transcript."""
+
+    job: int
+    number: int
+    body: bytes
+
+    def values(self) -> dict[str, Any]:
+        """As the query wants them."""
+        body = Jsonb(self.body.decode(), dumps=lambda text: text)
+        return {"job": self.job, "number": self.number, "message": body}
+
+
+async def reopen(database: Database, message: Message, queue: str | None = None) -> bool:
     """Let a completed job go on with one more message; False: it has that message, or is not completed."""
-    body = Jsonb(message.decode(), dumps=lambda text: text)
-    found = await database.rows("jobs.reopen", job=job, number=number, message=body, ticket_queue=queue)
-    return bool(found)
+    return bool(await database.rows("jobs.reopen", **message.values(), ticket_queue=queue, is_answer=False))
 
 
 async def get(database: Database, job: int) -> Job:

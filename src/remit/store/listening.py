@@ -10,6 +10,7 @@ from typing import Self
 import psycopg
 
 from remit.store.database import AWAY, OPTIONS, Database
+from remit.store.ending import ended
 
 _PAUSE_SECONDS = 0.5
 
@@ -29,8 +30,7 @@ class Ear:
 
     async def __aexit__(self, *_: object) -> None:
         if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.gather(self._listening, return_exceptions=True)
+            await ended(self._listening)
 
     def expect(self, jobs: Collection[int]) -> None:
         """From now on, the ends of these are news. Look at them after this, and nothing is missed."""

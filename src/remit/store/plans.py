@@ -11,7 +11,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.errors import UsageError
-from remit.store.database import Connection, Database, rows
+from remit.store.database import Database, rows
 from remit.store.storable import storable
 
 DelegationState = Literal["queued", "running", "accepted", "rejected", "failed", "escalated", "skipped"]
@@ -167,73 +167,6 @@ def _delegation(row: DictRow) -> Delegation:
     return Delegation(**{name: row[name] for name in Delegation.__struct_fields__})
 
 
-async def save(database: Database, delegation: Delegation, step: str, reason: str) -> None:
-    """Write down what a delegation has come to, and the step that led there, together."""
-
-    async def work() -> None:
-        async with database.transaction() as connection:
-            await _save(connection, delegation)
-            await rows(
-                connection,
-                "plans.add_step",
-                plan=delegation.plan,
-                delegation=delegation.id,
-                step=step,
-                reason=storable(reason),
-            )
-
-    await database.patiently(work)
-
-
-async def apply(
-    database: Database, given: Escalation, changed: list[Delegation], phase: PhaseRow, step: str, reason: str
-) -> None:
-    """Write down what an answer did, all of it together: whoever dies in between has done nothing."""
-
-    async def work() -> None:
-        async with database.transaction() as connection:
-            for one in changed:
-                await _save(connection, one)
-                await rows(
-                    connection,
-                    "plans.add_step",
-                    plan=given.plan,
-                    delegation=one.id,
-                    step=step,
-                    reason=storable(reason),
-                )
-            await rows(connection, "plans.set_phase", **_phase_values(given.plan, phase))
-            await rows(connection, "plans.applied", escalation=given.id)
-
-    await database.patiently(work)
-
-
-async def _save(connection: Connection, delegation: Delegation) -> None:
-    values = msgspec.to_builtins(delegation)
-    for name in ("plan", "phase", "name", "agent"):
-        values.pop(name)
-    values["fallback"] = Jsonb(delegation.fallback) if delegation.fallback is not None else None
-    values["result"] = storable(delegation.result)
-    values["error"] = storable(delegation.error)
-    await rows(connection, "plans.set_delegation", **values)
-
-
-async def save_phase(database: Database, plan: int, phase: PhaseRow) -> None:
-    """Write down what a phase has come to."""
-    await database.rows("plans.set_phase", **_phase_values(plan, phase))
-
-
-def _phase_values(plan: int, phase: PhaseRow) -> dict[str, Any]:
-    return {
-        "plan": plan,
-        "number": phase.number,
-        "state": phase.state,
-        "decision": phase.decision,
-        "merge": Jsonb(phase.merge) if phase.merge is not None else None,
-        "round": phase.round,
-    }
-
-
 async def set_state(database: Database, plan: int, state: PlanState, outcome: str | None = None) -> None:
     """Write down what a plan has come to."""
     await database.rows("plans.set_state", plan=plan, state=state, outcome=outcome)
@@ -253,32 +186,3 @@ async def escalations(database: Database, plan: int | None = None, *, is_open: b
     """Questions to a person."""
     found = await database.rows("plans.escalations", plan=plan, open=is_open)
     return [Escalation(**row) for row in found]
-
-
-async def answer(database: Database, escalation: int, verb: str, words: str) -> int:
-    """A person's answer; the plan it belongs to."""
-    row = await database.row("plans.answer", escalation=escalation, answer=verb, words=storable(words))
-    if row is None:
-        raise UsageError(f"there is no open question {escalation}; `remit escalations` lists them")
-    return int(row["plan"])
-
-
-async def drive(database: Database, plan: int, driver: str, silence: float) -> bool:
-    """Become or stay the one who drives a plan; False: somebody else does."""
-    return bool(await database.rows("plans.drive", plan=plan, driver=driver, silence=silence))
-
-
-async def beat(database: Database, plan: int, driver: str) -> bool:
-    """Go on driving a plan; False: somebody else does by now."""
-    return bool(await database.rows("plans.beat", plan=plan, driver=driver))
-
-
-async def last_beat(database: Database, plan: int) -> tuple[Any, ...]:
-    """Who drives a plan and when it was heard of last."""
-    row = await database.row("plans.last_beat", plan=plan)
-    return (row["driver"], row["heartbeat"]) if row else ()
-
-
-async def let_go(database: Database, plan: int, driver: str) -> None:
-    """Stop driving a plan."""
-    await database.rows("plans.let_go", plan=plan, driver=driver)

@@ -1,4 +1,7 @@
-"""Named SQL: one file a subject, each query under a line `-- name: what_it_does`, read once."""
+"""Named SQL: one file a subject, each query under a line `-- name: what_it_does`, read once.
+
+`{name}` in a query stands for another piece of its file: a list of columns that several queries share.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ from functools import cache
 from importlib.resources import files
 
 _NAME = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
+_SHARED = re.compile(r"\{(\w+)\}")
 
 
 @cache
 def _subject(subject: str) -> dict[str, str]:
     text = (files("remit.store") / "sql" / f"{subject}.sql").read_text(encoding="utf-8")
     pieces = _NAME.split(text)
-    return {name: sql.strip() for name, sql in zip(pieces[1::2], pieces[2::2], strict=True)}
+    named = {name: sql.strip() for name, sql in zip(pieces[1::2], pieces[2::2], strict=True)}
+    return {name: _SHARED.sub(lambda shared: named[shared[1]], sql) for name, sql in named.items()}
 
 
 def query(name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import unicodedata
 from functools import cached_property
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from remit.errors import EnvironmentBroken, UsageError
@@ -29,11 +28,11 @@ class _Entry(NamedTuple):
 class Commit(Workspace):
     """The files of a commit, read through one long-lived `git cat-file --batch`."""
 
-    def __init__(self, root: Path, rev: str) -> None:
+    def __init__(self, root: str | os.PathLike[str], rev: str) -> None:
         super().__init__(root)
-        found = run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        found = run(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
         if found is None:
-            if run(root, "version") is None:
+            if run(self.root, "version") is None:
                 raise EnvironmentBroken("git cannot be started; a commit is read through it")
             raise UsageError(f"{str(root)!r} has no commit {rev!r}; name one that `git rev-parse` knows there")
         self.id = as_text(found).strip()

@@ -11,10 +11,12 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from functools import cached_property
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from remit.workspace.paths import ending, normal
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Larger files are not read: a claim about them is `unchecked`.
 MAX_FILE = 10 * 1024 * 1024
@@ -95,11 +97,19 @@ class Absent(NamedTuple):
 class Workspace(ABC):
     """A tree of files: a work tree or a commit."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root.resolve()
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        #: The root without links.
+        self.folder = os.path.realpath(root)
         self._named = os.path.abspath(root)
         self._cache: OrderedDict[str, SourceFile | Absent] = OrderedDict()
         self._cached = 0
+
+    @cached_property
+    def root(self) -> Path:
+        """The folder as a path."""
+        from pathlib import Path  # late: it is slow to load, and files are read without it
+
+        return Path(self.folder)
 
     @abstractmethod
     def _load(self, path: str) -> SourceFile | Absent:
@@ -116,7 +126,7 @@ class Workspace(ABC):
 
     def normal(self, written: str) -> str | None:
         """A written path relative to the root, also where the root was named through a link; None: outside."""
-        inside = normal(written, str(self.root))
+        inside = normal(written, self.folder)
         return normal(written, self._named) if inside is None else inside
 
     def read(self, written: str) -> SourceFile | Absent:
@@ -165,7 +175,7 @@ def _weight(found: SourceFile | Absent) -> int:
 class WorkTree(Workspace):
     """The files as they lie on disk; ignored and untracked ones count."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: str | os.PathLike[str]) -> None:
         super().__init__(root)
         self._folders: dict[str, dict[str, str] | Why] = {}
 
@@ -173,14 +183,14 @@ class WorkTree(Workspace):
         exact = self._exact(path)
         if isinstance(exact, Absent):
             return exact
-        full = os.path.realpath(self.root / exact)
+        full = os.path.realpath(os.path.join(self.folder, exact))
         return _read(path, full) if self._holds(full) else Absent(path, "outside")
 
     def _holds(self, full: str) -> bool:
         """Whether a path without links lies in the checkout, and not among git's own files."""
-        top = os.path.join(str(self.root), "")
+        top = os.path.join(self.folder, "")
         inside = full.startswith(top) and ".git" not in full[len(top) :].lower().split(os.sep)
-        return inside or full == str(self.root)
+        return inside or full == self.folder
 
     def _exact(self, path: str) -> str | Absent:
         """The path as the disk spells it: the case must be right even where the disk does not care."""
@@ -203,7 +213,7 @@ class WorkTree(Workspace):
         return names
 
     def _listed(self, folder: str) -> dict[str, str] | Why:
-        full = os.path.realpath(self.root / folder)
+        full = os.path.realpath(os.path.join(self.folder, folder))
         if not self._holds(full):
             return "outside"
         try:
@@ -220,7 +230,7 @@ class WorkTree(Workspace):
         while folders and len(found) < MAX_LISTED:
             folder = folders.pop()
             try:
-                entries = sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
+                entries = sorted(os.scandir(os.path.join(self.folder, folder)), key=lambda entry: entry.name)
             except OSError:
                 continue  # forbidden, or gone meanwhile
             if folder and any(entry.name == "pyvenv.cfg" for entry in entries):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import quote, unquote, urlsplit
+import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from remit.contract.expressions import expression
 from remit.errors import UsageError
-from remit.workspace.safe_git import as_text, root_above, run, without_filters
+from remit.workspace.safe_git import as_text, found_by_git, root_above, run, without_filters
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _MAX_ADDRESS = 2_048
 
 
-def _diff(root: Path, *arguments: str) -> bytes | None:
+def _diff(root: str | os.PathLike[str], *arguments: str) -> bytes | None:
     """A diff of the files below a root in which nothing of the repository's own is run."""
     options = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative")
     return run(root, "diff", *options, *arguments, settings=without_filters(root))
@@ -27,20 +29,15 @@ class Change(NamedTuple):
     created: bool = False
 
 
-def changes(root: Path, base: str = "HEAD") -> dict[str, Change] | None:
+def changes(root: str | os.PathLike[str], base: str = "HEAD") -> dict[str, Change] | None:
     """Files below the root that differ from a commit, untracked ones included; None without git."""
-    listed = _diff(root, "--numstat", "-z", base)
-    names = _diff(root, "--name-status", "-z", base)
-    untracked = run(root, "ls-files", "-z", "--others", "--exclude-standard")
-    if listed is None or names is None or untracked is None:
+    if found_by_git(root) is None:
         return None
-    added = set(_added(names))
-    found: dict[str, Change] = {}
-    for row in as_text(listed).split("\0"):
-        numbers = row.split("\t", 2)
-        if len(numbers) == 3:
-            plus, minus, path = numbers
-            found[path] = Change(_number(plus), _number(minus), path in added)
+    listed = _diff(root, "--raw", "--numstat", "-z", base)
+    untracked = run(root, "ls-files", "-z", "--others", "--exclude-standard") if listed is not None else None
+    if listed is None or untracked is None:
+        return None
+    found = _counted(as_text(listed).split("\0"))
     for path in filter(None, as_text(untracked).split("\0")):
         found[path] = Change(None, 0, created=True)
     return found
@@ -95,6 +92,8 @@ _COPY_STYLE = expression(r"[\w.-]+@([\w.-]+):(?!//)(\S+)")
 
 def public_address(address: str) -> str | None:
     """The address of a repository as a URI without user, password and query; None for a path or anything else."""
+    from urllib.parse import quote, unquote, urlsplit  # late: it is slow to load, and a check needs no address
+
     if len(address) > _MAX_ADDRESS:
         return None
     copied = _COPY_STYLE.fullmatch(address)
@@ -111,9 +110,20 @@ def public_address(address: str) -> str | None:
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{path}"
 
 
-def _added(names: bytes) -> list[str]:
-    words = as_text(names).split("\0")
-    return [path for status, path in zip(words[::2], words[1::2], strict=False) if status == "A"]
+def _counted(listed: list[str]) -> dict[str, Change]:
+    """Files and how many lines of each differ, from git's raw records (a path follows each) and its rows of numbers."""
+    found: dict[str, Change] = {}
+    created: set[str] = set()
+    rows = iter(listed)
+    for row in rows:
+        if row.startswith(":"):
+            path = next(rows, "")
+            if row.endswith(" A"):
+                created.add(path)
+        elif row.count("\t") >= 2:
+            plus, minus, path = row.split("\t", 2)
+            found[path] = Change(_number(plus), _number(minus), path in created)
+    return found
 
 
 def _number(text: str) -> int | None:

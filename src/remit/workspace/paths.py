@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
 from remit.contract.expressions import expression
 
 _DRIVE = expression(r"^[A-Za-z]:[\\/]")
@@ -56,4 +54,4 @@ def _absolute(path: str) -> list[str]:
 
 def ending(path: str) -> str:
     """The last part of a path, in lower case: what people remember of it."""
-    return PurePosixPath(path).name.lower()
+    return next((part.lower() for part in reversed(path.split("/")) if part not in ("", ".")), "")

@@ -7,8 +7,11 @@ with the work tree where its `.git` was found, whatever the repository says of i
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 _SAFE = (
     *("-c", "core.fsmonitor=false"),
@@ -27,30 +30,31 @@ def root_above(start: Path) -> Path | None:
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
 
 
-def _found_by_git(start: Path) -> Path | None:
+def found_by_git(start: str | os.PathLike[str]) -> str | None:
     """Where git looks for a repository: the checkout, or a bare repository that may lie inside of one."""
-    folder = start.resolve()
-    for place in (folder, *folder.parents):
-        is_bare = (place / "HEAD").is_file() and (place / "objects").is_dir() and (place / "refs").is_dir()
-        if is_bare or (place / ".git").exists():
+    place, below = os.path.realpath(start), ""
+    while place != below:
+        has_folders = os.path.isdir(f"{place}/objects") and os.path.isdir(f"{place}/refs")
+        if os.path.exists(f"{place}/.git") or (has_folders and os.path.isfile(f"{place}/HEAD")):
             return place
+        place, below = os.path.dirname(place), place
     return None
 
 
-def command(root: Path, *arguments: str) -> list[str]:
+def command(root: str | os.PathLike[str], *arguments: str) -> list[str]:
     """The words that run git in a folder."""
     return ["git", "--no-pager", *_SAFE, "-C", str(root), *arguments]
 
 
-def environment(root: Path, settings: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(root: str | os.PathLike[str], settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """The caller's environment without git's own variables; `settings` are configuration that beats all files."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     for number, (key, value) in enumerate((settings or {}).items()):
         kept |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     # `core.worktree` could make git read, and tell of, any folder of the host.
-    place = _found_by_git(root)
+    place = found_by_git(root)
     if place is not None:
-        kept["GIT_WORK_TREE"] = str(place)
+        kept["GIT_WORK_TREE"] = place
     # No protocol is allowed and none can be by configuration: a missing object is never fetched.
     return kept | {
         "GIT_ALLOW_PROTOCOL": "",
@@ -62,7 +66,7 @@ def environment(root: Path, settings: Mapping[str, str] | None = None) -> dict[s
     }
 
 
-def run(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> bytes | None:
+def run(root: str | os.PathLike[str], *arguments: str, settings: Mapping[str, str] | None = None) -> bytes | None:
     """What a git command prints, or None if it fails or there is no git."""
     import subprocess  # late: a check of files as they are starts no program
 
@@ -74,7 +78,7 @@ def run(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) 
     return done.stdout if done.returncode == 0 else None
 
 
-def without_filters(root: Path, *, also_trusted: bool = False) -> dict[str, str]:
+def without_filters(root: str | os.PathLike[str], *, also_trusted: bool = False) -> dict[str, str]:
     """Settings that switch off the content filters which the repository configures; the person's own, too, if said."""
     listed = run(root, "config", "-z", "--show-scope", "--name-only", "--get-regexp", _FILTERS) or b""
     words = as_text(listed).split("\0")

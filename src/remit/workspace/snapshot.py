@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from remit.contract.digest import digest as digest_of
 from remit.workspace.files import SourceFile, Workspace, WorkTree
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Difference = Literal["created", "modified", "deleted", "unchanged", "absent"]
 
@@ -31,7 +33,7 @@ def digest(workspace: Workspace, path: str) -> str | None:
     found = workspace.read(path)
     if not isinstance(found, SourceFile):
         return None
-    return hashlib.sha256(found.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return digest_of(found.text.encode("utf-8", "surrogatepass"))
 
 
 def difference(before: Snapshot, now: Workspace, path: str) -> Difference:

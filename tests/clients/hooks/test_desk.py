@@ -18,10 +18,10 @@ def test_a_desk_knows_who_is_under_contract_and_what_they_are_told(hooks: Hooks)
     found = Desk.open(str(hooks.project))
     assert found.folder == str(hooks.folder)
     assert (found.profile, found.settings.mode, found.observing) == ("v2", "standard", False)
-    for name in ("code-explorer", "remit:code-explorer", "a:b:code-explorer"):
+    for name in ("code-explorer", "remit:code-explorer", "a:b:code-explorer", "Code-Explorer", "code_explorer"):
         assert found.under_contract(name)
         assert (found.kind_of(name), found.prompt_for(name)) == ("exploration", PART)
-    for name in ("", ":", "leaf", "code-explorer:leaf", "Code-Explorer"):
+    for name in ("", ":", "leaf", "code-explorer:leaf"):
         assert not found.under_contract(name)
         assert (found.kind_of(name), found.prompt_for(name)) == ("", "")
 

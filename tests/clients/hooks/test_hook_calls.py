@@ -212,3 +212,57 @@ def test_observing_records_what_would_have_been_and_says_nothing(start: Callable
     assert hooks.ask("Stop", stop_hook_active=False) is None
     would = [entry["would"] for entry in hooks.state.decisions if entry["would"] not in (None, "allow")]
     assert would == ["deny", "deny", "deny", "warn", "deny"]
+
+
+def test_another_call_under_an_id_that_was_let_through_is_judged_on_its_own(hooks: Hooks) -> None:
+    same = {"tool_use_id": "toolu_same"}
+    assert hooks.read("src/f0.py", **same) is None
+    assert decision_of(hooks.call("Bash", {"command": "sed -i s/42/43/ src/app.py"}, **same)) == "deny"
+    assert decision_of(hooks.call("Bash", {"command": "ls"}, **same)) is None
+    assert hooks.launch(tool_use_id="toolu_launch") is not None
+    denied = {"file_path": str(hooks.project / "src/app.py"), "content": "x"}
+    assert decision_of(hooks.call("Write", denied, tool_use_id="toolu_launch")) == "deny"
+
+
+def test_a_subagents_call_is_not_answered_for_the_orchestrators_of_the_same_id(hooks: Hooks) -> None:
+    edit = {"file_path": str(hooks.project / "src/app.py"), "content": "x"}
+    assert hooks.call("Write", edit, tool_use_id="t1", agent_id="a1", agent_type="backend-specialist") is None
+    assert decision_of(hooks.call("Write", edit, tool_use_id="t1")) == "deny"
+    assert hooks.call("Write", edit, tool_use_id="t1", agent_id="a1", agent_type="backend-specialist") is None
+
+
+def test_what_tells_calls_apart_says_nothing_of_their_content(hooks: Hooks) -> None:
+    hooks.call("Bash", {"command": "echo tok-4711 > src/app.py"})
+    assert hooks.state.decisions[-1]["mark"]
+    assert b"tok-4711" not in b"".join(path.read_bytes() for path in hooks.folder.iterdir())
+
+
+@pytest.mark.parametrize("name", ["Code-Explorer", "code_explorer", "CODE EXPLORER", "remit:Code_Explorer"])
+def test_an_agent_is_under_contract_however_the_launch_writes_its_name(name: str, hooks: Hooks) -> None:
+    said = hooks.launch(name)
+    assert said is not None
+    assert said["hookSpecificOutput"]["updatedInput"]["run_in_background"] is False
+    assert [entry["state"] for entry in hooks.state.delegations.values()] == ["open"]
+
+
+def test_a_name_that_only_holds_that_of_an_agent_is_not_under_contract(hooks: Hooks) -> None:
+    assert [hooks.launch(name) for name in ("code-explorers", "my-code-explorer", ":", "-")] == [None] * 4
+
+
+@pytest.mark.parametrize("tool", ["Bash", "Monitor", "PowerShell"])
+def test_every_tool_that_runs_a_command_line_is_a_shell(tool: str, hooks: Hooks) -> None:
+    assert decision_of(hooks.call(tool, {"command": "sed -i s/42/43/ src/app.py"})) == "deny"
+    assert decision_of(hooks.call(tool, {"command": "rm -r .remit/gate"}, agent_id="a1", agent_type="x")) == "deny"
+    hooks.call(tool, {"command": "cat src/f0.py"}, tool_use_id="toolu_shown")
+    fields = {"tool_name": tool, "tool_input": {}, "tool_use_id": "toolu_shown", "tool_response": {"stdout": "x\n"}}
+    hooks.ask("PostToolUse", duration_ms=11_000, **fields)
+    assert hooks.state.window.closed
+
+
+def test_who_edits_without_being_under_contract_is_named_to_the_person(hooks: Hooks) -> None:
+    edit = {"file_path": "src/f0.py", "old_string": "a", "new_string": "b"}
+    assert hooks.call("Edit", edit, agent_id="a1", agent_type="code-explorer") is None
+    assert hooks.state.warnings == []
+    assert hooks.call("Edit", edit | {"file_path": "src/f1.py"}, agent_id="a2", agent_type="general-purpose") is None
+    [warning] = hooks.state.warnings
+    assert warning.startswith("Agent general-purpose is not under contract and edits files")

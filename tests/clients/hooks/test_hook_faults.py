@@ -11,6 +11,7 @@ from hooking import PART, PAYLOADS, SESSION, Hooks, decision_of, kind_of
 
 from remit.clients.claude_code import before_call, compiling
 from remit.clients.claude_code.answering import HANDLERS, answer
+from remit.clients.claude_code.faults import told
 from remit.errors import EnvironmentBroken
 from remit.gate import state as gate_state
 
@@ -229,3 +230,18 @@ def test_a_session_called_like_a_file_of_ours_has_a_state_of_its_own(hooks: Hook
     assert gate_state.sessions(str(hooks.folder))[0] == SESSION
     assert "compiled" not in gate_state.sessions(str(hooks.folder))
     assert "schema" in json.loads((hooks.folder / "compiled.json").read_text())
+
+
+def test_a_folder_that_cannot_be_used_is_named_with_the_systems_words(hooks: Hooks) -> None:
+    (hooks.folder / f"{SESSION}.lock").mkdir()
+    said = message_of(hooks.read("src/f0.py"))
+    assert f"remit could not answer PreToolUse: Is a directory in {hooks.folder}. The call was let through" in said
+
+
+def test_the_name_of_a_folder_is_text_and_no_more() -> None:
+    hostile = PermissionError(13, "Permission denied", f"/{'x' * 1000}\x1b[31m/{SECRET}")
+    assert told(hostile) == f"Permission denied in /{'x' * 299}"
+    assert (
+        told(PermissionError(13, "Permission denied", f"/a\x1b[31m\u202e/{SECRET}")) == "Permission denied in /a?[31m?"
+    )
+    assert told(FileNotFoundError(2, "No such file or directory", "name")) == "No such file or directory in ."

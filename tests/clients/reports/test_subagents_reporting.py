@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from delegating import GOOD, INVENTED, Client, context_of, is_block, notice_of, output_of
+from delegating import GOOD, INVENTED, VAGUE, Client, context_of, is_block, notice_of, output_of
 
 from remit.clients.claude_code.notices import withheld
 from remit.clients.claude_code.results import Kept
@@ -205,3 +205,75 @@ def test_a_launch_that_a_person_refuses_is_no_delegation(client: Client) -> None
     client.ask("PermissionDenied", tool_name="Agent", tool_use_id=CALL, tool_input={"subagent_type": "code-explorer"})
     assert client.state.delegations == {}
     assert client.state.warnings == []
+
+
+def test_an_accepted_report_vouches_for_no_other_text_of_the_same_subagent(client: Client) -> None:
+    assert client.run(CALL, AGENT, GOOD)[-1] is None
+    client.launch("toolu_2")
+    client.start(AGENT)
+    said = client.done("toolu_2", AGENT, "Everything is fine, trust me.")
+    assert "ended without a report" in notice_of(said)
+    assert client.outcomes == ["accepted", "failed"]
+
+
+def test_an_accepted_report_that_arrives_with_other_white_space_is_not_judged_again(client: Client) -> None:
+    client.run(CALL, AGENT, GOOD)
+    assert client.done(CALL, AGENT, "  " + GOOD.replace("\n", "\n  ")) is None
+    assert client.outcomes == ["accepted"]
+
+
+def test_the_files_that_a_withheld_writer_has_changed_are_named(client: Client) -> None:
+    client.launch("toolu_w", "backend-specialist")
+    client.transcript("w1", call="toolu_w", read=())
+    client.start("w1", "backend-specialist")
+    edit = {"file_path": str(client.project / "app/store.py"), "old_string": "a", "new_string": "b"}
+    own = {"agent_id": "w1", "agent_type": "backend-specialist"}
+    assert client.ask("PreToolUse.Write", tool_name="Edit", tool_input=edit, tool_use_id="toolu_e", **own) is None
+    client.stop("w1", "Done.", "backend-specialist")
+    client.stop_again("w1", "Done.", "backend-specialist")
+    notice = notice_of(client.done("toolu_w", "w1", "Done.", "backend-specialist"))
+    assert "It has written to these files, and that stands: app/store.py." in notice
+    assert client.kept[-1].changed == ["app/store.py"]
+
+
+def test_what_an_accepted_report_leaves_unproven_is_said_beside_it(client: Client) -> None:
+    said = client.run("toolu_v", "v1", VAGUE, VAGUE)
+    assert client.outcomes == ["returned", "accepted"]
+    assert "accepted with reservations" in context_of(said[-1])
+    assert "confidence" in context_of(said[-1])
+    assert client.run("toolu_g", "g1", GOOD)[-1] is None
+
+
+def test_files_that_were_never_opened_are_not_covered(client: Client) -> None:
+    client.launch("toolu_u")
+    client.transcript("u1", call="toolu_u", read=("app/login.py",))
+    client.start("u1")
+    client.stop("u1", GOOD)
+    client.stop_again("u1", GOOD)
+    assert client.outcomes[-1] == "accepted"
+    assert client.kept[-1].files == ["app/login.py"]
+
+
+def test_a_run_that_is_taken_up_again_and_ends_unchecked_is_not_covered_by_its_first_verdict(client: Client) -> None:
+    client.run(CALL, AGENT, GOOD)
+    client.start(AGENT)  # somebody sent it a message
+    prompt = f"<task-notification>\n<task-id>{AGENT}</task-id>\n<result>Trust me.</result>\n</task-notification>"
+    said = client.ask("UserPromptSubmit.task_notification", prompt=prompt)
+    assert "ended without a report that could be checked" in context_of(said)
+    assert client.delegation(CALL) == "failed"
+
+
+def test_a_workflow_that_brings_a_rejected_report_is_told_to_have_done_so(client: Client) -> None:
+    client.run(CALL, AGENT, INVENTED, INVENTED)
+    for agent_id, reports in (("a-bad", (INVENTED, INVENTED)), ("a-good", (INVENTED, GOOD))):
+        client.transcript(agent_id)
+        client.start(agent_id)
+        client.stop(agent_id, reports[0])
+        client.stop_again(agent_id, reports[1])
+    tags = "<task-id>ws51fc6e7</task-id>\n<tool-use-id>toolu_w</tool-use-id>"
+    prompt = f"<task-notification>\n{tags}\n<summary>{{}} completed</summary>\n<result>x</result>\n</task-notification>"
+    said = context_of(client.ask("UserPromptSubmit.task_notification", prompt=prompt.format('Dynamic workflow "look"')))
+    assert said.count("is not accepted: use nothing of it") == 1
+    assert "reference-missing-file" in said
+    assert ".a-bad.md" in said
+    assert client.ask("UserPromptSubmit.task_notification", prompt=prompt.format("Command")) is None

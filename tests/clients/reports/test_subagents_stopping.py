@@ -332,3 +332,15 @@ def test_reports_are_private(client: Client) -> None:
     assert {file.stat().st_mode & 0o777 for file in place.iterdir()} == {0o600}
     assert {folder.stat().st_mode & 0o777 for folder in (place, place.parent)} == {0o700}
     assert results.listed(client.folder, SESSION)[0].agent_id == AGENT
+
+
+def test_a_subagent_that_is_only_observed_gives_its_files_back_when_it_ends(client: Client) -> None:
+    def write(agent_id: str, call: str) -> object:
+        given = {"file_path": str(client.project / "app/login.py"), "content": "x = 1\n"}
+        who = {"agent_id": agent_id, "agent_type": "general-purpose", "tool_use_id": call}
+        return client.ask("PreToolUse.Write", tool_input=given, **who)
+
+    assert write("a1", "toolu_1") is None
+    assert write("a2", "toolu_2") is not None
+    client.stop("a1", "Done.", agent="general-purpose")
+    assert write("a2", "toolu_3") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from remit.clients.claude_code.answers import context, message
 from remit.clients.claude_code.payload import seconds, text
 from remit.gate.model import Call
+from remit.gate.policy import SHELLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from remit.gate.model import Decision
 
 #: The tools whose calls are granted something that can be settled.
-GRANTED = ("Read", "NotebookRead", "Edit", "MultiEdit", "Write", "NotebookEdit", "Bash", "Grep", "Glob")
+GRANTED = ("Read", "NotebookRead", "Edit", "MultiEdit", "Write", "NotebookEdit", *SHELLS, "Grep", "Glob")
 
 
 def after_call(payload: object, desk: Desk) -> Answer | None:
@@ -24,7 +25,7 @@ def after_call(payload: object, desk: Desk) -> Answer | None:
 def call_failed(payload: object, desk: Desk) -> Answer | None:
     """PostToolUseFailure or PermissionDenied of everything but a delegation."""
     # A command line that ends with an error has shown its output all the same.
-    ran = text(payload, "tool_name") == "Bash" and text(payload, "hook_event_name") != "PermissionDenied"
+    ran = text(payload, "tool_name") in SHELLS and text(payload, "hook_event_name") != "PermissionDenied"
     return _settled(payload, desk, failed=not ran)
 
 

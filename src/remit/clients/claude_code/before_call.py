@@ -6,7 +6,7 @@ import time
 
 from remit.clients.claude_code.answers import ask, context, deny, merged, message, updated_input
 from remit.gate.model import Call
-from remit.gate.policy import decide
+from remit.gate.policy import EDITING, decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +28,39 @@ def before_call(payload: object, desk: Desk) -> Answer | None:
     note: Answer | None = None
     try:
         with desk.session(call.session) as state:
-            decision = _again(call, state, desk) or _first(call, state, desk)
+            decision = _judged(call, state, desk)
     except Exception as error:  # noqa: BLE001 - a lock, a disk: what is refused anyway is refused still
         decision, note = _unrecorded(call, decision, error, desk)
     return merged(_told(decision), _launched(call, decision, desk), note)
+
+
+def _judged(call: Call, state: State, desk: Desk) -> Decision:
+    """The decision on a call; what is remembered of it bears its mark."""
+    mark = _mark(call)
+    again = _again(call, mark, state, desk)
+    if again is not None:
+        return again
+    decision = _first(call, state, desk)
+    entries = [state.pending.get(call.tool_use_id), state.delegations.get(call.tool_use_id), *state.decisions[-1:]]
+    for entry in entries:
+        if entry is not None and entry.get("id", call.tool_use_id) == call.tool_use_id:
+            entry["mark"] = mark
+    return decision
+
+
+def _mark(call: Call) -> str:
+    """Tells a call from another that bears the same id; nothing can be read out of it. Empty: it cannot be told."""
+    import marshal
+
+    try:
+        from _blake2 import blake2b  # hashlib takes longer to load than all of the gate
+    except ImportError:
+        from hashlib import blake2b
+    try:
+        whole = marshal.dumps([call.tool_use_id, call.tool, call.agent_id, call.cwd, call.input], 2)
+    except ValueError:  # nested too deeply
+        return ""
+    return blake2b(whole, digest_size=12).hexdigest() if call.tool_use_id else ""
 
 
 def _first(call: Call, state: State, desk: Desk) -> Decision:
@@ -42,22 +71,29 @@ def _first(call: Call, state: State, desk: Desk) -> Decision:
             entry["state"] = "observed"  # nobody judges its report, so nobody waits for it
         elif not desk.observing:
             entry["told"] = True
+    if (
+        call.agent_id
+        and call.tool in EDITING
+        and decision.decision != "deny"
+        and not desk.under_contract(call.agent_type)
+    ):
+        state.warn(f"Agent {call.agent_type[:80]} is not under contract and edits files: nobody checks what it reports")
     return decision
 
 
-def _again(call: Call, state: State, desk: Desk) -> Decision | None:
-    """The decision on this very call, if it was made a moment ago."""
-    known = call.tool_use_id
-    if not known:
+def _again(call: Call, mark: str, state: State, desk: Desk) -> Decision | None:
+    """The decision on this very call, if it was made a moment ago. The id alone does not make it the same."""
+    if not mark:
         return None
     recent = time.time() - _SAME_EVENT_SECONDS
     for entry in reversed(state.decisions):
-        if entry.get("id") == known and entry.get("tool") == call.tool[:80] and _number(entry.get("at")) >= recent:
+        if entry.get("mark") == mark and _number(entry.get("at")) >= recent:
             return _restored(entry, call, desk)
-    if known in state.pending or (known in state.delegations and not call.agent_id):
-        from remit.gate.model import Decision as Made
+    for known in (state.pending, state.delegations):
+        if known.get(call.tool_use_id, {}).get("mark") == mark:
+            from remit.gate.model import Decision as Made
 
-        return Made("allow", desk.settings.mode)
+            return Made("allow", desk.settings.mode)
     return None
 
 

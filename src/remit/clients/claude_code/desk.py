@@ -105,7 +105,11 @@ class Desk:
         for name in (agent_type, agent_type.rpartition(":")[2]):
             if name and name in self.contract:
                 return name
-        return None
+        if not agent_type:
+            return None
+        from remit.gate.delegations import same_agent  # late: nearly all names are written as they are known
+
+        return next((name for name in self.contract if same_agent(name, agent_type)), None)
 
     @property
     def observing(self) -> bool:

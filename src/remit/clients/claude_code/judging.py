@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from types import SimpleNamespace
 
 from remit.clients.claude_code.libraries import make_reachable
 from remit.contract.correction import correction_text
@@ -26,7 +27,7 @@ _ORDER = ("accept", "revise", "reject")
 class Judged:
     """What the check says of a report: its verdict, what is broken, and what follows."""
 
-    __slots__ = ("check", "correction", "files", "verdict", "violations")
+    __slots__ = ("check", "files", "verdict", "violations")
 
     def __init__(self, verdict: str, violations: list[dict[str, Any]], files: list[str], check: str) -> None:
         self.verdict = verdict
@@ -35,13 +36,16 @@ class Judged:
         self.files = files
         #: JSON in the shape `remit.check/1`.
         self.check = check
-        #: What the subagent is told if it is given another try.
-        self.correction = plain(correction_text(violations))
 
     @property
     def accepted(self) -> bool:
         """Whether the contract is kept."""
         return self.verdict == "accept"
+
+    @property
+    def correction(self) -> str:
+        """What the subagent is told if it is given another try."""
+        return plain(correction_text(self.violations))
 
 
 def judge(text: str, desk: Desk, agent_type: str, transcript_path: str, attempt: int) -> Judged:
@@ -63,6 +67,7 @@ def _make_ready() -> None:
     make_reachable()
     if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
         return
+    _load_uuid()
     # msgspec takes what it needs from typing_extensions, else from typing; the first takes longer to load than all
     # of msgspec, and has nothing more for us. None in its place makes the import fail, for this one moment.
     sys.modules["typing_extensions"] = None  # type: ignore[assignment]
@@ -70,6 +75,19 @@ def _make_ready() -> None:
         import msgspec  # noqa: F401
     finally:
         del sys.modules["typing_extensions"]
+
+
+def _load_uuid() -> None:
+    """msgspec needs it, and it needs from `platform`, which takes longer to load, the system's name alone."""
+    if "platform" in sys.modules or not hasattr(os, "uname"):
+        return
+    sys.modules["platform"] = SimpleNamespace(system=lambda: os.uname().sysname)  # type: ignore[assignment]
+    try:
+        import uuid  # noqa: F401
+    except AttributeError:  # of a Python that asks for more; msgspec will load it with all it needs
+        return
+    finally:
+        del sys.modules["platform"]
 
 
 def _options(desk: Desk, agent_type: str, attempt: int) -> Options:
@@ -89,12 +107,9 @@ def _options(desk: Desk, agent_type: str, attempt: int) -> Options:
 
 
 def _sources(project: str, transcript_path: str) -> Sources:
-    from pathlib import Path
-
     from remit.evidence.sources import open_sources
 
-    transcripts = [Path(transcript_path)] if _is_readable(transcript_path) else []
-    return open_sources(Path(project), transcripts=transcripts)
+    return open_sources(project, transcripts=[transcript_path] if _is_readable(transcript_path) else [])
 
 
 def _is_readable(path: str) -> bool:
@@ -119,6 +134,8 @@ def _judged(verdicts: list[Verdict], project: str) -> Judged:
 
 
 def _covered(verdicts: list[Verdict]) -> list[str]:
-    """The files that stand among the Key References and are really there: one cited in passing was not analysed."""
+    """The files among the Key References that are really there and were opened: what is cited in passing, or was never
+    looked at, has not been analysed."""
     references = (one for verdict in verdicts for one in verdict.evidence.references)
-    return sorted({one.path for one in references if one.section == "references" and one.outcome == "verified"})
+    seen = (one for one in references if one.outcome == "verified" and one.seen != "no")
+    return sorted({one.path for one in seen if one.section == "references"})

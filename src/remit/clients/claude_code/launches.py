@@ -100,6 +100,11 @@ def set_aside(state: State, key: str, agent_id: str = "") -> None:
         release(state, key)
 
 
+def written(state: State, run: Run) -> list[str]:
+    """The files that a run has written and not given back yet."""
+    return sorted(path for path, holder in state.locks.items() if run.agent_id and holder == run.agent_id)
+
+
 def withdraw(state: State, key: str) -> None:
     """A launch that was refused after all: there never was a delegation."""
     if state.delegations.pop(key, None) is not None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _MOST_VIOLATIONS = 10
 _LONGEST_LINE = 500
+_MOST_NAMED = 10
 _HEADS = {
     "rejected": "remit: the report of {agent} was checked, sent back once for correction, and is still not accepted. "
     "It is withheld: use nothing of it.",
@@ -32,9 +33,30 @@ def withheld(kept: Kept, *, retried: bool) -> str:
         _HEADS.get(kept.outcome, _HEADS["rejected"]).format(agent=agent),
         framed(kept.agent, kept.verdict or kept.outcome, "\n".join(lines) or "There was nothing in it."),
         f"What it sent is kept in {neutral(kept.path)}.",
+        *_changes(kept.changed),
         next_steps(kept.agent, retried=retried),
     ]
     return "\n".join(parts)
+
+
+def reservations(kept: Kept) -> str:
+    """What is said beside a report that was accepted although something is wrong with it; nothing if nothing is."""
+    open_ones = [one for one in kept.violations if one.get("level") != "L3"]
+    if not open_ones:
+        return ""
+    lines = [line[:_LONGEST_LINE] for line in violation_lines(open_ones, _MOST_VIOLATIONS)]
+    name = shown_name(kept.agent)
+    head = f"remit: the report of {name} is accepted with reservations. Take for unproven what these speak of:"
+    return "\n".join((head, neutral("\n".join(lines))))
+
+
+def _changes(paths: list[str]) -> list[str]:
+    """What a withheld report does not undo."""
+    if not paths:
+        return []
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    names = neutral(", ".join(paths[:_MOST_NAMED]))
+    return [f"It has written to these files, and that stands: {names}{more}. Have them looked at before anything else."]
 
 
 def next_steps(agent: str, *, retried: bool) -> str:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 _MOST_VIOLATIONS = 10
 _LONGEST_LINE = 500
+#: Of a workflow's subagents so many are named.
+_MOST_REPORTS = 5
+#: How a summary begins says what has ended.
+_SUMMARY = 60
 
 
 def notified(head: str, session: str, desk: Desk) -> str:
@@ -29,9 +33,13 @@ def notified(head: str, session: str, desk: Desk) -> str:
         kept = None  # it was sent back, and nothing came after that
     with desk.session(session) as state:
         entry = _delegation(state, agent_id, launch)
-        unjudged = kept is None and entry.get("state") == "open"
+        # A verdict on this run would have closed it, whatever was said of an earlier one.
+        unjudged = entry.get("state") == "open"
         if unjudged:
             close(state, str(entry["agent_id"] or launch), "failed")
+        launched = {str(one.get("agent_id")) for one in state.delegations.values()}
+    if not entry and kept is None and _is_workflow(head):
+        return _of_workflow(results.listed(desk.folder, session), launched)
     if unjudged:
         return _never_checked(str(entry.get("agent")), entry)
     if kept is None or kept.outcome not in ("rejected", "failed") or not desk.under_contract(kept.agent):
@@ -52,6 +60,18 @@ def _delegation(state: State, agent_id: str, launch: str) -> dict[str, Any]:
         if (agent_id and entry.get("agent_id") == agent_id) or (launch and key == launch):
             return entry
     return {}
+
+
+def _is_workflow(head: str) -> bool:
+    """Whether a script of the client hands over what its subagents said: no report of theirs passes by us."""
+    return "workflow" in head.partition("<summary>")[2][:_SUMMARY].lower()
+
+
+def _of_workflow(listed: list[Kept], launched: set[str]) -> str:
+    """The reports that no delegation of the orchestrator's brought, and that were not accepted."""
+    latest = {kept.agent_id: kept for kept in listed if kept.agent_id not in launched}
+    refused = [kept for kept in latest.values() if kept.outcome in ("rejected", "failed")][-_MOST_REPORTS:]
+    return "\n".join(_refused(kept, {}) for kept in refused)
 
 
 def _never_checked(agent: str, entry: dict[str, Any]) -> str:

@@ -46,6 +46,7 @@ class Kept:
         "agent_id",
         "at",
         "attempt",
+        "changed",
         "check",
         "digest",
         "files",
@@ -71,6 +72,8 @@ class Kept:
         self.violations: list[dict[str, Any]] = _tables(values.get("violations"))
         #: The files that an accepted report covers.
         self.files = [path for path in values.get("files") or () if isinstance(path, str)]
+        #: The files that it had written by then.
+        self.changed = [path for path in values.get("changed") or () if isinstance(path, str)]
         self.digest = _text(values.get("digest"))
         #: Whether the client said that a hook had already made the subagent go on.
         self.active = values.get("active") is True
@@ -95,7 +98,7 @@ def keep(
     check: str = "",
     **about: Any,
 ) -> Kept:
-    """Keep a report; `folder` is the gate's. `about`: attempt, verdict, would, violations, files, active."""
+    """Keep a report; `folder` is the gate's. `about`: attempt, verdict, would, violations, files, changed, active."""
     if outcome not in OUTCOMES:
         raise ValueError(f"a report is kept as one of {', '.join(OUTCOMES)}, not as {outcome!r}")
     place = _place(folder, session)
@@ -117,6 +120,7 @@ def keep(
         **about,
         "violations": [_cut(one) for one in list(about.get("violations") or ())[:_MOST_VIOLATIONS]],
         "files": [path[:LONGEST_NAME] for path in list(about.get("files") or ())[:_MOST_FILES]],
+        "changed": [path[:LONGEST_NAME] for path in list(about.get("changed") or ())[:_MOST_FILES]],
     }
     base = _fresh(place, agent_id)
     if data is None:
@@ -145,11 +149,20 @@ def latest(folder: str, session: str, agent_id: str) -> Kept | None:
     return None
 
 
+def text_of(kept: Kept) -> str:
+    """The text that was kept; nothing where there is none."""
+    try:
+        with open(os.open(kept.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            return file.read(LARGEST_TEXT).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
 def digest(text: str) -> str:
     """Tells one text from another."""
-    import hashlib  # late: a look at the list needs none
+    from remit.contract.digest import digest as digest_of  # late: a look at the list needs none
 
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return digest_of(text.encode("utf-8", "surrogatepass"))
 
 
 def clean(folder: str, days: float = KEPT_DAYS) -> int:

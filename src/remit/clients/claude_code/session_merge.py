@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -17,34 +16,43 @@ from remit.merging.inputs import Input, read_input
 from remit.merging.model import Report
 
 
-def last_words(kept: Sequence[Kept]) -> list[Kept]:
-    """The last report of each subagent that was judged. Where an agent's work was accepted, what it sent in other
-    runs and was not accepted is superseded: that was the reason for the retry."""
+def last_words(kept: Sequence[Kept], state: State) -> list[Kept]:
+    """The last report of each subagent that was judged; without those whose retry was accepted."""
     latest = {one.agent_id: one for one in kept if one.verdict or one.outcome == "failed"}
-    accepted = {_name(one.agent) for one in latest.values() if one.verdict == "accept"}
-    return [one for one in latest.values() if one.verdict == "accept" or _name(one.agent) not in accepted]
+    settled = {name for key in _retried_well(state) for name in (key, state.delegations[key].get("agent_id"))}
+    return [one for one in latest.values() if one.verdict == "accept" or one.agent_id not in settled]
 
 
 def inputs_of(
     kept: Sequence[Kept], state: State, options: Options, sources: Sources, categories: Mapping[str, str]
 ) -> list[Input]:
     """The inputs of a session's merge. Who failed without sending anything takes part as failed."""
-    words = last_words(kept)
+    words = last_words(kept, state)
     inputs = [
         Input([_as_judged(report, one) for report in _reports(one, options, sources, categories)]) for one in words
     ]
-    heard = {_name(one.agent) for one in words}
-    failed = {_name(str(entry.get("agent"))) for entry in _without_success(state)} - heard
-    return [*inputs, *(Input([Report(agent=agent, status="FAILED", verdict=None)]) for agent in sorted(failed))]
+    failed = _silent(state, {one.agent_id for one in words})
+    return [*inputs, *(Input([Report(agent=agent, status="FAILED", verdict=None)]) for agent in failed)]
 
 
-def _without_success(state: State) -> list[Mapping[str, Any]]:
-    """Delegations that ended badly, of agents of which none ended well."""
-    well = {_name(str(entry.get("agent"))) for entry in state.delegations.values() if entry.get("state") == "accepted"}
-    return [
-        entry
+def _retried_well(state: State) -> set[str]:
+    """The delegations whose retry was accepted."""
+    return {
+        str(entry["retry_of"])
         for entry in state.delegations.values()
-        if entry.get("state") in ("failed", "rejected") and _name(str(entry.get("agent"))) not in well
+        if entry.get("state") == "accepted" and entry.get("retry_of") in state.delegations
+    }
+
+
+def _silent(state: State, heard: set[str]) -> list[str]:
+    """The agents of delegations that ended badly, without a report and without a retry that ended well."""
+    settled = _retried_well(state)
+    return [
+        _name(str(entry.get("agent")))
+        for key, entry in state.delegations.items()
+        if entry.get("state") in ("failed", "rejected")
+        and key not in settled
+        and not heard & {key, str(entry.get("agent_id"))}
     ]
 
 

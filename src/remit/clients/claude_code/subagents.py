@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from remit.clients.claude_code import results
 from remit.clients.claude_code.answers import block, context, updated_output
-from remit.clients.claude_code.launches import Run, connect, set_aside, settle, unlinked, withdraw
+from remit.clients.claude_code.launches import Run, connect, set_aside, settle, unlinked, withdraw, written
 from remit.clients.claude_code.payload import flag, table, text
 from remit.gate.delegations import link
 
@@ -63,7 +63,8 @@ def stopped(payload: object, desk: Desk) -> Answer | None:
         # An event that is delivered twice at once is judged by both, and kept by the first of them.
         kept = results.latest(desk.folder, run.session, run.agent_id)
         if kept is None or not _is_same(kept, payload, report):
-            kept = _keep(run, desk, report, judged, would, attempt=attempt, active=flag(payload, "stop_hook_active"))
+            about = {"attempt": attempt, "active": flag(payload, "stop_hook_active"), "changed": written(state, run)}
+            kept = _keep(run, desk, report, judged, would, **about)
         _close(state, connect(state, run), kept)
     return block(judged.correction) if kept.outcome == "returned" else None
 
@@ -146,24 +147,35 @@ def _delivered(payload: object, desk: Desk, run: Run, kept: Kept | None, key: st
     """A run of an agent under contract has come to its end; `key` is empty for a subagent's own delegation."""
     output = payload.get("tool_response") if isinstance(payload, dict) else None
     judged: Judged | None = None
-    report = ""
-    if kept is None or not kept.final:  # nobody was asked when it stopped: its turns were used up
-        report = _report(output)
+    report = _report(output)
+    if kept is None or not kept.final or not _is_what_was_judged(kept, report):
+        # Nobody was asked when it stopped: its turns were used up.
+        kept = None
         judged = _judge(report, run, desk, 2)
     with desk.session(run.session) as state:
         if judged is not None:
             again = results.latest(desk.folder, run.session, run.agent_id)
             would = "accepted" if judged.accepted else "failed"
-            kept = again if again and again.final else _keep(run, desk, report, judged, would, attempt=2)
+            done = again is not None and again.final and _is_what_was_judged(again, report)
+            kept = again if done else _keep(run, desk, report, judged, would, attempt=2, changed=written(state, run))
         if kept is None:
             return None
         _close(state, key, kept)
         retried = bool(state.delegations.get(key, {}).get("retry_of"))
-    if kept.outcome not in ("rejected", "failed"):
-        return None
-    from remit.clients.claude_code.notices import withheld
+    from remit.clients.claude_code.notices import reservations, withheld
 
-    return updated_output(_replaced(output, withheld(kept, retried=retried)))
+    if kept.outcome in ("rejected", "failed"):
+        return updated_output(_replaced(output, withheld(kept, retried=retried)))
+    doubts = reservations(kept) if kept.outcome == "accepted" else ""
+    return context("PostToolUse", doubts) if doubts else None
+
+
+def _is_what_was_judged(kept: Kept, report: str) -> bool:
+    """Whether an accepted report is the one that arrives: a run that was taken up again may have ended otherwise."""
+    if kept.verdict != "accept" or kept.digest == results.digest(report):
+        return True
+    # The client may cut a report, or change the white space around its parts.
+    return bool(report.strip()) and "".join(report.split()) in "".join(results.text_of(kept).split())
 
 
 def _report(output: object) -> str:

@@ -45,7 +45,8 @@ class Call:
         """Run blocking work outside the event loop, within the time of the call."""
         running = asyncio.ensure_future(asyncio.to_thread(work))
         try:
-            return await asyncio.wait_for(asyncio.shield(running), self.seconds_left + 0.1)
+            async with asyncio.timeout(self.seconds_left + 0.1):
+                return await asyncio.shield(running)
         except TimeoutError:
             self._stopped.set()
             running.add_done_callback(_forget)

@@ -65,7 +65,8 @@ async def run(
     )
     status: int | None = None
     try:
-        await asyncio.wait_for(asyncio.shield(work), seconds)
+        async with asyncio.timeout(seconds):
+            await asyncio.shield(work)
         status = process.returncode
     except TimeoutError:
         pass  # it is stopped below, as it is where the call was cancelled or a reader failed
@@ -105,14 +106,16 @@ async def _feed(pipe: asyncio.StreamWriter | None, given: bytes) -> None:
 async def _stop(process: asyncio.subprocess.Process) -> None:
     """Wait for a program that was asked to end; then kill it and all it started."""
     try:
-        await asyncio.wait_for(process.wait(), GRACE + _SETTLE)
+        async with asyncio.timeout(GRACE + _SETTLE):
+            await process.wait()
     except TimeoutError:
         left = await asyncio.to_thread(descendants, process.pid)
         send(signal.SIGKILL, [process.pid, *left])
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         with contextlib.suppress(TimeoutError):  # it also waits for whoever holds the other end of a pipe
-            await asyncio.wait_for(process.wait(), 1)
+            async with asyncio.timeout(1):
+                await process.wait()
 
 
 async def _settle(process: asyncio.subprocess.Process, work: asyncio.Future[tuple[None, None, None, int]]) -> None:
@@ -121,5 +124,6 @@ async def _settle(process: asyncio.subprocess.Process, work: asyncio.Future[tupl
     if not done:
         work.cancel()
         process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 (there is no public way to let go of the pipes)
+        await asyncio.wait([work])
     with contextlib.suppress(asyncio.CancelledError, OSError):
-        await work
+        work.result()

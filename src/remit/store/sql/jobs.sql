@@ -1,3 +1,11 @@
+-- name: columns
+-- A job as it is read. Not `*`: what a worker has prepared must not change when a newer release adds columns.
+    jobs.id, jobs.agent, jobs.definition, jobs.brief, jobs.request, jobs.prompt, jobs.workspace, jobs.isolation,
+    jobs.worktree, jobs.queue, jobs.priority, jobs.idempotency_key, jobs.parent, jobs.root, jobs.depth, jobs.state,
+    jobs.outcome, jobs.error, jobs.verdict, jobs.result, jobs.diff, jobs.is_cancelled, jobs.attempt, jobs.deaths,
+    jobs.last_death, jobs.turns, jobs.tool_calls, jobs.input_tokens, jobs.output_tokens, jobs.cached_tokens, jobs.cost,
+    jobs.is_priced, jobs.max_seconds, jobs.created, jobs.started, jobs.finished, jobs.ticket
+
 -- name: brief
 SELECT brief FROM remit.briefs WHERE digest = %(digest)s
 
@@ -66,16 +74,20 @@ LIMIT 1000
 FOR UPDATE SKIP LOCKED
 
 -- name: drop_lost_tickets
--- Tickets of finished jobs that a worker took with it when it died.
+-- Tickets of finished jobs that nobody will take: a worker took them with it when it died, or they wait in the queue
+-- of a command that is over.
 DELETE FROM procrastinate_jobs AS ticket
-WHERE ticket.task_name = 'remit.run' AND ticket.status = 'doing'
+WHERE ticket.task_name = 'remit.run'
     AND %(worker)s::uuid = (
         SELECT id FROM remit.workers WHERE heartbeat > now() - make_interval(secs => %(silence)s)
         ORDER BY started, id LIMIT 1)
-    AND NOT EXISTS (
-        SELECT 1 FROM procrastinate_workers AS holder
-        WHERE holder.id = ticket.worker_id
-            AND holder.last_heartbeat > now() - make_interval(secs => %(silence)s))
+    AND (ticket.status = 'doing' AND NOT EXISTS (
+            SELECT 1 FROM procrastinate_workers AS holder
+            WHERE holder.id = ticket.worker_id
+                AND holder.last_heartbeat > now() - make_interval(secs => %(silence)s))
+        OR ticket.status = 'todo' AND starts_with(ticket.queue_name, 'run-') AND NOT EXISTS (
+            SELECT 1 FROM remit.workers
+            WHERE ticket.queue_name = ANY (queues) AND heartbeat > now() - make_interval(secs => %(silence)s)))
     AND NOT EXISTS (
         SELECT 1 FROM remit.jobs WHERE jobs.id = (ticket.args ->> 'job')::bigint AND jobs.state <> 'finished')
 
@@ -110,7 +122,7 @@ UPDATE remit.jobs SET
     written_off_cost = jobs.written_off_cost + taken.reserved_cost,
     reserved_tokens = 0, reserved_cost = 0
 FROM taken WHERE jobs.id = taken.id
-RETURNING jobs.*
+RETURNING {columns}
 
 -- name: running_in_queue
 SELECT count(*) AS running FROM remit.jobs WHERE queue = %(queue)s AND state = 'running' AND id <> %(job)s
@@ -213,7 +225,7 @@ WHERE id = %(job)s AND state = 'finished' AND outcome <> 'completed'
 RETURNING id, queue, priority
 
 -- name: get
-SELECT * FROM remit.jobs WHERE id = %(job)s
+SELECT {columns} FROM remit.jobs WHERE id = %(job)s
 
 -- name: list
 -- One line a job: without the texts that may be long.
@@ -227,7 +239,7 @@ WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NUL
 ORDER BY id DESC LIMIT %(limit)s
 
 -- name: list_whole
-SELECT * FROM remit.jobs
+SELECT {columns} FROM remit.jobs
 WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
 ORDER BY id DESC LIMIT %(limit)s
 
@@ -279,11 +291,11 @@ DELETE FROM remit.briefs WHERE NOT EXISTS (SELECT 1 FROM remit.jobs WHERE jobs.b
 SELECT procrastinate_cancel_job_v1(%(ticket)s, true, false) AS ticket
 
 -- name: reopen
--- A finished job goes on with one more message from its caller.
+-- A finished job goes on with one more message from its caller. Of its time a person's answer took none.
 WITH reopened AS (
     UPDATE remit.jobs SET
         state = 'queued', outcome = NULL, error = NULL, verdict = NULL, finished = NULL, worker = NULL,
-        attempt = attempt + 1, deaths = 0
+        attempt = attempt + 1, deaths = 0, started = CASE WHEN %(is_answer)s THEN NULL ELSE started END
     WHERE id = %(job)s AND state = 'finished' AND outcome = 'completed' AND NOT EXISTS (
         SELECT 1 FROM remit.messages WHERE job = %(job)s AND number = %(number)s)
     RETURNING id, queue, priority

@@ -26,6 +26,10 @@ RETURNING id
 -- Only whoever drives may go on driving: who was frozen, and lost the plan, does not get it back by being there.
 UPDATE remit.plans SET heartbeat = now() WHERE id = %(plan)s AND driver = %(driver)s RETURNING id
 
+-- name: hold
+-- What is written by whoever drives is written before another can take the plan, or not at all.
+SELECT id FROM remit.plans WHERE id = %(plan)s AND driver = %(driver)s FOR SHARE
+
 -- name: last_beat
 SELECT driver, heartbeat FROM remit.plans WHERE id = %(plan)s
 
@@ -58,7 +62,8 @@ FROM remit.delegations
 WHERE plan = %(plan)s AND (%(phases)s::integer[] IS NULL OR phase = ANY (%(phases)s::integer[])) ORDER BY phase, id
 
 -- name: delegations_by_id
-SELECT * FROM remit.delegations WHERE id = ANY (%(ids)s::bigint[]) ORDER BY phase, id
+SELECT id, plan, phase, name, agent, state, verdict, job, retries, corrections, scope, error, warnings, result, fallback
+FROM remit.delegations WHERE id = ANY (%(ids)s::bigint[]) ORDER BY phase, id
 
 -- name: ended_jobs
 -- Jobs of a plan that came to nothing, by their keys: a job that completed, or still runs, is found by its key alone.

@@ -50,6 +50,8 @@ async def drive_shown(database: Database, settings: Settings, plan: int, resolvi
 
 
 async def _until_done(driving: asyncio.Task[Any], tree: _Tree) -> bool:
+    from remit.store.ending import ended
+
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, interrupted.set)
@@ -64,8 +66,7 @@ async def _until_done(driving: asyncio.Task[Any], tree: _Tree) -> bool:
         loop.remove_signal_handler(signal.SIGINT)
     if driving.done():
         return False
-    driving.cancel()
-    await asyncio.gather(driving, return_exceptions=True)
+    await ended(driving)
     return True
 
 

@@ -76,13 +76,17 @@ def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str
       remit gate declare presentation src/app.py --why "show me the handler"
     """
     from remit.gate.declaring import declare as declared
+    from remit.gate.declaring import refuse_without_effect
     from remit.gate.state import open_state
     from remit.reports.gate import declared_lines, declared_shape
 
     project = project_here()
     found = project.session(session)
+    here = {"cwd": str(Path.cwd()), "project": project.root}
+    if kind == "edit":
+        refuse_without_effect(paths, project.settings(), **here)
     with open_state(found.folder, found.state.session or found.name) as state:
-        names = declared(state, kind, paths, why, cwd=str(Path.cwd()), project=project.root)
+        names = declared(state, kind, paths, why, **here)
     missing = [name for name in names if not Path(project.root, name).exists()]
     shape = declared_shape(found.state.session, kind, names, why, missing)
     _show(shape, declared_lines(shape, KINDS[kind], columns()), form)
@@ -150,7 +154,8 @@ def why(wanted: str, session: str, form: str) -> int:
     from remit.gate.explaining import explained
     from remit.reports.gate import why_lines, why_shape
 
-    entry, rule, name = explained(project_here().folders, session, wanted)
+    project = project_here()
+    entry, rule, name = explained(project.folders, project.named(session), wanted)
     shape = why_shape(entry, rule, name)
     _show(shape, why_lines(shape, columns()), form)
     return 0

@@ -52,6 +52,7 @@ class _Reader:
     async def read(self, *, is_following: bool) -> None:
         """Show what there is; then, if the job goes on, what comes until it is finished."""
         from remit.store import jobs
+        from remit.store.ending import ended
 
         is_over = (await jobs.get(self._database, self._job)).state == "finished"
         await self._catch_up()
@@ -63,8 +64,7 @@ class _Reader:
             while not tail.done() and (await jobs.get(self._database, self._job)).state != "finished":
                 await asyncio.wait({tail}, timeout=_LOOK_SECONDS)
         finally:
-            tail.cancel()
-            await asyncio.gather(tail, return_exceptions=True)
+            await ended(tail)
         await self._catch_up()
 
     async def _catch_up(self) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.request import task_text
+from remit.surfaces.cli.request import limits_of, task_text, tree_options
 from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--model", help="The orchestrator's model, as provider:model or a short name.")
 @click.option("--max-turns", type=int, default=60, show_default=True, help="How often its model may be called.")
 @click.option("--max-cost", type=float, help="Dollars the orchestrator itself may cost.")
+@tree_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(task: str, **given: Any) -> int:
     """Have a model do TASK by delegating it: its only tools are an orchestrator's five responsibilities.
@@ -67,14 +68,19 @@ async def _run(database: Database, settings: Settings, task: str, given: dict[st
         "model": given["model"],
         "max_turns": given["max_turns"],
         "runner": ORCHESTRATOR,
-        "limits": {"cost": given["max_cost"]} if given["max_cost"] else None,
+        "limits": limits_of(given, "cost"),
     }
     submitted = await submit(
         database,
         request,
         settings,
         given["repo"] or Path.cwd(),
-        queueing=Queueing(first_queue=own, agent="orchestrator"),
+        queueing=Queueing(
+            first_queue=own,
+            agent="orchestrator",
+            tree_max_tokens=given["tree_max_tokens"],
+            tree_max_cost=given["tree_max_cost"],
+        ),
     )
     async with served(database, settings) as queue:
         # Its own worker, so that its subagents never wait for the place that it holds.

@@ -1,8 +1,8 @@
-"""Options that `remit run` and `remit submit` share, and the request they make."""
+"""Options that commands share which submit a job, and the request they make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,8 @@ _OPTIONS = (
     click.option("--priority", type=int, default=0, show_default=True, help="Higher comes first."),
     click.option("--key", help="An idempotency key: one job for it, until that job fails."),
     click.option("--parent", type=int, help="The job that this one is a part of."),
+)
+_TREE = (
     click.option("--tree-max-tokens", type=int, help="Tokens this job and its children may use together."),
     click.option("--tree-max-cost", type=float, help="Dollars this job and its children may cost together."),
 )
@@ -39,17 +41,31 @@ _OPTIONS = (
 
 def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a request to a command."""
-    for option in reversed(_OPTIONS):
+    return _with((*_OPTIONS, *_TREE), command)
+
+
+def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the limits of a tree of jobs to a command."""
+    return _with(_TREE, command)
+
+
+def _with(options: Iterable[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(tuple(options)):
         command = option(command)
     return command
 
 
+def limits_of(given: dict[str, Any], *names: str) -> dict[str, Any] | None:
+    """What a job and its tree may use, as far as it is said. Raises UsageError where that is nothing."""
+    said = {name: given[f"max_{name}"] for name in names if given[f"max_{name}"] is not None}
+    trees = (given["tree_max_tokens"], given["tree_max_cost"])
+    if any(value is not None and value <= 0 for value in (*said.values(), *trees)):
+        raise UsageError("a limit must be more than nothing")
+    return said or None
+
+
 def request_of(agent: str, task: str, given: dict[str, Any]) -> dict[str, Any]:
     """The request in the fields' own names."""
-    limits = {"tokens": given["max_tokens"], "cost": given["max_cost"], "seconds": given["max_seconds"]}
-    said = {name: value for name, value in limits.items() if value is not None}
-    if any(value <= 0 for value in said.values()):
-        raise UsageError("a limit must be more than nothing")
     return {
         "prompt": task,
         "subagent_def": agent,
@@ -59,7 +75,7 @@ def request_of(agent: str, task: str, given: dict[str, Any]) -> dict[str, Any]:
         "max_turns": given["max_turns"],
         "input_vars": dict(map(_variable, given["variables"])),
         "isolation": given["isolation"],
-        "limits": said or None,
+        "limits": limits_of(given, "tokens", "cost", "seconds"),
     }
 
 

@@ -99,6 +99,7 @@ async def see_through(database: Database, job: int, settings: Settings) -> bool:
     """Show what happens until the job is finished; False: the person leaves it to a worker."""
     from remit.dispatch.worker import abort_ticket
     from remit.store import jobs
+    from remit.store.ending import ended
 
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -122,8 +123,7 @@ async def see_through(database: Database, job: int, settings: Settings) -> bool:
                         await abort_ticket(database, ticket)
         await showing
     finally:
-        showing.cancel()
-        await asyncio.gather(showing, return_exceptions=True)
+        await ended(showing)
         loop.remove_signal_handler(signal.SIGINT)
     return True
 

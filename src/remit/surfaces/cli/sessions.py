@@ -13,7 +13,7 @@ from remit.configuration import Configuration, load
 from remit.errors import UsageError
 from remit.gate.configured import gate_mapping
 from remit.gate.memory import State
-from remit.gate.sessions import Found, find, recorded
+from remit.gate.sessions import LAST, Found, find, recorded
 from remit.gate.settings import GateSettings
 from remit.gate.state import peek
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from remit.checking import Options
     from remit.evidence.sources import Sources
     from remit.merging.inputs import Input
+
+
+#: In what a client runs for a person (a slash command) it names the session.
+OWN_SESSION = "CLAUDE_CODE_SESSION_ID"
 
 
 class Project:
@@ -44,7 +48,14 @@ class Project:
 
     def session(self, wanted: str) -> Found:
         """One session: `last`, its id, or how its id begins."""
-        return find(self.folders, wanted)
+        name = self.named(wanted)
+        if name == wanted or peek(self.folders[0], name) is not None:
+            return find(self.folders, name)
+        return Found(self.folders[0], name, State(name))  # the client's own, in which nothing was recorded yet
+
+    def named(self, wanted: str) -> str:
+        """The last session is the one that this command is run in, if a client says so; another may be later."""
+        return os.environ.get(OWN_SESSION) or wanted if wanted == LAST else wanted
 
     def recorded(self) -> list[Found]:
         """All sessions, the latest first."""
@@ -56,7 +67,7 @@ class Project:
 
     def results(self, found: Found) -> list[dict[str, Any]]:
         """The same as plain data; what is empty is null."""
-        always = ("agent", "agent_id", "attempt", "outcome", "violations")
+        always = ("agent", "agent_id", "at", "attempt", "outcome", "violations", "changed")
         return [
             {name: getattr(one, name) for name in always}
             | {name: getattr(one, name) or None for name in ("verdict", "would", "path", "check")}

@@ -25,12 +25,16 @@ def command(client: str, project: Path | None, form: str, *, is_user: bool, is_s
       remit uninstall
       remit uninstall claude-code --user --yes
     """
+    from remit.clients.claude_code.setup.alone import alone
     from remit.clients.claude_code.setup.place import find_place
     from remit.clients.claude_code.setup.removing import apply_removal, is_nothing, plan_removal
 
-    plan = plan_removal(find_place(project, is_user=is_user))
-    if is_nothing(plan):
-        return tell(plan, form, f"{client} is not under contract here: nothing to remove")
-    agreed(plan, form, is_sure=is_sure)
-    apply_removal(plan)
-    return tell(plan, form, f"{client} is no longer under contract here")
+    place = find_place(project, is_user=is_user)
+    with alone(place):
+        plan = plan_removal(place)
+        if is_nothing(plan):
+            return tell(plan, form, f"{client} is not under contract here: nothing to remove")
+        if not agreed(plan, form, is_sure=is_sure):
+            return 1
+        apply_removal(plan)
+        return tell(plan, form, f"{client} is no longer under contract here")

@@ -61,3 +61,5 @@ class Plan(NamedTuple):
     #: What a person should know.
     notes: list[str]
     record: Record
+    #: What the hooks call once it is done; empty: there are none.
+    calls: str = ""

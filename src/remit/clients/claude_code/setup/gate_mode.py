@@ -7,6 +7,7 @@ from pathlib import Path
 
 from remit.clients.claude_code.setup.changes import Change
 from remit.clients.claude_code.setup.place import Place
+from remit.clients.claude_code.setup.record import Added
 from remit.clients.claude_code.setup.writing import read_bytes
 from remit.configuration import find_file, load
 from remit.errors import UsageError
@@ -15,8 +16,11 @@ from remit.gate.settings import MODES
 _MOST_BYTES = 1024 * 1024
 
 
-def mode_change(place: Place, mode: str | None) -> Change | None:
-    """What puts a project into a mode; None: nothing has to change."""
+def mode_change(place: Place, mode: str | None, earlier: Added | None) -> tuple[Change, Added] | None:
+    """What puts a project into a mode, and what of the file is then ours; None: nothing has to change.
+
+    `earlier` is what an earlier install has added: that may be replaced, unlike the word of a person.
+    """
     if mode is None:
         return None
     if mode not in MODES:
@@ -27,27 +31,38 @@ def mode_change(place: Place, mode: str | None) -> Change | None:
     if configured["gate.mode"] == mode:
         return None
     file = find_file(place.root) or place.root / "remit.toml"
-    is_table_of_tool = file.name == "pyproject.toml"
-    header = "[tool.remit.gate]" if is_table_of_tool else "[gate]"
+    header = "[tool.remit.gate]" if file.name == "pyproject.toml" else "[gate]"
     by_hand = f'set mode = "{mode}" under {header} in {file}'
-    if configured.values["gate.mode"].source != "default":
-        raise UsageError(f"{file} says mode = {configured['gate.mode']!r}: {by_hand}")
     if file.parent != place.root:
         raise UsageError(f"the configuration of this project is {file}, outside of {place.root}: {by_hand}")
-    return _appended(file, f'{header}\nmode = "{mode}"\n', mode, by_hand)
-
-
-def _appended(file: Path, table: str, mode: str, by_hand: str) -> Change:
-    """The table at the end of the file, where it is still valid there."""
     before = read_bytes(file, _MOST_BYTES)
     text = (before or b"").decode("utf-8")
-    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-    after = text + gap + table
+    table = f'{header}\nmode = "{mode}"\n'
+    if configured.values["gate.mode"].source == "default":
+        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        added = Added(place.shown(file), gap + table, before is None)
+        after = text + added.text
+    elif earlier is not None and earlier.path == place.shown(file) and text.count(earlier.text) == 1:
+        gap = earlier.text[: len(earlier.text) - len(earlier.text.lstrip("\n"))]
+        added = Added(earlier.path, gap + table, earlier.is_new)
+        after = text.replace(earlier.text, added.text)
+    else:
+        raise UsageError(f"{file} says mode = {configured['gate.mode']!r}: {by_hand}")
+    _check(file, after, mode, by_hand)
+    return Change(file, before, after.encode(), is_shared=True), added
+
+
+def _check(file: Path, text: str, mode: str, by_hand: str) -> None:
+    """The table must be valid where it stands, and be the one that is in force."""
     try:
-        tables = tomllib.loads(after)
+        tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:  # it has such a table already, in a form of its own
         raise UsageError(f"{file} cannot be added to ({error}): {by_hand}") from error
     tool = tables.get("tool", {}).get("remit", {}) if file.name == "pyproject.toml" else tables
     if tool.get("gate", {}).get("mode") != mode:
         raise UsageError(f"{file} cannot be added to: {by_hand}")
-    return Change(file, before, after.encode(), is_shared=True)
+
+
+def mode_in_force(place: Place) -> str:
+    """The mode that a session in this place gets, as far as can be told from here."""
+    return str(load(place.root)["gate.mode"])

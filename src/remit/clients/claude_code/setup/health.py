@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from remit.clients.claude_code.setup.ending import settings_in_force, switched_off
 from remit.clients.claude_code.setup.hook_entries import EVENTS, is_ours, is_this_install
 from remit.clients.claude_code.setup.place import find_place
 from remit.clients.claude_code.setup.self_test import self_test
 from remit.clients.claude_code.setup.settings_file import own_hooks, read_settings
+from remit.clients.claude_code.setup.state_folder import state_problem
 from remit.dispatch.health import Fact
 from remit.errors import RemitError
 
@@ -19,26 +20,29 @@ _MOST_PROBLEMS = 3
 
 def client_facts(project: Path | None = None) -> Iterator[Fact]:
     """Where hooks are installed, and whether each entry answers recorded payloads as it should."""
-    here, user = find_place(project, is_user=False), find_place(None, is_user=True)
-    found = False
-    for path in (here.settings, here.claude / "settings.json", user.settings):
+    here = find_place(project, is_user=False)
+    installed: dict[Path, str] = {}
+    paths = settings_in_force(here)
+    for path in paths:
         try:
             text = read_settings(path)
         except RemitError as error:
             yield Fact(_WHAT, "bad", str(error))
             continue
-        if text is None:
-            continue
-        if json.loads(text.removeprefix("\ufeff")).get("disableAllHooks") is True:
-            yield Fact(_WHAT, "bad", f"{path} switches all hooks off (disableAllHooks)")
-        if own_hooks(text, is_ours):
-            found = True
-            yield from _facts_of(path, text)
-    if not found:
+        if text is not None and own_hooks(text, is_ours):
+            installed[path] = text
+    off = switched_off(paths)
+    if not installed:
         yield Fact(_WHAT, "good", "not under contract here; `remit install claude-code` changes that")
+    elif off:
+        names = " and ".join(map(str, off))
+        yield Fact(_WHAT, "bad", f"not under contract: {names} switches all hooks off (disableAllHooks)")
+    else:
+        for path, text in installed.items():
+            yield from _facts_of(path, text, state_problem(here))
 
 
-def _facts_of(path: Path, text: str) -> Iterator[Fact]:
+def _facts_of(path: Path, text: str, no_state: str) -> Iterator[Fact]:
     entries = own_hooks(text, is_ours)
     lacking = [event for event in EVENTS if event not in entries]
     if lacking:
@@ -49,6 +53,10 @@ def _facts_of(path: Path, text: str) -> Iterator[Fact]:
         what = str(first.get("command", first.get("url", "")))[:200]
         words = f"{path} starts {what!r} for {', '.join(foreign)}, which is not this install, so it was not run"
         yield Fact(_WHAT, "bad", f"{words}; `remit install claude-code` writes the paths of this one")
+        return
+    if no_state:
+        words = f"the hooks in {path} cannot do their work in this project: {no_state}"
+        yield Fact(_WHAT, "bad", f"{words}; calls go through unchecked until that is mended")
         return
     outcomes = self_test(entries)
     problems = [outcome for outcome in outcomes if outcome.problem]

@@ -29,6 +29,8 @@ EVENTS: dict[str, int] = {
 ENTRY = "remit/surfaces/hooks/entry.py"
 #: Where a server of ours takes hooks.
 HTTP_PATH = "/hooks/claude-code"
+#: What is said of hooks over HTTP, as long as nothing of ours answers them.
+NO_SERVER = "a later version of remit brings the server for that"
 
 
 def entry_file() -> Path:
@@ -52,6 +54,13 @@ def _entry(event: str, seconds: int, url: str | None, *, is_closed: bool) -> dic
     if is_closed and event == "PreToolUse":
         entry["onFailure"] = "block"
     return entry
+
+
+def called(hook: dict[str, Any]) -> str:
+    """What an entry calls, as a person reads it, whatever its event."""
+    if hook.get("type") == "http":
+        return str(hook.get("url", ""))
+    return " ".join([str(hook.get("command", "")), *map(str, hook.get("args", ())[:-1]), "EVENT"])
 
 
 def is_ours(hook: object) -> bool:

@@ -60,5 +60,5 @@ def skill_text() -> str:
 
 def command_files() -> dict[str, str]:
     """File name -> a slash command. It calls this very install, whatever `remit` the PATH finds."""
-    program = shlex.join([sys.executable, "-I", "-m", "remit"])
+    program = shlex.join([sys.executable, "-I", "-m", "remit.surfaces.cli.in_client"])
     return {f"{name}.md": data_text(f"commands/{name}.md").replace("REMIT ", f"{program} ") for name in COMMANDS}

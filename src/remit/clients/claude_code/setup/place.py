@@ -31,8 +31,12 @@ class Place(NamedTuple):
         return self.root / ".remit" / "claude-code" / "plugin"
 
     def shown(self, path: Path) -> str:
-        """A path as a person reads it: short inside the place, whole elsewhere."""
+        """A path as the record names it: short inside the place, whole elsewhere."""
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
+
+    def told(self, path: Path) -> str:
+        """A path as a person reads it; what lies in their home is not taken for the folder that they are in."""
+        return f"~/{self.shown(path)}" if self.is_user and path.is_relative_to(self.root) else self.shown(path)
 
     def path(self, shown: str) -> Path:
         """The path that `shown` gave a name."""

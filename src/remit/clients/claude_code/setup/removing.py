@@ -8,18 +8,20 @@ from pathlib import Path
 
 from remit.clients.claude_code.setup.changes import MOST_BYTES, Change, Plan
 from remit.clients.claude_code.setup.hook_entries import is_ours
+from remit.clients.claude_code.setup.own_files import found_as_written, ignore_file
 from remit.clients.claude_code.setup.place import Place
 from remit.clients.claude_code.setup.record import Record, read_record
 from remit.clients.claude_code.setup.settings_file import own_hooks, read_settings, without_hooks
 from remit.clients.claude_code.setup.writing import fresh_name, read_bytes
 from remit.errors import EnvironmentBroken
+from remit.gate.settings import MODES
 from remit.gate.state import sessions
 
 
 def plan_removal(place: Place) -> Plan:
     """What would be taken away. Nothing is done; what stands in its way is refused here."""
     record = read_record(place)
-    known = record or Record()
+    known = record if record is not None else found_as_written(place)
     kept: list[str] = []
     changes = [
         change
@@ -32,27 +34,28 @@ def plan_removal(place: Place) -> Plan:
         if before is None:
             continue
         if path.is_symlink() or not known.is_own(name, before):
-            kept.append(f"{place.shown(path)}: it was changed since it was installed, so it stays")
+            kept.append(f"{place.told(path)}: it was changed since it was installed, so it stays")
         elif not _is_needed(path, place, known):
             changes.append(Change(path, before, None))
-    if record is None:
-        changes += _left_by_hooks(place)
+    if record is None and changes:
+        kept += _perhaps_ours(place)
     for change in changes:
         place.refuse_links(change.path)
     return Plan(place, changes, kept, _notes(place), known)
 
 
-def _left_by_hooks(place: Place) -> list[Change]:
-    """Git's rule for `.remit` in a project where hooks of the user's own settings have made it, and nothing else is."""
-    ignore = place.root / ".remit" / ".gitignore"
-    before = read_bytes(ignore, MOST_BYTES) if place.gate.is_dir() else None
-    is_alone = before == b"*\n" and {entry.name for entry in ignore.parent.iterdir()} == {".gitignore", place.gate.name}
-    return [Change(ignore, before, None)] if is_alone else []
+def _perhaps_ours(place: Place) -> list[str]:
+    """Where the record is lost, nobody can tell who has written the mode."""
+    file = place.root / "remit.toml"
+    text = (read_bytes(file, MOST_BYTES) or b"").decode("utf-8", "replace")
+    if place.is_user or not any(text.endswith(f'[gate]\nmode = "{mode}"\n') for mode in MODES):
+        return []
+    return [f"{place.told(file)}: the record of the install is lost, so the mode in it may be yours and stays"]
 
 
 def _is_needed(path: Path, place: Place, known: Record) -> bool:
     """Git's rule for `.remit` stays as long as anything else in there does."""
-    if path != place.root / ".remit" / ".gitignore":
+    if path != ignore_file(place):
         return False
     own = {place.path(name) for name in known.files} | {place.gate}
     return any(entry not in own and entry != place.plugin.parent for entry in path.parent.iterdir())
@@ -63,7 +66,7 @@ def _settings_change(place: Place, record: Record | None) -> Change | None:
     if text is None or not own_hooks(text, is_ours):
         return None
     after = without_hooks(text, is_ours, record.made if record is not None else None)
-    is_gone = record is not None and record.made_settings and after.strip() == "{}"
+    is_gone = (record is None or record.made_settings) and after.strip() == "{}"
     return Change(place.settings, text.encode(), None if is_gone else after.encode(), is_shared=True)
 
 
@@ -86,7 +89,7 @@ def _configuration_change(place: Place, known: Record, kept: list[str]) -> Chang
 
 def _notes(place: Place) -> list[str]:
     count = len([name for name in sessions(str(place.gate)) if name not in ("installed", "compiled")])
-    return [f"what the gate kept of {count} sessions goes with it: {place.shown(place.gate)}"] if count else []
+    return [f"what the gate kept of {count} sessions goes with it: {place.told(place.gate)}"] if count else []
 
 
 def is_nothing(plan: Plan) -> bool:

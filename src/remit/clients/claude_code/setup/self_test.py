@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from remit.clients.claude_code.payload import missing
+from remit.clients.claude_code.setup.hook_entries import NO_SERVER
 
 _PAYLOADS = Path(__file__).with_name("payloads")
 #: An answer of ours is never longer.
@@ -121,7 +122,7 @@ def _posted(entry: Mapping[str, Any], text: str) -> bytes:
             return data
     except (urllib.error.URLError, OSError, ValueError) as error:
         why = getattr(error, "reason", error)
-        raise _NoAnswer(f"{url} does not answer ({why}): `remit serve` must run there") from error
+        raise _NoAnswer(f"{url} does not answer ({why}); {NO_SERVER}") from error
 
 
 def _differences(case: Case, answer: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,50 @@
+"""A project and a home of its own, in which things are installed and taken back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from click.testing import CliRunner, Result
+
+from remit.clients.claude_code.setup.changes import Plan
+from remit.clients.claude_code.setup.installing import apply_install, plan_install
+from remit.clients.claude_code.setup.place import Place, find_place
+from remit.clients.claude_code.setup.removing import apply_removal, plan_removal
+from remit.surfaces.cli.group import remit
+
+
+class Site(NamedTuple):
+    """A project and a home of its own."""
+
+    project: Path
+    home: Path
+
+    @property
+    def place(self) -> Place:
+        return find_place(self.project, is_user=False)
+
+    @property
+    def settings(self) -> Path:
+        return self.project / ".claude/settings.local.json"
+
+    def install(self, **given: Any) -> Plan:
+        plan = plan_install(self.place, **given)
+        apply_install(plan)
+        return plan
+
+    def uninstall(self) -> Plan:
+        plan = plan_removal(self.place)
+        apply_removal(plan)
+        return plan
+
+    def remit(self, *words: str, typed: str | None = None) -> Result:
+        return CliRunner().invoke(remit, words, input=typed, standalone_mode=False)
+
+
+def everything(folder: Path) -> dict[str, bytes | None]:
+    """Every file with its bytes and every folder below a folder."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }

@@ -1,0 +1,283 @@
+"""Installs that went wrong: a lost record, a failure half-way, several at once, a change of mind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from install_site import Site, everything
+
+from remit.clients.claude_code.setup import alone as alone_module
+from remit.clients.claude_code.setup.alone import alone
+from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
+from remit.clients.claude_code.setup.installing import apply_install, plan_install
+from remit.clients.claude_code.setup.place import find_place
+from remit.clients.claude_code.setup.removing import apply_removal, plan_removal
+from remit.clients.claude_code.setup.settings_file import own_hooks
+from remit.configuration import load
+from remit.errors import EnvironmentBroken, UsageError
+
+OWN = '{\n  "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]},\n  "model": "opus"\n}\n'
+
+
+def lose(*lost: str) -> Callable[[Site], None]:
+    def at(site: Site) -> None:
+        for name in lost:
+            path = site.project / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return at
+
+
+LOSSES = pytest.mark.parametrize(
+    "lose", [lose(".remit"), lose(".remit/gate"), lose(".remit/gate/installed.json")], ids=["all", "gate", "record"]
+)
+
+
+@LOSSES
+@pytest.mark.parametrize("settings", [None, OWN], ids=["new", "own"])
+def test_uninstalling_without_the_record_leaves_no_trace(
+    site: Site, lose: Callable[[Site], None], settings: str | None
+) -> None:
+    if settings is not None:
+        site.settings.parent.mkdir()
+        site.settings.write_text(settings, encoding="utf-8")
+    before = everything(site.project)
+    site.install()
+    lose(site)
+    site.uninstall()
+    assert everything(site.project) == before
+
+
+@LOSSES
+@pytest.mark.parametrize("settings", [None, OWN], ids=["new", "own"])
+def test_the_next_install_takes_over_what_one_without_a_record_has_left(
+    site: Site, lose: Callable[[Site], None], settings: str | None
+) -> None:
+    if settings is not None:
+        site.settings.parent.mkdir()
+        site.settings.write_text(settings, encoding="utf-8")
+    before = everything(site.project)
+    site.install()
+    installed = everything(site.project)
+    lose(site)
+    plan = site.install()
+    assert plan.kept == []
+    after = everything(site.project)
+    for name in (".remit/gate/compiled.json", ".remit/gate/installed.json"):
+        assert after.pop(name)
+        assert installed.pop(name)
+    assert after == installed
+    site.uninstall()
+    assert everything(site.project) == before
+
+
+def test_without_the_record_files_of_a_person_stay(site: Site) -> None:
+    site.install()
+    shutil.rmtree(site.project / ".remit")
+    skill = site.project / ".claude/skills/remit/SKILL.md"
+    skill.write_text("mine now\n", encoding="utf-8")
+    other = site.project / ".claude/agents/mine.md"
+    other.write_text("---\nname: mine\ndescription: x\n---\nMine.\n", encoding="utf-8")
+    site.uninstall()
+    left = {name for name, data in everything(site.project / ".claude").items() if data is not None}
+    assert left == {"skills/remit/SKILL.md", "agents/mine.md"}
+
+
+def test_without_the_record_nothing_is_removed_through_a_link(site: Site, tmp_path: Path) -> None:
+    site.install()
+    shutil.rmtree(site.project / ".remit")
+    agents = site.project / ".claude/agents"
+    shutil.move(agents, tmp_path / "shared")
+    agents.symlink_to(tmp_path / "shared")
+    site.uninstall()
+    assert len(list((tmp_path / "shared").iterdir())) > 5
+    assert not site.settings.exists()
+
+
+def test_without_the_record_the_mode_stays_and_is_named(site: Site) -> None:
+    site.install(mode="observe")
+    shutil.rmtree(site.project / ".remit")
+    plan = site.uninstall()
+    assert plan.kept == ["remit.toml: the record of the install is lost, so the mode in it may be yours and stays"]
+    assert load(site.project, {})["gate.mode"] == "observe"
+
+
+def test_agents_of_a_user_install_without_a_record_are_still_the_teams(site: Site) -> None:
+    user = find_place(None, is_user=True)
+    apply_install(plan_install(user))
+    shutil.rmtree(site.home / ".remit")
+    assert site.install().kept == []
+    assert plan_install(user).kept == []
+
+
+def blocked_by(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("in the way", encoding="utf-8")
+
+
+@pytest.mark.parametrize("blocked", [".claude", ".claude/agents", ".claude/commands"])
+def test_an_install_that_fails_is_taken_back(site: Site, blocked: str) -> None:
+    blocked_by(site.project / blocked)
+    (site.project / "remit.toml").write_text('profile = "v1"\n', encoding="utf-8")
+    before = everything(site.project)
+    with pytest.raises((EnvironmentBroken, UsageError), match=r"cannot be .*; (nothing was changed|it was left alone)"):
+        site.install(mode="strict")
+    assert everything(site.project) == before
+
+
+def test_an_install_over_another_that_fails_leaves_that_one_in_force(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.install(mode="observe")
+    before = everything(site.project)
+    plan = plan_install(site.place, mode="strict", http="http://127.0.0.1:8321")
+    settings = next(change for change in plan.changes if change.path == site.settings)
+    site.settings.write_text(site.settings.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    with pytest.raises(UsageError, match="changed by somebody else meanwhile; start again; nothing was changed"):
+        apply_install(plan)
+    assert settings.before is not None
+    site.settings.write_bytes(settings.before)
+    after = everything(site.project)
+    for name in (".remit/gate/compiled.json",):
+        assert before.pop(name)
+        assert after.pop(name)
+    assert after == before
+
+
+def test_what_cannot_be_taken_back_is_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked_by(site.project / ".claude/agents")
+
+    unlink = Path.unlink
+
+    def refused(path: Path, *, missing_ok: bool = False) -> None:
+        if path.name == "plugin.json":
+            raise PermissionError(13, "Permission denied")
+        unlink(path, missing_ok=missing_ok)
+
+    plan = plan_install(site.place)
+    with monkeypatch.context() as own:
+        own.setattr(Path, "unlink", refused)
+        with pytest.raises(EnvironmentBroken) as caught:
+            apply_install(plan)
+    said = ".remit/claude-code/plugin/.claude-plugin/plugin.json could not be taken back and stays"
+    assert str(caught.value).endswith(f"; {said}; `remit uninstall` removes it")
+    site.uninstall()
+    assert not (site.project / ".remit").exists()
+
+
+def test_only_one_install_is_at_work_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alone_module, "WAIT_SECONDS", 0.0)
+    before = everything(site.project)
+    for words in (("install", "claude-code", "--yes"), ("uninstall", "--yes")):
+        with alone(site.place):
+            done = site.remit(*words)
+        assert isinstance(done.exception, UsageError)
+        assert str(done.exception) == (
+            f"another `remit install` or `remit uninstall` is at work in {site.project}: nothing was changed; "
+            "start again when it ends"
+        )
+        assert everything(site.project) == before
+    assert site.remit("install", "claude-code", "--yes").exit_code == 0
+
+
+def test_several_installs_at_once_all_succeed(site: Site) -> None:
+    command = [sys.executable, "-I", "-m", "remit", "install", "claude-code", "--yes"]
+    environment = {"HOME": str(site.home), "PATH": os.environ.get("PATH", os.defpath)}
+    started = [
+        subprocess.Popen(command, cwd=site.project, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for _ in range(3)
+    ]
+    said = [process.communicate(timeout=120)[0].decode().splitlines()[-1] for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0], said
+    assert len([line for line in said if "is already under contract here" in line]) == 2
+    assert own_hooks(site.settings.read_text(encoding="utf-8"), is_ours) == hook_entries()
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who can be asked."""
+    from remit.surfaces.cli import install
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    class System:
+        stdin = Terminal()
+
+    monkeypatch.setattr(install, "sys", System)
+
+
+@pytest.mark.usefixtures("person")
+@pytest.mark.parametrize("typed", ["n\n", "\n"])
+def test_a_person_who_says_no_is_told_that_nothing_was_changed(site: Site, typed: str) -> None:
+    before = everything(site.project)
+    done = site.remit("install", "claude-code", typed=typed)
+    assert (done.return_value, done.output.splitlines()[-1]) == (1, "nothing was changed")
+    assert everything(site.project) == before
+    site.install()
+    before = everything(site.project)
+    done = site.remit("uninstall", typed=typed)
+    assert (done.return_value, done.output.splitlines()[-1]) == (1, "nothing was changed")
+    assert everything(site.project) == before
+
+
+@pytest.mark.usefixtures("person")
+def test_a_person_who_says_yes_gets_it(site: Site) -> None:
+    assert site.remit("install", "claude-code", typed="y\n").return_value == 0
+    assert site.settings.exists()
+
+
+@pytest.mark.usefixtures("person")
+def test_a_person_who_breaks_off_has_interrupted_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: str) -> bool:
+        raise click.exceptions.Abort
+
+    monkeypatch.setattr(click, "confirm", interrupted)
+    assert isinstance(site.remit("install", "claude-code").exception, click.exceptions.Abort)
+    assert not site.settings.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [(None, ""), ("remit.toml", 'profile = "v1"'), ("pyproject.toml", '[project]\nname = "x"\n\n[tool.remit]\n')],
+)
+def test_a_mode_that_an_install_wrote_is_replaced_by_the_next(site: Site, name: str | None, content: str) -> None:
+    if name is not None:
+        (site.project / name).write_text(content, encoding="utf-8")
+    before = everything(site.project)
+    for mode in ("observe", "strict", "standard"):
+        site.install(mode=mode)
+        assert load(site.project, {})["gate.mode"] == mode
+        assert json.loads((site.project / ".remit/gate/compiled.json").read_bytes())["gate"]["mode"] == mode
+    site.uninstall()
+    assert everything(site.project) == before
+
+
+def test_a_mode_that_an_install_wrote_is_replaced_where_a_person_went_on(site: Site) -> None:
+    site.install(mode="observe")
+    file = site.project / "remit.toml"
+    file.write_text(f'{file.read_text(encoding="utf-8")}on_fault = "closed"\n', encoding="utf-8")
+    site.install(mode="strict")
+    assert file.read_text(encoding="utf-8") == '[gate]\nmode = "strict"\non_fault = "closed"\n'
+
+
+def test_a_mode_that_a_person_set_after_an_install_is_theirs(site: Site) -> None:
+    site.install(mode="observe")
+    (site.project / "remit.toml").write_text('[gate]\nmode = "strict"\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="says mode = 'strict'"):
+        site.install(mode="standard")
+
+
+def test_a_removal_of_the_users_install_does_not_wait_for_one_in_a_project(site: Site) -> None:
+    user = find_place(None, is_user=True)
+    with alone(site.place), alone(user):
+        apply_removal(plan_removal(user))

@@ -1,0 +1,142 @@
+"""An orchestrator that asks again, or whose worker died meanwhile: nothing counts twice, and nothing stays open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plan_building import CHAT, CUT, result, says
+from support.running import Fleet, Play, tools
+from test_conductor import AUDITOR, EXPLORER, ME, answers, delegate, lookup, orchestrated
+
+from remit.dispatch.attempt import Parts
+from remit.errors import EnvironmentBroken
+from remit.gate.delegations import still_open
+from remit.gate.state import open_state
+from remit.orchestrate.conductor import MAX_SAME, Conductor, conductor
+from remit.orchestrate.gatekeeping import Gatekeeper
+from remit.orchestrate.questions import give_answer
+from remit.registry.model import ORCHESTRATOR
+from remit.store import plans
+
+pytest_plugins = ("support.running",)
+WAITING = {"agent": "security-auditor", "task": "task of the auditor", "critical": True}
+EXPLORING = {"agent": "code-explorer", "task": "task of the explorer", "kind": "generic"}
+
+
+def one_waits(*afterwards: Any) -> dict[str, Any]:
+    """An orchestrator with one delegation that is accepted and one that waits for the user."""
+    both = ("Delegate", {"phase": "explore", "delegations": [EXPLORING, WAITING]})
+    accepted = says(result("code-explorer"), result("code-explorer"))
+    return {ME: [tools(both), *afterwards], EXPLORER: accepted, "task of the auditor": [CUT]}
+
+
+@pytest.mark.anyio
+async def test_reading_results_again_is_no_way_to_look_at_more_files(play: Play) -> None:
+    results = ("Results", {"phase": "explore"})
+    looks = [tools(lookup(f"{name}.txt")) for name in ("one", "two", "three")]
+    async with play(conversations=one_waits(*looks, tools(results), tools(lookup("four.txt")), CHAT)) as fleet:
+        for name in ("one", "two", "three", "four"):
+            (fleet.project / f"{name}.txt").write_text(f"port {name}\n", encoding="utf-8")
+        await orchestrated(fleet)
+        told = answers(fleet)
+    assert [one.startswith("refused") for one in told[1:4]] == [False] * 3
+    assert "code-explorer: accepted" in told[4]
+    assert told[5].startswith("refused (lookup-files): four.txt")
+
+
+def left_open(fleet: Fleet, job: int) -> list[str]:
+    """Delegations that the gate takes for open."""
+    with open_state(str(fleet.settings.data / "gate"), f"job-{job}") as state:
+        return still_open(state)
+
+
+@pytest.mark.anyio
+async def test_a_delegation_that_ended_unseen_by_the_gate_is_closed_when_its_results_are_read(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing = Gatekeeper.settled
+    failures = [EnvironmentBroken("the gate's folder is full")]
+
+    async def settled(self: Gatekeeper, *given: Any) -> None:
+        if failures:
+            raise failures.pop()
+        await closing(self, *given)
+
+    monkeypatch.setattr(Gatekeeper, "settled", settled)
+    turns = {
+        ME: [
+            tools(("Delegate", {"phase": "explore", "delegations": [EXPLORING]})),
+            tools(("Results", {"phase": "explore"})),
+            CHAT,
+        ],
+        EXPLORER: says(result("code-explorer"), result("code-explorer")),
+    }
+    async with play(conversations=turns) as fleet:
+        job = await orchestrated(fleet)
+        told = answers(fleet)
+        assert left_open(fleet, job.id) == []
+    assert "the gate's folder is full" in told[0]
+    assert "code-explorer: accepted" in told[1]
+
+
+@pytest.mark.anyio
+async def test_a_call_that_is_answered_again_after_a_crash_is_told_its_own_results(play: Play) -> None:
+    """Its own plan is none of the rounds that led nowhere."""
+    async with play(conversations={AUDITOR: [CHAT, CHAT] * (MAX_SAME + 1)}) as fleet:
+        job = await fleet.job(await fleet.submit(runner=ORCHESTRATOR, allowed_tools=[]))
+        unused: Any = None
+        brief = await fleet.brief(job)
+        parts = Parts(fleet.database, fleet.settings, job, brief, fleet.project, unused, unused, unused, unused)
+        _, arguments = delegate("security-auditor")
+        async with fleet.working(2, queues=["default"], runners={ORCHESTRATOR: _never}):
+            said = [
+                (await Conductor(parts, None).answer("Delegate", arguments, key)).text
+                for key in ["1", "2", "3", "3", "4"]
+            ]
+    assert all("security-auditor: rejected" in one for one in said[:4])
+    assert said[3] == said[2]
+    assert "do not try again" in said[4]
+
+
+async def _never(_: Parts) -> Any:
+    raise AssertionError("only its subagents are run here")
+
+
+BREAK = {
+    "escalations": "CREATE TRIGGER broken BEFORE UPDATE ON remit.escalations FOR EACH ROW EXECUTE FUNCTION broken()",
+    "messages": "CREATE TRIGGER broken BEFORE INSERT ON remit.messages FOR EACH ROW EXECUTE FUNCTION broken()",
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("table", BREAK)
+async def test_an_answer_is_told_and_written_down_or_neither(table: str, play: Play) -> None:
+    """The orchestrator may look for it the moment that it goes on."""
+    async with play(conversations=one_waits({"text": "I wait."})) as fleet:
+        job = await orchestrated(fleet)
+        [question] = await plans.escalations(fleet.database, is_open=True)
+        await fleet.rows(
+            "CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no room'; END $$"
+        )
+        await fleet.rows(BREAK[table])
+        with pytest.raises(Exception, match="no room"):
+            await give_answer(fleet.database, question.id, "skip", "not needed")
+        assert (await fleet.job(job.id)).state == "finished"
+        assert [one.id for one in await plans.escalations(fleet.database, is_open=True)] == [question.id]
+        await fleet.rows(f"DROP TRIGGER broken ON remit.{table}")
+        await give_answer(fleet.database, question.id, "skip", "not needed")
+        assert (await fleet.job(job.id)).state == "queued"
+
+
+@pytest.mark.anyio
+async def test_the_time_that_a_person_takes_is_not_the_jobs(play: Play) -> None:
+    turns = {ME: [tools(("Ask", {"question": "Which?"})), {"text": "I wait."}, {"text": "That one."}]}
+    async with play(conversations=turns) as fleet:
+        job = await orchestrated(fleet)
+        await fleet.rows("UPDATE remit.jobs SET max_seconds = 600, started = started - interval '2 days'")
+        [question] = await plans.escalations(fleet.database, is_open=True)
+        await give_answer(fleet.database, question.id, "text", "the second")
+        async with fleet.working(1, runners={ORCHESTRATOR: conductor()}):
+            after = await fleet.reached(job.id, "finished")
+    assert (after.outcome, after.result) == ("completed", "That one.")

@@ -1,0 +1,99 @@
+"""Whoever is cancelled while waiting for the store hears of it, and whoever ends a task does not wait for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from support.fleet import Postgres
+
+from remit.store import ending
+from remit.store.database import Database, open_database
+from remit.store.ending import ended
+
+#: Somewhere within so many turns of the event loop a connection that is given back reaches whoever waits for it.
+TURNS = 20
+
+
+async def _held(database: Database, go: asyncio.Event, has: asyncio.Semaphore) -> None:
+    async with database.transaction():
+        has.release()
+        await go.wait()
+
+
+async def _cancelled_after(database: Database, turns: int) -> None:
+    """All connections are in use; one comes back, and so many turns later the one who waits for it is cancelled."""
+    go, has = asyncio.Event(), asyncio.Semaphore(0)
+    holders = [asyncio.create_task(_held(database, go, has)) for _ in range(2)]
+    for _ in holders:
+        await has.acquire()
+    waiting = asyncio.create_task(_held(database, asyncio.Event(), has))
+    while not database._pool.get_stats().get("requests_waiting"):  # noqa: ASYNC110 (the pool tells nobody)
+        await asyncio.sleep(0)
+    go.set()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    waiting.cancel()
+    async with asyncio.timeout(10):
+        done, _ = await asyncio.wait({waiting}, timeout=2)
+        await ended(waiting)
+        await asyncio.gather(*holders)
+    assert done, f"the cancel was lost after {turns} turns"
+    assert waiting.cancelled()
+
+
+def test_a_cancel_that_comes_together_with_a_connection_is_heard(postgres: Postgres, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with open_database(postgres.database(), tmp_path, 2) as database:
+            for turns in range(TURNS):
+                await _cancelled_after(database, turns)
+            assert await database.row("health.server")
+
+    asyncio.run(work())
+
+
+def test_what_is_done_after_a_cancel_is_done_in_the_store(postgres: Postgres, tmp_path: Path) -> None:
+    """What was used has to be written down although the job was cancelled."""
+
+    async def last_words(database: Database) -> object:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return await database.row("health.server")
+
+    async def work() -> None:
+        async with open_database(postgres.database(), tmp_path, 2) as database:
+            task = asyncio.create_task(last_words(database))
+            await asyncio.sleep(0)
+            task.cancel()
+            assert await task
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("forgotten", [0, 1, 3])
+def test_a_task_that_forgets_that_it_was_cancelled_ends_all_the_same(
+    forgotten: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ending, "_AGAIN_SECONDS", 0.01)
+
+    async def forgetful() -> None:
+        for _ in range(forgotten):
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                continue
+        await asyncio.Event().wait()
+
+    async def failing() -> None:
+        raise ValueError("long over")
+
+    async def work() -> None:
+        tasks = [asyncio.create_task(forgetful()), asyncio.create_task(failing())]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(10):
+            await ended(*tasks)
+        assert [task.done() for task in tasks] == [True, True]
+
+    asyncio.run(work())
