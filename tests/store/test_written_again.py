@@ -83,6 +83,13 @@ async def _reserved(database: Database, job: Job) -> None:
     await budgets.reserve(database, job.id, job.attempt, budgets.Wanted(100, 200, 64))
 
 
+async def _written_off(database: Database, job: Job) -> None:
+    await _reserved(database, job)
+    before = getattr(database, "lost", -1)
+    await jobs.free_reserved(database, job.id)
+    assert getattr(database, "lost", 0) > before, "it is tried again"
+
+
 async def _slot(database: Database, job: Job) -> None:
     assert await fleet.take_slot(database, "anthropic", job.id, job.attempt, 1, 60)
 
@@ -99,7 +106,19 @@ async def _given_back(database: Database, job: Job) -> None:
     await jobs.give_back(database, job.id, job.attempt)
 
 
-STEPS: list[Step] = [_message, _begun, _call, _result, _budget, _reserved, _slot, _registered, _finished, _given_back]
+STEPS: list[Step] = [
+    _message,
+    _begun,
+    _call,
+    _result,
+    _budget,
+    _reserved,
+    _written_off,
+    _slot,
+    _registered,
+    _finished,
+    _given_back,
+]
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__.strip("_"))

@@ -217,10 +217,14 @@ async def retry(database: Database, job: int) -> None:
 
 async def free_reserved(database: Database, job: int) -> None:
     """Write off what a job had set aside for a call in flight: nobody knows what came of it, so it counts as used."""
-    async with database.transaction() as connection:
-        for row in await rows(connection, "jobs.free_reserved", job=job):
-            values = {"tokens": row["reserved_tokens"], "cost": row["reserved_cost"], "top": row["top"]}
-            await rows(connection, "jobs.free_reserved_tree", **values)
+
+    async def work() -> None:
+        async with database.transaction() as connection:
+            for row in await rows(connection, "jobs.free_reserved", job=job):
+                values = {"tokens": row["reserved_tokens"], "cost": row["reserved_cost"], "top": row["top"]}
+                await rows(connection, "jobs.free_reserved_tree", **values)
+
+    await database.patiently(work)
 
 
 async def wake_next(database: Database, queue: str) -> None:
