@@ -23,6 +23,7 @@ def print_lines(lines: Iterable[Line]) -> None:
     if not sys.stdout.isatty():
         for line in lines:
             sys.stdout.write("".join(piece.text for piece in line).rstrip() + "\n")
+        sys.stdout.flush()  # what is said on standard error after this stands after it
         return
     from rich.console import Console  # late: a pipe does not need it
     from rich.text import Text
@@ -36,3 +37,4 @@ def print_text(text: str) -> None:
     """Write text as it is, in UTF-8 whatever the terminal's encoding."""
     if text:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
