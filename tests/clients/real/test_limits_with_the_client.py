@@ -14,6 +14,8 @@ _TYPO = ("reciept", "receipt")
 _NUMBER = ("30 minutes", "60 minutes")
 _WHY = "the owner asked for it"
 _BOLD = ("An order can", "An **order** can")
+#: A tool of the client that runs a shell's line, too.
+_WATCH = {"command": "touch shop/watched.py", "description": "x", "timeout_ms": 2000, "persistent": False}
 _CONVERSATIONS = {
     "look-around": [
         does(
@@ -27,6 +29,7 @@ _CONVERSATIONS = {
             edit("number", SPEC, *_NUMBER),
             edit("typo", SPEC, *_TYPO),
             call("sed", "Bash", command="sed -i s/395/0/ shop/prices.py", description="free shipping"),
+            call("monitor", "Monitor", **_WATCH),
             call("state_read", "Read", file_path=_COMPILED),
         ),
         does(
@@ -66,6 +69,11 @@ def test_the_orchestrators_fourth_file_is_denied(stage: Stage) -> None:
     assert "lookup-files" in result(stage, "fourth")
     assert "code-explorer" in result(stage, "fourth")
     assert "SHOP_PAGE_SIZE" not in result(stage, "fourth")
+
+
+def test_a_shell_by_another_name_is_one(stage: Stage) -> None:
+    assert "edit-code" in result(stage, "monitor")
+    assert not (stage.project / "shop/watched.py").exists()
 
 
 @pytest.mark.parametrize("key", ["code", "sed"])
