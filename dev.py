@@ -260,7 +260,9 @@ def run_tests(extra: list[str]) -> None:
     """
     say("pytest ...")
     command = [str(DEV.program("python")), "-m", "pytest"]
-    if call(DEV, "pytest", [*command, "--numprocesses", "auto", "--dist", "worksteal", *extra], accept=(0, 1)):
+    # One more than there are processors, for most of them wait; each has a database, so not too many.
+    at_once = str(min((os.cpu_count() or 1) + 1, 12))
+    if call(DEV, "pytest", [*command, "--numprocesses", at_once, "--dist", "worksteal", *extra], accept=(0, 1)):
         say("pytest, what failed once more ...")
         call(DEV, "pytest", [*command, "--last-failed", "--last-failed-no-failures", "none", *extra])
 
