@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import statistics
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -31,6 +32,11 @@ from remit.store.submissions import Submission, submit
 
 _JOBS = 300
 _WAITING = 100_000
+#: So many starts are measured after so many that warm up; and so long both workers rest between two.
+_STARTS = 150
+_WARM = 20
+_REST_SECONDS = 0.01
+_notes: list[str] = []
 
 
 def brief_of_a_job() -> Brief:
@@ -91,16 +97,33 @@ def submission(number: int, brief: Brief, queue: str = "bench") -> Submission:
     return Submission(request=request, brief=brief, workspace="/", queue=queue)
 
 
+class _Started:
+    """When jobs began, by their number."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, perhaps in another event loop."""
+        self.at: dict[int, float] = {}
+        self.news = asyncio.Event()
+
+    def note(self, number: int) -> None:
+        """One begins."""
+        self.at[number] = time.perf_counter()
+        self.news.set()
+
+
 class _Nothing:
     """An attempt that has nothing to do but to end."""
 
-    started: dict[int, float] = {}
+    started = _Started()
 
     def __init__(self, database: Database, job: jobs.Job, *_: object) -> None:
         self._database, self._job = database, job
 
     async def run(self) -> None:
-        self.started[self._job.id] = time.perf_counter()
+        self.started.note(self._job.id)
         await jobs.finish(self._database, self._job.id, self._job.attempt, "completed", result="done")
 
 
@@ -132,11 +155,11 @@ async def _plain_app(database: Database) -> AsyncIterator[tuple[procrastinate.Ap
         yield app, app.task(name="nothing", queue="plain", pass_context=False)(_nothing)
 
 
-_plain_started: dict[int, float] = {}
+_plain_started = _Started()
 
 
 async def _nothing(number: int) -> None:
-    _plain_started[number] = time.perf_counter()
+    _plain_started.note(number)
 
 
 async def _plain(database: Database, count: int) -> float:
@@ -159,48 +182,47 @@ async def _throughput(address: str | None) -> float:
         return sorted(own)[1] / sorted(plain)[1]
 
 
-async def _waits(count: int, submit: Callable[[int], Awaitable[int]], started: dict[int, float]) -> float:
-    """The median time from putting one job into the queue to its start, one after the other."""
-    found = []
-    for number in range(count):
-        begun = time.perf_counter()
-        key = await submit(number)
-        while key not in started:  # noqa: ASYNC110 (an event would be one more thing to measure)
-            await asyncio.sleep(0)
-        found.append(started[key] - begun)
-    return sorted(found)[len(found) // 2]
+async def _wait(submit: Callable[[int], Awaitable[int]], number: int, started: _Started) -> float:
+    """The time from putting a job into the queue to its start, with nothing else to do."""
+    begun = time.perf_counter()
+    key = await submit(number)
+    while key not in started.at:
+        started.news.clear()
+        await started.news.wait()
+    taken = started.at[key] - begun
+    await asyncio.sleep(_REST_SECONDS)
+    return taken
 
 
 async def _start_time(address: str | None) -> float:
-    async with scratch(address) as (database, settings), _doing_nothing():
+    """Jobs one after the other, ours and plain ones in turns, both workers at the same database."""
+    async with scratch(address) as (database, settings), _doing_nothing(), _plain_app(database) as (app, task):
         brief = brief_of_a_job()
         worker = Worker(database, settings, queues=["bench"], concurrency=10, is_listed=False)
         working = asyncio.create_task(worker.run())
+        running = asyncio.create_task(
+            app.run_worker_async(queues=["plain"], concurrency=10, install_signal_handlers=False, delete_jobs="always")
+        )
 
         async def ours(number: int) -> int:
             return (await submit(database, submission(number, brief)))[0]
 
-        _Nothing.started.clear()
-        await _waits(10, ours, _Nothing.started)
-        own = await _waits(100, ours, _Nothing.started)
+        async def plain(number: int) -> int:
+            await task.defer_async(number=number)
+            return number
+
+        _Nothing.started.forget()
+        _plain_started.forget()
+        own, other = [], []
+        for number in range(_STARTS + _WARM):
+            other.append(await _wait(plain, number, _plain_started))
+            own.append(await _wait(ours, number, _Nothing.started))
         worker.stop()
-        await working
-        async with _plain_app(database) as (app, task):
-            running = asyncio.create_task(
-                app.run_worker_async(queues=["plain"], concurrency=10, install_signal_handlers=False)
-            )
-
-            async def plain(number: int) -> int:
-                await task.defer_async(number=number)
-                return number
-
-            _plain_started.clear()
-            await _waits(10, plain, _plain_started)
-            _plain_started.clear()
-            other = await _waits(100, plain, _plain_started)
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-        return own / other
+        running.cancel()
+        await asyncio.gather(working, running, return_exceptions=True)
+    own_median, other_median = (statistics.median(times[_WARM:]) * 1000 for times in (own, other))
+    _notes.append(f"from submitting to starting: {own_median:.2f} ms, plain {other_median:.2f} ms")
+    return own_median / other_median
 
 
 async def _claiming(address: str | None) -> float:
@@ -243,6 +265,11 @@ def benches() -> list[Bench]:
     return found
 
 
+def _explained() -> list[str]:
+    told, _notes[:] = list(_notes), []
+    return told
+
+
 def _bench(
     name: str,
     baseline: str,
@@ -250,4 +277,4 @@ def _bench(
     measure: Callable[[str | None], Coroutine[Any, Any, float]],
     address: str | None,
 ) -> Bench:
-    return Bench(name, baseline, "x", goal, lambda: asyncio.run(measure(address)))
+    return Bench(name, baseline, "x", goal, lambda: asyncio.run(measure(address)), _explained)

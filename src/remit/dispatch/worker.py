@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import procrastinate
+import psycopg
 from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
 
@@ -36,6 +37,8 @@ TASK = "remit.run"
 #: A job that found its queue full is woken when another of it ends; this is for the case that nobody says so.
 _BUSY_SECONDS = 10.0
 _GIVEN_BACK_SECONDS = 5.0
+#: The queue tells of new tickets; one that comes just as a worker looks and finds nothing is only found so long after.
+_LOOK_SECONDS = 1.0
 #: So long a worker that is cancelled, not told to stop, waits for its jobs to be given back, beyond their own time.
 _LAST_SECONDS = 5.0
 #: Of the time within which a job is to be taken over, how much a worker may be silent.
@@ -149,7 +152,7 @@ class Worker:
             name=self.id,
             concurrency=self._concurrency,
             wait=not until_idle,
-            fetch_job_polling_interval=max(0.5, min(5.0, seconds / 6)),
+            fetch_job_polling_interval=_LOOK_SECONDS,
             abort_job_polling_interval=1.0,
             delete_jobs="always",
             install_signal_handlers=False,
@@ -272,10 +275,16 @@ async def _queue_app(address: str) -> AsyncIterator[procrastinate.App]:
         max_size=4,
         timeout=10,
         reconnect_timeout=RECONNECT_SECONDS,
+        configure=_without_transactions,
     )
     app = procrastinate.App(connector=connector)
     async with app.open_async():
         yield app
+
+
+async def _without_transactions(connection: psycopg.AsyncConnection[Any]) -> None:
+    """All that the queue says is one statement at a time: two more around each would only take time."""
+    await connection.set_autocommit(True)
 
 
 async def abort_ticket(database: Database, ticket: int) -> None:

@@ -73,16 +73,17 @@ class Database:
 
     async def rows(self, name: str, /, **values: Any) -> list[DictRow]:
         """The rows of a named query."""
-        return await self.patiently(lambda: self._rows(name, values))
+        return await self.patiently(lambda: self.once(name, **values))
+
+    async def once(self, name: str, /, **values: Any) -> list[DictRow]:
+        """The rows of a named query that must not be run twice: who asked hears that the database went away."""
+        async with self._connection() as connection:  # one statement is a transaction of its own
+            return await rows(connection, name, **values)
 
     async def row(self, name: str, /, **values: Any) -> DictRow | None:
         """The first row of a named query."""
         found = await self.rows(name, **values)
         return found[0] if found else None
-
-    async def _rows(self, name: str, values: dict[str, Any]) -> list[DictRow]:
-        async with self._connection() as connection:  # one statement is a transaction of its own
-            return await rows(connection, name, **values)
 
     async def patiently(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do something that may be done again, for as long as the database may be restarting."""

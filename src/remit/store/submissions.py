@@ -42,14 +42,22 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 async def submit(database: Database, wanted: Submission) -> tuple[int, bool]:
     """Put a job into the queue; its number, and whether it is new (else its key names one that is there)."""
     while True:
-        async with database.transaction() as connection:
-            if wanted.key is not None and (found := await rows(connection, "jobs.by_key", key=wanted.key)):
-                return int(found[0]["id"]), False
-            parent = await _parent(connection, wanted.parent)
-            made = await rows(connection, "jobs.submit", **_columns(wanted, parent))
-            if made:
-                return int(made[0]["id"]), True
+        if wanted.key is not None and (found := await database.rows("jobs.by_key", key=wanted.key)):
+            return int(found[0]["id"]), False
+        if wanted.parent is None:
+            made = await database.once("jobs.submit", **_columns(wanted, None))
+        else:
+            made = await _child(database, wanted, wanted.parent)
+        if made:
+            return int(made[0]["id"]), True
         # Another caller with the same key was faster: it is there now, unless it has failed already.
+
+
+async def _child(database: Database, wanted: Submission, parent: int) -> list[DictRow]:
+    """Put in while its parent is held: children that come at the same time are counted."""
+    async with database.transaction() as connection:
+        held = await _parent(connection, parent)
+        return await rows(connection, "jobs.submit", **_columns(wanted, held))
 
 
 def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
@@ -85,9 +93,7 @@ def _bare(brief: Brief) -> dict[str, Any]:
     return dict(msgspec.to_builtins(msgspec.structs.replace(brief, warnings=())))
 
 
-async def _parent(connection: Connection, parent: int | None) -> DictRow | None:
-    if parent is None:
-        return None
+async def _parent(connection: Connection, parent: int) -> DictRow:
     found = await rows(connection, "jobs.parent", parent=parent)
     if not found:
         raise UsageError(f"there is no job {parent} to be the parent")
