@@ -117,6 +117,30 @@ def test_a_worker_that_runs_goes_on_when_its_tables_gain_columns(postgres: Postg
     asyncio.run(before_and_after())
 
 
+async def whole_rows(database: Database) -> None:
+    """What a worker from before step 4 asks, so often on each connection that it is kept prepared."""
+    for _ in range(10):
+        async with database.transaction() as one, database.transaction() as other:
+            for connection in (one, other):
+                await connection.execute("SELECT * FROM remit.jobs")
+
+
+def test_a_worker_from_before_step_4_connects_again_and_goes_on(
+    postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, steps = postgres.database(), migrations()
+    monkeypatch.setattr(migrating, "migrations", lambda: steps[:2])
+
+    async def before_and_after() -> None:
+        async with open_database(address, tmp_path) as database:
+            await whole_rows(database)
+            monkeypatch.setattr(migrating, "migrations", lambda: steps)
+            assert await migrated(address) == [f"{step.number:04} {step.name}" for step in steps[2:]]
+            await database.patiently(lambda: whole_rows(database))
+
+    asyncio.run(before_and_after())
+
+
 #: The functions and columns of the queue, as the database has them.
 QUEUE = """
     SELECT pg_get_functiondef(oid) AS said FROM pg_proc WHERE proname LIKE 'procrastinate%%'
