@@ -168,11 +168,11 @@ async def _workers(database: Database, settings: Settings) -> AsyncIterator[Star
 
 
 async def _takeover(address: str | None, where: str) -> float:
-    """How much of the configured time passes from a worker's death until another has started its job."""
+    """How much of the configured time passes from a worker's death until another asks the model in its place."""
     taken = [await _taken_over(address) for _ in range(5)]
     for what, times in zip(("started by another", "the model asked again"), zip(*taken, strict=True), strict=True):
         _notes.append(f"a killed worker's job{where}, {what}: {', '.join(f'{one:.2f}' for one in sorted(times))} s")
-    return statistics.median(started for started, _ in taken) / _TAKEOVER_SECONDS
+    return statistics.median(asked for _, asked in taken) / _TAKEOVER_SECONDS
 
 
 async def _taken_over(address: str | None) -> tuple[float, float]:
@@ -237,7 +237,7 @@ def benches() -> list[Bench]:
     measured: tuple[tuple[str, str, str, float | None, Callable[..., Any]], ...] = (
         ("what durability adds to a turn with one tool call", "the same turn without", "ms", None, _turn_cost),
         (
-            "a killed worker's job, until another starts it",
+            "a killed worker's job, until another asks the model",
             f"the configured {_TAKEOVER_SECONDS:g} s",
             "x",
             1,

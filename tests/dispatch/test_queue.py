@@ -172,6 +172,29 @@ async def test_a_job_has_no_more_children_than_it_may(play: Play, monkeypatch: p
         assert all("at most 3" in str(one) for one in found if not isinstance(one, int))
 
 
+async def test_what_a_cancelled_job_had_started_is_cancelled_with_it(play: Play) -> None:
+    async with play({"text": "x", "stall": True}) as fleet:
+        top, other = await fleet.submit(), await fleet.submit(queueing=Queueing(delay=600))
+        child = await fleet.submit(queueing=Queueing(parent=top, delay=600))
+        grandchild = await fleet.submit(queueing=Queueing(parent=child, delay=600))
+        async with fleet.working():
+            await fleet.server.wait("release")
+            await fleet.cancel(top)
+            for number in (top, child, grandchild):
+                assert (await fleet.reached(number, "finished")).outcome == "cancelled"
+        assert (await fleet.job(other)).state == "queued"
+
+
+async def test_a_running_job_hears_of_its_cancelling_although_whoever_asked_is_gone(play: Play) -> None:
+    """It is asked and told in one step: nothing is left to be said afterwards."""
+    async with play({"text": "x", "stall": True}) as fleet:
+        number = await fleet.submit()
+        async with fleet.working():
+            await fleet.server.wait("release")
+            await fleet.database.once("jobs.cancel", job=number)
+            assert (await fleet.reached(number, "finished")).outcome == "cancelled"
+
+
 async def test_there_is_no_parent_that_is_not_there(play: Play) -> None:
     async with play(DONE) as fleet:
         with pytest.raises(UsageError, match="there is no job 99 to be the parent"):

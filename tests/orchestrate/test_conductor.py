@@ -26,11 +26,16 @@ EXPLORER = "You read code"
 AUDITOR = "You look for weaknesses"
 
 
-async def orchestrated(fleet: Fleet, task: str = "look after the house", places: int = 6) -> Job:
-    """The job of an orchestrator, run to its end."""
-    number = await fleet.submit(
+async def submitted(fleet: Fleet, task: str = "look after the house") -> int:
+    """The job of an orchestrator."""
+    return await fleet.submit(
         task, system=conductor_prompt(), allowed_tools=[], model=ANTHROPIC, runner=ORCHESTRATOR, max_turns=20
     )
+
+
+async def orchestrated(fleet: Fleet, task: str = "look after the house", places: int = 6) -> Job:
+    """The job of an orchestrator, run to its end."""
+    number = await submitted(fleet, task)
     async with fleet.working(places, runners={ORCHESTRATOR: conductor()}):
         return await fleet.reached(number, "finished")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan_building import CHAT, CUT, result, says
 from support.running import Fleet, Play, tools
-from test_conductor import AUDITOR, EXPLORER, ME, answers, delegate, lookup, orchestrated
+from test_conductor import AUDITOR, EXPLORER, ME, answers, delegate, lookup, orchestrated, submitted
 
 from remit.dispatch.attempt import Parts
 from remit.errors import EnvironmentBroken
@@ -101,6 +101,24 @@ async def test_a_call_that_is_answered_again_after_a_crash_is_told_its_own_resul
 
 async def _never(_: Parts) -> Any:
     raise AssertionError("only its subagents are run here")
+
+
+@pytest.mark.anyio
+async def test_the_subagents_of_a_cancelled_orchestrator_are_cancelled_with_it(play: Play) -> None:
+    waiting = {"agent": "code-explorer", "task": "task of the auditor", "kind": "generic"}
+    both = tools(("Delegate", {"phase": "explore", "delegations": [EXPLORING, waiting]}))
+    held = {"text": "x", "stall": True}
+    async with play(conversations={ME: [both, CHAT], EXPLORER: [held], "task of the auditor": [held]}) as fleet:
+        number = await submitted(fleet)
+        async with fleet.working(6, runners={ORCHESTRATOR: conductor()}):
+            await fleet.server.wait("release", waiting=2)
+            await fleet.cancel(number)
+            for job in (number, number + 1, number + 2):
+                assert (await fleet.reached(job, "finished")).outcome == "cancelled"
+        assert await fleet.rows("SELECT state FROM remit.plans") == [("cancelled",)]
+        assert await fleet.rows("SELECT DISTINCT state, error FROM remit.delegations") == [
+            ("failed", "its orchestrator was cancelled")
+        ]
 
 
 BREAK = {

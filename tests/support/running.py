@@ -23,7 +23,7 @@ from support.model_server import ModelServer, Request
 from remit.dispatch import models
 from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submitting import Queueing, Resolving, submit
-from remit.dispatch.worker import Worker, abort_ticket
+from remit.dispatch.worker import Worker
 from remit.registry import api
 from remit.registry.lookup import Registry
 from remit.registry.model import Brief
@@ -132,9 +132,7 @@ class Fleet:
 
     async def cancel(self, number: int) -> None:
         """As `remit cancel` does it."""
-        state, ticket = await jobs.cancel(self.database, number)
-        if state == "running" and ticket is not None:
-            await abort_ticket(self.database, ticket)
+        await jobs.cancel(self.database, number)
 
     async def events(self, number: int) -> list[Event]:
         return await events_since(self.database, number, 0)

@@ -256,6 +256,7 @@ async def stop_job(database: Database, job: Job, settings: Settings, *, is_shutd
     if is_shutdown:
         await jobs.give_back(database, job.id, job.attempt)
         return
+    await jobs.cancel_under(database, job.id)
     text = await what_there_is(database, job.id)
     diff, folder = await _diff(job, settings)
     with contextlib.suppress(Fenced):

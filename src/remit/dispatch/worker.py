@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import logging
 import signal
 import uuid
@@ -25,10 +24,12 @@ from procrastinate.job_context import AbortReason
 from remit.dispatch.attempt import Attempt, Runner, stop_job
 from remit.dispatch.settings import Settings
 from remit.dispatch.stops import stop_point
+from remit.dispatch.warming import warm_up
 from remit.errors import EnvironmentBroken
 from remit.store import fleet, jobs
 from remit.store.database import AWAY, OPTIONS, RECONNECT_SECONDS, Database
 from remit.store.ending import ended
+from remit.store.heart import Heart
 from remit.store.jobs import Fenced, Job
 
 log = logging.getLogger("remit.worker")
@@ -91,19 +92,27 @@ class Worker:
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until told to stop; `until_idle`: until there is nothing to do."""
         with self._signals():
-            await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
-            watch = asyncio.create_task(self._watch())
+            if self._is_listed:
+                await asyncio.to_thread(warm_up)
+            await self._register()
             try:
-                if self._is_listed:
-                    # Else its first job, perhaps one that it takes over, would wait for a second of imports.
-                    await asyncio.to_thread(importlib.import_module, "remit.dispatch.loop")
-                if self._on_start is not None:
-                    self._on_start()
-                await self._work(until_idle=until_idle)
+                async with Heart(self._database.address, self.id, self._settings.takeover_seconds / 6) as heart:
+                    await self._work_and_watch(heart, until_idle=until_idle)
             finally:
-                await ended(watch)
                 with contextlib.suppress(EnvironmentBroken):
                     await fleet.unregister(self._database, self.id)
+
+    async def _register(self) -> None:
+        await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
+
+    async def _work_and_watch(self, heart: Heart, *, until_idle: bool) -> None:
+        watch = asyncio.create_task(self._watch(heart))
+        try:
+            if self._on_start is not None:
+                self._on_start()
+            await self._work(until_idle=until_idle)
+        finally:
+            await ended(watch)
 
     async def _work(self, *, until_idle: bool) -> None:
         """Run the queue's worker, again and again while the database may be restarting."""
@@ -206,24 +215,23 @@ class Worker:
         with contextlib.suppress(Fenced):
             await jobs.finish(self._database, job.id, job.attempt, "error", error=said, result=current.result)
 
-    async def _watch(self) -> None:
-        """Say that we live, take over from those who do not, and stop what hangs."""
+    async def _watch(self, heart: Heart) -> None:
+        """Take over from those who do not live any more, and stop what hangs."""
         seconds = self._settings.takeover_seconds
         while True:
             try:
-                await self._look_around(seconds)
+                await self._look_around(heart.silence(), seconds)
             except (EnvironmentBroken, *AWAY) as error:
                 log.warning("the database is away: %s", " ".join(str(error).split()))
             except Exception:
-                log.exception("looking around failed")  # a worker that no longer beats would lose all its jobs
+                log.exception("looking around failed")  # and is done again: dead workers' jobs must not wait for ever
             await asyncio.sleep(seconds / 6)
 
-    async def _look_around(self, seconds: float) -> None:
+    async def _look_around(self, silence: float | None, seconds: float) -> None:
         most = seconds * _SILENCE
-        silence = await fleet.beat(self._database, self.id)
         if silence is None:
             # Forgotten while we were frozen: what we had is somebody else's.
-            await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
+            await self._register()
         elif silence < most:
             await self._look_after_others(most)
         # Else nobody could be heard, for we were frozen or the database was away: others may speak first.
@@ -231,8 +239,6 @@ class Worker:
         for row in await self._database.rows("jobs.hung", seconds=self._settings.hung_seconds):
             log.warning("job %s hung and is stopped", row["id"])
             await jobs.free_reserved(self._database, row["id"])
-            if row["ticket"] is not None:
-                await abort_ticket(self._database, row["ticket"])
         await self._database.rows("fleet.forget", seconds=max(3600.0, 20 * seconds))
 
     async def _look_after_others(self, most: float) -> None:
@@ -285,8 +291,3 @@ async def _queue_app(address: str) -> AsyncIterator[procrastinate.App]:
 async def _without_transactions(connection: psycopg.AsyncConnection[Any]) -> None:
     """All that the queue says is one statement at a time: two more around each would only take time."""
     await connection.set_autocommit(True)
-
-
-async def abort_ticket(database: Database, ticket: int) -> None:
-    """Tell the worker that has a ticket to stop; it hears of it at once."""
-    await database.rows("jobs.abort_ticket", ticket=ticket)

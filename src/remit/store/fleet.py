@@ -29,12 +29,6 @@ async def register(database: Database, worker: str, queues: list[str], concurren
     )
 
 
-async def beat(database: Database, worker: str) -> float | None:
-    """Say so again; for how many seconds it was silent before, None: it has been forgotten meanwhile."""
-    row = await database.row("fleet.beat", worker=worker)
-    return float(row["silence"]) if row else None
-
-
 async def unregister(database: Database, worker: str) -> None:
     """Say that a worker ends."""
     await database.rows("fleet.unregister", worker=worker)

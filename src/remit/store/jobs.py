@@ -189,15 +189,26 @@ async def finish(
             raise Fenced(f"job {job} is no longer attempt {attempt}'s")
 
 
-async def cancel(database: Database, job: int) -> tuple[State, int | None]:
-    """Cancel a job: its state after that, and its ticket. Raises UsageError if there is nothing to cancel."""
-    found = await database.rows("jobs.cancel", job=job)
-    if found:
-        if found[0]["state"] == "finished":
-            await free_reserved(database, job)
-        return found[0]["state"], found[0]["ticket"]
-    existing = await get(database, job)
-    raise UsageError(f"job {job} is finished already ({existing.outcome})")
+async def cancel(database: Database, job: int) -> None:
+    """Cancel a job: it ends now, or its worker is told to stop it. Raises UsageError if there is nothing to cancel."""
+    if not await _cancelled(database, job):
+        existing = await get(database, job)
+        raise UsageError(f"job {job} is finished already ({existing.outcome})")
+
+
+async def _cancelled(database: Database, job: int) -> bool:
+    found = await database.row("jobs.cancel", job=job)
+    if found is not None and found["state"] == "finished":
+        await free_reserved(database, job)
+        await cancel_under(database, job)
+    return found is not None
+
+
+async def cancel_under(database: Database, job: int) -> None:
+    """Cancel what a job that was cancelled had started: nobody waits for it any more."""
+    await database.rows("plans.cancel_of_job", job=job)
+    for row in await database.rows("jobs.under", job=job):
+        await _cancelled(database, row["id"])
 
 
 async def retry(database: Database, job: int) -> None:

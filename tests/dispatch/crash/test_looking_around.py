@@ -20,6 +20,10 @@ from remit.store.jobs import Job
 OTHER = "00000000-0000-0000-0000-000000000002"
 OLD = "UPDATE remit.workers SET heartbeat = now() - interval '1 hour' WHERE id = %s"
 
+NOW = "UPDATE remit.workers SET heartbeat = now() WHERE id = %s"
+#: For how long nobody heard of the one who looks around.
+LONG, SHORT = 3600.0, 1.0
+
 
 def test_one_who_was_silent_itself_lets_others_speak_first(postgres: Postgres, tmp_path: Path) -> None:
     """After a restart of the database all look silent, and all of them live."""
@@ -34,18 +38,18 @@ def test_one_who_was_silent_itself_lets_others_speak_first(postgres: Postgres, t
             worker = Worker(database, settings)
             for one in (worker.id, OTHER):
                 await fleet.register(database, one, [], 1, is_listed=True)
-                store.rows(OLD, one)
+            store.rows(OLD, OTHER)
             assert isinstance(await jobs.claim(database, number, OTHER, 1), Job)
 
-            await worker._look_around(30)
+            await worker._look_around(LONG, 30)
             assert store.job(number)["state"] == "running"
 
-            await fleet.beat(database, OTHER)
-            await worker._look_around(30)
+            store.rows(NOW, OTHER)
+            await worker._look_around(SHORT, 30)
             assert (store.job(number)["state"], store.job(number)["deaths"]) == ("running", 0)
 
             store.rows(OLD, OTHER)
-            await worker._look_around(30)
+            await worker._look_around(SHORT, 30)
             assert (store.job(number)["state"], store.job(number)["deaths"]) == ("queued", 1)
 
     asyncio.run(run())
@@ -67,7 +71,7 @@ def test_a_job_that_is_ours_and_is_not_run_here_is_given_back(postgres: Postgres
                 assert isinstance(await jobs.claim(database, number, worker.id, number), Job)
             worker._held[held] += 1
 
-            await worker._look_around(30)
+            await worker._look_around(SHORT, 30)
 
             assert (store.job(lost)["state"], store.job(lost)["deaths"]) == ("queued", 0)
             assert store.job(held)["state"] == "running"

@@ -161,7 +161,7 @@ SELECT EXISTS (
 ) AS is_left
 
 -- name: hung
--- Jobs whose worker lives and that have not got any further for too long; their attempt is over.
+-- Jobs whose worker lives and that have not got any further for too long: their attempt is over, and it is told.
 WITH ended AS (
     UPDATE remit.jobs SET
         state = 'finished', outcome = 'error', finished = now(), attempt = attempt + 1,
@@ -172,7 +172,9 @@ WITH ended AS (
     INSERT INTO remit.events (job, kind, data)
     SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', NULL) FROM ended
 )
-SELECT id, ticket, pg_notify('remit_events', id::text), pg_notify('remit_ended', id::text) FROM ended
+SELECT id, procrastinate_cancel_job_v1(ticket, true, false) AS aborted,
+    pg_notify('remit_events', id::text), pg_notify('remit_ended', id::text)
+FROM ended
 
 -- name: finish
 -- The end and the news of it are one step: who listens hears of it even if the worker dies right after.
@@ -197,7 +199,7 @@ WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
 RETURNING id
 
 -- name: cancel
--- A waiting job is finished at once; a running one is asked to stop.
+-- A waiting job is finished at once; the worker that runs one hears by its ticket that it is to stop.
 WITH asked AS (
     UPDATE remit.jobs SET
         is_cancelled = true,
@@ -212,9 +214,18 @@ WITH asked AS (
     SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', NULL)
     FROM asked WHERE state = 'finished'
 )
-SELECT id, state, ticket, pg_notify('remit_events', id::text),
-    CASE WHEN state = 'finished' THEN pg_notify('remit_ended', id::text) END
+SELECT id, state, pg_notify('remit_events', id::text),
+    CASE WHEN state = 'finished' THEN pg_notify('remit_ended', id::text) END,
+    CASE WHEN state = 'running' THEN procrastinate_cancel_job_v1(ticket, true, false) END AS aborted
 FROM asked
+
+-- name: under
+-- Unfinished jobs that a job has started: its children, and those of the plans that it made as an orchestrator.
+SELECT id FROM remit.jobs WHERE parent = %(job)s AND state <> 'finished'
+UNION
+SELECT jobs.id FROM remit.plans JOIN remit.jobs ON starts_with(idempotency_key, 'plan-' || plans.id || '-')
+WHERE starts_with(plans.digest, 'orchestrate-' || %(job)s::bigint || '-') AND jobs.state <> 'finished'
+ORDER BY id
 
 -- name: retry
 -- A finished job that did not complete goes on from its transcript.
@@ -286,9 +297,6 @@ SELECT id, priority FROM remit.jobs WHERE queue = %(queue)s AND state = 'queued'
 -- name: prune_briefs
 DELETE FROM remit.briefs WHERE NOT EXISTS (SELECT 1 FROM remit.jobs WHERE jobs.brief = briefs.digest)
     AND created < now() - interval '1 hour'
-
--- name: abort_ticket
-SELECT procrastinate_cancel_job_v1(%(ticket)s, true, false) AS ticket
 
 -- name: reopen
 -- A finished job goes on with one more message from its caller. Of its time a person's answer took none.

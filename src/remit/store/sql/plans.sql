@@ -41,6 +41,17 @@ UPDATE remit.plans SET state = %(state)s, outcome = %(outcome)s,
     finished = CASE WHEN %(state)s IN ('finished', 'cancelled') THEN now() ELSE NULL END
 WHERE id = %(plan)s
 
+-- name: cancel_of_job
+-- The plans that an orchestrator made, when it is cancelled.
+WITH ended AS (
+    UPDATE remit.plans SET state = 'cancelled', finished = now(), driver = NULL
+    WHERE starts_with(digest, 'orchestrate-' || %(job)s::bigint || '-') AND state IN ('running', 'waiting')
+    RETURNING id
+)
+UPDATE remit.delegations SET
+    state = CASE state WHEN 'queued' THEN 'skipped' ELSE 'failed' END, error = 'its orchestrator was cancelled'
+FROM ended WHERE plan = ended.id AND state IN ('queued', 'running', 'escalated')
+
 -- name: top
 SELECT top FROM remit.plans WHERE id = %(plan)s
 

@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 def command(job: int, form: str) -> int:
     """Cancel a job: one that waits never begins, one that runs is stopped within a second.
 
+    The jobs that it started are cancelled with it, those of an orchestrator's subagents too.
+
     \b
     Examples:
       remit cancel 12
     """
     need_extra()
-    from remit.dispatch.worker import abort_ticket
     from remit.reports.jobs import job_shape
     from remit.store import jobs
 
     async def work(database: Database, _: Settings) -> jobs.Job:
-        state, ticket = await jobs.cancel(database, job)
-        if state == "running" and ticket is not None:
-            await abort_ticket(database, ticket)
+        await jobs.cancel(database, job)
         return await jobs.get(database, job)
 
     found = with_database(work)

@@ -97,7 +97,6 @@ async def _call_in(database: Database, job: int, queue: str) -> None:
 
 async def see_through(database: Database, job: int, settings: Settings) -> bool:
     """Show what happens until the job is finished; False: the person leaves it to a worker."""
-    from remit.dispatch.worker import abort_ticket
     from remit.store import jobs
     from remit.store.ending import ended
 
@@ -118,9 +117,7 @@ async def see_through(database: Database, job: int, settings: Settings) -> bool:
                 if answer == "leave":
                     return False
                 if answer == "cancel":
-                    _, ticket = await jobs.cancel(database, job)
-                    if ticket is not None:
-                        await abort_ticket(database, ticket)
+                    await jobs.cancel(database, job)
         await showing
     finally:
         await ended(showing)

@@ -1,0 +1,94 @@
+"""A worker counts as alive as long as its process lives, however busy it is; and it knows when it was not heard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from support.fleet import Postgres, Store, until
+
+from remit.store import fleet
+from remit.store.database import Database, open_database
+from remit.store.heart import Heart
+
+WORKER = "00000000-0000-0000-0000-000000000001"
+OFTEN = 0.05
+NEWER = "SELECT heartbeat FROM remit.workers WHERE heartbeat > %s"
+HEART = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'UPDATE remit.workers%%' AND state = 'idle'"
+
+
+@asynccontextmanager
+async def beating(postgres: Postgres, folder: Path) -> AsyncIterator[tuple[Heart, Store, Database]]:
+    address = postgres.database()
+    async with open_database(address, folder) as database:
+        await registered(database)
+        async with Heart(address, WORKER, OFTEN) as heart:
+            yield heart, Store(address), database
+
+
+async def registered(database: Database) -> None:
+    await fleet.register(database, WORKER, [], 1, is_listed=True)
+
+
+def next_beats(store: Store, count: int = 3) -> None:
+    """Wait for so many beats; nothing else happens in this process's event loop meanwhile."""
+    for _ in range(count):
+        last = store.row("SELECT heartbeat FROM remit.workers")["heartbeat"]
+        until(lambda since=last: store.rows(NEWER, since))  # type: ignore[misc]
+
+
+def test_it_beats_while_the_event_loop_has_no_time(postgres: Postgres, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with beating(postgres, tmp_path) as (_, store, _database):
+            next_beats(store)
+
+    asyncio.run(work())
+
+
+def test_it_beats_again_after_its_connection_was_lost(postgres: Postgres, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with beating(postgres, tmp_path) as (_, store, _database):
+            next_beats(store)
+            until(lambda: store.rows(HEART))
+            next_beats(store)
+
+    asyncio.run(work())
+
+
+def test_a_long_silence_is_told_once(postgres: Postgres, tmp_path: Path) -> None:
+    """As after a frozen process wakes up: it must not judge by what it did not hear."""
+
+    async def work() -> None:
+        async with beating(postgres, tmp_path) as (heart, store, _):
+            next_beats(store)
+            store.rows("UPDATE remit.workers SET heartbeat = now() - interval '1 hour'")
+            next_beats(store)
+            assert (heart.silence() or 0) >= 3600
+            assert (heart.silence() or 0) < 3600
+
+    asyncio.run(work())
+
+
+def test_who_was_forgotten_is_told_so_until_it_is_known_again(postgres: Postgres, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with beating(postgres, tmp_path) as (heart, store, database):
+            next_beats(store)
+            store.rows("DELETE FROM remit.workers")
+            until(lambda: heart.silence() is None)
+            await registered(database)
+            next_beats(store)
+            heart.silence()
+            assert heart.silence() is not None
+
+    asyncio.run(work())
+
+
+def test_its_end_is_the_end_of_its_thread(postgres: Postgres, tmp_path: Path) -> None:
+    async def work() -> Heart:
+        async with beating(postgres, tmp_path) as (heart, _, _database):
+            assert heart._thread.is_alive()
+        return heart
+
+    assert not asyncio.run(work())._thread.is_alive()
