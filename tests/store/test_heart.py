@@ -16,7 +16,7 @@ from remit.store.heart import Heart
 WORKER = "00000000-0000-0000-0000-000000000001"
 OFTEN = 0.05
 NEWER = "SELECT heartbeat FROM remit.workers WHERE heartbeat > %s"
-HEART = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'UPDATE remit.workers%%' AND state = 'idle'"
+HEART = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'UPDATE remit.workers%%'"
 
 
 @asynccontextmanager
