@@ -12,8 +12,9 @@ from functools import cache
 from hypothesis import strategies as st
 
 from remit.contract.chunks import title_agent
-from remit.contract.fields import _AROUND, plain, read_score, read_status
+from remit.contract.fields import _AROUND, read_score, read_status
 from remit.contract.kinds import KINDS
+from remit.contract.lines import plain
 from remit.contract.model import (
     Block,
     Blocker,

@@ -9,7 +9,8 @@ from hypothesis import given
 from strategies import maybe_line
 from verdicts import blocking, broken, verdict
 
-from remit.contract.fields import is_not_applicable, plain, read_score, read_status, says_none
+from remit.contract.fields import is_not_applicable, read_score, read_status
+from remit.contract.lines import plain, says_none
 from remit.contract.model import Blocker, Confidence, Count, ErrorDetails, Issue, KeyReference, Override, Result, Tick
 from remit.contract.parse import parse
 from remit.rules.examples import sample

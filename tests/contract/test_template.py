@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from remit.contract.fields import Line
 from remit.contract.kinds import KINDS
+from remit.contract.lines import Line
 from remit.contract.parse import parse
 from remit.contract.template import find_placeholders, template, written_lines
 from remit.rules.examples import sample

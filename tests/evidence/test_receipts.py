@@ -10,17 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import UsageError
-from remit.evidence.receipts import (
-    WHOLE,
-    Ledger,
-    Receipt,
-    ReceiptFile,
-    is_only_looking,
-    read_by_shell,
-    read_receipts,
-    simple_commands,
-    written_by_shell,
-)
+from remit.evidence.commands import is_only_looking, read_by_shell, simple_commands, written_by_shell
+from remit.evidence.model import WHOLE
+from remit.evidence.receipts import Ledger, Receipt, ReceiptFile, read_receipts
 from remit.workspace.snapshot import Snapshot
 
 ROOT = "/home/dev/shop"

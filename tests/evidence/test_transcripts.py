@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import UsageError
-from remit.evidence.receipts import WHOLE, Ledger, Receipt
+from remit.evidence.model import WHOLE
+from remit.evidence.receipts import Ledger, Receipt
 from remit.evidence.sources import open_sources
 from remit.evidence.transcripts import MAX_LINE, Transcript, read_transcript
 

@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
-from remit.contract.escape import (
-    UNGUARDED_PIPE,
-    split_colon,
-    unguard_cell,
-    unguard_heading,
-    unguard_lines,
-    unguard_pipes,
-)
+from remit.contract.escape import split_colon, unguard_cell, unguard_pipes
 from remit.contract.expressions import expression
 from remit.contract.headings import LABELS, column_index, fold, is_label
+from remit.contract.lines import end_of_line, entries, label_and_value, labelled, lines_of, plain, split_tail
 from remit.contract.model import (
     STATUSES,
     Blocker,
-    Code,
     Confidence,
     Content,
     Count,
     ErrorDetails,
-    Heading,
     Issue,
-    Items,
     Justification,
     KeyReference,
     Override,
-    Row,
     Score,
     Table,
     Tick,
 )
 
-_EMPHASIS = expression(r"\*\*|__|`|(?<!\w)\*|\*(?!\w)")
 _NUMBER = expression(r"^[~≈]?[ ]*([+-]?\d{1,9}(?:\.\d{1,9})?)(?!\d)(?:[ ]*(?:%|/[ ]*100(?!\d)))?")
 _RANGE_AFTER = expression(r"^(?:[-–—]|\.\.| to )\d")
 _AFTER_SCORE = expression(r"^[\s:：,;.–—-]+")
 _HEADLINE_NAME = expression(
     r"^[*_]{0,2}(?:overall |confidence )?(?:score|confidence|level)[*_]{0,2}\s*+[:：][*_]{0,2}\s*", re.IGNORECASE
 )
-_LABEL = expression(r"\s*+(?:[-*+][ \t]++)?+([*_`]{0,3})([^:：|]{1,60}?)([*_`]{0,3})[ \t]*+[:：]")
 _BOX = expression(r"^(?:[-*+][ \t]+)?\[([^\[\]]?)\][ \t]*(.*)$", re.DOTALL)
 _TICKS = frozenset("xX✓✔✅☑")
 _MARKED = expression(r"^([✅☑✔✓❌☐✗])️?[ \t]*(.*)$", re.DOTALL)
@@ -60,91 +47,12 @@ _AROUND = (
     "*_`\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-_MARKS = str.maketrans("", "", "*_`")
-_NOTHING = frozenset(
-    {
-        "none",
-        "n/a",
-        "na",
-        "nothing",
-        "no issues",
-        "no blockers",
-        "none found",
-        "なし",
-        "該当なし",
-        "无",
-        "没有",
-        "-",
-        "",
-    }
-)
-
-
-class Line(NamedTuple):
-    """A line of a section, whatever block it stands in."""
-
-    text: str
-    line: int
-
-
-def says_none(text: str) -> bool:
-    """Whether an entry only says that there is nothing to say."""
-    return fold(text).rstrip(".。") in _NOTHING
 
 
 def is_not_applicable(score: Score | None) -> bool:
     """Whether `n/a` stands in place of a score."""
     words = ("n/a", "na", "not applicable", "none")
     return isinstance(score, str) and (score in ("-", "–", "—") or fold(score) in words)
-
-
-def plain(text: str) -> str:
-    """Text without emphasis marks."""
-    for _ in range(4):  # marks around marks around marks
-        bare = _EMPHASIS.sub("", text)
-        if bare == text:
-            return text.strip()
-        text = bare
-    return text.translate(_MARKS).strip()
-
-
-def lines_of(content: Iterable[Content]) -> Iterator[Line]:
-    """Every line of a section; a row of a table reads as `name: value`."""
-    for part in content:
-        if isinstance(part, Items):
-            for item in part.items:
-                yield from _lines(unguard_lines(item.text), item.line)
-        elif isinstance(part, Table):
-            for row in (Row(cells=part.columns, line=part.line), *part.rows):
-                name, *values = map(unguard_cell, row.cells)
-                yield Line(f"{name}: {': '.join(filter(None, values))}".strip() if values else name, row.line)
-        elif isinstance(part, Heading):
-            yield Line(unguard_heading(part.text), part.line)
-        elif not isinstance(part, Code):
-            yield from _lines(unguard_lines(part.text), part.line)
-
-
-def _lines(text: str, first: int) -> Iterator[Line]:
-    return (Line(row.strip(), first + offset) for offset, row in enumerate(text.split("\n")) if row.strip())
-
-
-def entries(content: Iterable[Content]) -> Iterator[Line]:
-    """The entries of a list section: items, or whole paragraphs where an agent wrote no list."""
-    return (entry for entry in _entries(content) if entry.text)
-
-
-def _entries(content: Iterable[Content]) -> Iterator[Line]:
-    for part in content:
-        if isinstance(part, Items):
-            yield from (Line(unguard_lines(item.text), item.line) for item in part.items)
-        elif isinstance(part, Table):
-            yield from (Line(" | ".join(map(unguard_cell, row.cells)).strip(), row.line) for row in part.rows)
-        elif isinstance(part, Heading):
-            yield Line(unguard_heading(part.text), part.line)
-        elif isinstance(part, Code):
-            yield Line("\n".join(map(str.rstrip, part.text.split("\n"))).strip(), part.line)
-        else:
-            yield Line(unguard_lines(part.text), part.line)
 
 
 def read_score(text: str) -> tuple[Score, str]:
@@ -175,38 +83,9 @@ def _unwrap(text: str) -> str:
     return text[1:-1].strip() if text[:1] == "(" and text.find(")") == len(text) - 1 else text
 
 
-def _labelled(text: str) -> tuple[str, str] | None:
-    """`Name: value` as a pair, whether the name, or all of it, is emphasised or not; None if it is no such line."""
-    found = _LABEL.match(text)
-    return (found.group(2), _value(found)) if found else None
-
-
-def _value(label: re.Match[str], end: int | None = None) -> str:
-    opened, _, closed = label.groups()
-    value = label.string[label.end() : end].strip()
-    if opened and not closed:
-        value = value.removeprefix(opened) if value.startswith(opened) else value.removesuffix(opened)
-    return value.strip()
-
-
-def labelled(lines: Iterable[Line], keys: tuple[str, ...]) -> dict[str, str]:
-    """The values of `Name: value` lines by key; lines without a name continue the value above them."""
-    found: dict[str, list[str]] = {}
-    current: list[str] | None = None
-    for text, _ in lines:
-        match = _labelled(text)
-        key = next((key for key in keys if match and is_label(match[0], key)), None)
-        if match and key is not None:
-            current = [match[1]]
-            current = found.setdefault(key, current)
-        elif current is not None and match is None:
-            current.append(text)
-    return {key: " ".join(filter(None, rows)) for key, rows in found.items()}
-
-
 def _score_line(text: str) -> tuple[str, str]:
     """Which part of the confidence a line gives ("" for the score itself), and the words after its name."""
-    match = _labelled(text)
+    match = label_and_value(text)
     for key in ("verified", "inferred", "combined"):
         if match and is_label(match[0], key):
             return key, match[1]
@@ -280,32 +159,11 @@ def read_checklist(content: list[Content]) -> Iterator[Tick]:
                 yield Tick(text=mark.group(2).strip(), ticked=mark.group(1) in _TICKS, line=line + offset)
 
 
-def split_tail(text: str, label: str) -> tuple[str, str | None]:
-    """Split `words | Label: value`; the label may also begin a line of its own. None: there is no such label."""
-    for pipe in reversed(list(UNGUARDED_PIPE.finditer(text))):
-        named = _LABEL.match(text, pipe.end())
-        if named and is_label(named.group(2), label):
-            end = _end_of_line(text, named.end())
-            return (text[: pipe.start()].rstrip() + text[end:]).strip(), _value(named, end)
-    head, *rows = text.split("\n")
-    for index, row in enumerate(rows):
-        match = _labelled(row.strip())
-        if match and is_label(match[0], label):
-            others = [*rows[:index], *rows[index + 1 :]]
-            return "\n".join([head, *others]).strip(), match[1]
-    return text, None
-
-
-def _end_of_line(text: str, at: int) -> int:
-    end = text.find("\n", at)
-    return end if end >= 0 else len(text)
-
-
 def split_severity(text: str) -> tuple[str, str | None]:
     """Split an issue's words from its severity, wherever in the text it stands."""
     words, severity = split_tail(text, "severity")
     if severity is None and (found := _SEVERITY_INSIDE.search(words)):
-        end = _end_of_line(words, found.end())
+        end = end_of_line(words, found.end())
         line = (words[: found.start()] + words[found.end() : end]).rstrip()
         return (line + words[end:]).strip(), found.group(1)
     return words, severity
@@ -361,7 +219,7 @@ def read_counts(content: list[Content]) -> Iterator[Count]:
     """`- Critical: 2`, also several on one line."""
     for text, line in lines_of(content):
         for piece in re.split(r"[,;、|]", text):
-            match = _labelled(piece.strip())
+            match = label_and_value(piece.strip())
             number = _NUMBER.match(plain(match[1])) if match else None
             if match and number and number.group(1).isdigit():
                 yield Count(severity=plain(match[0]).strip(_AROUND), count=int(number.group(1)), line=line)

@@ -12,9 +12,10 @@ from typing import Literal
 import msgspec
 
 from remit.contract.expressions import expression
-from remit.contract.fields import plain, read_score, says_none
+from remit.contract.fields import read_score
 from remit.contract.headings import block_key, column_index
 from remit.contract.kinds import slug
+from remit.contract.lines import plain, says_none
 from remit.contract.model import Block, Code, Content, Heading, Result, Table, Text
 
 Severity = Literal["critical", "important", "minor"]

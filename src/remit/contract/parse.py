@@ -17,6 +17,7 @@ from remit.contract.chunks import Chunk, split
 from remit.contract.escape import clean, unguard_heading
 from remit.contract.expressions import expression
 from remit.contract.findings import Detail, Finding, details_of, findings_of
+from remit.contract.lines import entries, lines_of
 from remit.contract.model import SCHEMA, Block, Extra, Result
 from remit.contract.render import free_text, render
 from remit.contract.sections import Outline, Section, arrange
@@ -186,7 +187,7 @@ def _build(arranged: Outline) -> Result:
 
 
 def _status(section: Section) -> str:
-    lines = [line.text for line in fields.lines_of(section.content)]
+    lines = [line.text for line in lines_of(section.content)]
     if not lines:
         return ""
     status, _ = fields.read_status(lines[0])
@@ -199,7 +200,7 @@ def _text(section: Section) -> str:
 
 
 def _list(section: Section) -> tuple[str, ...]:
-    return tuple(entry.text for entry in fields.entries(section.content))
+    return tuple(entry.text for entry in entries(section.content))
 
 
 _READERS: dict[str, Callable[[Section], Any]] = {

@@ -15,8 +15,9 @@ from remit.contract import outline
 from remit.contract.chunks import is_inert
 from remit.contract.escape import clean, guard_cell, guard_heading, guard_lines, guard_pipes, join_colon, unguard_lines
 from remit.contract.expressions import expression
-from remit.contract.fields import is_bare_headline, split_severity, split_tail
+from remit.contract.fields import is_bare_headline, split_severity
 from remit.contract.headings import SECTIONS, block_key, section_key
+from remit.contract.lines import split_tail
 from remit.contract.model import (
     SCHEMA,
     Block,

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from functools import cache
 
 from remit.contract.expressions import expression
-from remit.contract.fields import Line, lines_of
 from remit.contract.headings import BOXES, SECTIONS
 from remit.contract.kinds import KINDS, BlockSpec, Kind
+from remit.contract.lines import Line, lines_of
 from remit.contract.model import Code, Content
 from remit.contract.parse import Document
 

@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from remit.contract.expressions import expression
-from remit.contract.fields import plain, says_none
 from remit.contract.findings import blocks, tables
 from remit.contract.headings import column_index
+from remit.contract.lines import plain, says_none
 from remit.contract.model import Code, Items, Result, Row, Table, Text
+from remit.evidence.commands import Simple, is_only_looking, simple_commands
 from remit.evidence.grammar import references_in
 from remit.evidence.model import ChangeClaim, Outcome, RunClaim
-from remit.evidence.receipts import RERUN, Ledger, Receipt, Simple, is_only_looking, simple_commands
+from remit.evidence.receipts import RERUN, Ledger, Receipt
 from remit.evidence.references import shown_path
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 from remit.workspace.snapshot import Snapshot, difference

@@ -9,8 +9,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import groupby
 
-from remit.contract.fields import says_none
 from remit.contract.kinds import Kind
+from remit.contract.lines import says_none
 from remit.contract.parse import Document
 from remit.evidence.changes import Changes, run_claims, settle_runs
 from remit.evidence.grammar import references_in

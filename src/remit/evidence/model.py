@@ -10,6 +10,10 @@ Outcome = Literal[
     "verified", "relocated", "missing-file", "out-of-range", "outside", "mismatch", "planned", "unchecked"
 ]
 Seen = Literal["line", "file", "no"]
+#: The first and the last line.
+Span = tuple[int, int]
+#: The last line of a file whose length is not known.
+WHOLE = 1 << 30
 
 OUTCOMES: dict[Outcome, str] = {
     "verified": "the file is there, the line is in range, and the symbol and quote beside it are there",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.fields import plain
 from remit.contract.findings import tables
 from remit.contract.headings import column_index
+from remit.contract.lines import plain
 from remit.contract.model import Table
 from remit.contract.parse import Document
 

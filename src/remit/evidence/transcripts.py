@@ -16,7 +16,8 @@ import msgspec
 from remit.contract.digest import digest
 from remit.contract.expressions import expression
 from remit.errors import UsageError
-from remit.evidence.receipts import Receipt, below, read_by_shell, simple_commands
+from remit.evidence.commands import below, read_by_shell, simple_commands
+from remit.evidence.receipts import Receipt
 
 #: Longer lines are passed over: memory stays bounded whatever the file.
 MAX_LINE = 16 * 1024 * 1024

@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from remit.checking import Verdict
-from remit.contract.fields import plain
 from remit.contract.findings import Detail, Finding, tables
 from remit.contract.headings import column_index
 from remit.contract.kinds import slug
+from remit.contract.lines import plain
 from remit.contract.model import STATUSES, Table
 from remit.contract.render import free_text
 from remit.evidence.model import OUTCOMES, Outcome, Quote, Reference

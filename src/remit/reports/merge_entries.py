@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from remit.contract import outline
-from remit.contract.fields import plain
+from remit.contract.lines import plain
 from remit.contract.model import Block, Code, Content, Heading, Item, Items, Override, Result, Row, Text
 from remit.contract.render import render
 from remit.contract.tokens import estimate_tokens

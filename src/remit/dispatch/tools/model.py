@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from remit.evidence.receipts import Receipt, Span
+from remit.evidence.model import Span
+from remit.evidence.receipts import Receipt
 
 #: Like the digests of receipts and snapshots elsewhere.
 _DIGEST = 32

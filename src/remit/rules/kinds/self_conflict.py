@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from remit.contract.fields import plain
 from remit.contract.findings import tables
 from remit.contract.headings import column_index
+from remit.contract.lines import plain
 from remit.contract.model import Result
 from remit.rules.base import Case, Example, Fault, Rule
 

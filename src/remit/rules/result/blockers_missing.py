@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.fields import says_none
+from remit.contract.lines import says_none
 from remit.rules.base import Case, Example, Fault, Rule
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.fields import plain
 from remit.contract.headings import BOXES, box_key
+from remit.contract.lines import plain
 from remit.rules.base import Case, Example, Fault, Rule
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.fields import plain
+from remit.contract.lines import plain
 from remit.rules.base import Case, Example, Fault, Rule
 
 

@@ -1,0 +1,145 @@
+"""The lines of a section, whatever block they stand in: plain words, entries, `Name: value`, what follows a pipe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from remit.contract.escape import UNGUARDED_PIPE, unguard_cell, unguard_heading, unguard_lines
+from remit.contract.expressions import expression
+from remit.contract.headings import fold, is_label
+from remit.contract.model import Code, Content, Heading, Items, Row, Table
+
+_EMPHASIS = expression(r"\*\*|__|`|(?<!\w)\*|\*(?!\w)")
+_LABEL = expression(r"\s*+(?:[-*+][ \t]++)?+([*_`]{0,3})([^:：|]{1,60}?)([*_`]{0,3})[ \t]*+[:：]")
+_MARKS = str.maketrans("", "", "*_`")
+_NOTHING = frozenset(
+    {
+        "none",
+        "n/a",
+        "na",
+        "nothing",
+        "no issues",
+        "no blockers",
+        "none found",
+        "なし",
+        "該当なし",
+        "无",
+        "没有",
+        "-",
+        "",
+    }
+)
+
+
+class Line(NamedTuple):
+    """A line of a section, whatever block it stands in."""
+
+    text: str
+    line: int
+
+
+def says_none(text: str) -> bool:
+    """Whether an entry only says that there is nothing to say."""
+    return fold(text).rstrip(".。") in _NOTHING
+
+
+def plain(text: str) -> str:
+    """Text without emphasis marks."""
+    for _ in range(4):  # marks around marks around marks
+        bare = _EMPHASIS.sub("", text)
+        if bare == text:
+            return text.strip()
+        text = bare
+    return text.translate(_MARKS).strip()
+
+
+def lines_of(content: Iterable[Content]) -> Iterator[Line]:
+    """Every line of a section; a row of a table reads as `name: value`."""
+    for part in content:
+        if isinstance(part, Items):
+            for item in part.items:
+                yield from _lines(unguard_lines(item.text), item.line)
+        elif isinstance(part, Table):
+            for row in (Row(cells=part.columns, line=part.line), *part.rows):
+                name, *values = map(unguard_cell, row.cells)
+                yield Line(f"{name}: {': '.join(filter(None, values))}".strip() if values else name, row.line)
+        elif isinstance(part, Heading):
+            yield Line(unguard_heading(part.text), part.line)
+        elif not isinstance(part, Code):
+            yield from _lines(unguard_lines(part.text), part.line)
+
+
+def _lines(text: str, first: int) -> Iterator[Line]:
+    return (Line(row.strip(), first + offset) for offset, row in enumerate(text.split("\n")) if row.strip())
+
+
+def entries(content: Iterable[Content]) -> Iterator[Line]:
+    """The entries of a list section: items, or whole paragraphs where an agent wrote no list."""
+    return (entry for entry in _entries(content) if entry.text)
+
+
+def _entries(content: Iterable[Content]) -> Iterator[Line]:
+    for part in content:
+        if isinstance(part, Items):
+            yield from (Line(unguard_lines(item.text), item.line) for item in part.items)
+        elif isinstance(part, Table):
+            yield from (Line(" | ".join(map(unguard_cell, row.cells)).strip(), row.line) for row in part.rows)
+        elif isinstance(part, Heading):
+            yield Line(unguard_heading(part.text), part.line)
+        elif isinstance(part, Code):
+            yield Line("\n".join(map(str.rstrip, part.text.split("\n"))).strip(), part.line)
+        else:
+            yield Line(unguard_lines(part.text), part.line)
+
+
+def label_and_value(text: str) -> tuple[str, str] | None:
+    """`Name: value` as a pair, whether the name, or all of it, is emphasised or not; None if it is no such line."""
+    found = _LABEL.match(text)
+    return (found.group(2), _value(found)) if found else None
+
+
+def _value(label: re.Match[str], end: int | None = None) -> str:
+    opened, _, closed = label.groups()
+    value = label.string[label.end() : end].strip()
+    if opened and not closed:
+        value = value.removeprefix(opened) if value.startswith(opened) else value.removesuffix(opened)
+    return value.strip()
+
+
+def labelled(lines: Iterable[Line], keys: tuple[str, ...]) -> dict[str, str]:
+    """The values of `Name: value` lines by key; lines without a name continue the value above them."""
+    found: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for text, _ in lines:
+        match = label_and_value(text)
+        key = next((key for key in keys if match and is_label(match[0], key)), None)
+        if match and key is not None:
+            current = [match[1]]
+            current = found.setdefault(key, current)
+        elif current is not None and match is None:
+            current.append(text)
+    return {key: " ".join(filter(None, rows)) for key, rows in found.items()}
+
+
+def split_tail(text: str, label: str) -> tuple[str, str | None]:
+    """Split `words | Label: value`; the label may also begin a line of its own. None: there is no such label."""
+    for pipe in reversed(list(UNGUARDED_PIPE.finditer(text))):
+        named = _LABEL.match(text, pipe.end())
+        if named and is_label(named.group(2), label):
+            end = end_of_line(text, named.end())
+            return (text[: pipe.start()].rstrip() + text[end:]).strip(), _value(named, end)
+    head, *rows = text.split("\n")
+    for index, row in enumerate(rows):
+        match = label_and_value(row.strip())
+        if match and is_label(match[0], label):
+            others = [*rows[:index], *rows[index + 1 :]]
+            return "\n".join([head, *others]).strip(), match[1]
+    return text, None
+
+
+def end_of_line(text: str, at: int) -> int:
+    """Where the line ends that a place is in."""
+    end = text.find("\n", at)
+    return end if end >= 0 else len(text)
