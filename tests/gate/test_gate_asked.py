@@ -54,6 +54,14 @@ class TestSessions:
         folders = [str(folder), str(tmp_path / "other")]
         assert (find(folders).name, find(folders).folder) == ("job-7", folders[1])
 
+    def test_a_damaged_record_is_named_and_not_taken_for_none(self, folder: Path, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"is damaged: .*torn\.json"):
+            find([str(folder)], "torn")
+        (tmp_path / "only").mkdir()
+        (tmp_path / "only" / "torn.json").write_text('{"schema"')
+        with pytest.raises(UsageError, match=r"is damaged: .*torn\.json"):
+            find([str(tmp_path / "only")])
+
     def test_what_cannot_be_found_is_said(self, folder: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="there is no session 'zz'; the latest are ab22"):
             find([str(folder)], "zz")

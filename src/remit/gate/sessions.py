@@ -45,6 +45,8 @@ def find(folders: Iterable[str], wanted: str = LAST) -> Found:
     """One session; an error that says what to do if there is none, or more than one."""
     folders = list(folders)
     known = recorded(folders)
+    if damaged := _damaged(folders, wanted, known):
+        raise UsageError(f"the record of this session is damaged: {damaged} is to be deleted, or mended by hand")
     if not known:
         raise UsageError(f"no session has been recorded in {folders[0]} yet; {_how_to(folders[0])}")
     if wanted in ("", LAST):
@@ -56,6 +58,17 @@ def find(folders: Iterable[str], wanted: str = LAST) -> Found:
     if fitting:
         raise UsageError(f"{wanted!r} begins the ids of {len(fitting)} sessions: {_named(fitting)}; name more of it")
     raise UsageError(f"there is no session {wanted!r}; the latest are {_named(known)}")
+
+
+def _damaged(folders: list[str], wanted: str, known: list[Found]) -> str:
+    """The file of the session that is asked for, if it is there and cannot be read."""
+    readable = {(one.folder, one.name) for one in known}
+    for folder in folders:
+        for name in sessions(folder):
+            is_meant = not known if wanted in ("", LAST) else name == wanted
+            if is_meant and (folder, name) not in readable:
+                return os.path.join(folder, f"{name}.json")
+    return ""
 
 
 def _how_to(folder: str) -> str:
