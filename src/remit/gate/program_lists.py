@@ -82,6 +82,25 @@ MOVING: dict[str, tuple[str, ...]] = {
     "tree": ("-o",),
 }
 
+#: Options by which such programs are told which file to write a report to.
+REPORTS: dict[str, tuple[str, ...]] = {
+    "pytest": ("--junitxml", "--junit-xml", "--report-log", "--html", "--resultlog"),
+    "py.test": ("--junitxml", "--junit-xml", "--report-log", "--html", "--resultlog"),
+    "coverage": ("-o", "--data-file"),
+    "mypy": ("--junit-xml", "--any-exprs-report", "--html-report", "--xml-report", "--txt-report"),
+    "flake8": ("--output-file", "--tee"),
+    "pylint": ("--output",),
+    "bandit": ("-o", "--output"),
+    "jest": ("--outputFile",),
+    "vitest": ("--outputFile",),
+    "rspec": ("-o", "--out"),
+    "phpunit": ("--log-junit", "--coverage-clover", "--testdox-text"),
+    "ctest": ("-O", "--output-log", "--output-junit"),
+    "hyperfine": ("--export-json", "--export-csv", "--export-markdown"),
+}
+#: What makes sqlite3 write files, or run programs, in the middle of its commands.
+SQLITE_WRITES = (".output", ".once", ".excel", ".backup", ".save", ".clone", ".shell", ".system", "writefile(")
+
 #: Commands of the shell that give variables other values.
 NAMING = frozenset({"read", "declare", "typeset", "local", "readonly", "unset", "getopts", "let", "printf"})
 

@@ -13,7 +13,9 @@ from remit.gate.program_lists import (
     MOVING,
     NAMING,
     READERS,
+    REPORTS,
     RUNNERS,
+    SQLITE_WRITES,
     VIEWERS,
     WRITERS,
 )
@@ -86,12 +88,30 @@ def tell(command: Command, args: list[Arg]) -> None:
         tell(command, rest[1:])
     elif name in NAMING:
         _rename(command, name, rest)
-    elif name not in HARMLESS and name not in LISTING:
-        command.effects.give_up("it runs a program that the gate does not know", name[:40])
     elif name in LISTING:
         command.passes = 1
-    elif any(arg.text in MOVING.get(name, ()) for arg in rest):
+    elif name in HARMLESS:
+        _harmless(command, name, rest)
+    else:
+        command.effects.give_up("it runs a program that the gate does not know", name[:40])
+
+
+def _harmless(command: Command, name: str, rest: list[Arg]) -> None:
+    """A program that changes nothing of the project, but for some words and options."""
+    if any(arg.text in MOVING.get(name, ()) for arg in rest):
         command.effects.give_up("it may bring files from elsewhere")
+    elif name == "sqlite3" and any(word in arg.text for arg in rest for word in SQLITE_WRITES):
+        command.effects.give_up("it may write a file in the middle of its commands")
+    elif name in REPORTS:
+        _report(command, REPORTS[name], rest)
+
+
+def _report(command: Command, names: tuple[str, ...], args: list[Arg]) -> None:
+    """A tool that writes what it found to a file that an option names."""
+    letters = "".join(name[1:] for name in names if len(name) == 2)
+    found = Options(args, letters, tuple(name for name in names if name.startswith("--")))
+    for target in found.values(*names):
+        command.write(Arg(target))
 
 
 def _of_ours(args: list[Arg]) -> str:
