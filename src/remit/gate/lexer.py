@@ -46,7 +46,7 @@ class Word:
 class Token:
     """A word, an operator, or a redirection with the word it goes to."""
 
-    __slots__ = ("body", "descriptor", "kind", "target", "text", "word")
+    __slots__ = ("body", "descriptor", "inner", "is_walked", "kind", "target", "text", "word")
 
     def __init__(self, kind: str, text: str = "", word: Word | None = None) -> None:
         self.kind = kind
@@ -57,6 +57,9 @@ class Token:
         self.body = ""
         #: The number before a redirection, if one is given.
         self.descriptor = ""
+        #: The command lines of its substitutions, and whether they have been read where it stands.
+        self.inner: list[str] = []
+        self.is_walked = False
 
 
 def _arithmetic(text: str, at: int) -> int:
@@ -98,14 +101,17 @@ class Lexer:
         while self._skip_blanks():
             if len(found) > _MOST_TOKENS:
                 raise NotShell
+            before = len(self.inner)
             if operator := self._starts(_REDIRECTIONS):
                 found.append(self._redirection(operator, ""))
             elif operator := self._starts(_OPERATORS):
                 depth += self._operator(operator, found)
                 if to_bracket and depth < 0:
                     return found
+                continue
             else:
                 self._after_word(self._word(), found)
+            found[-1].inner = self.inner[before:]
         if to_bracket:
             raise NotShell
         self._here_documents()
@@ -186,7 +192,9 @@ class Lexer:
                 lines.append(line)
             token.body = "\n".join(lines)
             if not quoted:
+                before = len(self.inner)
                 self._run_inside(token.body)
+                token.inner = token.inner + self.inner[before:]
         self._waiting = []
 
     def _word(self) -> Word:

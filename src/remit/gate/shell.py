@@ -103,11 +103,12 @@ def _read(text: str, place: Place) -> Effects:
     except (NotShell, RecursionError):
         effects.give_up("a quote or bracket has no end, or it is too long")
         return effects
-    _Line(place, effects).run(tokens)
-    for inner in lexer.inner[:_MOST]:
-        effects.add(_read(inner, place.copy()))
     if len(lexer.inner) > _MOST:
         effects.give_up("it has more substitutions than can be looked through")
+        return effects
+    line = _Line(place, effects)
+    line.run(tokens)
+    line.substitute([token for token in tokens if not token.is_walked])
     return effects
 
 
@@ -143,6 +144,13 @@ class _Line:
                 part.append(token)
             at += 1
         self._end(part, pipeline, piped=False)
+
+    def substitute(self, part: list[Token]) -> None:
+        """Read the substitutions of a command: they run before it, in the folder and with the names of this moment."""
+        for token in part:
+            token.is_walked = True
+            for inner in token.inner:
+                self.effects.add(_read(inner, self.place.copy()))
 
     def _follow(self, operator: str) -> None:
         """After a list of commands, or a block, it is not known whether all of it ran."""
@@ -201,6 +209,7 @@ class _Line:
 
     def _command(self, part: list[Token], *, piped: bool) -> Command:
         """A command, once for each combination of values that its variables may have."""
+        self.substitute(part)
         whole = Command(self.place, piped=piped)
         bound = bindings(part, self.place)
         if len(bound) > MOST_CHOICES:
