@@ -11,7 +11,7 @@ from remit.gate.paths import braces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.gate.lexer import Token, Word
+    from remit.gate.tokens import Token, Word
 
 #: More values of a variable, or combinations of them, are not looked through.
 MOST_CHOICES = 16

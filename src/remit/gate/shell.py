@@ -9,7 +9,8 @@ import os
 
 from remit.gate.effects import Effects
 from remit.gate.expansion import MOST_CHOICES, Arg, Place, bindings, expand
-from remit.gate.lexer import Lexer, NotShell, Token, Word
+from remit.gate.lexer import Lexer, NotShell
+from remit.gate.tokens import Token, Word
 from remit.gate.variables import note_variable
 
 #: Longer lines, deeper nesting and more commands than these are not understood.
