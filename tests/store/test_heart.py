@@ -9,12 +9,13 @@ from pathlib import Path
 
 from support.fleet import Postgres, Store, until
 
-from remit.store import fleet
+from remit.store import fleet, jobs
 from remit.store.database import Database, open_database
 from remit.store.heart import Heart
 
 WORKER = "00000000-0000-0000-0000-000000000001"
 OFTEN = 0.05
+SILENCE = 60.0
 NEWER = "SELECT heartbeat FROM remit.workers WHERE heartbeat > %s"
 HEART = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'UPDATE remit.workers%%'"
 
@@ -24,7 +25,7 @@ async def beating(postgres: Postgres, folder: Path) -> AsyncIterator[tuple[Heart
     address = postgres.database()
     async with open_database(address, folder) as database:
         await registered(database)
-        async with Heart(address, WORKER, OFTEN) as heart:
+        async with Heart(address, WORKER, OFTEN, SILENCE) as heart:
             yield heart, Store(address), database
 
 
@@ -57,30 +58,33 @@ def test_it_beats_again_after_its_connection_was_lost(postgres: Postgres, tmp_pa
     asyncio.run(work())
 
 
-def test_a_long_silence_is_told_once(postgres: Postgres, tmp_path: Path) -> None:
-    """As after a frozen process wakes up: it must not judge by what it did not hear."""
+def test_who_was_not_heard_of_for_long_is_noted_as_back(postgres: Postgres, tmp_path: Path) -> None:
+    """As when a frozen process wakes up, or the database does: it must not judge by what it did not hear."""
 
     async def work() -> None:
-        async with beating(postgres, tmp_path) as (heart, store, _):
+        async with beating(postgres, tmp_path) as (_, store, database):
             next_beats(store)
+            assert store.row("SELECT back FROM remit.workers")["back"] is None
+            assert await jobs.take_over(database, WORKER, SILENCE) == []
             store.rows("UPDATE remit.workers SET heartbeat = now() - interval '1 hour'")
             next_beats(store)
-            assert (heart.silence() or 0) >= 3600
-            assert (heart.silence() or 0) < 3600
+            assert store.row("SELECT back FROM remit.workers")["back"] is not None
+            assert await jobs.take_over(database, WORKER, SILENCE) is None
+            store.rows("UPDATE remit.workers SET back = now() - interval '1 hour'")
+            assert await jobs.take_over(database, WORKER, SILENCE) == []
 
     asyncio.run(work())
 
 
-def test_who_was_forgotten_is_told_so_until_it_is_known_again(postgres: Postgres, tmp_path: Path) -> None:
+def test_who_was_forgotten_knows_it_until_it_is_listed_again(postgres: Postgres, tmp_path: Path) -> None:
     async def work() -> None:
         async with beating(postgres, tmp_path) as (heart, store, database):
             next_beats(store)
+            assert not heart.is_forgotten
             store.rows("DELETE FROM remit.workers")
-            until(lambda: heart.silence() is None)
+            until(lambda: heart.is_forgotten)
             await registered(database)
-            next_beats(store)
-            heart.silence()
-            assert heart.silence() is not None
+            until(lambda: not heart.is_forgotten)
 
     asyncio.run(work())
 

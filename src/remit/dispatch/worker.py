@@ -95,8 +95,9 @@ class Worker:
             if self._is_listed:
                 await asyncio.to_thread(warm_up)
             await self._register()
+            seconds = self._settings.takeover_seconds
             try:
-                async with Heart(self._database.address, self.id, self._settings.takeover_seconds / 6) as heart:
+                async with Heart(self._database.address, self.id, seconds / 6, seconds * _SILENCE) as heart:
                     await self._work_and_watch(heart, until_idle=until_idle)
             finally:
                 with contextlib.suppress(EnvironmentBroken):
@@ -220,21 +221,17 @@ class Worker:
         seconds = self._settings.takeover_seconds
         while True:
             try:
-                await self._look_around(heart.silence(), seconds)
+                await self._look_around(heart, seconds)
             except (EnvironmentBroken, *AWAY) as error:
                 log.warning("the database is away: %s", " ".join(str(error).split()))
             except Exception:
                 log.exception("looking around failed")  # and is done again: dead workers' jobs must not wait for ever
             await asyncio.sleep(seconds / 6)
 
-    async def _look_around(self, silence: float | None, seconds: float) -> None:
-        most = seconds * _SILENCE
-        if silence is None:
-            # Forgotten while we were frozen: what we had is somebody else's.
+    async def _look_around(self, heart: Heart, seconds: float) -> None:
+        if heart.is_forgotten:  # while we were frozen: what we had is somebody else's
             await self._register()
-        elif silence < most:
-            await self._look_after_others(most)
-        # Else nobody could be heard, for we were frozen or the database was away: others may speak first.
+        await self._look_after_others(seconds * _SILENCE)
         await self._look_after_own()
         for row in await self._database.rows("jobs.hung", seconds=self._settings.hung_seconds):
             log.warning("job %s hung and is stopped", row["id"])
@@ -242,7 +239,10 @@ class Worker:
         await self._database.rows("fleet.forget", seconds=max(3600.0, 20 * seconds))
 
     async def _look_after_others(self, most: float) -> None:
-        for job in await jobs.take_over(self._database, most):
+        silent = await jobs.take_over(self._database, self.id, most)
+        if silent is None:  # we were frozen, or the database was away: others may speak first
+            return
+        for job in silent:
             log.warning("job %s is taken over: its worker went silent", job)
         for job in await jobs.wake_strays(self._database, self.id, most):
             log.warning("job %s is queued again: nothing would have picked it up", job)

@@ -49,9 +49,9 @@ async def reserve(database: Database, job: int, attempt: int, wanted: Wanted) ->
 
 async def _reserve(database: Database, job: int, attempt: int, wanted: Wanted) -> Reservation | Exhausted:
     async with database.transaction() as connection:
-        found = await rows(connection, "budgets.lock", job=job, attempt=attempt)
+        found = await rows(connection, "budgets.top", job=job)
         if not found:
-            raise Fenced(f"job {job} is no longer attempt {attempt}'s")
+            raise Fenced(f"job {job} is gone")
         top = found[0]["top"]
         await rows(connection, "budgets.lock_top", top=top)
         await rows(connection, "budgets.free", job=job, top=top)
@@ -70,7 +70,8 @@ async def _reserve(database: Database, job: int, attempt: int, wanted: Wanted) -
                     return Exhausted(_words(name, max(0.0, float(left[name]))))
         tokens = wanted.input + output
         cost = wanted.input * wanted.input_price + output * wanted.output_price
-        await rows(connection, "budgets.reserve", job=job, attempt=attempt, tokens=tokens, cost=cost)
+        if not await rows(connection, "budgets.reserve", job=job, attempt=attempt, tokens=tokens, cost=cost):
+            raise Fenced(f"job {job} is no longer attempt {attempt}'s")
         await rows(connection, "budgets.reserve_tree", top=top, tokens=tokens, cost=cost)
         return Reservation(top, tokens, cost, output)
 

@@ -144,9 +144,12 @@ async def wake_strays(database: Database, worker: str, silence: float) -> list[i
         return [row["id"] for row in found]
 
 
-async def take_over(database: Database, silence: float) -> list[int]:
-    """Put the jobs of silent workers back into the queue."""
+async def take_over(database: Database, worker: str, silence: float) -> list[int] | None:
+    """Put the jobs of silent workers back into the queue; None: `worker` cannot judge who is silent."""
     async with database.transaction() as connection:
+        looking = await rows(connection, "fleet.look", worker=worker, silence=silence)
+        if not looking or not looking[0]["may_judge"]:
+            return None
         found = await rows(connection, "jobs.take_over", silence=silence)
         for row in found:
             if row["ticket"] is not None:

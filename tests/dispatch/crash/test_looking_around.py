@@ -15,14 +15,15 @@ from remit.dispatch.submitting import Queueing
 from remit.dispatch.worker import Worker
 from remit.store import fleet, jobs
 from remit.store.database import open_database
+from remit.store.heart import Heart
 from remit.store.jobs import Job
 
 OTHER = "00000000-0000-0000-0000-000000000002"
-OLD = "UPDATE remit.workers SET heartbeat = now() - interval '1 hour' WHERE id = %s"
+OLD = "UPDATE remit.workers SET heartbeat = now() - interval '10 minutes' WHERE id = %s"
 
 NOW = "UPDATE remit.workers SET heartbeat = now() WHERE id = %s"
-#: For how long nobody heard of the one who looks around.
-LONG, SHORT = 3600.0, 1.0
+BACK = "UPDATE remit.workers SET heartbeat = now(), back = now() WHERE id = %s"
+LONG_BACK = "UPDATE remit.workers SET heartbeat = now(), back = now() - interval '1 hour' WHERE id = %s"
 
 
 def test_one_who_was_silent_itself_lets_others_speak_first(postgres: Postgres, tmp_path: Path) -> None:
@@ -36,20 +37,25 @@ def test_one_who_was_silent_itself_lets_others_speak_first(postgres: Postgres, t
         settings = load_settings(load(tmp_path, {"REMIT_DATABASE_URL": address}), tmp_path)
         async with open_database(address, tmp_path) as database:
             worker = Worker(database, settings)
+            heart = Heart(address, worker.id, 5, 18)
             for one in (worker.id, OTHER):
                 await fleet.register(database, one, [], 1, is_listed=True)
-            store.rows(OLD, OTHER)
+                store.rows(OLD, one)
             assert isinstance(await jobs.claim(database, number, OTHER, 1), Job)
 
-            await worker._look_around(LONG, 30)
-            assert store.job(number)["state"] == "running"
+            await worker._look_around(heart, 30)
+            assert store.job(number)["state"] == "running", "its own heart has not beaten since"
+            store.rows(BACK, worker.id)
+            await worker._look_around(heart, 30)
+            assert store.job(number)["state"] == "running", "the others had no time to speak"
 
+            store.rows(LONG_BACK, worker.id)
             store.rows(NOW, OTHER)
-            await worker._look_around(SHORT, 30)
+            await worker._look_around(heart, 30)
             assert (store.job(number)["state"], store.job(number)["deaths"]) == ("running", 0)
 
             store.rows(OLD, OTHER)
-            await worker._look_around(SHORT, 30)
+            await worker._look_around(heart, 30)
             assert (store.job(number)["state"], store.job(number)["deaths"]) == ("queued", 1)
 
     asyncio.run(run())
@@ -71,7 +77,7 @@ def test_a_job_that_is_ours_and_is_not_run_here_is_given_back(postgres: Postgres
                 assert isinstance(await jobs.claim(database, number, worker.id, number), Job)
             worker._held[held] += 1
 
-            await worker._look_around(SHORT, 30)
+            await worker._look_around(Heart(address, worker.id, 5, 18), 30)
 
             assert (store.job(lost)["state"], store.job(lost)["deaths"]) == ("queued", 0)
             assert store.job(held)["state"] == "running"

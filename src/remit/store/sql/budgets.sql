@@ -1,16 +1,14 @@
--- name: lock
--- The first job of the tree is the one place where the tree's budget is kept.
-SELECT coalesce(root, id) AS top FROM remit.jobs
-WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+-- name: top
+SELECT coalesce(root, id) AS top FROM remit.jobs WHERE id = %(job)s
 
 -- name: lock_top
+-- The first job of the tree is the one place where the tree's budget is kept.
 SELECT id FROM remit.jobs WHERE id = %(top)s FOR UPDATE
 
 -- name: left
 SELECT
     job.max_tokens - job.input_tokens - job.output_tokens - job.written_off_tokens AS tokens,
     job.max_cost - job.cost - job.written_off_cost AS cost,
-    job.max_seconds - extract(epoch FROM now() - job.started) AS seconds,
     top.tree_max_tokens - top.tree_tokens - top.tree_reserved_tokens AS tree_tokens,
     top.tree_max_cost - top.tree_cost - top.tree_reserved_cost AS tree_cost
 FROM remit.jobs AS job JOIN remit.jobs AS top ON top.id = %(top)s
@@ -26,6 +24,7 @@ FROM remit.jobs AS job WHERE top.id = %(top)s AND job.id = %(job)s AND job.reser
 -- name: reserve
 UPDATE remit.jobs SET reserved_tokens = %(tokens)s, reserved_cost = %(cost)s
 WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+RETURNING id
 
 -- name: reserve_tree
 UPDATE remit.jobs SET

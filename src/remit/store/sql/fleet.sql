@@ -4,9 +4,18 @@ VALUES (%(worker)s, %(host)s, %(pid)s, %(queues)s, %(concurrency)s, %(is_listed)
 ON CONFLICT (id) DO UPDATE SET heartbeat = now()
 
 -- name: beat
-UPDATE remit.workers AS own SET heartbeat = now() FROM remit.workers AS before
-WHERE own.id = %(worker)s AND before.id = own.id
-RETURNING extract(epoch FROM now() - before.heartbeat) AS silence
+UPDATE remit.workers SET
+    heartbeat = now(),
+    back = CASE WHEN heartbeat < now() - make_interval(secs => %(silence)s) THEN now() ELSE back END
+WHERE id = %(worker)s
+RETURNING id
+
+-- name: look
+-- Whether a worker may judge who is silent: not if it was silent itself until now, as after a restart of the database.
+-- Then the others get time to speak first.
+UPDATE remit.workers SET looked = now() WHERE id = %(worker)s
+RETURNING heartbeat > now() - make_interval(secs => %(silence)s)
+    AND (back IS NULL OR back < now() - make_interval(secs => %(silence)s / 2)) AS may_judge
 
 -- name: unregister
 DELETE FROM remit.workers WHERE id = %(worker)s

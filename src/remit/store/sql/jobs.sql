@@ -58,7 +58,7 @@ DELETE FROM procrastinate_jobs WHERE task_name = 'remit.run' AND args ->> 'job' 
 SELECT id, queue, priority FROM remit.jobs
 WHERE state = 'queued'
     AND %(worker)s::uuid = (
-        SELECT id FROM remit.workers WHERE heartbeat > now() - make_interval(secs => %(silence)s)
+        SELECT id FROM remit.workers WHERE looked > now() - make_interval(secs => %(silence)s)
         ORDER BY started, id LIMIT 1)
     AND NOT EXISTS (
         SELECT 1 FROM procrastinate_jobs AS ticket
@@ -79,7 +79,7 @@ FOR UPDATE SKIP LOCKED
 DELETE FROM procrastinate_jobs AS ticket
 WHERE ticket.task_name = 'remit.run'
     AND %(worker)s::uuid = (
-        SELECT id FROM remit.workers WHERE heartbeat > now() - make_interval(secs => %(silence)s)
+        SELECT id FROM remit.workers WHERE looked > now() - make_interval(secs => %(silence)s)
         ORDER BY started, id LIMIT 1)
     AND (ticket.status = 'doing' AND NOT EXISTS (
             SELECT 1 FROM procrastinate_workers AS holder
@@ -107,7 +107,7 @@ WITH taken AS (
         tree_reserved_tokens = greatest(0, jobs.tree_reserved_tokens - taken.reserved_tokens),
         tree_reserved_cost = greatest(0, jobs.tree_reserved_cost - taken.reserved_cost),
         tree_tokens = jobs.tree_tokens + taken.reserved_tokens, tree_cost = jobs.tree_cost + taken.reserved_cost
-    FROM taken WHERE jobs.id = taken.top AND taken.top <> taken.id
+    FROM taken WHERE jobs.id = taken.top AND taken.top <> taken.id AND taken.reserved_tokens > 0
 )
 UPDATE remit.jobs SET
     state = 'running', attempt = attempt + 1, worker = %(worker)s, ticket = %(ticket)s,
@@ -190,6 +190,11 @@ WITH ended AS (
 )
 SELECT id, pg_notify('remit_events', id::text), pg_notify('remit_ended', id::text) FROM ended
 
+-- name: leave_behind
+-- What an attempt brings that was ended from outside, as hung: it can write nothing else any more.
+UPDATE remit.jobs SET diff = coalesce(diff, %(diff)s), result = coalesce(nullif(result, ''), %(result)s)
+WHERE id = %(job)s AND attempt = %(attempt)s + 1 AND state = 'finished' AND starts_with(error, 'hung:')
+
 -- name: touch
 UPDATE remit.jobs SET checkpoint = now() WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running' RETURNING id
 
@@ -225,6 +230,7 @@ SELECT id FROM remit.jobs WHERE parent = %(job)s AND state <> 'finished'
 UNION
 SELECT jobs.id FROM remit.plans JOIN remit.jobs ON starts_with(idempotency_key, 'plan-' || plans.id || '-')
 WHERE starts_with(plans.digest, 'orchestrate-' || %(job)s::bigint || '-') AND jobs.state <> 'finished'
+    AND jobs.root = (SELECT coalesce(root, id) FROM remit.jobs WHERE id = %(job)s)
 ORDER BY id
 
 -- name: retry
@@ -280,7 +286,7 @@ UPDATE remit.jobs SET
     written_off_tokens = written_off_tokens + held.reserved_tokens,
     written_off_cost = written_off_cost + held.reserved_cost, reserved_tokens = 0, reserved_cost = 0
 FROM (SELECT id, coalesce(root, id) AS top, reserved_tokens, reserved_cost
-    FROM remit.jobs WHERE id = %(job)s FOR UPDATE) AS held
+    FROM remit.jobs WHERE id = %(job)s AND reserved_tokens > 0 FOR UPDATE) AS held
 WHERE jobs.id = held.id
 RETURNING held.top, held.reserved_tokens, held.reserved_cost
 
