@@ -28,6 +28,7 @@ from remit.registry.model import Brief, JobRequest
 from remit.registry.resolve import resolve_request
 from remit.store import jobs
 from remit.store.database import OPTIONS, Database, open_database
+from remit.store.fleet import register
 from remit.store.submissions import Submission, submit
 
 _JOBS = 300
@@ -253,6 +254,38 @@ async def _claiming(address: str | None) -> float:
         return taken[1] / taken[0]
 
 
+async def _rounds(database: Database, worker: str, queue: str) -> None:
+    for _ in range(30):
+        await jobs.take_over(database, worker, 60)
+        await jobs.wake_strays(database, worker, 60)
+        await database.rows("jobs.next_waiting", queue=queue)
+        await database.rows("jobs.is_work_left", queues=[queue], worker=worker)
+
+
+async def _looking(address: str | None) -> float:
+    """What a worker does again and again, with 100,000 finished jobs in the store against 100."""
+    worker, queue = "00000000-0000-0000-0000-000000000000", "bench"
+    async with scratch(address) as (database, _):
+        taken = []
+        for there in (100, _WAITING):
+            await _without_jobs(database)
+            await submit(database, submission(0, brief_of_a_job()))
+            async with database.transaction() as connection:
+                await connection.execute(
+                    "INSERT INTO remit.jobs (agent, brief, request, prompt, workspace, queue, state, outcome, finished)"
+                    " SELECT agent, brief, request, prompt, workspace, queue, 'finished', 'completed', now()"
+                    " FROM remit.jobs, generate_series(1, %s)",
+                    [there],
+                )
+                await connection.execute("ANALYZE")
+            await register(database, worker, [queue], 1, is_listed=False)
+            await _rounds(database, worker, queue)  # which warms up
+            begun = time.perf_counter()
+            await _rounds(database, worker, queue)
+            taken.append(time.perf_counter() - begun)
+        return taken[1] / taken[0]
+
+
 def benches() -> list[Bench]:
     """What is measured here."""
     found = []
@@ -261,6 +294,7 @@ def benches() -> list[Bench]:
             _bench(f"a job through the queue{where}", "plain procrastinate", 1.5, _throughput, address),
             _bench(f"from submitting to starting{where}", "plain procrastinate", 1.5, _start_time, address),
             _bench(f"claiming with 100,000 jobs waiting{where}", "claiming with 100", 2, _claiming, address),
+            _bench(f"looking around among 100,000 finished jobs{where}", "among 100", 2, _looking, address),
         ]
     return found
 

@@ -129,6 +129,19 @@ async def test_a_server_knows_no_secret_and_its_answers_are_looked_through(confi
         assert job.outcome == "completed"
 
 
+async def test_what_a_server_answers_is_capped(configured: None, play: Play) -> None:
+    long = "x" * 45_000
+    async with play(tools(("mcp__docs__search", {"words": long})), {"text": "done"}) as fleet:
+        job = await ran(fleet, "tools: mcp__docs")
+        [output] = await fleet.outputs(job.id)
+        assert job.outcome == "completed"
+        [told] = fleet.requests[1].body["messages"][-1]["content"]
+    assert output.startswith("found xxx")
+    assert 29_000 < len(output) < 30_100, "30,000 characters, and a word on the rest"
+    assert "more characters" in output[-1_000:]
+    assert told["content"] in (output, [{"type": "text", "text": output}]), "the model is told no more"
+
+
 async def test_a_server_that_cannot_be_used_ends_the_job_in_words(configured: None, play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         job = await ran(fleet, "tools: mcp__broken")

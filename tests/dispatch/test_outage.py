@@ -12,6 +12,9 @@ import pytest
 from support.fleet import Postgres
 from support.running import Play, tools, until
 
+from remit.errors import EnvironmentBroken
+from remit.store.database import open_database, rows
+
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
 APPENDS = "echo once >> effects.log"
@@ -67,3 +70,22 @@ async def test_a_job_whose_worker_gave_up_waiting_goes_on_when_the_database_is_b
         asked = [request.turn for request in fleet.requests]
         assert asked in ([0, 1, 2], sorted([0, 1, 2, gate])), "only the turn in flight may be asked for again"
         assert (await fleet.kinds(number)).count("finished") == 1
+
+
+async def test_what_must_not_be_done_twice_says_in_words_that_the_database_went_away(
+    own: Postgres, address: str, tmp_path: Path
+) -> None:
+    async with open_database(address, tmp_path) as database:
+        asked: list[int] = []
+
+        async def work() -> None:
+            asked.append(1)
+            async with database.transaction() as connection:
+                await rows(connection, "fleet.clock")
+
+        await database.frankly(work)
+        await asyncio.to_thread(own.crash)
+        for step in (work, lambda: database.once("fleet.clock")):
+            with pytest.raises(EnvironmentBroken, match="the database does not answer: "):
+                await database.frankly(step)
+        assert len(asked) == 2, "nothing was tried again"

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from typing import Any
 
+import psycopg
 import pytest
 from support.running import ANTHROPIC, OPENAI, Fleet, Play, tools, until
 
@@ -109,6 +110,17 @@ async def _most_at_once(fleet: Fleet, numbers: list[int]) -> int:
     return max(sum(began <= at < ended for began, ended in found) for at, _ in found)
 
 
+async def test_a_delayed_job_is_not_begun_early_because_its_queue_has_room_again(play: Play) -> None:
+    async with play(DONE, queue_limits={"few": 1}) as fleet:
+        late = await fleet.submit("late", queueing=Queueing(queue="few", delay=600, priority=9))
+        first = await fleet.submit("first", queueing=Queueing(queue="few"))
+        async with fleet.working(queues=["few"]):
+            await fleet.reached(first, "finished")
+            second = await fleet.submit("second", queueing=Queueing(queue="few"))
+            await fleet.reached(second, "finished")
+        assert (await fleet.job(late)).state == "queued"
+
+
 async def test_a_provider_has_as_many_calls_as_it_may_over_two_workers(play: Play) -> None:
     async with play(WAITS, provider_limits={"anthropic": 2}) as fleet:
         kept = [await fleet.submit(f"kept {n}", model=ANTHROPIC) for n in range(4)]
@@ -183,6 +195,20 @@ async def test_what_a_cancelled_job_had_started_is_cancelled_with_it(play: Play)
             for number in (top, child, grandchild):
                 assert (await fleet.reached(number, "finished")).outcome == "cancelled"
         assert (await fleet.job(other)).state == "queued"
+
+
+async def test_cancelling_is_all_of_it_or_nothing(play: Play) -> None:
+    async with play(DONE) as fleet:
+        top = await fleet.submit()
+        child = await fleet.submit(queueing=Queueing(parent=top))
+        await fleet.rows("CREATE FUNCTION broken() RETURNS trigger AS $$ BEGIN RAISE 'no'; END $$ LANGUAGE plpgsql")
+        await fleet.rows(
+            "CREATE TRIGGER broken BEFORE UPDATE ON remit.jobs FOR EACH ROW WHEN (OLD.parent IS NOT NULL)"
+            " EXECUTE FUNCTION broken()"
+        )
+        with pytest.raises(psycopg.errors.RaiseException):
+            await fleet.cancel(top)
+        assert [(await fleet.job(number)).state for number in (top, child)] == ["queued", "queued"]
 
 
 async def test_a_running_job_hears_of_its_cancelling_although_whoever_asked_is_gone(play: Play) -> None:

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from support.running import Fleet, Play, there, until
 
-from remit.dispatch.runners import MAX_OUTPUT, PRESETS
+from remit.dispatch import runners
+from remit.dispatch.programs import MAX_OUTPUT
+from remit.dispatch.runners import PRESETS
 from remit.errors import UsageError
 from remit.testing import project as sample_project
 from remit.testing import registry
@@ -152,6 +154,70 @@ async def test_what_a_program_leaves_behind_neither_holds_the_job_nor_lives_on(p
         done = await fleet.run(subagent_def="outsider")
         assert (done.outcome, done.result) == ("completed", "Fine.")
         await _gone(int((fleet.project / "child").read_text(encoding="utf-8")))
+
+
+#: A daemon with a session of its own, that holds the program's output open.
+DAEMON = """
+child = subprocess.Popen(['sh', '-c', "trap '' TERM HUP; sleep 1000; :"], start_new_session=True)
+pathlib.Path('daemon').write_text(str(child.pid))
+pathlib.Path('self').write_text(str(os.getpid()))
+"""
+
+
+async def test_a_daemon_that_a_program_starts_neither_holds_the_job_nor_lives_on(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, f"{DAEMON}\nprint('Fine.')")
+        done = await fleet.run(subagent_def="outsider")
+        assert (done.outcome, done.result) == ("completed", "Fine.")
+        await _gone(int((fleet.project / "daemon").read_text(encoding="utf-8")))
+
+
+async def test_a_program_that_is_cancelled_ends_with_its_daemons(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, f"{DAEMON}\npathlib.Path('ready').touch()\ntime.sleep(1000)")
+        number = await fleet.submit(subagent_def="outsider")
+        async with fleet.working():
+            await there(fleet.project / "ready")
+            await fleet.cancel(number)
+            assert (await fleet.reached(number, "finished")).outcome == "cancelled"
+        for name in ("self", "daemon"):
+            await _gone(int((fleet.project / name).read_text(encoding="utf-8")))
+
+
+async def test_a_program_ends_when_its_job_is_somebody_elses(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runners, "_ALIVE_SECONDS", 0.05)
+    async with play({"text": "never"}) as fleet:
+        hire(fleet, HANGS)
+        await fleet.submit(subagent_def="outsider")
+        async with fleet.working():
+            await there(fleet.project / "ready")
+            await fleet.rows("UPDATE remit.jobs SET attempt = attempt + 1, state = 'finished', outcome = 'error'")
+            for name in ("self", "child"):
+                await _gone(int((fleet.project / name).read_text(encoding="utf-8")))
+
+
+async def test_a_program_ends_with_a_worker_that_is_killed(tmp_path: Path) -> None:
+    worker = (
+        "import asyncio, os, pathlib, sys\nfrom remit.dispatch.programs import run_supervised\n"
+        "asyncio.run(run_supervised([sys.executable, 'hangs.py'], b'', pathlib.Path.cwd(), os.environ))"
+    )
+    hangs = f"import os, subprocess, sys, time, pathlib\n{DAEMON}\npathlib.Path('ready').touch()\ntime.sleep(1000)"
+    (tmp_path / "hangs.py").write_text(hangs, encoding="utf-8")
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", worker, cwd=tmp_path)
+    try:
+        await there(tmp_path / "ready")
+    finally:
+        process.kill()
+        await process.wait()
+    for name in ("self", "daemon"):
+        await _gone(int((tmp_path / name).read_text(encoding="utf-8")))
+
+
+async def test_a_command_line_of_nothing_is_an_error(play: Play) -> None:
+    async with play({"text": "never"}, runners={"helper": ""}) as fleet:
+        fleet.registry = registry(AGENT)
+        done = await fleet.run(subagent_def="outsider")
+        assert (done.outcome, done.error) == ("error", "the command line of 'helper' is empty")
 
 
 async def _gone(pid: int) -> None:

@@ -130,7 +130,28 @@ def test_pauses_are_two_four_and_eight_seconds_give_or_take_a_quarter(monkeypatc
         assert usual * 0.75 <= min(found) < max(found) <= usual * 1.25
         assert len(set(found)) > 1
         assert asking.pause_before(number, 60.0) == 60.0
-        assert asking.pause_before(number, 9_999.0) == 120.0
+        assert asking.pause_before(number, 300.0) == 300.0
+        assert asking.pause_before(number, 9_999.0) == asking.MOST_PAUSE == 600.0
+
+
+async def test_who_waits_for_long_says_that_the_job_does_not_hang(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    touched: list[tuple[int, int]] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    async def touch(_: Any, job: int, attempt: int) -> None:
+        touched.append((job, attempt))
+
+    async with play({"text": "done"}) as fleet:
+        asker = asking.Asker(fleet.database, 7, 2, ANTHROPIC, None)
+        with monkeypatch.context() as patched:
+            patched.setattr("remit.dispatch.asking.asyncio.sleep", sleep)
+            patched.setattr("remit.dispatch.asking.jobs.touch", touch)
+            await asker.pause(35.0)
+    assert waited == [10.0, 10.0, 10.0, 5.0]
+    assert touched == [(7, 2)] * 3
 
 
 async def test_the_circuit_opens_after_three_failures_for_half_a_minute_for_every_worker(play: Play) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.running import Play, tools
 
-from remit.dispatch.worktree import make_worktree, read_diff, remove_worktree
-from remit.errors import UsageError
+from remit.dispatch import worktree
+from remit.dispatch.correction import correct
+from remit.dispatch.worktree import make_worktree, read_changes, read_diff, remove_worktree
+from remit.errors import EnvironmentBroken, UsageError
+from remit.store import jobs
+from remit.workspace.safe_git import run
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -158,3 +165,267 @@ async def test_what_is_no_git_checkout_is_refused_at_once(play: Play) -> None:
         git(fleet.project, "init", "-q")
         with pytest.raises(UsageError, match="has no commit yet"):
             await fleet.submit(isolation="worktree")
+
+
+def nested(folder: Path, *, program: Path | None = None) -> Path:
+    """A repository inside of another, with a commit and a change; its filter runs a program."""
+    inner = folder / "inner"
+    inner.mkdir(parents=True, exist_ok=True)
+    (inner / "notes.txt").write_text("an hour's work\n", encoding="utf-8")
+    commit(inner)
+    if program is not None:
+        git(inner, "config", "filter.x.clean", f"env > {program}; cat")
+        (inner / ".gitattributes").write_text("* filter=x\n", encoding="utf-8")
+    (inner / "notes.txt").write_text("an hour's walk\n", encoding="utf-8")
+    os.utime(inner / "notes.txt", (1, 1))  # as long as before, so that git has to look
+    return inner
+
+
+async def test_a_repository_that_an_agent_made_inside_runs_no_program(project: Path, tmp_path: Path) -> None:
+    commit(project)
+    pwned = tmp_path / "pwned"
+    root = make_worktree(project, tmp_path / "tree")
+    inner = nested(root, program=pwned)
+    (root / "new.py").write_text("fresh = 1\n", encoding="utf-8")
+    for _ in range(2):  # the second time git has them in its index
+        assert "+fresh = 1" in str(read_changes(project, root).diff)
+        assert not pwned.exists()
+    git(inner, "status")
+    assert pwned.exists(), "the program would run, which is why this means something"
+
+
+async def test_a_submodule_that_an_agent_filled_runs_no_program_and_is_kept(project: Path, tmp_path: Path) -> None:
+    commit(project)
+    head = git(project, "rev-parse", "HEAD").strip()
+    git(project, "update-index", "--add", "--cacheinfo", f"160000,{head},inner")
+    git(project, "commit", "-q", "-m", "a submodule")
+    git(project, "config", "diff.submodule", "diff")
+    git(project, "config", "submodule.inner.ignore", "none")
+    pwned = tmp_path / "pwned"
+    root = make_worktree(project, tmp_path / "tree")
+    assert read_changes(project, root) == ("", None), "a submodule that nobody touched is no change"
+    inner = nested(root, program=pwned)
+    found = read_changes(project, root)
+    assert "inner" in str(found.kept)
+    assert not pwned.exists()
+    git(inner, "status")
+    assert pwned.exists()
+
+
+async def test_git_knows_no_key_of_the_worker(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(project)
+    root = make_worktree(project, tmp_path / "tree")
+    seen = tmp_path / "seen"
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nenv >> {seen}\nexec {shutil.which("git")} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "ant-key-of-this-test")
+    assert read_changes(project, root) == ("", None)
+    remove_worktree(project, root)
+    make_worktree(project, root, diff=NEW_FILE)
+    assert "GIT_WORK_TREE=" in seen.read_text(encoding="utf-8")
+    assert "ant-key-of-this-test" not in seen.read_text(encoding="utf-8")
+
+
+NEW_FILE = """diff --git a/new.py b/new.py
+new file mode 100644
+--- /dev/null
++++ b/new.py
+@@ -0,0 +1 @@
++fresh = 1
+"""
+
+
+@pytest.mark.parametrize("command", ["git init -q inner", "git init -q inner && cp -r inner other"])
+async def test_an_empty_repository_inside_takes_nothing_from_the_diff_and_is_kept(play: Play, command: str) -> None:
+    async with play(CHANGES, tools(("Bash", {"command": command})), {"text": "done"}) as fleet:
+        commit(fleet.project)
+        done = await fleet.run(isolation="worktree", allowed_tools=["Write", "Edit", "Bash"])
+        folder = fleet.settings.data / "worktrees" / f"job-{done.id}"
+        assert done.outcome == "completed"
+        assert "+fresh = 1" in str(done.diff)
+        assert f"the worktree stays in {folder}" in str(done.error)
+        assert "inner" in str(done.error)
+        assert (folder / "new.py").exists()
+
+
+async def test_what_is_in_a_repository_inside_is_kept_and_named(project: Path, tmp_path: Path) -> None:
+    commit(project)
+    root = make_worktree(project, tmp_path / "tree")
+    nested(root / "deep" / "down")
+    found = read_changes(project, root)
+    assert found.diff == ""
+    assert "deep/down/inner" in str(found.kept)
+
+
+@pytest.mark.parametrize("broken", ["replaced", "index", "project"])
+async def test_changes_that_cannot_be_read_are_kept_and_the_job_says_so(play: Play, broken: str) -> None:
+    async with play(CHANGES, {"text": "done", "gate": "g"}) as fleet:
+        commit(fleet.project)
+        number = await fleet.submit(isolation="worktree", allowed_tools=["Write", "Edit"])
+        folder = fleet.settings.data / "worktrees" / f"job-{number}"
+        async with fleet.working():
+            await fleet.server.wait("g")
+            if broken == "replaced":
+                (folder / ".git").unlink()
+                commit(folder)
+            elif broken == "index":
+                (fleet.project / ".git" / "worktrees" / folder.name / "index").write_bytes(b"no index")
+            else:
+                shutil.rmtree(fleet.project / ".git")
+            fleet.server.open("g")
+            done = await fleet.reached(number, "finished")
+        assert done.outcome == "completed"
+        assert f"the worktree stays in {folder}: what changed in it cannot be read" in str(done.error)
+        assert (folder / "new.py").read_text(encoding="utf-8") == "fresh = 1\n"
+
+
+async def test_a_job_that_is_corrected_goes_on_with_its_files(play: Play) -> None:
+    more = tools(("Read", {"file_path": "new.py"}), ("Write", {"file_path": "more.py", "content": "more = 1\n"}))
+    async with play(CHANGES, {"text": "done"}, more, {"text": "done again"}) as fleet:
+        commit(fleet.project)
+        number = await fleet.submit(isolation="worktree", allowed_tools=["Read", "Write", "Edit"])
+        await fleet.work()
+        first = await fleet.job(number)
+        await correct(fleet.database, number)
+        await fleet.work()
+        done = await fleet.job(number)
+        assert (done.outcome, done.error) == ("completed", None)
+        assert "fresh = 1" in (await fleet.outputs(number))[-2]
+        for line in ("+fresh = 1", "+    return 2", "+more = 1"):
+            assert line in str(done.diff)
+        assert "+more = 1" not in str(first.diff)
+        assert not (fleet.settings.data / "worktrees" / f"job-{number}").exists()
+
+
+async def test_a_job_that_is_retried_goes_on_with_its_files(play: Play) -> None:
+    async with play(CHANGES, {"fail": {"status": 400, "message": "no", "times": 1}, "text": "done"}) as fleet:
+        commit(fleet.project)
+        number = await fleet.submit(isolation="worktree", allowed_tools=["Write", "Edit"])
+        await fleet.work()
+        assert (await fleet.job(number)).outcome == "error"
+        await jobs.retry(fleet.database, number)
+        await fleet.work()
+        done = await fleet.job(number)
+        assert done.outcome == "completed"
+        assert "+fresh = 1" in str(done.diff)
+
+
+async def test_a_diff_that_fits_no_more_is_not_lost(play: Play) -> None:
+    async with play(CHANGES, {"fail": {"status": 400, "message": "no", "times": 1}, "text": "done"}) as fleet:
+        commit(fleet.project)
+        number = await fleet.submit(isolation="worktree", allowed_tools=["Write", "Edit"])
+        await fleet.work()
+        before = (await fleet.job(number)).diff
+        (fleet.project / "a.py").write_text("quite = 'different'\n", encoding="utf-8")
+        git(fleet.project, "commit", "-q", "-a", "-m", "second")
+        await jobs.retry(fleet.database, number)
+        await fleet.work()
+        done = await fleet.job(number)
+        assert done.outcome == "error"
+        assert "does not fit the commit that is checked out" in str(done.error)
+        assert done.diff == before
+
+
+async def test_everything_in_a_diff_comes_back_byte_by_byte(project: Path, tmp_path: Path) -> None:
+    (project / "ends.txt").write_bytes(b"one \r\ntwo\t\nthree")
+    commit(project)
+    git(project, "config", "apply.whitespace", "fix")
+    git(project, "config", "apply.ignoreWhitespace", "change")
+    root = make_worktree(project, tmp_path / "tree")
+    (root / "ends.txt").write_bytes(b"one \r\ntwo  \t \nthree\n\n\n")
+    (root / "data.bin").write_bytes(bytes(range(256)) * 9)
+    (root / "run.sh").write_bytes(b"#!/bin/sh\n")
+    (root / "run.sh").chmod(0o755)
+    (root / "empty").touch()
+    (root / 'odd "name"\t\u00fc').write_bytes(b"odd\n")
+    (root / "link").symlink_to("a.py")
+    (root / "b.py").unlink()
+    written, diff = state(root), read_diff(root)
+    remove_worktree(project, root)
+    assert make_worktree(project, root, is_made=True, diff=diff) == root
+    assert state(root) == written
+    assert os.access(root / "run.sh", os.X_OK)
+    assert (root / "link").is_symlink()
+    assert read_diff(root) == diff
+
+
+@pytest.mark.parametrize("content", [b"x = 1\n" * 1000, "caf\u00e9\n".encode("latin-1"), b"x" * 9000 + b"\0\n"])
+async def test_a_worktree_stays_where_the_diff_is_not_all_of_it(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    commit(project)
+    monkeypatch.setattr(worktree, "MAX_DIFF", 5000 if content[:1] == b"x" and b"\0" not in content else 50_000)
+    root = make_worktree(project, tmp_path / "tree")
+    (root / "new.py").write_bytes(content)
+    found = read_changes(project, root)
+    assert "diff --git a/new.py" in str(found.diff)
+    assert "the diff is longer than what is stored, or not all of it is text" in str(found.kept)
+    remove_worktree(project, root)
+    with pytest.raises(EnvironmentBroken, match="its diff is not whole"):
+        make_worktree(project, root, diff=found.diff)
+
+
+async def test_a_long_diff_is_not_read_to_its_end(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(project)
+    monkeypatch.setattr(worktree, "MAX_DIFF", 100_000)
+    root = make_worktree(project, tmp_path / "tree")
+    with (root / "big.txt").open("wb") as file:
+        for _ in range(40):
+            file.write(b"some text\n" * 100_000)
+    lengths: list[int] = []
+
+    def measured(*words: Any, **options: Any) -> bytes | None:
+        printed = run(*words, **options)
+        lengths.append(len(printed or b""))
+        return printed
+
+    monkeypatch.setattr(worktree, "run", measured)
+    assert read_diff(root).endswith("the rest was left out]\n")
+    assert max(lengths) == 100_001
+
+
+SETTINGS = {"diff.noprefix": "true", "diff.mnemonicPrefix": "true", "diff.context": "0", "color.ui": "always"}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+async def test_no_setting_makes_a_diff_that_cannot_be_applied(project: Path, tmp_path: Path, setting: str) -> None:
+    (project / "a.py").write_text("".join(f"line = {number}\n" for number in range(9)), encoding="utf-8")
+    commit(project)
+    git(project, "config", setting, SETTINGS[setting])
+    root = make_worktree(project, tmp_path / "tree")
+    (root / "a.py").write_text("".join(f"line = {number + (number == 5)}\n" for number in range(9)), encoding="utf-8")
+    (tmp_path / "x.diff").write_text(read_diff(root), encoding="utf-8")
+    git(project, "apply", str(tmp_path / "x.diff"))
+    assert (project / "a.py").read_bytes() == (root / "a.py").read_bytes()
+
+
+async def test_a_checkout_that_is_gone_ends_the_job_with_the_reason(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        commit(fleet.project)
+        number = await fleet.submit(isolation="worktree")
+        shutil.rmtree(fleet.project / ".git")
+        await fleet.work()
+        done = await fleet.job(number)
+        assert (done.outcome, done.attempt, fleet.requests) == ("error", 1, [])
+        assert "is no git checkout" in str(done.error)
+
+
+async def test_a_worktree_without_its_git_is_not_made_anew_over_its_files(play: Play) -> None:
+    async with play(CHANGES, {"text": "x", "gate": "g"}, shutdown_seconds=0.0) as fleet:
+        commit(fleet.project)
+        number = await fleet.submit(isolation="worktree", allowed_tools=["Write", "Edit"])
+        async with fleet.working():
+            await fleet.server.wait("g")
+        folder = fleet.settings.data / "worktrees" / f"job-{number}"
+        assert (await fleet.job(number)).state == "queued", "it is handed back"
+        (folder / ".git").unlink()
+        await fleet.work()
+        done = await fleet.job(number)
+        assert done.outcome == "error"
+        assert "has no .git any more" in str(done.error)
+        assert (folder / "new.py").exists()

@@ -238,21 +238,6 @@ async def test_a_critical_subagents_question_is_answered_and_the_orchestrator_go
     assert given.plan == question.plan
 
 
-@pytest.mark.anyio
-async def test_an_answer_for_an_orchestrator_that_is_over_is_left_to_the_plan(play: Play) -> None:
-    wanted = {"agent": "code-explorer", "task": "task of the first try", "critical": True}
-    turns = {
-        ME: [tools(("Delegate", {"phase": "explore", "delegations": [wanted]})), CUT],
-        "task of the first try": [CUT],
-    }
-    async with play(conversations=turns) as fleet:
-        job = await orchestrated(fleet)
-        assert job.outcome == "truncated"
-        [question] = await plans.escalations(fleet.database, is_open=True)
-        given = await give_answer(fleet.database, question.id, "skip", "not needed")
-        assert f"`remit plan --resume {question.plan}` goes on without it" in given.next_action
-
-
 def test_the_files_of_an_accepted_result_are_those_its_key_references_name() -> None:
     assert cited_files(result("x")) == ["a.py", "b.py"]
     assert cited_files("no result") == []

@@ -57,6 +57,22 @@ def test_why_a_call_failed_is_shown_with_nothing_raw_in_it() -> None:
     assert "Read failed: no \u241b[2J file" in plain(event_lines(event, 80))
 
 
+def test_what_an_orchestrator_tells_keeps_its_lines_and_nothing_in_it_is_obeyed() -> None:
+    words = "Half done:\n- the \x1b[2J cart\r\n- the \u202eorders"
+    lines = plain(event_lines(Event(1, 1, datetime.now(UTC), "told", {"text": words}), 40)).split("\n")
+    assert [line[9:] for line in lines] == ["Half done:", "- the \u241b[2J cart\u240d", "- the \\u202eorders"]
+    long = plain(event_lines(Event(1, 1, datetime.now(UTC), "told", {"text": "word " * 50}), 40)).split("\n")
+    assert max(map(len, long)) <= 40
+
+
+@pytest.mark.anyio
+async def test_what_cannot_be_stored_of_what_it_tells_is_replaced(play: Play) -> None:
+    async with play(conversations={ME: [tools(("Tell", {"text": "half\0done"})), CHAT]}) as fleet:
+        job = await orchestrated(fleet)
+        told = [one.data["text"] for one in await fleet.events(job.id) if one.kind == "told"]
+    assert (job.outcome, told) == ("completed", ["half\ufffddone"])
+
+
 def shown(folder: Path, delegations: list[Any]) -> list[str]:
     file = folder / "progress.json"
     file.write_text(json.dumps({"project": "x", "delegations": delegations}), encoding="utf-8")

@@ -68,7 +68,7 @@ def test_doctor_names_what_a_database_lacks_and_makes_nothing_in_it(postgres: Po
     assert not team.store.rows("SELECT 1 FROM pg_namespace WHERE nspname = 'remit'")
     assert not team.store.rows("SELECT 1 FROM pg_class WHERE relname = 'procrastinate_jobs'")
     assert team.run("jobs", "list")[0] == 0
-    assert "migrations       all applied" in team.run("doctor")[1]
+    assert "ok    migrations  all applied" in team.run("doctor")[1]
 
 
 @pytest.mark.parametrize(("said", "is_waited_for"), [("is starting up", True), ("does not exist", False)])

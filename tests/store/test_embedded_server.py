@@ -206,6 +206,32 @@ def test_a_folder_that_cannot_be_made_is_said_plainly(alone: Fleet) -> None:
     assert "file/below cannot be used for remit's data: Not a directory; REMIT_DATA names another folder" in said
 
 
+@pytest.mark.parametrize("mode", [0o755, 0o777])
+def test_data_that_a_copy_or_a_restore_has_opened_to_others_is_made_private_again(alone: Fleet, mode: int) -> None:
+    assert alone.run("jobs", "list")[0] == 0
+    folder = alone.folder / "data" / "postgres"
+    for opened_up in (folder, folder / "data"):
+        opened_up.chmod(mode)
+
+    code, said = alone.run("jobs", "list")
+
+    assert code == 0, said
+    assert stat.S_IMODE((folder / "data").stat().st_mode) == 0o700
+
+
+def test_a_server_that_does_not_start_is_told_by_the_line_that_says_why(alone: Fleet) -> None:
+    assert alone.run("jobs", "list")[0] == 0
+    (alone.folder / "data" / "postgres" / "data" / "PG_VERSION").write_text("9\n", encoding="utf-8")
+
+    code, said = alone.run("jobs", "list")
+
+    assert code == 3
+    assert said.count("\n") == 1
+    assert "FATAL:  database files are incompatible with server" in said
+    assert "DETAIL" not in said
+    assert "disk space" not in said
+
+
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk with hardly any room."""
@@ -223,7 +249,7 @@ def test_a_full_disk_is_said_plainly_and_later_there_is_room(alone: Fleet, disk:
     assert code == 3
     assert said.count("\n") == 1
     assert "No space left on device" in said
-    assert "free disk space or another folder (REMIT_DATA) may help" in said
+    assert "free disk space, set REMIT_DATA to another folder, or REMIT_DATABASE_URL" in said
 
     subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=True)
 

@@ -22,6 +22,7 @@ from remit.store.database import Connection, Database, open_database
 from remit.store.jobs import Fenced, Job
 from remit.store.transcript import Sums, Transcript
 
+OTHER = "00000000-0000-0000-0000-000000000002"
 WORKER = "00000000-0000-0000-0000-000000000001"
 Step = Callable[[Database, Job], Coroutine[Any, Any, object]]
 TABLES = ("jobs", "messages", "tool_calls", "receipts", "results", "events", "workers", "slots")
@@ -229,7 +230,8 @@ def test_a_job_that_was_cancelled_is_not_begun_again(postgres: Postgres, tmp_pat
         async with opened(address, Database) as database:
             assert isinstance(await jobs.claim(database, number, WORKER, 1), Job)
             await jobs.cancel(database, number)
-            assert await jobs.take_over(database, 0) == [number]
+            await fleet.register(database, OTHER, [], 1, is_listed=True)
+            assert await jobs.take_over(database, OTHER, 60) == [number]
             job = await jobs.claim(database, number, WORKER, 2)
             assert isinstance(job, Job)
             await Attempt(database, job, load_settings(start=tmp_path)).run()

@@ -146,7 +146,7 @@ if __name__ == "__main__":
     from remit.dispatch.models import build_model, prices
     from remit.surfaces.cli import main
 
-    os.environ["ANTHROPIC_API_KEY"] = "for loading only"
+    os.environ["ANTHROPIC_API_KEY"] = "for-loading-only"
     build_model("anthropic:claude-opus-5")
     build_model.cache_clear()
     prices("anthropic:claude-opus-5")

@@ -357,7 +357,7 @@ def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Here) -> No
         (("submit", "generic", "go", "--model", "my-model"), "write provider:model"),
         (("submit", "generic", " "), "the job has no prompt"),
         (("submit", "generic", "go", "--repo", "/nowhere"), "/nowhere: no such folder to work in"),
-        (("submit", "generic", "go", "--max-tokens", "0"), "a limit must be more than nothing"),
+        (("submit", "generic", "go", "--max-tokens", "0"), "must be more than nothing"),
         (("submit", "generic", "go", "--var", "x"), "write NAME=VALUE"),
         (("submit", "nobody", "go", "--policy", "strict"), "there is no definition 'nobody'"),
     ],

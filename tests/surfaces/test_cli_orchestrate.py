@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import Any
 
 import pytest
 from support.model_process import RemoteServer, model_process
-from support.running import ANTHROPIC, Commands, tools
+from support.running import ANTHROPIC, PATIENCE, Commands, tools
 
 from remit import testing
 from remit.testing import result
@@ -98,4 +101,61 @@ def test_an_orchestrator_and_its_subagents_share_a_budget(begin: Begin) -> None:
 def test_a_limit_of_nothing_is_refused(begin: Begin, option: str) -> None:
     remit, _ = begin({ME: [{"text": "never asked"}]})
     ran = remit("orchestrate", "mend the leak", "--model", ANTHROPIC, option, "0")
-    assert (ran.code, ran.err) == (2, "remit: a limit must be more than nothing\n")
+    assert ran.code == 2
+    assert "must be more than nothing" in ran.err
+
+
+TELL = tools(("Tell", {"text": "The first phase\x1b[2J is over.\n\nThe second begins."}))
+SHOWN = "The first phase\u241b[2J is over."
+
+
+def test_what_it_tells_is_shown_as_it_goes_and_in_its_logs_with_nothing_raw_in_it(begin: Begin) -> None:
+    remit, _ = begin({ME: [TELL, {"text": "Done."}]})
+    ran = remit("orchestrate", "mend the leak", "--model", ANTHROPIC)
+    for shown in (ran.err, remit("logs", "1").out):
+        lines = [line[9:] for line in shown.split("\n")]
+        at = lines.index(SHOWN)
+        assert lines[at : at + 3] == [SHOWN, "", "The second begins."]
+        assert "\x1b" not in shown
+
+
+def test_what_it_tells_stays_on_a_terminal_above_the_line_that_moves(begin: Begin) -> None:
+    remit, _ = begin({ME: [TELL, {"text": "Done."}]})
+    ours, theirs = pty.openpty()
+    with remit.start("orchestrate", "mend the leak", "--model", ANTHROPIC, stdin=theirs, stderr=theirs) as ran:
+        os.close(theirs)
+        shown = b""
+        while piece := _read(ours):
+            shown += piece
+        os.close(ours)
+        assert ran.wait(PATIENCE) == 0
+    assert SHOWN in shown.decode("utf-8")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:  # the other side is closed
+        return b""
+
+
+def test_an_interrupt_leaves_the_job_to_a_worker_at_once(begin: Begin) -> None:
+    """However long a worker may take to end."""
+    remit, model = begin({ME: [{"text": "never said", "gate": "held"}]})
+    words = ("orchestrate", "mend the leak", "--model", ANTHROPIC)
+    with remit.start(*words, env={"REMIT_SHUTDOWN_SECONDS": "600"}) as ran:
+        model.wait("held")
+        ran.send_signal(signal.SIGINT)
+        out, err = ran.communicate(timeout=2 * PATIENCE)
+    assert (ran.returncode, out) == (130, "")
+    assert "job 1 is left in the queue; `remit worker` goes on with it" in err
+    assert remit("jobs", "show", "1", "--format", "json").json["state"] == "queued"
+
+
+def test_what_it_asks_is_answered_and_not_resumed(begin: Begin) -> None:
+    remit, _ = begin({ME: [tools(("Ask", {"question": "Which database?"})), {"text": "I wait."}]})
+    remit("orchestrate", "mend the leak", "--model", ANTHROPIC)
+    assert "question 1 (plan 1): Which database?" in remit("escalations").out
+    resumed = remit("plan", "--resume", "1")
+    assert (resumed.code, resumed.out) == (2, "")
+    assert "plan 1 is a question of job 1: `remit answer ID …` answers it" in resumed.err

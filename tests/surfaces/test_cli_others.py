@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -15,11 +16,14 @@ import jsonschema
 import pytest
 
 from remit import __version__
+from remit.configuration import SETTINGS, load
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
+from remit.dispatch.health import Fact, facts
+from remit.dispatch.settings import load_settings
 from remit.rules.catalog import BY_NAME, CATALOG
 from remit.rules.examples import sample
-from remit.surfaces.cli.group import COMMANDS
+from remit.surfaces.cli.group import COMMANDS, GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = sorted(path.stem for path in (ROOT / "src/remit/rules/samples").glob("*.md"))
@@ -228,25 +232,95 @@ def test_a_prompt_is_for_the_configured_profile_and_an_unknown_kind_is_one_line(
 # doctor
 
 
+def unbroken(text: str) -> str:
+    """A text without the places where a line may have been broken."""
+    return "".join(text.split())
+
+
 def test_doctor_says_of_each_value_whether_it_is_a_default_or_from_a_file_or_a_variable(tmp_path: Path) -> None:
-    (tmp_path / "remit.toml").write_text('[check]\nignore = ["CNF"]\n')
+    (tmp_path / "remit.toml").write_text('[check]\nignore = ["CNF", "raw-dump"]\n')
     variables = {"REMIT_PROFILE": "v1", "REMIT_PROFIL": "v1"}
-    text, data = run_many(tmp_path, ["doctor"], ["doctor", "--format", "json"], variables=variables)
-    assert (text.code, text.err, data.code, data.err) == (0, "", 0, "")
+    lines = (["doctor"], ["doctor", "--all"], ["doctor", "--format", "json"])
+    text, whole, data = run_many(tmp_path, *lines, variables=variables)
+    assert {(ran.code, ran.err) for ran in (text, whole, data)} == {(0, "")}
     report = json.loads(data.out)
     assert (report["schema"], report["version"]) == ("remit.doctor/1", __version__)
     settings = {row["key"]: (row["value"], row["source"]) for row in report["settings"]}
     file = str(tmp_path / "remit.toml")
     assert settings["profile"] == ("v1", "REMIT_PROFILE")
-    assert settings["check.ignore"] == (["CNF"], file)
+    assert settings["check.ignore"] == (["CNF", "raw-dump"], file)
     assert settings["merge.threshold"] == (80, "default")
     assert report["unknown_variables"] == ["REMIT_PROFIL"]
-    assert f"configuration file: {file}" in text.out
-    assert re.search(r"^profile +v1 +from REMIT_PROFILE$", text.out, re.MULTILINE)
-    assert re.search(rf"^check.ignore +\['CNF'\] +from {re.escape(file)}$", text.out, re.MULTILINE)
-    assert re.search(r"^check.select +\(none\) +from default$", text.out, re.MULTILINE)
-    assert re.search(r"^merge.window +0 +from default$", text.out, re.MULTILINE)
-    assert "unknown variable REMIT_PROFIL: remit does not read it" in text.out
+    assert unbroken(f"configuration file: {file}") in unbroken(text.out)
+    for ran in (text, whole):
+        assert re.search(r"^profile +v1 +from REMIT_PROFILE$", ran.out, re.MULTILINE)
+        assert re.search(r"^check.ignore +CNF, raw-dump +from remit.toml$", ran.out, re.MULTILINE)
+        assert "unknown variable REMIT_PROFIL: remit does not read it" in ran.out
+        assert max(map(len, ran.out.splitlines())) <= 80
+    assert re.search(r"^check.select +\(none\) +from default$", whole.out, re.MULTILINE)
+    assert re.search(r"^merge.window +0 +from default$", whole.out, re.MULTILINE)
+    assert "from default" not in text.out
+    assert text.out.splitlines()[-1] == f"{len(SETTINGS) - 2} settings have their default: `remit doctor --all`"
+
+
+def test_doctor_says_first_what_works_and_marks_what_does_not(tmp_path: Path) -> None:
+    agents = tmp_path / "plugin" / "agents"
+    agents.mkdir(parents=True)
+    (tmp_path / "plugin" / "remit.plugin.json").write_text(
+        '{"name": "mine", "version": "1.0.0", "plugin_version": "remit-plugin-v1"}'
+    )
+    for name in "abcd":
+        (agents / f"{name}.md").write_text("---\nname: [\n---\n")
+    variables = {"REMIT_PLUGIN_PATH": str(tmp_path / "plugin"), "REMIT_DATABASE_URL": "postgresql://127.0.0.1:1/none"}
+    ran = run(tmp_path, "doctor", variables=variables)
+    assert ran.code == 1
+    health, _, settings = ran.out.partition("\n\n")
+    marks = dict(re.findall(r"^(ok|note|WRONG) +(\S+)", health, re.MULTILINE))
+    assert set(marks) == {"ok", "note", "WRONG"}
+    assert [line for line in health.splitlines() if line.startswith("WRONG definitions 10 definitions from 2 plugins;")]
+    assert "WRONG database" in health
+    assert health.splitlines()[-1] == "wrong: definitions, database"
+    told = " ".join(health.split())
+    assert "a.md', " in told
+    assert "d.md" not in told
+    assert "and 1 more; " in told
+    assert "`remit agents list` says why" in told
+    assert "configuration file" in settings
+
+
+def test_doctor_finds_a_folder_wrong_in_which_no_database_can_be_made(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    below = run(tmp_path, "doctor", variables={"REMIT_DATA": str(file / "below")})
+    fine = run(tmp_path, "doctor", variables={"REMIT_DATA": str(tmp_path / "not" / "yet")})
+    assert (below.code, fine.code) == (1, 0)
+    told = f"cannot be made, for {file} is no folder; REMIT_DATA names another folder"
+    assert unbroken(told) in unbroken(below.out)
+    assert unbroken("not made yet, the first job makes it") in unbroken(fine.out)
+    assert not (tmp_path / "not").exists()
+
+
+def test_doctor_finds_a_folder_wrong_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("REMIT_DATABASE_URL", raising=False)
+    monkeypatch.setenv("REMIT_DATA", str(tmp_path / "data"))
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: not (path == tmp_path and mode & os.W_OK) and may(path, mode))
+
+    async def look() -> list[Fact]:
+        configured = load()
+        return [fact async for fact in facts(configured, load_settings(configured))]
+
+    (database,) = [fact for fact in asyncio.run(look()) if fact.what == "database"]
+    assert database.level == "bad"
+    assert f"cannot be made, for {tmp_path} cannot be written;" in database.words
+
+
+def test_doctor_does_not_show_the_password_of_a_database(tmp_path: Path) -> None:
+    variables = {"REMIT_DATABASE_URL": "postgresql://remit:s3cr%2Ft@127.0.0.1:1/none?password=s3cr%2Ft&x=y"}
+    for ran in run_many(tmp_path, ["doctor"], ["doctor", "--format", "json"], variables=variables):
+        assert "s3cr" not in ran.out
+        assert "postgresql://remit:***@127.0.0.1:1/none?password=***&x=y" in unbroken(ran.out)
 
 
 # the rest
@@ -291,4 +365,15 @@ def test_the_help_of_every_command_shows_examples_and_says_what_it_does(tmp_path
 def test_remit_alone_shows_its_help_and_ends_with_2(tmp_path: Path) -> None:
     ran = run(tmp_path)
     assert (ran.code, ran.out) == (2, "")
-    assert "Commands:" in ran.err
+    assert "Check and merge:" in ran.err
+
+
+def test_the_first_page_of_help_shows_every_group_with_an_example_in_80_columns(tmp_path: Path) -> None:
+    page = run(tmp_path, "--help").out
+    assert max(map(len, page.splitlines())) <= 80
+    examples = set(re.findall(r"^    remit (\S+)", page, re.MULTILINE))
+    for title, commands in GROUPS.items():
+        assert f"\n{title}:\n" in page
+        assert examples & set(commands), title
+        for name, (_, line) in commands.items():
+            assert re.search(rf"^  {name} +{re.escape(line)}$", page, re.MULTILINE), "a line each"

@@ -22,9 +22,13 @@ T = TypeVar("T")
 _LEAST_OUTPUT = 64
 #: Pauses before each further try at a provider that could not be reached.
 PAUSES = (2.0, 4.0, 8.0)
+#: What a provider may ask for (`Retry-After`): longer is not waited. Less than what a job takes to be taken for hung.
+MOST_PAUSE = 600.0
 _SLOT_PAUSE = 0.2
 #: Who waits for a provider says so now and then, or would be taken for one that hangs.
 _TELL_SECONDS = 10.0
+#: So much of what a provider says is read for secrets, and so much of that is told.
+_READ, _TOLD = 20_000, 1_000
 #: Failures that say nothing about the request itself.
 _TRANSPORT = (
     exceptions.ModelConnectionError,
@@ -67,7 +71,7 @@ class Asker:
         provider = provider_of(self._model)
         wait = await fleet.circuit_wait(self._database, provider)
         if wait > 0:
-            await asyncio.sleep(wait + random.uniform(0, 0.5))  # noqa: S311 (spreading load, not guarding anything)
+            await self.pause(wait + random.uniform(0, 0.5))  # noqa: S311 (spreading load, not guarding anything)
         await self._wait_for_slot(provider)
         try:
             answer = await request()
@@ -82,6 +86,15 @@ class Asker:
         await fleet.provider_answered(self._database, provider)
         return answer
 
+    async def pause(self, seconds: float) -> None:
+        """Wait, and say now and then that the job does not hang. Raises Fenced if it is somebody else's."""
+        left = seconds
+        while left > _TELL_SECONDS:
+            await asyncio.sleep(_TELL_SECONDS)
+            left -= _TELL_SECONDS
+            await jobs.touch(self._database, self._job, self._attempt)
+        await asyncio.sleep(left)
+
     async def _wait_for_slot(self, provider: str) -> None:
         most, told = self._most, time.monotonic()
         while most is not None:
@@ -95,7 +108,8 @@ class Asker:
 
 def understood(error: Exception, *, is_answer: bool = True) -> Exception:
     """A provider's failure as what it means for the job; `is_answer`: it came while its answer was read."""
-    said = redacted(" ".join(str(error).split())[:1000])  # some providers repeat the key that they do not like
+    # Some providers repeat the key that they do not like: it must not be cut before it is looked for.
+    said = redacted(" ".join(str(error)[:_READ].split()))[:_TOLD]
     if isinstance(error, Stopped | TransportFailed):
         return error
     if _is_transport(error):
@@ -127,4 +141,4 @@ def _is_transport(error: Exception) -> bool:
 def pause_before(attempt: int, retry_after: float | None) -> float:
     """How long to wait before try number `attempt` + 1; what the provider asks for counts if it is more."""
     usual = PAUSES[attempt] * random.uniform(0.75, 1.25)  # noqa: S311 (spreading load, not guarding anything)
-    return max(usual, min(retry_after or 0.0, 120.0))
+    return max(usual, min(retry_after or 0.0, MOST_PAUSE))

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from remit.dispatch.asking import Asker
+from remit.dispatch.ends import end_job, stop_job, what_there_is, worktree_of
 from remit.dispatch.models import provider_of
 from remit.dispatch.narrator import Narrator
 from remit.dispatch.outcome import Ended, Stopped
 from remit.dispatch.settings import Settings
 from remit.dispatch.stops import stop_point
-from remit.dispatch.worktree import WORKTREE, make_worktree, read_diff, remove_worktree
-from remit.errors import UsageError
+from remit.dispatch.worktree import WORKTREE, is_usable, make_worktree
+from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.model import Brief
 from remit.registry.tools import AllowList, known
-from remit.store import jobs
+from remit.store import ending, jobs
 from remit.store.database import Database
-from remit.store.events import unfinished_text
 from remit.store.jobs import Fenced, Job
 from remit.store.transcript import Transcript
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 #: A job whose worker died so often is not tried again.
 MAX_DEATHS = 5
+_TELL_SECONDS = 1.0
+T = TypeVar("T")
 
 
 class Parts(NamedTuple):
@@ -77,14 +79,14 @@ class Attempt:
             await stop_job(self._database, job, self._settings, is_shutdown=False)
             return
         if job.deaths >= MAX_DEATHS:
-            await self._finish(
-                Ended("error", job.result or "", f"stopped after {job.deaths} attempts died: {job.last_death}")
-            )
+            text = await what_there_is(self._database, job.id)
+            await self._finish(Ended("error", text, f"stopped after {job.deaths} attempts died: {job.last_death}"))
             return
         brief = bounded(await jobs.brief_of(self._database, job), self._settings)
         await self._narrator.tell("started", {"attempt": job.attempt, "model": brief.model, "tools": list(brief.tools)})
-        root = await self._workspace()
+        root = Path(job.workspace)
         try:
+            root = await self._workspace()
             ended = await self._in_time(brief, root)
         except Stopped as stopped:
             ended = Ended(stopped.outcome, "", stopped.error)
@@ -103,24 +105,47 @@ class Attempt:
         project = Path(job.workspace)
         if job.isolation != WORKTREE:
             return project
-        folder = self._settings.data / "worktrees" / f"job-{job.id}"
-        root = await asyncio.to_thread(make_worktree, project, folder, is_made=job.worktree == str(folder))
+        folder = worktree_of(job, self._settings)
+        is_made = job.worktree == str(folder) and await _prepared(is_usable, folder)
+        if not is_made:
+            await self._set_worktree(None)  # until it is whole: who comes after us makes it anew
+        root = await _prepared(partial(make_worktree, is_made=is_made, diff=job.diff), project, folder)
         stop_point("worktree-made")
-        await self._database.rows("jobs.set_worktree", job=job.id, attempt=job.attempt, worktree=str(folder))
+        await self._set_worktree(str(folder))
         return root
 
+    async def _set_worktree(self, folder: str | None) -> None:
+        job = self._job
+        if not await self._database.rows("jobs.set_worktree", job=job.id, attempt=job.attempt, worktree=folder):
+            raise Fenced(f"job {job.id} is no longer attempt {job.attempt}'s")
+
     async def _in_time(self, brief: Brief, root: Path) -> Ended:
-        """The run within its wall time, counted from when the job first began."""
-        limit = self._job.max_seconds
-        if limit is None:
-            return await self._work(brief, root)
-        begun = self._job.started or datetime.now(UTC)
-        left = limit - (datetime.now(UTC) - begun).total_seconds()
+        """The run within the wall time of the job and of its tree, counted by the database's clock."""
+        row = await self._database.row("budgets.seconds_left", job=self._job.id)
+        left = row["seconds"] if row is not None else None
+        limit = asyncio.timeout(None if left is None else max(left, 0.0))
         try:
-            async with asyncio.timeout(max(left, 0.0)):
+            async with limit, self._heard():
                 return await self._work(brief, root)
         except TimeoutError:
-            return Ended("timeout", "", f"{limit:g} seconds are over")
+            if row is None or not limit.expired():
+                raise
+            own = f"{self._job.max_seconds or 0:g} seconds are over"
+            return Ended("timeout", "", "the time of all jobs of its tree is over" if row.get("is_tree") else own)
+
+    @asynccontextmanager
+    async def _heard(self) -> AsyncIterator[None]:
+        """Tell the text that has come also while nothing more comes: who ends a job that hangs finds all of it."""
+        telling = asyncio.create_task(self._keep_telling())
+        try:
+            yield
+        finally:
+            await ending.ended(telling)
+
+    async def _keep_telling(self) -> None:
+        while True:
+            await asyncio.sleep(_TELL_SECONDS)
+            await self._narrator.flush()
 
     async def _work(self, brief: Brief, root: Path) -> Ended:
         own = self._runners.get(brief.runner)
@@ -148,19 +173,16 @@ class Attempt:
         from remit.dispatch.toolset import job_tools
 
         brief, settings = parts.brief, parts.settings
-        # Commands in the sandbox must not reach the database's socket; the worktree of a job is beside it.
-        is_inside = settings.data in parts.root.parents
-        limits = ToolLimits(
-            results=str(settings.data / "results"),
-            hidden=(str(settings.data / "postgres" if is_inside else settings.data),),
-        )
+        # Commands must reach neither the database's socket nor the files of other jobs.
+        limits = ToolLimits(results=str(settings.data / "results"), hidden=(str(settings.data),))
         spill = settings.data / "spill" / f"job-{parts.job.id}"
         toolbox = Toolbox(parts.root, _own(brief.tools), spill=spill, limits=limits, is_redacting=settings.is_redacting)
         toolsets: list[AbstractToolset[None]] = [job_tools(toolbox, parts.calls)]
         if brief.mcp_servers:
-            from remit.dispatch.mcp import mcp_toolsets
+            from remit.dispatch.mcp import Keeping, mcp_toolsets
 
-            toolsets += mcp_toolsets(brief, settings.mcp_servers, parts.calls, parts.root)
+            keeping = Keeping(spill, settings.is_redacting)
+            toolsets += mcp_toolsets(brief, settings.mcp_servers, parts.calls, parts.root, keeping)
         return await Conversation(
             brief, parts.job.prompt, parts.transcript, parts.calls, toolsets, parts.asker, parts.narrator
         ).run()
@@ -204,22 +226,20 @@ class Attempt:
         return verdict.verdict
 
     async def _finish(self, ended: Ended, verdict: str | None = None) -> None:
-        job = self._job
-        diff, folder = await _diff(job, self._settings)
         await self._narrator.flush()
-        await jobs.finish(
-            self._database,
-            job.id,
-            job.attempt,
-            ended.outcome,
-            error=ended.error,
-            verdict=verdict,
-            result=ended.text,
-            diff=diff,
-        )
-        stop_point("finished")
-        if diff is not None:
-            await asyncio.to_thread(remove_worktree, Path(job.workspace), folder)
+        await end_job(self._database, self._job, self._settings, ended, verdict)
+
+
+async def _prepared(work: Callable[..., T], *arguments: Path) -> T:
+    """What is done in a thread before a job begins, to its end even if the job is cancelled: the next would meet it."""
+    doing = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.wait({doing})
+        raise
+    except (EnvironmentBroken, OSError) as error:  # a checkout that is gone or broken: no other attempt fares better
+        raise Stopped("error", f"the job cannot have its worktree: {error}") from error
 
 
 def bounded(brief: Brief, settings: Settings) -> Brief:
@@ -243,33 +263,3 @@ def _verdict(document: str, brief: Brief, root: Path, receipts: list[Receipt], a
     verdicts = check_all(data, repo=root, profile=brief.profile, kind=brief.kind, receipts=receipts, attempt=attempt)
     order = ("reject", "revise", "accept")
     return min(verdicts, key=lambda one: order.index(one.verdict))
-
-
-async def what_there_is(database: Database, job: int) -> str:
-    """The text of a job that did not complete: the answer it was in the middle of, else its last one."""
-    unfinished = await unfinished_text(database, job)
-    return unfinished.strip() or (await jobs.get(database, job)).result or ""
-
-
-async def stop_job(database: Database, job: Job, settings: Settings, *, is_shutdown: bool) -> None:
-    """A job whose run was cancelled: by its owner, or because the worker ends and another shall have it."""
-    if is_shutdown:
-        await jobs.give_back(database, job.id, job.attempt)
-        return
-    await jobs.cancel_under(database, job.id)
-    text = await what_there_is(database, job.id)
-    diff, folder = await _diff(job, settings)
-    with contextlib.suppress(Fenced):
-        await jobs.finish(
-            database, job.id, job.attempt, "cancelled", error="cancelled while it ran", result=text, diff=diff
-        )
-        if diff is not None:
-            await asyncio.to_thread(remove_worktree, Path(job.workspace), folder)
-
-
-async def _diff(job: Job, settings: Settings) -> tuple[str | None, Path]:
-    """What a job changed in a worktree of its own, and where that is; None: it has none."""
-    folder = settings.data / "worktrees" / f"job-{job.id}"
-    if job.isolation != WORKTREE or not await asyncio.to_thread(folder.exists):
-        return None, folder
-    return await asyncio.to_thread(read_diff, folder), folder

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from remit.configuration import Configuration
 from remit.dispatch.models import KEYS, provider_of
@@ -16,6 +17,8 @@ from remit.registry.models import TABLE, full_name
 
 Level = Literal["good", "odd", "bad"]
 _MOST_SKEW = 2.0
+#: Where jobs wait that name no queue.
+_USUAL_QUEUE = "default"
 
 
 class Fact(NamedTuple):
@@ -40,11 +43,21 @@ async def facts(configured: Configuration, settings: Settings) -> AsyncIterator[
     yield Fact("sandbox", "odd" if line.startswith("none") else "good", line)
 
 
+def missing_key(configured: Configuration) -> str | None:
+    """What to set where no provider's key is there at all and the model that jobs ask needs one."""
+    wanted = KEYS.get(provider_of(full_name(configured["model"], configured["models"])))
+    return wanted[0] if wanted and not any(map(_has_key, KEYS)) else None
+
+
+def _has_key(provider: str) -> bool:
+    return any(os.environ.get(key) for key in KEYS.get(provider, ()))
+
+
 def _models(configured: Configuration) -> Fact:
     name = full_name(configured["model"], configured["models"])
     names = {name, *(full_name(short, configured["models"]) for short in (*TABLE, *configured["models"]))}
     providers = sorted({provider_of(one) for one in names})
-    found = [provider for provider in providers if any(os.environ.get(key) for key in KEYS.get(provider, ()))]
+    found = [provider for provider in providers if _has_key(provider)]
     missing = [provider for provider in providers if provider not in found and provider in KEYS]
     own = provider_of(name)
     wanted = f"; set {KEYS[own][0]}" if own in missing else ""
@@ -65,7 +78,7 @@ async def _database(settings: Settings) -> AsyncIterator[Fact]:
 
     where = "shared" if settings.database else f"embedded in {settings.data / 'postgres'}"
     if not settings.database and not (settings.data / "postgres" / "made").exists():
-        yield Fact("database", "good", f"{where}: not made yet, the first job makes it")
+        yield _not_made(where, settings.data)
         return
     try:
         async with open_database(settings.database, settings.data, is_examined=True) as database:
@@ -75,11 +88,41 @@ async def _database(settings: Settings) -> AsyncIterator[Fact]:
                 lacking = await missing(connection)
             yield _migrations(lacking)
             is_made = not any(name.startswith("0001 ") for name in lacking)
-            workers = await fleet.alive(database, settings.takeover_seconds) if is_made else []
-            told = ", ".join(f"{one['host']} pid {one['pid']}" for one in workers)
-            yield Fact("workers", "good" if workers else "odd", told or "none alive; `remit worker` starts one")
+            yield _workers(await fleet.alive(database, settings.takeover_seconds) if is_made else [])
             skew = await fleet.clock_skew(database)
             level: Level = "good" if abs(skew) <= _MOST_SKEW else "bad"
             yield Fact("clock", level, f"{skew:+.2f} s against the database's")
     except RemitError as error:
         yield Fact("database", "bad", str(error))
+
+
+def _not_made(where: str, data: Path) -> Fact:
+    """The embedded database before its first job: could it be made?"""
+    from remit.store.server import binaries
+
+    try:
+        binaries()
+    except RemitError as error:
+        return Fact("database", "bad", str(error))
+    nearest = next(folder for folder in (data, *data.parents) if os.access(folder, os.F_OK))
+    if not nearest.is_dir():
+        why = f"{nearest} is no folder"
+    elif not os.access(nearest, os.W_OK | os.X_OK):
+        why = f"{nearest} cannot be written"
+    else:
+        return Fact("database", "good", f"{where}: not made yet, the first job makes it")
+    elsewhere = "REMIT_DATA names another folder, REMIT_DATABASE_URL a PostgreSQL server"
+    return Fact("database", "bad", f"{where}: cannot be made, for {why}; {elsewhere}")
+
+
+def _workers(alive: Sequence[Mapping[str, Any]]) -> Fact:
+    if not alive:
+        return Fact("workers", "odd", "none alive; `remit worker` starts one")
+    told = ", ".join(f"{one['host']} pid {one['pid']} ({_queues(one['queues'])})" for one in alive)
+    if any(not one["queues"] or _USUAL_QUEUE in one["queues"] for one in alive):
+        return Fact("workers", "good", told)
+    return Fact("workers", "odd", f"{told}; none takes the queue {_USUAL_QUEUE}; `remit worker` starts one that does")
+
+
+def _queues(names: Sequence[str]) -> str:
+    return f"only queue{'s' * (len(names) != 1)} {', '.join(names)}" if names else "all queues"

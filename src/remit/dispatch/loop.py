@@ -28,11 +28,13 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRun
 from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.usage import UsageLimits
 
 from remit.dispatch.asking import PAUSES, Asker, pause_before, understood
 from remit.dispatch.models import OUTPUT_TOKENS, build_model, model_settings, told
 from remit.dispatch.narrator import Narrator
 from remit.dispatch.outcome import Ended, Stopped, TransportFailed
+from remit.dispatch.spoken import made_whole
 from remit.dispatch.stops import stop_point
 from remit.dispatch.toolset import Calls
 from remit.dispatch.usage import Asked, input_of, plus, sums_of, used_by
@@ -41,6 +43,8 @@ from remit.store.transcript import Sums, Transcript
 
 #: Jobs that begin together share one client of a provider.
 _BUILDING = threading.Lock()
+#: How many turns there are is for the brief to say.
+_UNLIMITED = UsageLimits(request_limit=None)
 
 
 class Conversation:
@@ -72,6 +76,8 @@ class Conversation:
         stored = ModelMessagesTypeAdapter.validate_python(await self._transcript.messages())
         self._messages = with_system(stored, told(self._brief)[0])
         self._sums = plus(sums_of(self._messages), await self._transcript.broken())
+        if stored:
+            await self._calls.recall()
         failures = 0
         while True:
             done = self._sums.turns
@@ -83,7 +89,7 @@ class Conversation:
                     return self._ended("error", f"the provider failed {failures} times: {failure}")
                 pause = pause_before(failures - 1, failure.retry_after)
                 await self._narrator.tell("waiting", {"why": str(failure)[:300], "seconds": round(pause, 1)})
-                await asyncio.sleep(pause)
+                await self._asker.pause(pause)
             except Stopped as stopped:
                 return self._ended(stopped.outcome, stopped.error)
 
@@ -106,7 +112,8 @@ class Conversation:
             retries=5,
         )
         history = self._messages or None
-        async with agent.iter(None if history else self._prompt, message_history=history) as run:
+        prompt = None if history else self._prompt
+        async with agent.iter(prompt, message_history=history, usage_limits=_UNLIMITED) as run:
             node: Any = run.next_node
             while True:
                 if Agent.is_model_request_node(node):
@@ -148,6 +155,7 @@ class Conversation:
             self._sums = plus(self._sums, taken)
             raise
         response = following.model_response
+        made_whole(response)
         await self._asker.settle(held, used_by(response))
         stop_point("settled")
         await self._save_response(response)

@@ -5,12 +5,16 @@ Servers are the configuration's: a definition names them. What they answer is te
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
+import re
 import shlex
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastmcp.client import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
@@ -19,25 +23,47 @@ from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_json
 
+from remit.dispatch.complaints import Complaints, harmless
+from remit.dispatch.programs import program_of
+from remit.dispatch.redact import redacted
+from remit.dispatch.tools.capping import capped
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
+from remit.dispatch.tools.toolbox import recorded
 from remit.dispatch.toolset import Calls
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief
 from remit.registry.tools import AllowList, Tool, server_of
+from remit.store.storable import storable
 
+log = logging.getLogger("remit.worker")
 MAX_OUTPUT = 30_000
 _SECONDS = 120.0
 #: What a server's process may know of our environment.
 _PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TERM")
+#: What providers take as the name of a tool.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def mcp_toolsets(brief: Brief, servers: Mapping[str, str], calls: Calls, root: Path) -> list[AbstractToolset[None]]:
+class Keeping(NamedTuple):
+    """How long answers are kept: where the whole of one goes, and whether it is looked through before."""
+
+    spill: Path | None = None
+    is_redacting: bool = True
+
+
+def mcp_toolsets(
+    brief: Brief,
+    servers: Mapping[str, str],
+    calls: Calls,
+    root: Path,
+    keeping: Keeping = Keeping(),  # noqa: B008 (it never changes)
+) -> list[AbstractToolset[None]]:
     """The servers that a brief names, as far as its tools allow."""
     allowed = AllowList(brief.tools)
     granted = {server_of(name) for name in brief.tools}
     wanted = [name for name in brief.mcp_servers if name in granted]
-    return [ServerTools(name, _client(name, servers, root), allowed, calls) for name in wanted]
+    return [ServerTools(name, _client(name, servers, root), allowed, calls, keeping) for name in wanted]
 
 
 def _client(name: str, servers: Mapping[str, str], root: Path) -> Client[Any]:
@@ -46,19 +72,44 @@ def _client(name: str, servers: Mapping[str, str], root: Path) -> Client[Any]:
         raise UsageError(f"this worker has no MCP server {name!r} under `mcp_servers` in its configuration")
     if where.startswith(("http://", "https://")):
         return Client(StreamableHttpTransport(where), timeout=_SECONDS)
-    program, *arguments = shlex.split(where)
-    passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    passed = {variable: os.environ[variable] for variable in _PASSED if variable in os.environ}
+    program, arguments = _program(name, where, passed)
     return Client(StdioTransport(program, arguments, env=passed, cwd=str(root), keep_alive=False), timeout=_SECONDS)
+
+
+def _program(name: str, line: str, environment: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The program of a server and its arguments; never one of the checkout's own, in which it runs."""
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"the command line of the MCP server {name!r} cannot be read: {error}") from error
+    if not words or ("/" in words[0] and not words[0].startswith("/")):
+        raise UsageError(f"the MCP server {name!r} must name a program on the PATH or an absolute path")
+    try:
+        return program_of(words, environment), words[1:]
+    except OSError as error:
+        raise UsageError(f"the MCP server {name!r} cannot be started: {words[0]}: {error.strerror}") from error
 
 
 class ServerTools(AbstractToolset[None]):
     """The tools of one server."""
 
-    def __init__(self, server: str, client: Client[Any], allowed: AllowList, calls: Calls) -> None:
+    def __init__(
+        self,
+        server: str,
+        client: Client[Any],
+        allowed: AllowList,
+        calls: Calls,
+        keeping: Keeping = Keeping(),  # noqa: B008 (it never changes)
+    ) -> None:
         self._server = server
+        self._transport = client.transport
         self._wrapped: MCPToolset[None] = MCPToolset(client, id=server, tool_error_behavior="error")
         self._allowed = allowed
         self._calls = calls
+        self._keeping = keeping
+        self._left_out: set[str] = set()
+        self._open = AsyncExitStack()
 
     @property
     def id(self) -> str:
@@ -66,25 +117,52 @@ class ServerTools(AbstractToolset[None]):
         return f"mcp-{self._server}"
 
     async def __aenter__(self) -> ServerTools:
-        try:
-            await self._wrapped.__aenter__()
-        except Exception as error:  # whatever a server does, the job ends with it in words
-            said = " ".join(str(error).split())[:300] or type(error).__name__
-            raise UsageError(f"the MCP server {self._server!r} cannot be used: {said}") from error
+        async with AsyncExitStack() as opening:
+            if isinstance(self._transport, StdioTransport):
+                self._transport.log_file = (await opening.enter_async_context(Complaints(self._server))).file
+            try:
+                await opening.enter_async_context(self._wrapped)
+            except Exception as error:  # whatever a server does, the job ends with it in words
+                raise self._unusable(error) from error
+            self._open = opening.pop_all()
         return self
 
     async def __aexit__(self, *args: Any) -> bool | None:
-        return await self._wrapped.__aexit__(*args)
+        return await self._open.__aexit__(*args)
+
+    def _unusable(self, error: Exception) -> UsageError:
+        said = harmless(" ".join(str(error)[:2_000].split()))[:300] or type(error).__name__
+        return UsageError(f"the MCP server {self._server!r} cannot be used: {said}")
 
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
-        """The server's tools that the brief grants, under their long names."""
+        """The server's tools that the brief grants, under their long names; without those that no provider takes."""
+        try:
+            async with asyncio.timeout(_SECONDS):
+                listed = await self._wrapped.get_tools(ctx)
+        except TimeoutError as error:
+            raise self._unusable(TimeoutError(f"it did not list its tools in {_SECONDS:g} seconds")) from error
+        except Exception as error:
+            raise self._unusable(error) from error
         found: dict[str, ToolsetTool[None]] = {}
-        for name, tool in (await self._wrapped.get_tools(ctx)).items():
+        for name, tool in listed.items():
             long_name = f"mcp__{self._server}__{name}"
-            if self._allowed.granted(Tool(long_name)):
+            if not _NAME.fullmatch(long_name):
+                self._warn(name)
+            elif self._allowed.granted(Tool(long_name)):
                 definition = replace(tool.tool_def, name=long_name, sequential=True)
                 found[long_name] = replace(tool, toolset=self, tool_def=definition)
         return found
+
+    def _warn(self, name: str) -> None:
+        """Say once that a tool is left out."""
+        if name not in self._left_out:
+            self._left_out.add(name)
+            log.warning(
+                "a tool of the MCP server %s is left out, for no provider takes its name %s: with the server's it may "
+                "have 64 letters, digits, _ and -",
+                self._server,
+                harmless(repr(name[:100])),
+            )
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
@@ -93,19 +171,28 @@ class ServerTools(AbstractToolset[None]):
         own = name.removeprefix(f"mcp__{self._server}__")
         spec = ToolSpec(name=name, description="", schema={}, is_read_only=False, is_repeatable=False)
 
-        async def run(arguments: dict[str, Any], _: str) -> ToolOutput:
+        async def run(arguments: dict[str, Any], key: str) -> ToolOutput:
+            failed = True
             try:
                 answer = await self._wrapped.direct_call_tool(own, arguments)
+                text = answer if isinstance(answer, str) else to_json(answer, fallback=str).decode()
+                failed = False
             except (exceptions.ModelRetry, exceptions.ToolFailed) as error:
-                return self._output(name, arguments, str(error), failed=True)
+                text = str(error)
             except Exception as error:  # noqa: BLE001 (whatever a server does, the model is told and the job goes on)
-                return self._output(name, arguments, f"{type(error).__name__}: {error}", failed=True)
-            text = answer if isinstance(answer, str) else to_json(answer, fallback=str).decode()
-            return self._output(name, arguments, text)
+                text = f"{type(error).__name__}: {error}"
+            text = await asyncio.to_thread(self._shown, text, key)
+            return ToolOutput(text, Receipt(tool=name, arguments=recorded(arguments), failed=failed), failed)
 
         return await self._calls.answer(ctx.tool_call_id or name, spec, tool_args, run)
 
-    def _output(self, name: str, arguments: dict[str, Any], text: str, *, failed: bool = False) -> ToolOutput:
-        if len(text) > MAX_OUTPUT:
-            text = f"{text[:MAX_OUTPUT]}\n[{len(text) - MAX_OUTPUT} more characters were left out]"
-        return ToolOutput(text=text, receipt=Receipt(tool=name, arguments=arguments, failed=failed), failed=failed)
+    def _shown(self, text: str, key: str) -> str:
+        """As much of an answer as the model is told; all of it is in a file that it can read, like any tool's."""
+        if len(text) <= MAX_OUTPUT:
+            return text
+        text = storable(text)
+        if self._keeping.is_redacting:  # before it is cut: the rest goes to a file
+            text = redacted(text)
+        if self._keeping.spill is None:
+            return f"{text[:MAX_OUTPUT]}\n[{max(len(text) - MAX_OUTPUT, 0):,} more characters were left out]"
+        return capped(text, MAX_OUTPUT, self._keeping.spill, key).text

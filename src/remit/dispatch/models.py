@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,19 @@ KEYS = {
     "groq": ("GROQ_API_KEY",),
     "mistral": ("MISTRAL_API_KEY",),
     "xai": ("XAI_API_KEY",),
+}
+#: Names of models that do something else than answer, by a word in them: the library says of none of these that it
+#: cannot call tools.
+_OTHER_WORK = {
+    "makes embeddings": ("embed", "embedding", "embeddings"),
+    "writes down speech": ("whisper", "transcribe", "transcription", "stt"),
+    "speaks": ("tts", "speech"),
+    "makes pictures": ("dall-e", "gpt-image", "chatgpt-image", "imagen"),
+    "makes films": ("sora", "veo"),
+    "judges texts": ("moderation", "guard"),
+    "sorts texts": ("rerank", "reranker"),
+    "reads scans": ("ocr",),
+    "only completes text": ("davinci", "babbage"),
 }
 #: Seconds that a provider may take to answer, or to go on answering.
 REQUEST_SECONDS = 600.0
@@ -52,6 +66,21 @@ def check_model(name: str) -> None:
         raise UsageError(f"the provider {provider!r} needs a package that is not installed: {error}") from error
     if not infer_model_profile(name).get("supports_tools", True):
         raise UsageError(f"the model {name!r} cannot call tools: choose another")
+    for what, words in _OTHER_WORK.items():
+        if re.search(rf"(?<![a-z])(?:{'|'.join(words)})(?![a-z])", model.lower()):
+            raise UsageError(
+                f"the model {name!r} {what} and cannot call tools: choose one that answers in text and calls tools"
+            )
+
+
+def check_key(provider: str) -> None:
+    """Refuse a key that cannot be sent: the client would only say that it could not connect."""
+    for variable in KEYS.get(provider, ()):
+        key = os.environ.get(variable, "")
+        if key != key.strip():
+            raise UsageError(f"the key in {variable} has white space around it: set it again without")
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise UsageError(f"the key in {variable} has characters that no key has: set it again")
 
 
 @lru_cache(maxsize=32)
@@ -60,6 +89,7 @@ def build_model(name: str) -> Model:
     from pydantic_ai.exceptions import UserError
     from pydantic_ai.models import infer_model
 
+    check_key(provider_of(name))
     try:
         model = infer_model(name)
         _built.append(model)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import Any
 
+from remit.dispatch.spoken import is_cut, joined
 from remit.store.database import Database
 from remit.store.events import add_event
 from remit.store.storable import storable
@@ -38,7 +39,8 @@ class Narrator:
         """Tell some more of the answer."""
         self._text.append(piece)
         self._length += len(piece)
-        if self._length >= _PIECE or time.monotonic() - self._since > _SECONDS:
+        is_due = self._length >= _PIECE or time.monotonic() - self._since > _SECONDS
+        if is_due and not is_cut(piece):
             await self.flush()
 
     async def flush(self) -> None:
@@ -48,7 +50,7 @@ class Narrator:
 
     async def _flush(self) -> None:
         if self._text:
-            text = "".join(self._text)
+            text = joined("".join(self._text))
             self._text, self._length = [], 0
             await add_event(self._database, self._job, "text", storable({"text": text}), self._attempt)
         self._since = time.monotonic()

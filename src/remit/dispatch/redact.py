@@ -2,27 +2,94 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 
-#: What it is -> how it looks. Each pattern is linear: no repetition inside a repetition.
+from remit.dispatch import private_keys
+from remit.dispatch.models import KEYS
+
+_TOKEN = r"[A-Za-z0-9_-]"  # noqa: S105 (an alphabet)
+#: What stands for a password where none is: `{password}`, `${TOKEN}`, `$TOKEN`, `<password>`, `%s`, `***`.
+_PLACEHOLDER = (
+    r"(?:\$?\{[^\s/:@]{0,100}\}|\$\([^\s/:@]{0,100}\)|\$[A-Z_][A-Z0-9_]{0,100}|<[^\s/:@]{1,100}>"
+    r"|%s|%\([^\s/:@]{1,100}\)s|\*{1,100}|\.{3}|…)"
+)
+
+
+def _word(literal: str) -> str:
+    """A literal that no word goes on into. It comes first: a search for one is fast."""
+    return rf"{literal}(?<![A-Za-z0-9_]{literal})"
+
+
+#: What it is -> how it looks; what is replaced is the first group, where there is one.
+#: Each is linear on any text: whatever is repeated cannot be begun again inside of itself, or is short.
 PATTERNS: dict[str, re.Pattern[str]] = {
-    # Its end may be missing: output is cut, and files are read in part.
-    "private key": re.compile(
-        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{1,20000}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
+    # Its end is looked for by `private_keys`.
+    "private key": private_keys.BEGIN,
+    "Anthropic key": re.compile(rf"{_word('sk-')}ant-{_TOKEN}{{20,200}}"),
+    # Mixed, or without a break: names of CSS classes begin like this, too.
+    "OpenAI key": re.compile(
+        rf"{_word('sk-')}(?:proj-)?(?:(?=[a-z_-]{{0,31}}+[A-Z0-9]){_TOKEN}{{32,200}}|[a-z]{{32,200}})"
     ),
-    "Anthropic key": re.compile(r"\bsk-ant-[A-Za-z0-9_-]{20,200}"),
-    "OpenAI key": re.compile(r"\bsk-(?:proj-)?[A-Za-z0-9_-]{32,200}"),
-    "GitHub token": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{40,255})"),
-    "AWS key": re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-    "Google key": re.compile(r"\bAIza[A-Za-z0-9_-]{35}\b"),
-    "Slack token": re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{10,250}"),
-    "JSON web token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,1000}"),
-    "password in a URL": re.compile(r"(?<=://)[^\s/:@]{1,100}:[^\s/:@]{3,200}(?=@)"),
+    "Groq key": re.compile(rf"{_word('gsk_')}[A-Za-z0-9]{{32,200}}"),
+    "xAI key": re.compile(rf"{_word('xai-')}[A-Za-z0-9]{{32,200}}"),
+    "GitHub token": re.compile(rf"{_word('g')}(?:h[pousr]_[A-Za-z0-9]{{36,255}}|ithub_pat_[A-Za-z0-9_]{{40,255}})"),
+    "AWS key": re.compile(rf"{_word('A')}(?:KIA|SIA)[A-Z0-9]{{16}}\b"),
+    "Google key": re.compile(rf"{_word('AIza')}{_TOKEN}{{35}}(?![A-Za-z0-9_])"),
+    "Slack token": re.compile(rf"{_word('xox')}[abprs]-[A-Za-z0-9-]{{10,250}}"),
+    # Of a run of characters only the first `eyJ` counts: to try each of them would take a step for every pair.
+    "JSON web token": re.compile(
+        rf"(?<!{_TOKEN})(?>{_TOKEN}*?(?=eyJ))(eyJ{_TOKEN}{{10,}}+\.eyJ{_TOKEN}{{10,}}+\.{_TOKEN}{{10,}}+)"
+    ),
+    "password in a URL": re.compile(rf"://([^\s/:@]{{0,100}}+:(?!{_PLACEHOLDER}@)[^\s/:@]{{3,200}}+)(?=@)"),
 }
+#: What a pattern cannot do without: most texts have none of it.
+_NEEDED = {"private key": "PRIVATE KEY", "JSON web token": "eyJ"}
+#: A long text is looked through in pieces, so that other threads get on meanwhile; a secret may reach into the next.
+_PIECE = 1 << 18
+_LONGEST = 1 << 16
+#: A shorter value of a provider's variable may be an everyday word.
+_LEAST_KEY = 8
 
 
 def redacted(text: str) -> str:
-    """The text with each secret replaced by what it was."""
+    """The text with each secret replaced by what it was. For long texts call it in a thread."""
+    for variable, value in _own_keys():
+        text = text.replace(value, f"[{variable} removed]")
     for name, pattern in PATTERNS.items():
-        text = pattern.sub(f"[{name} removed]", text)
+        if _NEEDED.get(name, "") in text:
+            text = _without(text, name, pattern)
     return text
+
+
+def _own_keys() -> Iterator[tuple[str, str]]:
+    """The keys of providers that this process has, longest first; a provider may repeat one that it does not like."""
+    variables = [variable for names in KEYS.values() for variable in names]
+    found = [(variable, os.environ.get(variable, "").strip()) for variable in variables]
+    yield from sorted((pair for pair in found if len(pair[1]) >= _LEAST_KEY), key=lambda pair: -len(pair[1]))
+
+
+def _without(text: str, name: str, pattern: re.Pattern[str]) -> str:
+    kept: list[str] = []
+    position = 0
+    for start, end in _places(text, pattern):
+        kept += text[position:start], f"[{name} removed]"
+        position = end
+    return "".join((*kept, text[position:])) if kept else text
+
+
+def _places(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Where a pattern is found, piece by piece; one that begins in a piece is read to its end."""
+    position = 0
+    while position < len(text):
+        edge = position + _PIECE
+        while position < edge and (found := pattern.search(text, position, edge + _LONGEST)):
+            if found.start() >= edge:
+                break
+            start, end = found.span(pattern.groups)
+            if pattern is private_keys.BEGIN:
+                end = private_keys.end_of_key(text, end)
+            yield start, end
+            position = max(end, start + 1)
+        position = max(position, edge)

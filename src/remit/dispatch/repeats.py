@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import msgspec
 
 from remit.dispatch.outcome import Stopped
 from remit.registry.model import digest_of
+from remit.store.transcript import Finished
 
 MAX_SAME_ERRORS = 5
 MAX_SAME_ROUNDS = 3
@@ -16,6 +19,9 @@ class Repeats:
     """Watches the tool calls of one conversation. A round is what the model asks for in one turn."""
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self._error = ""
         self._errors = 0
         self._turn = 0
@@ -26,7 +32,9 @@ class Repeats:
 
     def note(self, turn: int, name: str, arguments: Mapping[str, Any], text: str, *, failed: bool) -> None:
         """A call has been answered. Raises Stopped if this leads nowhere."""
-        call = digest_of(repr((name, arguments, text, failed)))
+        # The database keeps arguments in another order than the model gave them.
+        given = msgspec.json.encode(arguments, order="sorted")
+        call = digest_of(repr((name, given, text, failed)))
         if turn != self._turn:
             self._begin_round(turn)
         self._round.add(call)
@@ -37,6 +45,14 @@ class Repeats:
         if self._errors >= MAX_SAME_ERRORS:
             said = " ".join(text.split())[:300]
             raise Stopped("error", f"{name} failed {self._errors} times in the same way: {said}")
+
+    def recall(self, calls: Iterable[Finished]) -> None:
+        """The calls up to here, of a conversation that goes on. If it ended by them, somebody wants it to go on."""
+        for call in calls:
+            try:
+                self.note(call.turn, call.name, call.arguments, call.output, failed=call.is_failed)
+            except Stopped:
+                self._begin()
 
     def _begin_round(self, turn: int) -> None:
         self._rounds = self._rounds + 1 if self._round and self._round == self._earlier else int(bool(self._round))

@@ -6,11 +6,8 @@ Only programs that the configuration names may run: a definition can choose one,
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import re
 import shlex
-import signal
 import sys
 import tomllib
 from pathlib import Path
@@ -19,12 +16,15 @@ import msgspec
 
 from remit.dispatch.narrator import Narrator
 from remit.dispatch.outcome import Ended, Stopped
+from remit.dispatch.programs import run_supervised
 from remit.dispatch.redact import redacted
 from remit.dispatch.settings import Settings
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief
+from remit.store.ending import ended
 from remit.store.jobs import Job
 from remit.store.transcript import Sums, Transcript
+from remit.workspace.variables import without_secrets
 
 _PYTHON = shlex.quote(sys.executable)
 #: Analysers that print SARIF, run from this environment: `remit[review]` brings them. Isolated (-I), so that a
@@ -42,11 +42,9 @@ PRESETS = {
     "gemini": "gemini -p {prompt}",
     **ANALYSERS,
 }
-MAX_OUTPUT = 16 * 1024 * 1024
-_GRACE_SECONDS = 3.0
-_LOOK_SECONDS = 0.02
+#: So often it is said that a program runs, and so many times before it would be taken for hung.
 _ALIVE_SECONDS = 30.0
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_TIMES_BEFORE_HUNG = 4
 
 
 async def run_program(
@@ -63,9 +61,10 @@ async def run_program(
     command = _command(line, brief, job, root)
     await narrator.tell("program", {"command": name})
     known = _environment(without_keys=brief.runner == "sarif")
-    code, output, errors = await _run(command, _stdin(brief, job), root, transcript, known)
+    alive = min(_ALIVE_SECONDS, settings.hung_seconds / _TIMES_BEFORE_HUNG)
+    code, output, errors = await _run(command, _stdin(brief, job), root, transcript, known, alive)
     if settings.is_redacting:
-        output, errors = redacted(output), redacted(errors)
+        output, errors = [await asyncio.to_thread(redacted, text) for text in (output, errors)]
     receipt = Receipt(tool="Bash", arguments={"command": name}, exit=code, failed=code != 0)
     call = f"program:{job.attempt}"
     await transcript.begin_call(call, 1, name, {"command": name})
@@ -89,7 +88,9 @@ def _command(line: str, brief: Brief, job: Job, root: Path) -> list[str]:
         words = shlex.split(line)
     except ValueError as error:
         raise Stopped("error", f"the command line of {brief.command!r} cannot be read: {error}") from error
-    if words and "/" in words[0] and not words[0].startswith("/"):
+    if not words:
+        raise Stopped("error", f"the command line of {brief.command!r} is empty")
+    if "/" in words[0] and not words[0].startswith("/"):
         # Else a checkout could bring the program itself.
         raise Stopped("error", f"the command {brief.command!r} must name a program on the PATH or an absolute path")
     scope = [f"./{path}" if path.startswith("-") else path for path in job.request.get("scope") or ["."]]
@@ -121,81 +122,36 @@ def _stdin(brief: Brief, job: Job) -> bytes:
 
 def _environment(*, without_keys: bool) -> dict[str, str]:
     """What a program may know of ours: an analyser no keys, another maker's agent its own."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("REMIT_") and not (without_keys and _SECRET.search(name))
-    }
+    if without_keys:
+        return without_secrets()
+    return {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
 
 
 async def _run(
-    command: list[str], given: bytes, root: Path, transcript: Transcript, environment: dict[str, str]
+    command: list[str],
+    given: bytes,
+    root: Path,
+    transcript: Transcript,
+    environment: dict[str, str],
+    alive: float = _ALIVE_SECONDS,
 ) -> tuple[int, str, str]:
-    """A program in a group of its own, its output bounded, gone with everything it started when we are."""
+    """What a program prints. It is ended as soon as the job is cancelled or somebody else's."""
+    working = asyncio.create_task(run_supervised(command, given, root, environment))
+    living = asyncio.create_task(_stay_alive(transcript, alive))
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=root,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            env=environment,
-        )
+        await asyncio.wait({working, living}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            await living
+        code, output, errors = await working
     except OSError as error:
         raise Stopped("error", f"{command[0]} cannot be started: {error.strerror}") from error
-    living = asyncio.create_task(_stay_alive(transcript))
-    try:
-        _, output, errors, code = await asyncio.gather(
-            _write(process, given), _read(process.stdout), _read(process.stderr), _wait(process)
-        )
     finally:
-        living.cancel()
-        await _end(process)
+        await ended(working, living)
     return code, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace")
 
 
-async def _stay_alive(transcript: Transcript) -> None:
-    """A program may take its time: as long as it runs, the job does not hang."""
+async def _stay_alive(transcript: Transcript, seconds: float) -> None:
+    """A program may take its time: as long as it runs, the job does not hang. Raises Fenced where it is lost."""
     while True:
-        await asyncio.sleep(_ALIVE_SECONDS)
-        await transcript.touch()
-
-
-async def _write(process: asyncio.subprocess.Process, data: bytes) -> None:
-    if process.stdin is None:
-        return
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it need not read what it is told
-        process.stdin.write(data)
-        await process.stdin.drain()
-    process.stdin.close()
-
-
-async def _read(stream: asyncio.StreamReader | None) -> bytes:
-    kept = bytearray()
-    while stream is not None and (piece := await stream.read(65_536)):
-        kept += piece[: max(0, MAX_OUTPUT - len(kept))]
-    return bytes(kept)
-
-
-async def _wait(process: asyncio.subprocess.Process) -> int:
-    """Its exit code; what it left behind ends with it, or it would keep the output open for ever."""
-    while process.returncode is None:  # noqa: ASYNC110 (`wait` waits for whoever still holds the output, too)
-        await asyncio.sleep(_LOOK_SECONDS)
-    _signal(process, signal.SIGKILL)
-    return process.returncode
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        _signal(process, signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE_SECONDS):
-                await process.wait()
-    _signal(process, signal.SIGKILL)
-    await process.wait()
-
-
-def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+        await asyncio.sleep(seconds)
+        await transcript.hold()

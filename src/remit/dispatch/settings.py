@@ -7,10 +7,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.configuration import Configuration, load
+from remit.errors import ConfigurationError
 from remit.gate.configured import gate_settings
 from remit.gate.settings import GateSettings
 from remit.registry.api import allow_list
 from remit.store.database import data_folder
+
+#: The smallest value of settings that are numbers; in a table, of each of its numbers.
+_LEAST = {
+    "takeover_seconds": 0.5,
+    "hung_seconds": 1,
+    "shutdown_seconds": 0,
+    "queue_limits": 1,
+    "provider_limits": 1,
+    "budget.tokens": 0,
+    "budget.cost": 0,
+    "budget.seconds": 0,
+}
 
 
 class Settings(NamedTuple):
@@ -35,6 +48,7 @@ class Settings(NamedTuple):
 def load_settings(configured: Configuration | None = None, start: Path | None = None) -> Settings:
     """The settings in force in a folder."""
     configured = configured or load(start)
+    _check(configured)
     return Settings(
         database=configured["database_url"] or None,
         data=data_folder(configured["data"], start or Path.cwd()),
@@ -49,3 +63,14 @@ def load_settings(configured: Configuration | None = None, start: Path | None = 
         allow_tools=tuple(map(str, allow_list(configured, None))),
         gate=gate_settings(configured),
     )
+
+
+def _check(configured: Configuration) -> None:
+    """Refuse numbers that no worker could work with."""
+    for key, least in _LEAST.items():
+        value, source = configured.values[key]
+        numbers = value if isinstance(value, dict) else {"": value}
+        for name, number in numbers.items():
+            if number < least:
+                whole = f"{key}.{name}" if name else key
+                raise ConfigurationError(f"{source}: {whole} must be at least {least:g}, not {number:g}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -19,6 +20,8 @@ from remit.evidence.receipts import Receipt
 from remit.store.transcript import Transcript
 
 _ANY = SchemaValidator(core_schema.any_schema())
+#: After so long without a word of the store somebody else may soon have the job: much less than a takeover takes.
+_UNSEEN_SECONDS = 0.25
 _UNKNOWN = (
     "It is not known whether this call of {name} took effect: the worker died while it ran, and it is not run again. "
     "Look at the state of the project before you go on."
@@ -48,9 +51,11 @@ class Calls:
         if earlier is not None and not spec.is_repeatable:
             return await self._unknown(call, spec, arguments)
         known = arguments if isinstance(arguments, dict) else {"arguments": arguments}
+        seen = _Moment()
         await self._transcript.begin_call(call, self.turn, spec.name, known)
         await self._tell("tool", {"call": call, "name": spec.name, "arguments": _short(known)})
         stop_point("tool-begun")
+        await self._hold(seen)
         output = await run(known, call)
         stop_point("tool-ran")
         text = redacted(output.text) if self._is_redacting else output.text
@@ -61,6 +66,21 @@ class Calls:
         self._repeats.note(self.turn, spec.name, known, text, failed=output.failed)
         return text
 
+    async def recall(self) -> None:
+        """Know again, when a conversation goes on, what its last calls came to."""
+        self._repeats.recall(await self._transcript.last_calls())
+
+    async def _hold(self, seen: _Moment) -> None:
+        """Be sure that the job is still ours, who saw that at a moment: a worker may freeze anywhere.
+
+        As long as that moment is near nobody can have taken the job over. Raises Fenced.
+        """
+        most = _UNSEEN_SECONDS
+        while seen.seconds_ago > most:
+            seen = _Moment()
+            await self._transcript.hold()
+            most *= 2  # a store that is slow is no worker that freezes again and again
+
     async def _unknown(self, call: str, spec: ToolSpec, arguments: Any) -> str:
         """A call in flight when its worker died: it may have taken effect, so it is on record as one that failed."""
         text = _UNKNOWN.format(name=spec.name)
@@ -68,6 +88,18 @@ class Calls:
         await self._transcript.finish_call(call, text, receipt, is_failed=True, state="unknown")
         await self._tell("tool-done", {"call": call, "name": spec.name, "failed": True, "why": text})
         return text
+
+
+class _Moment:
+    """A moment by both clocks: one stands still while a host sleeps, the other may be set."""
+
+    def __init__(self) -> None:
+        self._wall = time.time()
+        self._steady = time.monotonic()
+
+    @property
+    def seconds_ago(self) -> float:
+        return max(time.time() - self._wall, time.monotonic() - self._steady)
 
 
 class WrittenTools(AbstractToolset[None]):

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 from pydantic_ai import exceptions
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 
 from remit.contract.tokens import estimate_tokens
 from remit.dispatch.models import prices
+from remit.dispatch.tools.catalogue import TOOLS
 from remit.registry.model import Brief
+from remit.registry.tools import known
 from remit.store.transcript import Sums
 
 
@@ -51,7 +54,15 @@ def input_of(brief: Brief, messages: list[ModelMessage]) -> int:
         if isinstance(message, ModelResponse):
             new = messages[len(messages) - number :]
             return message.usage.input_tokens + message.usage.output_tokens + _estimated(new)
-    return estimate_tokens(brief.system) + estimate_tokens(brief.contract) + _estimated(messages)
+    told = (brief.system, brief.contract, _tools_of(brief))
+    return sum(map(estimate_tokens, told)) + _estimated(messages)
+
+
+def _tools_of(brief: Brief) -> str:
+    """The worker's own tools as a model is told of them, about as long as they are sent. Others' are not known yet."""
+    granted = (known(written) for written in brief.tools)
+    names = dict.fromkeys(tool.name for tool in granted if tool is not None and tool.name in TOOLS)
+    return msgspec.json.encode([TOOLS[name].spec for name in names]).decode()
 
 
 class Asked:

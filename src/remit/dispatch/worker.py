@@ -21,7 +21,8 @@ import psycopg
 from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
 
-from remit.dispatch.attempt import Attempt, Runner, stop_job
+from remit.dispatch.attempt import Attempt, Runner
+from remit.dispatch.ends import fail_job, stop_job
 from remit.dispatch.settings import Settings
 from remit.dispatch.stops import stop_point
 from remit.dispatch.warming import warm_up
@@ -177,14 +178,24 @@ class Worker:
         try:
             found = await self._claim(job, context.job.id)
             if found is not None:
-                await self._run(found, context)
-                if found.queue in self._settings.queue_limits:
-                    await jobs.wake_next(self._database, found.queue)
+                try:
+                    await self._run(found, context)
+                finally:
+                    await self._make_room(found.queue)
         except (EnvironmentBroken, *AWAY) as error:
             # Whatever the database has of it is put right when it is back: see `_look_after_own`.
             log.warning("job %s has to wait: %s", job, error)
         finally:
             self._held -= Counter([job])
+
+    async def _make_room(self, queue: str) -> None:
+        """However a job of a limited queue ended, the next is woken."""
+        if queue not in self._settings.queue_limits:
+            return
+        try:
+            await jobs.wake_next(self._database, queue)
+        except (EnvironmentBroken, *AWAY) as error:
+            log.warning("the next job of %s has to wait: %s", queue, " ".join(str(error).split()))
 
     async def _run(self, job: Job, context: procrastinate.JobContext) -> None:
         try:
@@ -195,11 +206,13 @@ class Worker:
             is_shutdown = context.abort_reason() is not AbortReason.USER_REQUEST
             await asyncio.shield(stop_job(self._database, job, self._settings, is_shutdown=is_shutdown))
             raise
-        except (EnvironmentBroken, *AWAY) as error:
+        except Exception as error:  # whatever it is, the job ends with it and the worker goes on
+            if not _is_away(error):
+                log.exception("job %s failed", job.id, exc_info=error)
+                await fail_job(self._database, job, self._settings, error)
+                return
             log.warning("job %s is given back: %s", job.id, error)
             await jobs.give_back(self._database, job.id, job.attempt, delay=_GIVEN_BACK_SECONDS)
-        except Exception as error:  # noqa: BLE001 (whatever it is, the job ends with it and the worker goes on)
-            await self._failed(job, error)
 
     async def _claim(self, job: int, ticket: int | None) -> Job | None:
         found = await jobs.claim(self._database, job, self.id, ticket, self._settings.queue_limits)
@@ -207,14 +220,6 @@ class Worker:
             await jobs.wake_later(self._database, job, _BUSY_SECONDS)
             return None
         return found
-
-    async def _failed(self, job: Job, error: Exception) -> None:
-        """A fault of ours or of a library's: the job ends with it, the worker goes on."""
-        log.exception("job %s failed", job.id, exc_info=error)
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:1000]}"
-        current = await jobs.get(self._database, job.id)
-        with contextlib.suppress(Fenced):
-            await jobs.finish(self._database, job.id, job.attempt, "error", error=said, result=current.result)
 
     async def _watch(self, heart: Heart) -> None:
         """Take over from those who do not live any more, and stop what hangs."""
@@ -233,9 +238,8 @@ class Worker:
             await self._register()
         await self._look_after_others(seconds * _SILENCE)
         await self._look_after_own()
-        for row in await self._database.rows("jobs.hung", seconds=self._settings.hung_seconds):
-            log.warning("job %s hung and is stopped", row["id"])
-            await jobs.free_reserved(self._database, row["id"])
+        for job in await jobs.end_hung(self._database, self._settings.hung_seconds):
+            log.warning("job %s hung and is stopped", job)
         await self._database.rows("fleet.forget", seconds=max(3600.0, 20 * seconds))
 
     async def _look_after_others(self, most: float) -> None:
@@ -270,6 +274,15 @@ class Worker:
         finally:
             for number in handled:
                 loop.remove_signal_handler(number)
+
+
+def _is_away(error: BaseException | None) -> bool:
+    """Whether the database is away; what else is broken stays so, however often a job is tried."""
+    if not isinstance(error, (EnvironmentBroken, *AWAY)):
+        return False
+    while error is not None and not isinstance(error, AWAY):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 @asynccontextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from remit.orchestrate.model import ANSWERS
 from remit.store import plans
 from remit.store.database import Database
 from remit.store.driving import Hold
 from remit.store.plans import Delegation, Escalation, PhaseRow
 
-ANSWERS = ("retry", "skip", "cancel", "text")
+__all__ = ["ANSWERS", "MAX_ROUNDS", "MAX_TRIES", "Applied", "apply_answers"]
 #: So often a phase is tried, and a delegation; then nothing but skipping or cancelling helps.
 MAX_ROUNDS = 3
 MAX_TRIES = 5

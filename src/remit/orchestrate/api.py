@@ -13,8 +13,10 @@ import msgspec
 
 from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submitting import Resolving
+from remit.errors import UsageError
 from remit.orchestrate.driver import Driver
 from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan, delegation_names
+from remit.orchestrate.ownership import owner_of
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.serving import served
 from remit.orchestrate.stepping import Notice, Place, Spare
@@ -105,6 +107,17 @@ async def begin(database: Database, plan: Plan, root: Path, *, is_new: bool = Fa
     return number
 
 
+async def drivable(database: Database, plan: int) -> PlanRow:
+    """A plan that has something to drive: an orchestrator's question has not, and is refused."""
+    row = await plans.get_plan(database, plan)
+    if (owner := owner_of(row)) is not None and owner.is_question:
+        raise UsageError(
+            f"plan {plan} is a question of job {owner.job}: `remit answer ID …` answers it, "
+            "`remit escalations` lists it"
+        )
+    return row
+
+
 async def drive(
     database: Database,
     settings: Settings,
@@ -117,7 +130,7 @@ async def drive(
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> str:
     """Drive a plan from where it is; the state it is left in."""
-    row = await plans.get_plan(database, plan)
+    row = await drivable(database, plan)
     place = Place(
         database,
         settings,

@@ -36,7 +36,7 @@ async def what_was_brought(database: Database, inputs: Sequence[Delegation], kep
                 missing += _missing(one)
                 in_place += list(_read_in_place(one))[: MAX_INPUTS - len(in_place)]
                 continue
-            file = await asyncio.to_thread(_keep, kept, one)
+            file = await asyncio.to_thread(keep_result, kept, one)
             if len(shown) < MAX_INPUTS:
                 shown.append(framed(one.agent, one.verdict, one.result or "", file))
             else:
@@ -57,7 +57,7 @@ def _read_in_place(one: Delegation) -> Iterator[str]:
         yield framed(f"{file['path']} read in place of {one.agent}", None, file["text"])
 
 
-def _keep(folder: Path, one: Delegation) -> Path:
+def keep_result(folder: Path, one: Delegation) -> Path:
     """A result that is shown to others, whole, where it can be read."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / f"{one.id}.md"

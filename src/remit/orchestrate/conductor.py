@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,19 +19,26 @@ from remit.dispatch.toolset import WrittenTools
 from remit.errors import RemitError
 from remit.evidence.receipts import Receipt
 from remit.orchestrate.api import drive, result_of
+from remit.orchestrate.brought import keep_result
 from remit.orchestrate.conductor_tools import TOOLS
 from remit.orchestrate.gatekeeping import Gatekeeper
 from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan, delegation_names
+from remit.orchestrate.ownership import asking_digest, delegating_digest
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.progress import progress_path, update
 from remit.orchestrate.serving import SparePlace
+from remit.orchestrate.staying_alive import staying_alive
 from remit.registry.model import ORCHESTRATOR
 from remit.store import plans
 from remit.store.events import add_event
+from remit.store.jobs import Fenced
 from remit.store.plans import SETTLED
+from remit.store.storable import storable
 
 #: Rounds of the same delegation with the same end, after which it is not tried again.
 MAX_SAME = 3
+#: Lines of what it tells that are shown.
+_MOST_TOLD = 300
 _HOPELESS = (
     "these agents have failed at this {times} times in the same way: do not try again; go on without it and say so, "
     "or Ask the user"
@@ -67,6 +73,8 @@ class Conductor:
         """Answer a call; what a model gets wrong is told to it, not raised."""
         try:
             text, failed = await getattr(self, f"_{_snake(name)}")(arguments, key)
+        except Fenced:  # whose conversation this is, others say now
+            raise
         except (RemitError, msgspec.ValidationError, KeyError, TypeError) as error:
             text, failed = f"this call cannot be done: {error}", True
         receipt = Receipt(tool=name, arguments={"key": key}, failed=failed)
@@ -90,7 +98,8 @@ class Conductor:
             job, settings = self._parts.job, self._parts.settings
             async with SparePlace(self._database, settings) as spare:
                 top = job.root or job.id
-                state = await drive(self._database, settings, plan, queue=self._queue, spare=spare.queue, tree=top)
+                driving = drive(self._database, settings, plan, queue=self._queue, spare=spare.queue, tree=top)
+                state = await staying_alive(self._database, job, settings.hung_seconds, driving)
         # Whoever drove it may have died before it could say so to the gate.
         found = await result_of(self._database, plan)
         for at, one in enumerate(found.delegations):
@@ -101,7 +110,7 @@ class Conductor:
 
     def _digest(self, key: str) -> str:
         """What the plan of one call is found by."""
-        return f"orchestrate-{self._parts.job.id}-{key}"
+        return delegating_digest(self._parts.job.id, key)
 
     async def _plan(self, plan: Plan, key: str) -> int:
         """The plan of one call: the one it made before a crash, or a new one."""
@@ -121,7 +130,7 @@ class Conductor:
         """Whether the same agents have failed at the same tasks, in other calls than this, once too often."""
         wanted = sorted((one.agent, one.task.strip()) for one in phase.delegations)
         same = 0
-        rows = await self._database.rows("plans.of_job", prefix=f"orchestrate-{self._parts.job.id}-%")
+        rows = await self._database.rows("plans.of_job", prefix=self._digest(""))
         for row in (row for row in rows if row["digest"] != self._digest(key)):
             earlier = msgspec.convert((await plans.get_plan(self._database, row["id"])).document, Plan).phases[0]
             if sorted((one.agent, one.task.strip()) for one in earlier.delegations) == wanted:
@@ -145,9 +154,8 @@ class Conductor:
             why = f" ({_words(one.error)})" if one.error else ""
             lines.append(f"- {one.name}: {one.state}{why}")
             if one.result and agent in ("", one.agent, one.name):
-                lines.append(
-                    framed(one.agent, one.verdict, one.result, await asyncio.to_thread(_kept, kept, one.id, one.result))
-                )
+                file = await asyncio.to_thread(keep_result, kept, one)
+                lines.append(framed(one.agent, one.verdict, one.result, file))
         lines += [
             f"- waits for the user (question {one.id}): {_words(one.reason)}. End your turn by saying so; when it is "
             "answered, you are told"
@@ -157,7 +165,7 @@ class Conductor:
         return "\n".join(lines)
 
     async def _results(self, arguments: dict[str, Any], _: str) -> tuple[str, bool]:
-        rows = await self._database.rows("plans.of_job", prefix=f"orchestrate-{self._parts.job.id}-%")
+        rows = await self._database.rows("plans.of_job", prefix=self._digest(""))
         for row in reversed(rows):
             phases = await plans.phases_of(self._database, row["id"], whole=False)
             if any(phase.name == arguments.get("phase") for phase in phases):
@@ -170,7 +178,7 @@ class Conductor:
         if not question:
             return "say what you ask", True
         plan = Plan(name="question", phases=(PhaseSpec(name="question", delegations=()),))
-        digest = f"question-{self._parts.job.id}-{key}"
+        digest = asking_digest(self._parts.job.id, key)
         number, _ = await plans.open_plan(
             self._database,
             f"job {self._parts.job.id} asks",
@@ -184,7 +192,7 @@ class Conductor:
         return "The question is with the user. End your turn now by saying what you wait for.", False
 
     async def _tell(self, arguments: dict[str, Any], _: str) -> tuple[str, bool]:
-        text = "\n".join(str(arguments.get("text") or "").split("\n")[:300])
+        text = storable("\n".join(str(arguments.get("text") or "").split("\n")[:_MOST_TOLD]))
         await add_event(self._database, self._parts.job.id, "told", {"text": text}, self._parts.job.attempt)
         return "shown", False
 
@@ -234,11 +242,3 @@ def _words(text: object) -> str:
 
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-
-
-def _kept(folder: Path, number: int, text: str) -> Path:
-    """Where a result is kept whole."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = folder / f"{number}.md"
-    file.write_text(text, encoding="utf-8")
-    return file

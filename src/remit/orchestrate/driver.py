@@ -81,12 +81,12 @@ class Driver:
             await stepper.open()
             rows = await plans.phases_of(self._database, self._plan, whole=False)
             for row, spec in zip(rows, self._spec.phases, strict=True):
-                ended = None if row.state == "finished" else await self._phase(row, spec, stepper)
-                if ended is not None:
-                    await self._recorder.waits(ended, spec.name)
-                    await self._hold.set_state(ended)
+                stopped = None if row.state == "finished" else await self._phase(row, spec, stepper)
+                if stopped is not None:
+                    await self._recorder.waits(stopped, spec.name)
+                    await self._hold.set_state(stopped)
                     await self._changed()
-                    return ended
+                    return stopped
         decisions = {row.decision for row in rows}
         outcome = next((one for one in ("retry", "review") if one in decisions), "continue")
         await self._hold.set_state("finished", outcome)

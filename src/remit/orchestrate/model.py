@@ -10,6 +10,8 @@ MAX_PHASES = 100
 MAX_DELEGATIONS = 2_000
 #: Delegations of a phase that run at a time.
 PARALLEL = 5
+#: What a person may answer to a question.
+ANSWERS = ("retry", "skip", "cancel", "text")
 
 
 class DelegationSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

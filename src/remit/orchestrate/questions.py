@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from remit.contract.framing import neutral
 from remit.dispatch.continuing import next_message
 from remit.errors import UsageError
-from remit.store import answering, jobs, plans
+from remit.orchestrate.ownership import Owner, owner_of
+from remit.store import answering, plans
 from remit.store.database import Database
 from remit.store.plans import Escalation
 
@@ -22,35 +22,37 @@ class Given(NamedTuple):
 
 async def give_answer(database: Database, escalation: int, verb: str, words: str) -> Given:
     """Answer a question of a plan, which goes on when it is resumed, or of an orchestrator. What to do next."""
-    asked = next((one for one in await plans.escalations(database) if one.id == escalation), None)
-    plan = await plans.get_plan(database, asked.plan) if asked is not None else None
-    owner = re.match(r"(question|orchestrate)-(\d+)-", plan.digest) if plan is not None else None
-    if asked is None or asked.answer is not None or owner is None:
+    asked = await plans.get_escalation(database, escalation)
+    owner = owner_of(await plans.get_plan(database, asked.plan)) if asked is not None else None
+    if asked is None or owner is None:
         number = await answering.answer(database, escalation, verb, words)
         return Given(number, f"answered; `remit plan --resume {number}` goes on")
-    job, is_question = int(owner[2]), owner[1] == "question"
-    said = _to_an_asker(verb, words) if is_question else await _to_a_delegator(database, asked, verb, words)
-    told = await next_message(database, job, said)
-    if await answering.answer_asker(database, escalation, verb, words, told, is_all=is_question) is None:
-        await _refuse_unless_over(database, job, is_question=is_question)
-        number = await answering.answer(database, escalation, verb, words)
-        return Given(number, f"answered; job {job} is over, so `remit plan --resume {number}` goes on without it")
-    return Given(asked.plan, f"answered; `remit worker` goes on with job {job}, `remit logs -f {job}` shows it")
+    await _refuse_if_over(database, owner.job)
+    told = await next_message(database, owner.job, await _said(database, asked, owner, verb, words))
+    if await answering.answer_asker(database, escalation, verb, words, told, is_all=owner.is_question) is None:
+        await _refuse_if_over(database, owner.job)
+        raise UsageError(f"job {owner.job} is not waiting for an answer yet; answer again when it has ended its turn")
+    return Given(
+        asked.plan, f"answered; `remit worker` goes on with job {owner.job}, `remit logs -f {owner.job}` shows it"
+    )
 
 
-def _to_an_asker(verb: str, words: str) -> str:
-    return f"The user answers your question: {neutral(words) if words else verb}"
-
-
-async def _to_a_delegator(database: Database, asked: Escalation, verb: str, words: str) -> str:
-    """An answer to what a delegation of an orchestrator's asked: it has to go on with that phase."""
+async def _said(database: Database, asked: Escalation, owner: Owner, verb: str, words: str) -> str:
+    """What the orchestrator is told. If it was a delegation of its own that asked, it has to go on with that phase."""
+    if owner.is_question:
+        return f"The user answers your question: {neutral(words) if words else verb}"
     phase = (await plans.phases_of(database, asked.plan, whole=False))[asked.phase].name
     why = f" ({neutral(words)})" if words else ""
     return f"The user answers question {asked.id}: {verb}{why}. Call Results for the phase {phase!r} to go on with it."
 
 
-async def _refuse_unless_over(database: Database, job: int, *, is_question: bool) -> None:
-    """A job that still works cannot be told anything now; one that failed never again."""
-    found = await jobs.get(database, job)
-    if is_question or found.state != "finished":
-        raise UsageError(f"job {job} is not waiting for an answer yet; answer again when it has ended its turn")
+async def _refuse_if_over(database: Database, job: int) -> None:
+    """Nobody waits for an answer any more where the orchestrator ended without completing its turn."""
+    row = await database.row("jobs.get", job=job)
+    if row is None:
+        raise UsageError(f"job {job} was removed, and its questions with it; `remit orchestrate` begins anew")
+    if row["state"] == "finished" and row["outcome"] != "completed":
+        raise UsageError(
+            f"job {job} is over ({row['outcome']}), and its questions with it; `remit retry {job}` lets it go on, "
+            "`remit orchestrate` begins anew"
+        )

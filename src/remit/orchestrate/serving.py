@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import Self
+from types import TracebackType
+from typing import Any, Self
 
+from remit.dispatch.attempt import Runner
 from remit.dispatch.models import close_models
 from remit.dispatch.settings import Settings
 from remit.dispatch.worker import Worker
+from remit.errors import EnvironmentBroken
 from remit.store import fleet
 from remit.store.database import Database
 
@@ -20,26 +23,80 @@ _LOOK_SECONDS = 3.0
 _users: Counter[asyncio.AbstractEventLoop] = Counter()
 
 
+class WorkerBeside:
+    """A worker that runs beside a block, until its end. Should it fail, the block is cancelled and ends with that."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._working: asyncio.Task[None] | None = None
+        self._block: asyncio.Task[Any] | None = None
+        self._cancels = 0
+        self._failure: BaseException | None = None
+
+    async def __aenter__(self) -> Self:
+        self._block = asyncio.current_task()
+        self._cancels = self._block.cancelling() if self._block is not None else 0
+        return self
+
+    def begin(self, work: Coroutine[Any, Any, None] | None = None) -> None:
+        """Let it work, if it does not yet; `work`: something else than to run at once."""
+        if self._working is None:
+            self._working = asyncio.create_task(work or self._worker.run())
+            self._working.add_done_callback(self._over)
+
+    def _over(self, working: asyncio.Task[None]) -> None:
+        failure = None if working.cancelled() else working.exception()
+        if failure is not None and self._block is not None:
+            self._failure = failure
+            self._block.cancel()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        block, self._block = self._block, None  # from here on nobody waits for its work
+        self._worker.stop()
+        if self._working is not None:
+            await asyncio.gather(self._working, return_exceptions=True)
+        if self._failure is not None and block is not None:
+            is_ours = block.uncancel() <= self._cancels
+            if is_ours and kind is asyncio.CancelledError:
+                raise EnvironmentBroken(_words(self._failure)) from self._failure
+
+
+def _words(failure: BaseException) -> str:
+    said = f"{type(failure).__name__}: {' '.join(str(failure).split())[:1000]}"
+    return f"the worker of this command failed ({said}); nothing is lost, `remit worker` goes on with its jobs"
+
+
+def hasty_worker(
+    database: Database,
+    settings: Settings,
+    queue: str,
+    concurrency: int = 1,
+    runners: Mapping[str, Runner] | None = None,
+) -> Worker:
+    """A worker for a command: who interrupts that does not wait for jobs, they are handed back at once."""
+    hasty = settings._replace(shutdown_seconds=0.0)
+    return Worker(database, hasty, queues=[queue], concurrency=concurrency, is_listed=False, runners=runners)
+
+
 @asynccontextmanager
 async def served(
     database: Database, settings: Settings, queue: str = "default", concurrency: int = 5
 ) -> AsyncIterator[str | None]:
     """The queue whose jobs a worker of this process does; None: workers are alive, and do those of `queue`.
 
-    Should they die, a worker of this process takes their place. Who interrupts us does not wait for jobs: they
-    are handed back at once.
+    Should they die, a worker of this process takes their place. Should that one fail, so does the block.
     """
-    hasty = settings._replace(shutdown_seconds=0.0)
     own = None if await fleet.is_served(database, queue, settings.takeover_seconds) else f"run-{uuid.uuid4()}"
-    worker = Worker(database, hasty, queues=[own or queue], concurrency=concurrency, is_listed=False)
-    working = asyncio.create_task(worker.run() if own else _stand_in(worker, database, settings, queue))
+    worker = hasty_worker(database, settings, own or queue, concurrency)
     loop = asyncio.get_running_loop()
     _users[loop] += 1
     try:
-        yield own
+        async with WorkerBeside(worker) as beside:
+            beside.begin(None if own else _stand_in(worker, database, settings, queue))
+            yield own
     finally:
-        worker.stop()
-        await asyncio.gather(working, return_exceptions=True)
         _users[loop] -= 1
         if not _users[loop]:  # connections end with the loop that they were made in: better before it than after
             del _users[loop]
@@ -54,23 +111,21 @@ class SparePlace:
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._queue = f"run-{uuid.uuid4()}"
-        hasty = settings._replace(shutdown_seconds=0.0)
-        self._worker = Worker(database, hasty, queues=[self._queue], concurrency=1, is_listed=False)
-        self._working: asyncio.Task[None] | None = None
+        self._beside = WorkerBeside(hasty_worker(database, settings, self._queue))
 
     async def __aenter__(self) -> Self:
+        await self._beside.__aenter__()
         return self
 
     async def queue(self) -> str:
         """The queue whose jobs are done here, one at a time."""
-        if self._working is None:
-            self._working = asyncio.create_task(self._worker.run())
+        self._beside.begin()
         return self._queue
 
-    async def __aexit__(self, *_: object) -> None:
-        if self._working is not None:
-            self._worker.stop()
-            await asyncio.gather(self._working, return_exceptions=True)
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._beside.__aexit__(kind, error, trace)
 
 
 async def _stand_in(worker: Worker, database: Database, settings: Settings, queue: str) -> None:

@@ -106,7 +106,7 @@ class Stepper:
                 ended.append(running[row["id"]])
                 self._wakes.pop(row["id"], None)
             else:
-                await self._wake(row["id"])
+                await self._wake(row["id"], row["priority"])
         waiting = [one for one in busy if one.state == "queued"]
         return ended + waiting[: max(0, parallel - len(running))]
 
@@ -140,7 +140,7 @@ class Stepper:
             await self._fail(spec, one, job, step)
         await self._hold.save(one, step.name, step.reason)
 
-    async def _wake(self, job: int) -> None:
+    async def _wake(self, job: int, priority: int) -> None:
         """A job that waits for long gets a ticket where there is room: after a crash it may have none."""
         now = time.monotonic()
         due, pause = self._wakes.setdefault(job, (now + _WAKE_SECONDS, _WAKE_SECONDS))
@@ -151,7 +151,7 @@ class Stepper:
             queue = await self._place.spare()
         if queue is not None:
             async with self._database.transaction() as connection:
-                await jobs.enqueue(connection, job, queue, 0)
+                await jobs.enqueue(connection, job, queue, priority)
         self._wakes[job] = now + 2 * pause, 2 * pause
 
     async def _fail(self, spec: DelegationSpec, one: Delegation, job: Job | None, step: ladder.Step) -> None:

@@ -153,7 +153,10 @@ def event_lines(event: Event, columns: int) -> Iterator[Line]:
     at = f"{event.at.astimezone():%H:%M:%S} "
     data = event.data
     words, style = _told(event.kind, data)
-    for number, row in enumerate(wrapped(visible(words), columns, len(at)) if words else ()):
+    # What was written for a person keeps its lines.
+    said = words.split("\n") if event.kind == "told" else [words]
+    rows = [row for one in said for row in wrapped(visible(one), columns, len(at))] if words else []
+    for number, row in enumerate(rows):
         yield [Piece(at if number == 0 else " " * len(at), "dim"), Piece(row[len(at) :], style)]
 
 
@@ -168,6 +171,8 @@ def _told(kind: str, data: dict[str, Any]) -> tuple[str, str]:
         return (f"{data.get('name')} failed{why}", "yellow") if data.get("failed") else ("", "")
     if kind == "text":
         return " ".join(str(data.get("text", "")).split()), "dim"
+    if kind == "told":
+        return str(data.get("text", "")), "bold"
     if kind == "usage":
         cost = f", ${data['cost']:.4f}" if data.get("cost") else ""
         return f"{data.get('input', 0):,} tokens in, {data.get('output', 0):,} out{cost}", "dim"

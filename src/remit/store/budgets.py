@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from psycopg.rows import DictRow
+
 from remit.store.database import Database, rows
 from remit.store.jobs import Fenced
 
@@ -56,18 +58,9 @@ async def _reserve(database: Database, job: int, attempt: int, wanted: Wanted) -
         await rows(connection, "budgets.lock_top", top=top)
         await rows(connection, "budgets.free", job=job, top=top)
         left = (await rows(connection, "budgets.left", job=job, top=top))[0]
-        output = wanted.output
-        for name in ("tokens", "tree_tokens"):
-            if left[name] is not None:
-                output = min(output, int(left[name]) - wanted.input)
-                if output < wanted.least_output:
-                    return Exhausted(_words(name, int(left[name])))
-        for name in ("cost", "tree_cost"):
-            if left[name] is not None and wanted.output_price:
-                rest = float(left[name]) - wanted.input * wanted.input_price
-                output = min(output, int(rest / wanted.output_price))
-                if output < wanted.least_output:
-                    return Exhausted(_words(name, max(0.0, float(left[name]))))
+        output = _output(left, wanted)
+        if isinstance(output, Exhausted):
+            return output
         tokens = wanted.input + output
         cost = wanted.input * wanted.input_price + output * wanted.output_price
         if not await rows(connection, "budgets.reserve", job=job, attempt=attempt, tokens=tokens, cost=cost):
@@ -76,9 +69,33 @@ async def _reserve(database: Database, job: int, attempt: int, wanted: Wanted) -
         return Reservation(top, tokens, cost, output)
 
 
+def _output(left: DictRow, wanted: Wanted) -> int | Exhausted:
+    """How many tokens the answer may have with what is left."""
+    if left["tree_turns"] is not None and left["tree_turns"] < 1:
+        return Exhausted(_words("tree_turns", 0))
+    output = wanted.output
+    for name in ("tokens", "tree_tokens"):
+        if left[name] is not None:
+            output = min(output, int(left[name]) - wanted.input)
+            if output < wanted.least_output:
+                return Exhausted(_words(name, int(left[name])))
+    for name in ("cost", "tree_cost"):
+        if left[name] is not None:
+            if not wanted.output_price:
+                return Exhausted(f"{_whose(name)} budget of cost cannot be kept: the price of the model is not known")
+            rest = float(left[name]) - wanted.input * wanted.input_price
+            output = min(output, int(rest / wanted.output_price))
+            if output < wanted.least_output:
+                return Exhausted(_words(name, max(0.0, float(left[name]))))
+    return output
+
+
+def _whose(name: str) -> str:
+    return "the tree's" if name.startswith("tree") else "the job's"
+
+
 def _words(name: str, left: float) -> str:
-    whose = "the tree's" if name.startswith("tree") else "the job's"
-    return f"{whose} budget of {name.removeprefix('tree_')} is used up: {left:g} left"
+    return f"{_whose(name)} budget of {name.removeprefix('tree_')} is used up: {left:g} left"
 
 
 async def settle(
@@ -102,6 +119,7 @@ async def settle(
                     reserved_cost=held.cost,
                     tokens=taken.input + taken.output,
                     cost=taken.cost,
+                    turns=0 if is_broken else 1,
                 )
 
     await database.patiently(work)

@@ -93,10 +93,21 @@ class Database:
                 return await work()
             except AWAY as error:
                 if isinstance(error, psycopg.errors.DiskFull) or asyncio.get_running_loop().time() > end:
-                    raise EnvironmentBroken(f"the database does not answer: {' '.join(str(error).split())}") from error
+                    raise _silent(error) from error
                 await asyncio.sleep(_PAUSE_SECONDS)
                 if self._revive is not None:
                     await asyncio.to_thread(self._revive)
+
+    async def frankly(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do something that must not be done again: if the database went away, that is said in a sentence."""
+        try:
+            return await work()
+        except AWAY as error:
+            raise _silent(error) from error
+
+
+def _silent(error: Exception) -> EnvironmentBroken:
+    return EnvironmentBroken(f"the database does not answer: {' '.join(str(error).split())}")
 
 
 async def rows(connection: Connection, name: str, /, **values: Any) -> list[DictRow]:

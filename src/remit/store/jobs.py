@@ -194,24 +194,38 @@ async def finish(
 
 async def cancel(database: Database, job: int) -> None:
     """Cancel a job: it ends now, or its worker is told to stop it. Raises UsageError if there is nothing to cancel."""
-    if not await _cancelled(database, job):
+
+    async def work() -> bool:
+        async with database.transaction() as connection:
+            return await _cancelled(connection, job)
+
+    if not await database.patiently(work):
         existing = await get(database, job)
         raise UsageError(f"job {job} is finished already ({existing.outcome})")
 
 
-async def _cancelled(database: Database, job: int) -> bool:
-    found = await database.row("jobs.cancel", job=job)
-    if found is not None and found["state"] == "finished":
-        await free_reserved(database, job)
-        await cancel_under(database, job)
-    return found is not None
-
-
 async def cancel_under(database: Database, job: int) -> None:
     """Cancel what a job that was cancelled had started: nobody waits for it any more."""
-    await database.rows("plans.cancel_of_job", job=job)
-    for row in await database.rows("jobs.under", job=job):
-        await _cancelled(database, row["id"])
+
+    async def work() -> None:
+        async with database.transaction() as connection:
+            await _cancelled_under(connection, job)
+
+    await database.patiently(work)
+
+
+async def _cancelled(connection: Connection, job: int) -> bool:
+    found = await rows(connection, "jobs.cancel", job=job)
+    if found and found[0]["state"] == "finished":
+        await _written_off(connection, job)
+        await _cancelled_under(connection, job)
+    return bool(found)
+
+
+async def _cancelled_under(connection: Connection, job: int) -> None:
+    await rows(connection, "plans.cancel_of_job", job=job)
+    for row in await rows(connection, "jobs.under", job=job):
+        await _cancelled(connection, row["id"])
 
 
 async def retry(database: Database, job: int) -> None:
@@ -234,11 +248,28 @@ async def free_reserved(database: Database, job: int) -> None:
 
     async def work() -> None:
         async with database.transaction() as connection:
-            for row in await rows(connection, "jobs.free_reserved", job=job):
-                values = {"tokens": row["reserved_tokens"], "cost": row["reserved_cost"], "top": row["top"]}
-                await rows(connection, "jobs.free_reserved_tree", **values)
+            await _written_off(connection, job)
 
     await database.patiently(work)
+
+
+async def _written_off(connection: Connection, job: int) -> None:
+    for row in await rows(connection, "jobs.free_reserved", job=job):
+        values = {"tokens": row["reserved_tokens"], "cost": row["reserved_cost"], "top": row["top"]}
+        await rows(connection, "jobs.free_reserved_tree", **values)
+
+
+async def end_hung(database: Database, seconds: float) -> list[int]:
+    """End jobs that have not got any further for so long although their workers live; which."""
+
+    async def work() -> list[int]:
+        async with database.transaction() as connection:
+            found = await rows(connection, "jobs.hung", seconds=seconds)
+            for row in found:
+                await _written_off(connection, row["id"])
+            return [row["id"] for row in found]
+
+    return await database.patiently(work)
 
 
 async def wake_next(database: Database, queue: str) -> None:

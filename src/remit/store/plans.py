@@ -183,6 +183,17 @@ async def escalate(database: Database, plan: int, phase: int, delegation: int | 
 
 
 async def escalations(database: Database, plan: int | None = None, *, is_open: bool = False) -> list[Escalation]:
-    """Questions to a person."""
-    found = await database.rows("plans.escalations", plan=plan, open=is_open)
-    return [Escalation(**row) for row in found]
+    """Questions to a person; `is_open`: only those whose answer somebody waits for."""
+    query = "plans.open_escalations" if is_open else "plans.escalations"
+    return [Escalation(**row) for row in await database.rows(query, plan=plan)]
+
+
+async def get_escalation(database: Database, escalation: int) -> Escalation | None:
+    """One question."""
+    row = await database.row("plans.escalation", escalation=escalation)
+    return Escalation(**row) if row else None
+
+
+async def delete_orphans(database: Database) -> None:
+    """Remove what orchestrators left open whose jobs have been removed."""
+    await database.rows("plans.delete_orphans")

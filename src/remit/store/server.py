@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import os
 import pwd
+import re
 import shutil
 import socket
 import subprocess
@@ -26,6 +27,12 @@ from remit.errors import EnvironmentBroken
 #: Postgres cuts socket paths that are longer; so does the kernel.
 _MAX_SOCKET = 100
 _PORT = 5432
+#: So much of the server's log is looked at for its last words.
+_LAST_BYTES = 8_192
+#: A line of it that says why the server ended or did not begin.
+_CAUSE = re.compile(r"\b(?:FATAL|PANIC): ")
+#: How it is said that a disk is full.
+_FULL = "No space left on device"
 _SECONDS = 60
 _INCLUDE = "include 'remit.conf'"
 #: More than any number that Linux gives to a process.
@@ -149,6 +156,7 @@ class EmbeddedServer:
             # It keeps the lock: should we be killed, the next command waits until it is over.
             self._run("initdb", *arguments, kept=(starting.fileno(),))
             (self._folder / "made").touch()
+        self._data.chmod(0o700)  # a copy or a restore may have opened it to others, and then the server refuses it
         self._private(self.socket_folder)
         self._configure()
         for pause in (0.3, 0.7, 1.5, None):
@@ -210,17 +218,25 @@ class EmbeddedServer:
                 return
             output.seek(0)
             said = output.read(4000).decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
+        why = f"{program}: {' '.join(said.split())}); {self._last_words()}"
+        room = "free disk space, " if _FULL in why else ""
         raise EnvironmentBroken(
-            f"the embedded database in {self._folder} does not start ({program}: {' '.join(said.split())}); "
-            f"{self._last_words()}free disk space or another folder (REMIT_DATA) may help, "
-            "or set REMIT_DATABASE_URL to a PostgreSQL server"
+            f"the embedded database in {self._folder} does not start ({why}{room}"
+            "set REMIT_DATA to another folder, or REMIT_DATABASE_URL to a PostgreSQL server"
         )
 
     def _last_words(self) -> str:
         with suppress(OSError):
-            lines = self.log.read_text(encoding="utf-8", errors="replace").strip().split("\n")
-            return f"its log ends with: {lines[-1][:300]}; " if lines[-1] else ""
+            with self.log.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _LAST_BYTES))
+                lines = log.read().decode("utf-8", "replace").strip().split("\n")
+            return f"its log ends with: {_cause(lines)[:300]}; " if lines[-1] else ""
         return ""
+
+
+def _cause(lines: list[str]) -> str:
+    """The last of the lines that says what went wrong: details and hints that follow it say only more of it."""
+    return next((line for line in reversed(lines) if _CAUSE.search(line)), lines[-1])
 
 
 def _other_account() -> tuple[int, int]:

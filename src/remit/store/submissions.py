@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from psycopg.errors import ForeignKeyViolation
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from remit.errors import UsageError
+from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.model import Brief, JobRequest
-from remit.store.database import Connection, Database, rows
+from remit.store.database import AWAY, Connection, Database, rows
 from remit.store.jobs import due
 from remit.store.storable import storable
 
@@ -19,7 +20,10 @@ MAX_CHILDREN = 50
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that is to be submitted: the request, the brief it was resolved to, and how it is to be queued."""
+    """A job that is to be submitted: the request, the brief it was resolved to, and how it is to be queued.
+
+    Whoever submits it sees to it that all of its text can be stored.
+    """
 
     request: JobRequest
     brief: Brief
@@ -36,6 +40,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     tree: int | None = None
     tree_max_tokens: int | None = None
     tree_max_cost: float | None = None
+    tree_max_turns: int | None = None
+    tree_max_seconds: float | None = None
     agent: str | None = None
 
 
@@ -44,27 +50,47 @@ async def submit(database: Database, wanted: Submission) -> tuple[int, bool]:
     while True:
         if wanted.key is not None and (found := await database.rows("jobs.by_key", key=wanted.key)):
             return int(found[0]["id"]), False
-        if wanted.parent is None:
-            made = await database.once("jobs.submit", **_columns(wanted, None))
-        else:
-            made = await _child(database, wanted, wanted.parent)
+        try:
+            made = await database.patiently(lambda: _put(database, wanted))
+        except ForeignKeyViolation:  # its brief was an old one without jobs, and pruned in this very moment
+            made = await database.patiently(lambda: _put(database, wanted))
         if made:
             return int(made[0]["id"]), True
         # Another caller with the same key was faster: it is there now, unless it has failed already.
 
 
-async def _child(database: Database, wanted: Submission, parent: int) -> list[DictRow]:
-    """Put in while its parent is held: children that come at the same time are counted."""
-    async with database.transaction() as connection:
-        held = await _parent(connection, parent)
-        return await rows(connection, "jobs.submit", **_columns(wanted, held))
+async def _put(database: Database, wanted: Submission) -> list[DictRow]:
+    """Put in while its parent, if it has one, is held: children that come at the same time are counted.
+
+    It may be done again where it is certain that nothing was put in, or where its key says that it was.
+    """
+    is_asked = False
+    try:
+        async with database.transaction() as connection:
+            held = await _parent(connection, wanted.parent) if wanted.parent is not None else None
+            made = await rows(connection, "jobs.submit", **_columns(wanted, held))
+            is_asked = bool(made)
+        return made
+    except AWAY as error:
+        if not is_asked or wanted.key is not None:
+            raise
+        raise EnvironmentBroken(
+            f"the database went away ({' '.join(str(error).split())}), and the job may be in the queue or not: "
+            "`remit jobs list` shows it"
+        ) from error
+
+
+async def tree_cost(database: Database, job: int) -> float | None:
+    """The limit of money of the tree that a job belongs to, or None."""
+    found = await database.row("submissions.tree_cost", job=job)
+    return float(found["cost"]) if found is not None and found["cost"] is not None else None
 
 
 def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
     request, brief = wanted.request, wanted.brief
     definition = brief.definition
     return {
-        "agent": definition.name if definition else request.subagent_def or wanted.agent or "generic",
+        "agent": storable(definition.name if definition else request.subagent_def or wanted.agent or "generic"),
         "definition": Jsonb(msgspec.to_builtins(definition)) if definition else None,
         "brief": brief.digest,
         "brief_json": Jsonb(_bare(brief)),
@@ -86,6 +112,8 @@ def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
         "max_seconds": brief.limits.seconds,
         "tree_max_tokens": wanted.tree_max_tokens,
         "tree_max_cost": wanted.tree_max_cost,
+        "tree_max_turns": wanted.tree_max_turns,
+        "tree_max_seconds": wanted.tree_max_seconds,
     }
 
 
@@ -99,6 +127,8 @@ async def _parent(connection: Connection, parent: int) -> DictRow:
         raise UsageError(f"there is no job {parent} to be the parent")
     if found[0]["depth"] + 1 > MAX_DEPTH:
         raise UsageError(f"job {parent} is {found[0]['depth']} deep already: at most {MAX_DEPTH}")
+    if (await rows(connection, "submissions.standing", parent=parent))[0]["is_cancelled"]:
+        raise UsageError(f"job {parent} is cancelled: it can have no more children")
     children = (await rows(connection, "jobs.children", parent=parent))[0]["children"]
     if children >= MAX_CHILDREN:
         raise UsageError(f"job {parent} has {children} children already: at most {MAX_CHILDREN}")

@@ -38,6 +38,16 @@ class Call(NamedTuple):
     is_failed: bool
 
 
+class Finished(NamedTuple):
+    """A tool call and what it came to."""
+
+    turn: int
+    name: str
+    arguments: dict[str, Any]
+    output: str
+    is_failed: bool
+
+
 class Transcript:
     """The transcript of one attempt at a job."""
 
@@ -70,6 +80,10 @@ class Transcript:
         row = await self._database.row("transcript.call", job=self.job, call=call)
         return Call(**row) if row else None
 
+    async def last_calls(self) -> list[Finished]:
+        """The calls of the last turns that were run to their end, in that order."""
+        return [Finished(**row) for row in await self._database.rows("transcript.last_calls", job=self.job)]
+
     async def begin_call(self, call: str, turn: int, name: str, arguments: dict[str, Any]) -> None:
         """Write down that a tool is about to run."""
         await self._held(
@@ -91,7 +105,11 @@ class Transcript:
 
     async def touch(self) -> None:
         """Say that the job gets on, although no step of it is finished."""
-        await self._database.rows("transcript.touch", job=self.job, attempt=self.attempt)
+        await self._database.rows("jobs.touch", job=self.job, attempt=self.attempt)
+
+    async def hold(self) -> None:
+        """Say so, and be sure that the job is still this attempt's. Raises Fenced."""
+        await self._held("jobs.touch")
 
     async def receipts(self) -> list[Receipt]:
         """What the tools of this job did."""

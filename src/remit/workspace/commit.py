@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from contextlib import suppress
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from remit.errors import EnvironmentBroken, UsageError
 from remit.workspace.files import MAX_FILE, MAX_LISTED, Absent, SourceFile, Workspace, from_bytes
 from remit.workspace.paths import is_absolute, normal
-from remit.workspace.safe_git import as_text, command, environment, run
+from remit.workspace.safe_git import SECONDS, GitStopped, as_text, limited, run, start
 
 if TYPE_CHECKING:
     import subprocess
 
 _MAX_LINKS = 40
+_CLOSING_SECONDS = 5.0
 
 
 class _Entry(NamedTuple):
@@ -104,7 +106,18 @@ class Commit(Workspace):
 
     def _blob(self, path: str, name: str) -> SourceFile | Absent:
         """An object by its name, as the file at a path."""
-        pipe_in, pipe_out = self._pipes()
+        process = self._git()
+        try:
+            with limited(process, SECONDS, "cat-file"):
+                return self._answered(process, path, name)
+        except GitStopped:
+            self.close()
+            raise
+
+    def _answered(self, process: subprocess.Popen[bytes], path: str, name: str) -> SourceFile | Absent:
+        pipe_in, pipe_out = process.stdin, process.stdout
+        if pipe_in is None or pipe_out is None:
+            raise EnvironmentBroken("git cat-file has no pipes")
         try:
             pipe_in.write(f"{name}\n".encode())
             pipe_in.flush()
@@ -123,30 +136,20 @@ class Commit(Workspace):
         pipe_out.read(1)
         return from_bytes(path, data)
 
-    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+    def _git(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            import subprocess  # late, as above
-
             try:
-                self._process = subprocess.Popen(
-                    command(self.root, "cat-file", "--batch"),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    env=environment(self.root),
-                )
+                self._process = start(self.root, "cat-file", "--batch", fed=True)
             except OSError as error:
                 raise EnvironmentBroken(f"git cannot be started: {error.strerror}") from error
-        process = self._process
-        if process.stdin is None or process.stdout is None:
-            raise EnvironmentBroken("git cat-file has no pipes")
-        return process.stdin, process.stdout
+        return self._process
 
     def close(self) -> None:
         """End the git process."""
-        if self._process is not None:
-            self._process.communicate()
-            self._process = None
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(GitStopped), limited(process, _CLOSING_SECONDS, "cat-file"):
+                process.communicate()
 
 
 def _parents(path: str) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 
 def keep_out_of_git(folder: Path) -> None:
     """Make the folder, and tell git to leave all of it alone. Raises OSError where that cannot be done."""
     folder.mkdir(parents=True, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
+    with (
+        suppress(FileExistsError),
+        (folder / ".gitignore").open("x", encoding="utf-8") as file,
+    ):  # a link is not followed
+        file.write("*\n")

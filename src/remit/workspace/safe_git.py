@@ -1,17 +1,29 @@
 """How git is run: so that a hostile repository's own configuration makes it run and read nothing.
 
-Without hooks, pagers, external diffs, file-system monitors, content filters and fetching of missing objects, and
-with the work tree where its `.git` was found, whatever the repository says of it.
+Without hooks, pagers, external diffs, file-system monitors, content filters and fetching of missing objects, with the
+work tree where its `.git` was found, whatever the repository says of it, without the keys in the caller's environment,
+and never for longer than it may take.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from remit.errors import EnvironmentBroken
+from remit.workspace.variables import without_secrets
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import subprocess
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
+    from typing import IO
+
+#: How long a command may take, and how much it may print, where the caller says nothing else.
+SECONDS = 120.0
+MAX_OUTPUT = 256 * 1024 * 1024
+_PIECE = 64 * 1024
 
 _SAFE = (
     *("-c", "core.fsmonitor=false"),
@@ -21,7 +33,22 @@ _SAFE = (
 )
 #: Scopes of configuration that belong to the person, not to the repository.
 _TRUSTED = ("system", "global", "command")
-_FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
+#: Not `blame.ignoreRevsFile`: it cannot be unset. What git complains of in such a file must not be shown.
+_READS_OR_RUNS = (
+    r"^(filter\..*\.(clean|smudge|process|required)|core\.(attributes|excludes)file|mailmap\..*|diff\.orderfile"
+    r"|commit\.template|format\.signaturefile|gpg\.ssh\.allowedsignersfile)$"
+)
+#: Lists, with its scope, each setting in force that names a program to filter with or a file to read.
+SWITCHABLE = ("config", "-z", "--show-scope", "--name-only", "--get-regexp", _READS_OR_RUNS)
+#: What switches a setting off; else nothing at all does.
+_OFF = {"required": "false", "attributesfile": os.devnull, "excludesfile": os.devnull, "orderfile": os.devnull}
+#: They travel in git's environment, which the system bounds.
+_MAX_SETTINGS = 5_000
+_MAX_NAMES = 256 * 1024
+
+
+class GitStopped(EnvironmentBroken):
+    """Git was stopped, or not started: it would take too long, or too much."""
 
 
 def root_above(start: Path) -> Path | None:
@@ -47,8 +74,8 @@ def command(root: str | os.PathLike[str], *arguments: str) -> list[str]:
 
 
 def environment(root: str | os.PathLike[str], settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The caller's environment without git's own variables; `settings` are configuration that beats all files."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    """The caller's environment without secrets and git's own variables; `settings` beat all files of configuration."""
+    kept = {name: value for name, value in without_secrets().items() if not name.startswith("GIT_")}
     for number, (key, value) in enumerate((settings or {}).items()):
         kept |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     # `core.worktree` could make git read, and tell of, any folder of the host.
@@ -66,24 +93,110 @@ def environment(root: str | os.PathLike[str], settings: Mapping[str, str] | None
     }
 
 
-def run(root: str | os.PathLike[str], *arguments: str, settings: Mapping[str, str] | None = None) -> bytes | None:
-    """What a git command prints, or None if it fails or there is no git."""
-    import subprocess  # late: a check of files as they are starts no program
+def run(
+    root: str | os.PathLike[str],
+    *arguments: str,
+    settings: Mapping[str, str] | None = None,
+    seconds: float = SECONDS,
+    most: int | None = None,
+) -> bytes | None:
+    """What a git command prints, or None if it fails or there is no git.
 
+    Raises `GitStopped` if it takes longer than it may, or prints more than `MAX_OUTPUT`. With `most` only the
+    beginning is wanted: so many bytes and one more, so that it can be told whether there are more.
+    """
     try:
-        known = environment(root, settings)
-        done = subprocess.run(command(root, *arguments), capture_output=True, env=known, check=False)
+        process = start(root, *arguments, settings=settings)
     except (OSError, ValueError):  # a NUL cannot be an argument
         return None
-    return done.stdout if done.returncode == 0 else None
+    wanted = (MAX_OUTPUT if most is None else most) + 1
+    with limited(process, seconds, arguments[0]), process:
+        printed = _first(process.stdout, wanted) if process.stdout else b""
+        is_cut = len(printed) == wanted
+        if is_cut:
+            kill(process)
+        status = process.wait()
+    if is_cut and most is None:
+        raise GitStopped(f"git {arguments[0]} printed more than {MAX_OUTPUT // 1024**2} MB and was stopped")
+    return printed if is_cut or status == 0 else None
+
+
+def _first(stream: IO[bytes], most: int) -> bytes:
+    """At most so many bytes, in pieces: asked for at once, room would be made for all of them."""
+    found = bytearray()
+    while piece := stream.read(min(_PIECE, most - len(found))):
+        found += piece
+    return bytes(found)
+
+
+def start(
+    root: str | os.PathLike[str], *arguments: str, settings: Mapping[str, str] | None = None, fed: bool = False
+) -> subprocess.Popen[bytes]:
+    """A running git, in a session of its own: it has no terminal, and is ended together with what it starts."""
+    import subprocess  # late: a check of files as they are starts no program
+
+    return subprocess.Popen(
+        command(root, *arguments),
+        stdin=subprocess.PIPE if fed else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(root, settings),
+        start_new_session=True,
+    )
+
+
+@contextmanager
+def limited(process: subprocess.Popen[bytes], seconds: float, what: str) -> Iterator[None]:
+    """Kill a git that is not done with something in time, and say so: a pipe in a repository would hold it for ever."""
+    import threading
+
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        kill(process)
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except BaseException:
+        kill(process)
+        if not late.is_set():
+            raise
+    finally:
+        timer.cancel()
+    if late.is_set():
+        raise GitStopped(f"git {what} took longer than {seconds:g} seconds and was stopped; is the repository whole?")
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a git and all it has started."""
+    import signal
+
+    if process.returncode is not None:
+        return
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (AttributeError, ProcessLookupError, PermissionError):  # a system without groups, or it is ending
+        process.kill()
 
 
 def without_filters(root: str | os.PathLike[str], *, also_trusted: bool = False) -> dict[str, str]:
     """Settings that switch off the content filters which the repository configures; the person's own, too, if said."""
-    listed = run(root, "config", "-z", "--show-scope", "--name-only", "--get-regexp", _FILTERS) or b""
+    every = switched_off(run(root, *SWITCHABLE) or b"", also_trusted=also_trusted)
+    return {key: value for key, value in every.items() if key.startswith("filter.")}
+
+
+def switched_off(listed: bytes, *, also_trusted: bool = False) -> dict[str, str]:
+    """What switches the settings off that `SWITCHABLE` has listed; `GitStopped` if they are more than can be passed."""
     words = as_text(listed).split("\0")
-    found = [key for scope, key in zip(words[::2], words[1::2], strict=False) if also_trusted or scope not in _TRUSTED]
-    return {key: "false" if key.endswith(".required") else "" for key in found}
+    pairs = zip(words[::2], words[1::2], strict=False)
+    own = {key for scope, key in pairs if scope not in _TRUSTED or (also_trusted and key.startswith("filter."))}
+    if len(own) > _MAX_SETTINGS or sum(map(len, own)) > _MAX_NAMES:
+        raise GitStopped("the repository configures more filters than can be switched off; look at its .git/config")
+    return {key: _OFF.get(key.rpartition(".")[2], "") for key in sorted(own)}
 
 
 def as_text(data: bytes) -> str:

@@ -31,7 +31,9 @@ def test_it_says_that_it_waits_and_learns_that_it_need_not(
         wanted = [(name, tmp_path, Queueing()) for name in ("one", "two")]
         first, second = await submitted(address, testing.registry(BUILDER), wanted)
         async with open_database(address, tmp_path) as database:
-            assert await fleet.take_slot(database, "anthropic", first, 1, 1, 600)
+            holder = await jobs.claim(database, first, WORKER, 2)
+            assert isinstance(holder, Job)
+            assert await fleet.take_slot(database, "anthropic", first, holder.attempt, 1, 600)
             job = await jobs.claim(database, second, WORKER, 1)
             assert isinstance(job, Job)
             store.rows("UPDATE remit.jobs SET checkpoint = now() - interval '1 hour' WHERE id = %s", second)

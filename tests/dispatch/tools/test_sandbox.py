@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 from toolboxes import SECRET, Bench, ask, working_sandbox
 
 from remit.dispatch.tools import sandbox
+from remit.dispatch.tools.model import ToolLimits
+from remit.dispatch.tools.toolbox import Toolbox
 
 confined = pytest.mark.skipif(not working_sandbox(), reason=f"no sandbox on this host: {sandbox.obstacle()}")
 
@@ -122,3 +126,118 @@ def test_a_git_link_does_not_uncover_what_is_hidden(bench: Bench) -> None:
 @confined
 def test_no_capabilities_are_left(bench: Bench) -> None:
     assert ask(bench.box(), "Bash", command="grep CapEff /proc/self/status").text.split()[-1].strip("0") == ""
+
+
+@confined
+def test_only_programs_and_the_workspace_are_seen(bench: Bench, tmp_path: Path) -> None:
+    bench.write("mine.txt", "my own text")
+    got = ask(bench.box(), "Bash", command=f"cat mine.txt; cat {bench.outside}/secret.txt; ls -A / {tmp_path}")
+    assert "my own text" in got.text
+    assert SECRET not in got.text
+    assert "outside" not in got.text.split(f"{tmp_path}:")[-1]
+    allowed = {"bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "proc", "run", "sbin", "sys"}
+    seen = set(got.text.split("/:\n")[1].split("\n\n")[0].split("\n"))
+    ways = {Path(place).parts[1] for place in [bench.root, *os.environ["PATH"].split(":"), Path("~").expanduser()]}
+    ways |= {Path(sys.prefix).parts[1], Path(sys.base_prefix).parts[1]}
+    assert not seen - allowed - ways - {"tmp", "usr", "var"}
+
+
+@confined
+def test_what_others_may_not_read_in_etc_is_not_there(bench: Bench) -> None:
+    got = ask(bench.box(), "Bash", command="ls /etc/shadow /etc/gshadow /etc/sudoers /etc/ssl/private /etc/ssh; true")
+    assert got.text.count("No such file") == 5
+
+
+@confined
+def test_sockets_of_the_host_cannot_be_reached(bench: Bench, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        place = tmp_path / "s"
+        server.bind(str(place))
+        server.listen()
+        script = f"import socket; socket.socket(socket.AF_UNIX).connect({str(place)!r}); print('reached')"
+        assert "reached" not in ask(bench.box(), "Bash", command=f'python3 -c "{script}"').text
+
+
+@confined
+@pytest.mark.parametrize("command", ["python3 -c 'import ssl, json; print(40 + 2)'", "git --version && echo 42"])
+def test_programs_of_the_host_work(bench: Bench, command: str) -> None:
+    got = ask(bench.box(), "Bash", command=command)
+    assert got.text.endswith("42"), got.text
+
+
+@confined
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler on this host")
+def test_a_compiler_works(bench: Bench) -> None:
+    bench.write("a.c", '#include <stdio.h>\nint main(void) { puts("42"); return 0; }\n')
+    assert ask(bench.box(), "Bash", command="cc a.c -o a && ./a").text == "42"
+
+
+@confined
+def test_a_toolchain_on_the_path_is_seen_with_what_it_was_installed_with(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool, project = tmp_path / "tool", tmp_path / "project"
+    for place, more in ((tool, "lib"), (project, ".git")):
+        (place / "bin").mkdir(parents=True)
+        (place / more).mkdir()
+        (place / "lib").mkdir(exist_ok=True)
+        (place / "lib" / "text").write_text(f"from {place.name}")
+        script = place / "bin" / f"say-{place.name}"
+        script.write_text(f"#!/bin/sh\necho said by {place.name}; cat {place}/lib/text\n")
+        script.chmod(0o755)
+        monkeypatch.setenv("PATH", str(place / "bin"), prepend=os.pathsep)
+    got = ask(bench.box(), "Bash", command="say-tool; say-project")
+    assert "said by tool\nfrom toolsaid by project\n" in got.text
+    assert "from project" not in got.text  # another project's files are none of a command's business
+
+
+@confined
+def test_a_worktree_beside_others_sees_only_itself(bench: Bench, tmp_path: Path) -> None:
+    bench.write("a", "a")
+    bench.commit()
+    data = bench.root / ".remit"
+    bench.git("worktree", "add", "--quiet", "--detach", str(data / "worktrees" / "job-1"))
+    (data / "spill" / "job-2").mkdir(parents=True)
+    (data / "spill" / "job-2" / "o.txt").write_text(SECRET)
+    box = Toolbox(
+        data / "worktrees" / "job-1", ["Bash", "Read"], spill=bench.spill, limits=ToolLimits(hidden=(str(data),))
+    )
+    got = ask(box, "Bash", command="cat a; git log --oneline; cat ../../spill/job-2/o.txt; ls ../.. ../../../a")
+    assert "a change" in got.text
+    assert SECRET not in got.text
+    assert "spill" not in got.text.replace("../../spill/job-2/o.txt", "")
+    assert ask(box, "Read", file_path="a").text.endswith("a")
+
+
+@confined
+@pytest.mark.parametrize("how", ["link", "file"])
+def test_a_git_folder_elsewhere_in_the_workspace_cannot_be_written(bench: Bench, how: str) -> None:
+    bench.git("init", "--quiet", "--separate-git-dir", str(bench.root / "meta"))
+    if how == "link":
+        (bench.root / ".git").unlink()
+        (bench.root / ".git").symlink_to("meta")
+    got = ask(bench.box(), "Bash", command="echo x > meta/hooks/post-checkout; echo x >> meta/config; mv meta other")
+    assert got.failed
+    assert not (bench.root / "meta/hooks/post-checkout").exists()
+    assert "x" not in (bench.root / "meta/config").read_text().split("\n")
+
+
+@confined
+def test_the_history_of_a_checkout_around_the_workspace_can_be_read(bench: Bench) -> None:
+    bench.write("part/a", "a")
+    bench.write("b", SECRET)
+    bench.commit()
+    box = Toolbox(bench.root / "part", ["Bash"], spill=bench.spill)
+    got = ask(box, "Bash", command="git log --oneline; cat ../b; echo x > ../.git/hooks/post-checkout")
+    assert "a change" in got.text
+    assert SECRET not in got.text
+    assert not (bench.root / ".git/hooks/post-checkout").exists()
+
+
+def test_the_line_says_what_is_not_held_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "obstacle", lambda: "")
+    assert "memory is limited for each process" in bench.box().sandbox
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert "as root the number of processes is not limited" in bench.box().sandbox
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "as root" not in bench.box().sandbox

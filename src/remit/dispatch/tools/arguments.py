@@ -36,7 +36,12 @@ class Grep(_Arguments, frozen=True):
 
     pattern: Annotated[str, Meta(description="A regular expression (Python's syntax).", max_length=_MAX_PATTERN)]
     path: Folder | None = None
-    glob: Annotated[str, Meta(description="Only files that match, e.g. *.py or src/**/*.{ts,tsx}.")] | None = None
+    glob: (
+        Annotated[
+            str, Meta(description="Only files that match, e.g. *.py or src/**/*.{ts,tsx}.", max_length=_MAX_PATTERN)
+        ]
+        | None
+    ) = None
     output_mode: Annotated[
         Literal["files_with_matches", "content", "count"],
         Meta(description="content: the lines; files_with_matches: the files; count: how often in each file."),
@@ -63,7 +68,9 @@ class LS(_Arguments, frozen=True):
     """Arguments of LS."""
 
     path: Folder | None = None
-    ignore: Annotated[list[str], Meta(description="Names to leave out, e.g. *.pyc.", max_length=100)] = []
+    ignore: Annotated[
+        list[Annotated[str, Meta(max_length=200)]], Meta(description="Names to leave out, e.g. *.pyc.", max_length=100)
+    ] = []
 
 
 class GitLog(_Arguments, frozen=True):

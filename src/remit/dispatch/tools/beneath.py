@@ -2,7 +2,8 @@
 
 Every part of a path is opened by itself, relative to the folder opened before it, without following links.
 A link is read and its target walked in the same way from the top, so what it means is decided by these
-functions and not by the kernel: it must lie below the top, and never among git's own files.
+functions and not by the kernel: it must lie below the top, and never among git's own files. Folders that are closed
+by what they are (device and number), not by a name, are met in the same way, whatever leads to them.
 Standard library only: the search process loads this module in an isolated interpreter.
 """
 
@@ -13,10 +14,13 @@ import errno
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _MAX_LINKS = 40
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+#: Folders that nothing leads into: device and number of each.
+Closed = frozenset[tuple[int, int]]
+_NONE: Closed = frozenset()
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -39,7 +43,7 @@ def is_closed_name(name: str) -> bool:
 
 
 @contextlib.contextmanager
-def parent_of(top: str, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+def parent_of(top: str, path: str, *, create: bool = False, closed: Closed = _NONE) -> Iterator[tuple[int, str]]:
     """The opened folder that holds a path below `top`, and the last name, which is no link.
 
     The name is `.` for the top itself. `create` makes the folders that are missing on the way.
@@ -75,6 +79,7 @@ def parent_of(top: str, path: str, *, create: bool = False) -> Iterator[tuple[in
                 yield folders[-1], name
                 return
             folders.append(_enter(name, folders[-1], create=create))
+            check_open(folders[-1], closed, path)
             done.append(name)
         yield folders[-1], "."
     finally:
@@ -112,6 +117,28 @@ def _enter(name: str, folder: int, *, create: bool) -> int:
     return os.open(name, _FOLDER, dir_fd=folder)
 
 
+def closed_by(places: Iterable[str]) -> Closed:
+    """What tells folders apart from all others, of those that are there."""
+    found = set()
+    for place in places:
+        with contextlib.suppress(OSError):
+            about = os.stat(place)  # noqa: PTH116 (no pathlib here)
+            found.add((about.st_dev, about.st_ino))
+    return frozenset(found)
+
+
+def is_closed(opened: int, closed: Closed) -> bool:
+    """Whether an opened folder is one of the closed ones."""
+    about = os.fstat(opened) if closed else None
+    return about is not None and (about.st_dev, about.st_ino) in closed
+
+
+def check_open(opened: int, closed: Closed, path: str) -> None:
+    """Refuse an opened folder that is closed."""
+    if is_closed(opened, closed):
+        raise Outside(errno.EXDEV, "is git's or remit's own", path)
+
+
 def open_file(name: str, folder: int) -> int:
     """A regular file in an opened folder, never waiting for the other end of a pipe or a device."""
     try:
@@ -129,20 +156,21 @@ def open_file(name: str, folder: int) -> int:
     raise NotRegular(errno.EINVAL, "is not a regular file", name)
 
 
-def read_file(top: str, path: str, most: int) -> tuple[bytes, os.stat_result]:
+def read_file(top: str, path: str, most: int, closed: Closed = _NONE) -> tuple[bytes, os.stat_result]:
     """At most so many bytes of a regular file below a folder, and one more if there are more; and what it is."""
-    with parent_of(top, path) as (folder, name):
+    with parent_of(top, path, closed=closed) as (folder, name):
         opened = open_file(name, folder)
     with os.fdopen(opened, "rb") as file:
         return file.read(most + 1), os.fstat(opened)
 
 
 @contextlib.contextmanager
-def open_folder(top: str, path: str) -> Iterator[int]:
+def open_folder(top: str, path: str, closed: Closed = _NONE) -> Iterator[int]:
     """A folder below `top`."""
-    with parent_of(top, path) as (folder, name):
+    with parent_of(top, path, closed=closed) as (folder, name):
         opened = os.open(name, _FOLDER, dir_fd=folder)
     try:
+        check_open(opened, closed, path)
         yield opened
     finally:
         os.close(opened)

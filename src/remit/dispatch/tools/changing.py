@@ -44,7 +44,7 @@ def _edit(call: Call, given: arguments.Edit) -> Answer:
         with open(open_file(name, folder), "rb") as file:  # noqa: PTH123 (a descriptor, not a path)
             data = file.read(call.limits.file_bytes + 1)
         text = _decoded(data, path, call)
-        changed, count = _replaced(text, given, path)
+        changed, count = _replaced(text, given, path, call)
         result = _encoded(changed, call)
         call.check()
         store_file(folder, name, result, about.st_mode, (about.st_uid, about.st_gid))
@@ -67,11 +67,15 @@ def _encoded(text: str, call: Call) -> bytes:
     except UnicodeEncodeError as error:
         raise Refused("The text holds characters that UTF-8 cannot hold (lone surrogates). Leave them out.") from error
     if len(data) > call.limits.file_bytes:
-        raise Refused(f"The file would be larger than {call.limits.file_bytes // 1024**2:,} MB. Write less.")
+        raise _too_large(call)
     return data
 
 
-def _replaced(text: str, given: arguments.Edit, path: str) -> tuple[str, int]:
+def _too_large(call: Call) -> Refused:
+    return Refused(f"The file would be larger than {call.limits.file_bytes // 1024**2:,} MB. Write less.")
+
+
+def _replaced(text: str, given: arguments.Edit, path: str, call: Call) -> tuple[str, int]:
     """The text after the edit, and how often it was made. Line ends stay as the file has them."""
     old, new = given.old_string, given.new_string
     if "\r\n" in text and old not in text:
@@ -86,6 +90,8 @@ def _replaced(text: str, given: arguments.Edit, path: str) -> tuple[str, int]:
             f"old_string occurs {count} times in {path}. Add surrounding lines until it occurs once, "
             "or set replace_all to change every one."
         )
+    if len(text) + count * (len(new) - len(old)) > call.limits.file_bytes:  # before it takes the memory
+        raise _too_large(call)
     return text.replace(old, new), count
 
 

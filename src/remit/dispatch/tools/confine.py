@@ -10,10 +10,12 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from remit.dispatch.tools.beneath import NotRegular, Outside, open_folder, parent_of, read_file
+from remit.dispatch.tools.beneath import Closed, NotRegular, Outside, closed_by, open_folder, parent_of, read_file
 from remit.dispatch.tools.model import Refused, ToolLimits
 from remit.store.storable import storable
+from remit.workspace.git_folder import git_folders
 from remit.workspace.paths import normal
+from remit.workspace.safe_git import root_above
 
 _MAX_PATH = 4_096
 _MAX_NEAR = 5_000
@@ -29,7 +31,9 @@ class Confined:
         self.top = str(self.root)
         self.spill = Path(os.path.abspath(spill))  # noqa: PTH100 (a link must stay visible: it is refused)
         self.limits = limits
-        self._hidden = tuple(os.path.realpath(place) for place in limits.hidden)
+        hidden = (os.path.realpath(place) for place in limits.hidden)
+        #: A folder around the root, such as the one that holds the worktrees of all jobs, hides nothing in it.
+        self._hidden = tuple(place for place in hidden if not is_within(self.top, place))
         self._named = os.path.abspath(root)  # noqa: PTH100 (as the caller spells it)
 
     def relative(self, written: str) -> str:
@@ -41,16 +45,28 @@ class Confined:
         inside = normal(written, self.top)
         if inside is None:
             inside = normal(written, self._named)
-        if inside is None or self._is_hidden(inside):
+        if inside is None or self.is_closed(inside):
             raise self._outside(written)
         return inside
 
-    def _is_hidden(self, inside: str) -> bool:
-        """Whether a path leads to a folder that the job must not see, by its words or by a link."""
-        if not self._hidden:
+    def is_closed(self, inside: str) -> bool:
+        """Whether a path leads to what the job must not see, by its words or by a link."""
+        places = self._closed_places()
+        if not places:
             return False
         real = os.path.realpath(os.path.join(self.top, inside))  # noqa: PTH118 (plain names)
-        return any(real == place or real.startswith(f"{place}/") for place in self._hidden)
+        return any(is_within(real, place) for place in places)
+
+    @property
+    def closed(self) -> Closed:
+        """The folders of the workspace that nothing may lead into."""
+        return closed_by(self._closed_places())
+
+    def _closed_places(self) -> tuple[str, ...]:
+        """What is hidden, and the folder that git takes for its own: a hook planted there would run outside."""
+        checkout = root_above(self.root)
+        own = map(str, git_folders(checkout)) if checkout else ()
+        return (*self._hidden, *(place for place in own if is_within(place, self.top) and place != self.top))
 
     def _outside(self, written: str) -> Refused:
         return Refused(
@@ -88,7 +104,7 @@ class Confined:
 
         above, _, last = path.rpartition("/")
         try:
-            with open_folder(self.top, above) as folder:
+            with open_folder(self.top, above, self.closed) as folder:
                 listed = os.listdir(folder)[:_MAX_NEAR]  # noqa: PTH208 (a descriptor, not a path)
         except OSError:
             return "."
@@ -108,12 +124,12 @@ class Confined:
         if self.is_spilled(written):
             path = written.strip()
             top, _, within = path.rpartition("/")
-            most = 4 * self.limits.kept_bytes
+            most, closed = 4 * self.limits.kept_bytes, Closed()
         else:
             path = within = self.relative(written)
-            top, most = self.top, self.limits.file_bytes
+            top, most, closed = self.top, self.limits.file_bytes, self.closed
         with self._told(written, path):
-            data, about = read_file(top, within, most)
+            data, about = read_file(top, within, most, closed)
         if len(data) > most:
             raise Refused(
                 f"{path!r} is larger than {most // 1024**2:,} MB and is not read. Search it with Grep, "
@@ -127,13 +143,13 @@ class Confined:
         path = self.relative(written)
         with contextlib.ExitStack() as stack:
             with self._told(written, path):
-                opened = stack.enter_context(open_folder(self.top, path))
+                opened = stack.enter_context(open_folder(self.top, path, self.closed))
             yield path, opened
 
     def kind(self, written: str) -> tuple[str, bool]:
         """A path relative to the root, and whether it names a folder (else a file)."""
         path = self.relative(written)
-        with self._told(written, path), parent_of(self.top, path) as (folder, name):
+        with self._told(written, path), parent_of(self.top, path, closed=self.closed) as (folder, name):
             about = os.stat(name, dir_fd=folder, follow_symlinks=False)
         return path, stat.S_ISDIR(about.st_mode)
 
@@ -143,7 +159,8 @@ class Confined:
         path = self.relative(written)
         if not path:
             raise Refused("The path is the workspace itself. Name a file in it.")
-        with self._told(written, path), parent_of(self.top, path, create=create) as (folder, name):
+        around = parent_of(self.top, path, create=create, closed=self.closed)
+        with self._told(written, path), around as (folder, name):
             try:
                 about = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
@@ -153,6 +170,11 @@ class Confined:
             if about and not stat.S_ISREG(about.st_mode):
                 raise NotRegular(errno.EINVAL, "is not a regular file", name)
             yield path, folder, name, about
+
+
+def is_within(place: str, folder: str) -> bool:
+    """Whether a place is a folder or lies in it; both without links."""
+    return place == folder or place.startswith(f"{folder.rstrip('/')}/")
 
 
 def _encodable(text: str) -> bool:

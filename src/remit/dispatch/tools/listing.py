@@ -25,7 +25,7 @@ def _glob(call: Call, given: arguments.Glob) -> Answer:
     found: list[str] = []
     with call.ground.folder(within or ".") as (above, folder):
         start = len(above) + 1 if above else 0
-        for path in islice(walk(folder, above, call.check, given.pattern), call.limits.files):
+        for path in islice(walk(folder, above, call.check, given.pattern, call.ground.closed), call.limits.files):
             if pattern.matches(path[start:]):
                 found.append(one_line(path))
                 if len(found) > call.limits.names:

@@ -12,12 +12,15 @@ from collections.abc import Callable
 
 #: More choices than this are a mistake, or meant to use up memory.
 MAX_CHOICES = 128
+MAX_LENGTH = 4_096
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 _Name = Callable[[str], object] | None
 
 
 def choices(pattern: str) -> list[str]:
-    """A pattern with braces as the patterns it stands for. Raises ValueError for too many."""
+    """A pattern with braces as the patterns it stands for. Raises ValueError for too many, or too long a one."""
+    if len(pattern) > MAX_LENGTH:
+        raise ValueError(f"more than {MAX_LENGTH:,} characters")
     waiting, done = [pattern], []
     while waiting:
         text = waiting.pop()
@@ -25,9 +28,9 @@ def choices(pattern: str) -> list[str]:
         if found is None or "," not in found[1]:
             done.append(text)
             continue
-        waiting.extend(text[: found.start()] + choice + text[found.end() :] for choice in found[1].split(","))
-        if len(waiting) + len(done) > MAX_CHOICES:
+        if len(waiting) + len(done) + found[1].count(",") + 1 > MAX_CHOICES:
             raise ValueError(f"more than {MAX_CHOICES} choices")
+        waiting.extend(text[: found.start()] + choice + text[found.end() :] for choice in found[1].split(","))
     return list(dict.fromkeys(done))
 
 

@@ -1,8 +1,9 @@
 """The confinement of commands: bubblewrap, where the host has it and it works.
 
-In it a command sees the host's files read-only, without home folders, runtime sockets and others' temporary
-files; it can write to the workspace and to a temporary folder of its own, not to the workspace's `.git` (a hook
-planted there would run outside); it has its own processes and, unless allowed, no network.
+In it a command sees, read-only, the system's programs and the folders that `PATH` leads to (`host_programs`), and of
+the rest of the host nothing but the workspace: no home, no other project, no socket of a service. It can write to the
+workspace and to a temporary folder of its own, not to the repository's git folder (a hook planted there would run
+outside); it has its own processes and, unless allowed, no network.
 """
 
 from __future__ import annotations
@@ -11,24 +12,19 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from remit.dispatch.tools.repository import linked_home
+from remit.dispatch.tools.confine import is_within
+from remit.dispatch.tools.host_programs import shown
+from remit.workspace.git_folder import git_folders, linked_home
+from remit.workspace.safe_git import root_above
 
 _NAMESPACES = ("--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 _ALONE = ("--cap-drop", "ALL", "--die-with-parent", "--new-session")
-#: Held by all, but not for a command: sockets of services, others' temporary files, homes.
-_PRIVATE = ("/run", "/var/tmp", "/home", "/root")  # noqa: S108 (hidden, not used)
-#: Programs that people install in their home folder; without these `python` or `node` may be missing.
-_TOOLCHAINS = (
-    *(".pyenv", ".nvm", ".nodenv", ".rbenv", ".volta", ".asdf", ".rustup", ".cargo/bin", ".bun/bin", ".deno/bin"),
-    *(".local/bin", ".local/lib", ".local/share/uv", ".local/share/pipx", ".local/share/mise", ".sdkman/candidates"),
-)
-_NAMES = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
 #: What a command sees as its temporary folder.
 INSIDE = "/tmp"  # noqa: S108 (a private folder is mounted there)
+_ALSO_TEMPORARY = "/var/tmp"  # noqa: S108 (an empty one is mounted there)
 _PROBE_SECONDS = 20
 
 
@@ -61,52 +57,54 @@ def described(*, network: bool) -> str:
             "see other processes and use the network"
         )
     net = "network allowed" if network else "no network"
-    return f"bubblewrap (host read-only without home folders, workspace writable, own processes, {net})"
+    held = f"sees only system programs, the folders of PATH and the workspace, writes only there, own processes, {net}"
+    open_still = "memory is limited for each process, not for all together; sockets in the workspace can be reached"
+    as_root = "; as root the number of processes is not limited" if os.geteuid() == 0 else ""
+    return f"bubblewrap ({held}). Not held off: {open_still}{as_root}"
 
 
 def enclosed(root: Path, scratch: Path, *, network: bool, hidden: tuple[str, ...]) -> list[str]:
-    """The beginning of a command line that runs the rest of it in the sandbox."""
+    """The beginning of a command line that runs the rest of it in the sandbox. It looks at the disk."""
     words = ["bwrap", *_NAMESPACES, *_ALONE, *(() if network else ("--unshare-net",))]
-    words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    for place in _hidden_places():
-        words += ["--tmpfs", place]
-    words += ["--bind", str(scratch), INSIDE]
-    for place in _shown_again(network=network):
-        words += ["--ro-bind-try", place, place]
-    home = linked_home(root)
-    words += ["--ro-bind", str(home), str(home)] if home else []
-    words += ["--bind", str(root), str(root)]
-    if not (root / ".git").is_symlink():
-        words += ["--ro-bind-try", f"{root}/.git", f"{root}/.git"]
-    for name in hidden:
+    words += ["--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--tmpfs", _ALSO_TEMPORARY]
+    words += ["--bind", str(scratch), INSIDE, *shown(network=network)]
+    around = [name for name in hidden if is_within(str(root), os.path.realpath(name))]
+    for name in around:
         words += _covered(name)
-    return [*words, "--chdir", str(root), "--"]
+    words += _git_around(root)
+    words += ["--bind", str(root), str(root)]
+    words += _git_inside(root)
+    for name in hidden:
+        words += [] if name in around else _covered(name)
+    return [*words, "--remount-ro", "/", "--chdir", str(root), "--"]
+
+
+def _git_around(root: Path) -> list[str]:
+    """The repository of a checkout that lies outside of the workspace, where it is its own."""
+    checkout = root_above(root)
+    if checkout is None:
+        return []
+    own, home = checkout / ".git", linked_home(checkout)
+    words = ["--ro-bind", str(home), str(home)] if home else []
+    if checkout != root and not own.is_symlink() and (own.is_dir() or home):
+        words += ["--ro-bind", str(own), str(own)]
+    return words
+
+
+def _git_inside(root: Path) -> list[str]:
+    """The git folder in the workspace, wherever `.git` leads, cannot be written."""
+    own = root / ".git"
+    words = [] if own.is_symlink() else ["--ro-bind-try", str(own), str(own)]
+    checkout = root_above(root)
+    for folder in map(str, git_folders(checkout) if checkout else ()):
+        if folder not in (str(root), str(own)) and is_within(folder, str(root)):
+            words += ["--ro-bind-try", folder, folder]
+    return words
 
 
 def _covered(name: str) -> list[str]:
-    place = Path(name)
+    """What hides a folder or file; a file only where it can be seen at all."""
+    place = Path(os.path.realpath(name))
     if place.is_dir():
         return ["--tmpfs", str(place)]
     return ["--ro-bind", "/dev/null", str(place)] if place.exists() else []
-
-
-def _home() -> Path:
-    return Path(os.path.expanduser("~")).resolve()  # noqa: PTH111 (Path.home() raises where there is none)
-
-
-def _hidden_places() -> Iterator[str]:
-    home = str(_home())
-    for place in sorted({*_PRIVATE, home}):
-        if place not in ("/", INSIDE) and os.path.isdir(place) and not os.path.islink(place):  # noqa: PTH112, PTH114 (plain names)
-            yield place
-
-
-def _shown_again(*, network: bool) -> Iterator[str]:
-    """Programs in hidden places that the PATH leads to, and what name resolution needs."""
-    home = _home()
-    listed = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry.startswith("/")]
-    for place in (*listed, *(home / name for name in _TOOLCHAINS)):
-        if home in place.parents and place.is_dir():
-            yield str(place)
-    if network:
-        yield from _NAMES

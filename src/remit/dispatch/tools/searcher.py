@@ -68,6 +68,7 @@ class Search:
     def __init__(self, wanted: dict[str, Any]) -> None:
         self.unread = 0
         self._top: str = wanted["top"]
+        self._closed = frozenset((device, number) for device, number in wanted["closed"])
         self._mode: str = wanted["mode"]
         self._multiline: bool = wanted["multiline"]
         flags = re.MULTILINE | (re.IGNORECASE if wanted["ignore_case"] else 0)
@@ -81,7 +82,7 @@ class Search:
     def one(self, path: str) -> None:
         """Search one file, which may be a link that stays inside."""
         try:
-            with parent_of(self._top, path) as (folder, name):
+            with parent_of(self._top, path, closed=self._closed) as (folder, name):
                 self._file(folder, name, path)
         except OSError:
             self.unread += 1
@@ -89,7 +90,7 @@ class Search:
     def folder(self, folder: str, names: list[str]) -> None:
         """Search files of one folder; what cannot be opened is left out, links as well."""
         try:
-            with open_folder(self._top, folder) as opened:
+            with open_folder(self._top, folder, self._closed) as opened:
                 for name in names:
                     self._file(opened, name, f"{folder}/{name}" if folder else name)
         except OSError:

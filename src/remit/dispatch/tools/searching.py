@@ -49,6 +49,7 @@ def _wanted(call: Call, given: arguments.Grep) -> dict[str, Any]:
     rows = min(given.head_limit or call.limits.matches, call.limits.matches)
     return {
         "top": call.ground.top,
+        "closed": sorted(call.ground.closed),
         "seconds": int(call.limits.seconds) + 5,
         "pattern": given.pattern,
         "ignore_case": given.ignore_case,
@@ -75,9 +76,9 @@ async def _paths(call: Call, given: arguments.Grep) -> list[str]:
 
     def chosen() -> list[str]:
         if listed:
-            return _fitting(sorted(listed), path, wanted, call)
+            return _fitting(sorted(_open_ones(listed, call)), path, wanted, call)
         with call.ground.folder(path or ".") as (above, folder):
-            return _fitting(walk(folder, above, call.check, path), path, wanted, call)
+            return _fitting(walk(folder, above, call.check, path, call.ground.closed), path, wanted, call)
 
     return await call.in_thread(chosen)
 
@@ -88,10 +89,24 @@ def _fitting(paths: Iterable[str], above: str, wanted: Pattern | None, call: Cal
     return [path for path in every if wanted is None or wanted.matches(path[start:]) or wanted.matches(path)]
 
 
+def _open_ones(paths: list[str], call: Call) -> list[str]:
+    """Without the files in folders that are closed; each folder is looked at once."""
+    folders: dict[str, bool] = {}
+    kept = []
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        if folder not in folders:
+            call.check()
+            folders[folder] = call.ground.is_closed(folder)
+        if not folders[folder]:
+            kept.append(path)
+    return kept
+
+
 async def _known_to_git(call: Call, path: str) -> list[str]:
     """The files below a folder by git's word; none where there is no git, or all of them are ignored."""
     try:
-        ran = await git_ran(call, *_LISTED, "--", path or ".")
+        ran = await git_ran(call, *_LISTED, "--", path or ".", share=0.5)
     except Refused:
         return []
     if ran.status != 0 or ran.dropped:

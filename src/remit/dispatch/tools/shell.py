@@ -33,9 +33,11 @@ async def bash(call: Call, given: arguments.Bash) -> Answer:
     scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="remit-bash-"))
     try:
         (scratch / "home").mkdir(mode=0o700)
+        known = _environment(str(scratch) if why_open else sandbox.INSIDE)
+        words = await asyncio.to_thread(_words, call, given.command, scratch, known, sandboxed=not why_open)
         ran = await run(
-            _words(call, given.command, scratch, sandboxed=not why_open),
-            environment=_environment(str(scratch) if why_open else sandbox.INSIDE),
+            words,
+            environment=known,
             folder=call.ground.root,
             seconds=_seconds(given.timeout, call.limits),
             most=call.limits.kept_bytes,
@@ -57,12 +59,13 @@ def _seconds(timeout: int | None, limits: ToolLimits) -> float:
     return min(wish, limits.max_shell_seconds)
 
 
-def _words(call: Call, command: str, scratch: Path, *, sandboxed: bool) -> list[str]:
+def _words(call: Call, command: str, scratch: Path, known: dict[str, str], *, sandboxed: bool) -> list[str]:
     """Supervisor, sandbox, shell, command."""
     limits = call.limits
     settings = {
         "parent": os.getpid(),
         "grace": GRACE,
+        "environment": known,
         "limits": {
             "RLIMIT_CORE": 0,
             "RLIMIT_CPU": limits.processor_seconds,
@@ -82,6 +85,9 @@ def _words(call: Call, command: str, scratch: Path, *, sandboxed: bool) -> list[
 
 def _environment(temporary: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
+    rustup = Path(os.path.expanduser("~/.rustup"))  # noqa: PTH111 (Path.home() raises where there is none)
+    if rustup.is_dir():  # else its programs look for their toolchain in the call's own home
+        kept["RUSTUP_HOME"] = str(rustup)
     return (
         {"PATH": _PATH}
         | kept

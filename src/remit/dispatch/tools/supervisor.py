@@ -4,7 +4,8 @@ It adopts whatever the command leaves behind, daemons with a session of their ow
 subreaper"), ends all of it when the command ends or a SIGTERM comes, and does so too if the worker dies.
 It is started in an isolated interpreter with one thread, so the limits can be set between fork and exec.
 
-    supervisor SETTINGS PROGRAM ARGUMENT…      SETTINGS: {"parent", "grace", "limits": {"RLIMIT_…": number}}
+    supervisor SETTINGS PROGRAM ARGUMENT…      SETTINGS: {"parent", "grace", "limits": {"RLIMIT_…": number},
+                                               "environment": all that the program gets; else this one's}
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def main(words: list[str]) -> None:
         os._exit(143)  # the worker died before it could be watched
     command = os.fork()
     if command == 0:
-        _become(words[1:], settings["limits"])
+        _become(words[1:], settings["limits"], settings.get("environment"))
     status = _outcome(command)
     if status is None:
         send(signal.SIGTERM, descendants(os.getpid()))
@@ -52,7 +53,7 @@ def _control(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _become(program: list[str], limits: dict[str, int]) -> None:
+def _become(program: list[str], limits: dict[str, int], environment: dict[str, str] | None) -> None:
     """In the child: its own session, the limits, the usual signals; then the program."""
     try:
         os.setsid()
@@ -62,7 +63,7 @@ def _become(program: list[str], limits: dict[str, int]) -> None:
         for name, most in limits.items():
             _limit(getattr(resource, name), most)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
-        os.execvp(program[0], program)  # noqa: S606 (this is what it is for)
+        os.execvpe(program[0], program, os.environ if environment is None else environment)  # noqa: S606 (this is what it is for)
     except OSError as error:
         os.write(2, f"{program[0]} cannot be started: {error.strerror}\n".encode())
     finally:

@@ -94,7 +94,9 @@ class Toolbox:
             answer = Answer(
                 f"{name} failed: {error.strerror or error}. Try once more or go on without it.", failed=True
             )
-        except (ValueError, RecursionError) as error:
+        except MemoryError:
+            answer = Answer(f"{name} failed: there is not enough memory for it. Ask for less.", failed=True)
+        except (ValueError, RuntimeError) as error:  # a recursion that goes too deep is one of the latter
             answer = Answer(f"{name} failed: {error}. Check the arguments.", failed=True)
         return await asyncio.to_thread(self._settled, name, arguments, answer, key, began)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from remit.dispatch.tools.beneath import is_closed_name
+from remit.dispatch.tools.beneath import Closed, is_closed, is_closed_name
 
 #: What tools put into a checkout: passed over unless the caller names it.
 GENERATED = frozenset(
@@ -15,13 +16,27 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NON
 _MAX_DEPTH = 200
 
 
-def walk(folder: int, above: str, check: Callable[[], None], named: str = "") -> Iterator[str]:
-    """Paths of files and links below an opened folder; `named` is a text in which generated folders may be named."""
-    yield from _walk(folder, f"{above}/" if above else "", check, frozenset(named.split("/")), _MAX_DEPTH)
+class _Way(NamedTuple):
+    """What holds for a whole walk."""
+
+    check: Callable[[], None]
+    named: frozenset[str]
+    closed: Closed
 
 
-def _walk(folder: int, above: str, check: Callable[[], None], named: frozenset[str], depth: int) -> Iterator[str]:
-    check()
+def walk(
+    folder: int, above: str, check: Callable[[], None], named: str = "", closed: Closed = frozenset()
+) -> Iterator[str]:
+    """Paths of files and links below an opened folder, without those in closed folders.
+
+    `named` is a text in which generated folders may be named.
+    """
+    way = _Way(check, frozenset(named.split("/")), closed)
+    yield from _walk(folder, f"{above}/" if above else "", way, _MAX_DEPTH)
+
+
+def _walk(folder: int, above: str, way: _Way, depth: int) -> Iterator[str]:
+    way.check()
     folders: list[str] = []
     files: list[str] = []
     with os.scandir(folder) as entries:
@@ -30,23 +45,22 @@ def _walk(folder: int, above: str, check: Callable[[], None], named: frozenset[s
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 files.append(entry.name)
-            elif entry.name not in GENERATED or entry.name in named:
+            elif entry.name not in GENERATED or entry.name in way.named:
                 folders.append(entry.name)
     for name in sorted([*files, *(f"{name}/" for name in folders)]):
         if not name.endswith("/"):
             yield above + name
         elif depth:
-            yield from _inside(folder, above, name, check, named, depth)
+            yield from _inside(folder, above, name, way, depth)
 
 
-def _inside(
-    folder: int, above: str, name: str, check: Callable[[], None], named: frozenset[str], depth: int
-) -> Iterator[str]:
+def _inside(folder: int, above: str, name: str, way: _Way, depth: int) -> Iterator[str]:
     try:
         opened = os.open(name.rstrip("/"), _FOLDER, dir_fd=folder)
     except OSError:
         return  # forbidden, gone, or swapped for a link meanwhile
     try:
-        yield from _walk(opened, above + name, check, named, depth - 1)
+        if not is_closed(opened, way.closed):
+            yield from _walk(opened, above + name, way, depth - 1)
     finally:
         os.close(opened)

@@ -11,6 +11,8 @@ CREATE INDEX escalations_delegation ON remit.escalations (delegation) WHERE dele
 ALTER TABLE remit.workers ADD COLUMN back timestamptz;
 -- When it last looked after others. One that only beats, for its event loop hangs, is not waited for.
 ALTER TABLE remit.workers ADD COLUMN looked timestamptz NOT NULL DEFAULT now();
+-- Not to be started before; a job whose queue was full is woken as soon as there is room, but not earlier than this.
+ALTER TABLE remit.jobs ADD COLUMN due timestamptz;
 -- Turns and wall time of whole trees, kept where their other budgets are.
 ALTER TABLE remit.jobs ADD COLUMN tree_max_turns bigint;
 ALTER TABLE remit.jobs ADD COLUMN tree_max_seconds numeric;

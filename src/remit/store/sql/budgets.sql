@@ -10,7 +10,8 @@ SELECT
     job.max_tokens - job.input_tokens - job.output_tokens - job.written_off_tokens AS tokens,
     job.max_cost - job.cost - job.written_off_cost AS cost,
     top.tree_max_tokens - top.tree_tokens - top.tree_reserved_tokens AS tree_tokens,
-    top.tree_max_cost - top.tree_cost - top.tree_reserved_cost AS tree_cost
+    top.tree_max_cost - top.tree_cost - top.tree_reserved_cost AS tree_cost,
+    top.tree_max_turns - top.tree_turns - top.tree_reserved_turns AS tree_turns
 FROM remit.jobs AS job JOIN remit.jobs AS top ON top.id = %(top)s
 WHERE job.id = %(job)s
 
@@ -18,7 +19,8 @@ WHERE job.id = %(job)s
 -- What is still set aside for a job goes back: a job asks for one answer at a time, and may ask again for the same.
 UPDATE remit.jobs AS top SET
     tree_reserved_tokens = greatest(0, top.tree_reserved_tokens - job.reserved_tokens),
-    tree_reserved_cost = greatest(0, top.tree_reserved_cost - job.reserved_cost)
+    tree_reserved_cost = greatest(0, top.tree_reserved_cost - job.reserved_cost),
+    tree_reserved_turns = greatest(0, top.tree_reserved_turns - 1)
 FROM remit.jobs AS job WHERE top.id = %(top)s AND job.id = %(job)s AND job.reserved_tokens > 0
 
 -- name: reserve
@@ -28,7 +30,8 @@ RETURNING id
 
 -- name: reserve_tree
 UPDATE remit.jobs SET
-    tree_reserved_tokens = tree_reserved_tokens + %(tokens)s, tree_reserved_cost = tree_reserved_cost + %(cost)s
+    tree_reserved_tokens = tree_reserved_tokens + %(tokens)s, tree_reserved_cost = tree_reserved_cost + %(cost)s,
+    tree_reserved_turns = tree_reserved_turns + 1
 WHERE id = %(top)s
 
 -- name: settle
@@ -42,8 +45,25 @@ WHERE id = %(job)s AND attempt = %(attempt)s AND reserved_tokens > 0
 RETURNING id
 
 -- name: settle_tree
+-- A turn is set aside with each call, and put back where none came of it.
 UPDATE remit.jobs SET
     tree_reserved_tokens = greatest(0, tree_reserved_tokens - %(reserved_tokens)s),
     tree_reserved_cost = greatest(0, tree_reserved_cost - %(reserved_cost)s),
-    tree_tokens = tree_tokens + %(tokens)s, tree_cost = tree_cost + %(cost)s
+    tree_reserved_turns = greatest(0, tree_reserved_turns - 1),
+    tree_tokens = tree_tokens + %(tokens)s, tree_cost = tree_cost + %(cost)s, tree_turns = tree_turns + %(turns)s
 WHERE id = %(top)s
+
+-- name: seconds_left
+-- How long a job may go on by the database's clock: its own limit or its tree's, whichever ends first.
+SELECT least(own.seconds, tree.seconds) AS seconds,
+    coalesce(tree.seconds < coalesce(own.seconds, 'infinity'), false) AS is_tree
+FROM remit.jobs AS job
+JOIN remit.jobs AS top ON top.id = coalesce(job.root, job.id)
+CROSS JOIN LATERAL (
+    SELECT (job.max_seconds - extract(epoch FROM now() - coalesce(job.started, now())))::double precision AS seconds
+) AS own
+CROSS JOIN LATERAL (
+    SELECT (top.tree_max_seconds - extract(epoch FROM now() - coalesce(top.started, now())))::double precision
+        AS seconds
+) AS tree
+WHERE job.id = %(job)s

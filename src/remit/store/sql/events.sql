@@ -18,7 +18,14 @@ ORDER BY id LIMIT %(limit)s
 SELECT id, job, at, kind, data FROM remit.events WHERE id = ANY (%(numbers)s::bigint[]) ORDER BY id
 
 -- name: unfinished_text
--- The text of an answer that was not finished: what came since the last answer that was.
-SELECT coalesce(string_agg(data ->> 'text', '' ORDER BY id), '') AS text FROM remit.events
-WHERE job = %(job)s AND kind = 'text' AND id > coalesce(
-    (SELECT max(id) FROM remit.events WHERE job = %(job)s AND kind IN ('usage', 'turn')), 0)
+-- The text of an answer that was not finished. Since the last one that was, it may have been tried several times:
+-- of the tries at the last turn that brought any text, that which brought most.
+WITH told AS (
+    SELECT id, kind, data, count(*) FILTER (WHERE kind <> 'text') OVER (ORDER BY id) AS try FROM remit.events
+    WHERE job = %(job)s AND kind IN ('text', 'turn', 'started') AND id > coalesce(
+        (SELECT max(id) FROM remit.events WHERE job = %(job)s AND kind = 'usage'), 0)
+), tries AS (
+    SELECT try, max((data ->> 'turn')::integer) AS turn, string_agg(data ->> 'text', '' ORDER BY id) AS text
+    FROM told GROUP BY try
+)
+SELECT text FROM tries WHERE text IS NOT NULL ORDER BY turn DESC NULLS LAST, length(text) DESC, try DESC LIMIT 1

@@ -37,7 +37,9 @@ SELECT extract(epoch FROM clock_timestamp()) AS seconds
 SELECT pg_advisory_xact_lock(hashtext('remit provider ' || %(provider)s))
 
 -- name: free_slots
-DELETE FROM remit.slots WHERE provider = %(provider)s AND until < now()
+-- Slots whose time is over, and those of attempts that are: their worker died or froze in the middle of a call.
+DELETE FROM remit.slots WHERE provider = %(provider)s AND (until < now() OR NOT EXISTS (
+    SELECT 1 FROM remit.jobs WHERE jobs.id = slots.job AND jobs.attempt = slots.attempt AND jobs.state = 'running'))
 
 -- name: take_slot
 INSERT INTO remit.slots (provider, job, attempt, until)

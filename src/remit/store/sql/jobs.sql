@@ -20,11 +20,12 @@ WITH kept AS (
 ), made AS (
     INSERT INTO remit.jobs (
         agent, definition, brief, request, prompt, workspace, isolation, queue, priority, idempotency_key,
-        parent, root, depth, max_tokens, max_cost, max_seconds, tree_max_tokens, tree_max_cost)
+        due, parent, root, depth, max_tokens, max_cost, max_seconds, tree_max_tokens, tree_max_cost,
+        tree_max_turns, tree_max_seconds)
     VALUES (
         %(agent)s, %(definition)s, %(brief)s, %(request)s, %(prompt)s, %(workspace)s, %(isolation)s, %(queue)s,
-        %(priority)s, %(key)s, %(parent)s, %(root)s, %(depth)s, %(max_tokens)s, %(max_cost)s, %(max_seconds)s,
-        %(tree_max_tokens)s, %(tree_max_cost)s)
+        %(priority)s, %(key)s, %(at)s, %(parent)s, %(root)s, %(depth)s, %(max_tokens)s, %(max_cost)s, %(max_seconds)s,
+        %(tree_max_tokens)s, %(tree_max_cost)s, %(tree_max_turns)s, %(tree_max_seconds)s)
     ON CONFLICT DO NOTHING
     RETURNING id
 )
@@ -106,7 +107,8 @@ WITH taken AS (
     UPDATE remit.jobs SET
         tree_reserved_tokens = greatest(0, jobs.tree_reserved_tokens - taken.reserved_tokens),
         tree_reserved_cost = greatest(0, jobs.tree_reserved_cost - taken.reserved_cost),
-        tree_tokens = jobs.tree_tokens + taken.reserved_tokens, tree_cost = jobs.tree_cost + taken.reserved_cost
+        tree_tokens = jobs.tree_tokens + taken.reserved_tokens, tree_cost = jobs.tree_cost + taken.reserved_cost,
+        tree_reserved_turns = greatest(0, jobs.tree_reserved_turns - 1), tree_turns = jobs.tree_turns + 1
     FROM taken WHERE jobs.id = taken.top AND taken.top <> taken.id AND taken.reserved_tokens > 0
 )
 UPDATE remit.jobs SET
@@ -118,6 +120,9 @@ UPDATE remit.jobs SET
         THEN greatest(0, jobs.tree_reserved_cost - taken.reserved_cost) ELSE jobs.tree_reserved_cost END,
     tree_tokens = jobs.tree_tokens + CASE WHEN jobs.id = taken.top THEN taken.reserved_tokens ELSE 0 END,
     tree_cost = jobs.tree_cost + CASE WHEN jobs.id = taken.top THEN taken.reserved_cost ELSE 0 END,
+    tree_reserved_turns = CASE WHEN jobs.id = taken.top AND taken.reserved_tokens > 0
+        THEN greatest(0, jobs.tree_reserved_turns - 1) ELSE jobs.tree_reserved_turns END,
+    tree_turns = jobs.tree_turns + CASE WHEN jobs.id = taken.top AND taken.reserved_tokens > 0 THEN 1 ELSE 0 END,
     written_off_tokens = jobs.written_off_tokens + taken.reserved_tokens,
     written_off_cost = jobs.written_off_cost + taken.reserved_cost,
     reserved_tokens = 0, reserved_cost = 0
@@ -210,7 +215,8 @@ WITH asked AS (
         is_cancelled = true,
         state = CASE WHEN state = 'queued' THEN 'finished' ELSE state END,
         outcome = CASE WHEN state = 'queued' THEN 'cancelled' ELSE outcome END,
-        error = CASE WHEN state = 'queued' THEN 'cancelled before it began' ELSE error END,
+        error = CASE WHEN state <> 'queued' THEN error WHEN started IS NULL THEN 'cancelled before it began'
+            ELSE 'cancelled while it waited to go on' END,
         finished = CASE WHEN state = 'queued' THEN now() ELSE finished END
     WHERE id = %(job)s AND state <> 'finished'
     RETURNING id, state, ticket, outcome, error
@@ -264,14 +270,21 @@ ORDER BY id DESC LIMIT %(limit)s
 WITH old AS (
     DELETE FROM remit.jobs
     WHERE state = 'finished' AND finished < now() - make_interval(days => %(days)s)
-        -- Not while something of its tree, or a plan that goes on, may still need it.
+        -- A tree goes as a whole, and not while a plan that goes on may still need it.
         AND NOT EXISTS (
             SELECT 1 FROM remit.jobs AS other
-            WHERE (other.parent = jobs.id OR other.root = jobs.id)
+            WHERE other.root = coalesce(jobs.root, jobs.id)
                 AND (other.state <> 'finished' OR other.finished >= now() - make_interval(days => %(days)s)))
+        AND NOT EXISTS (
+            SELECT 1 FROM remit.jobs AS top
+            WHERE top.id = jobs.root
+                AND (top.state <> 'finished' OR top.finished >= now() - make_interval(days => %(days)s)))
         AND NOT EXISTS (
             SELECT 1 FROM remit.delegations JOIN remit.plans ON plans.id = delegations.plan
             WHERE delegations.job = jobs.id AND plans.state IN ('running', 'waiting'))
+        AND NOT EXISTS (
+            SELECT 1 FROM remit.plans
+            WHERE plans.top = coalesce(jobs.root, jobs.id) AND plans.state IN ('running', 'waiting'))
     RETURNING id
 )
 SELECT count(*) AS jobs FROM old
@@ -294,11 +307,13 @@ RETURNING held.top, held.reserved_tokens, held.reserved_cost
 UPDATE remit.jobs SET
     tree_reserved_tokens = greatest(0, tree_reserved_tokens - %(tokens)s),
     tree_reserved_cost = greatest(0, tree_reserved_cost - %(cost)s),
-    tree_tokens = tree_tokens + %(tokens)s, tree_cost = tree_cost + %(cost)s
+    tree_tokens = tree_tokens + %(tokens)s, tree_cost = tree_cost + %(cost)s,
+    tree_reserved_turns = greatest(0, tree_reserved_turns - 1), tree_turns = tree_turns + 1
 WHERE id = %(top)s
 
 -- name: next_waiting
-SELECT id, priority FROM remit.jobs WHERE queue = %(queue)s AND state = 'queued' ORDER BY priority DESC, id LIMIT 1
+SELECT id, priority FROM remit.jobs
+WHERE queue = %(queue)s AND state = 'queued' AND (due IS NULL OR due <= now()) ORDER BY priority DESC, id LIMIT 1
 
 -- name: prune_briefs
 DELETE FROM remit.briefs WHERE NOT EXISTS (SELECT 1 FROM remit.jobs WHERE jobs.brief = briefs.digest)
@@ -309,7 +324,7 @@ DELETE FROM remit.briefs WHERE NOT EXISTS (SELECT 1 FROM remit.jobs WHERE jobs.b
 WITH reopened AS (
     UPDATE remit.jobs SET
         state = 'queued', outcome = NULL, error = NULL, verdict = NULL, finished = NULL, worker = NULL,
-        attempt = attempt + 1, deaths = 0, started = CASE WHEN %(is_answer)s THEN NULL ELSE started END
+        is_cancelled = false, attempt = attempt + 1, deaths = 0, started = CASE WHEN %(is_answer)s THEN NULL ELSE started END
     WHERE id = %(job)s AND state = 'finished' AND outcome = 'completed' AND NOT EXISTS (
         SELECT 1 FROM remit.messages WHERE job = %(job)s AND number = %(number)s)
     RETURNING id, queue, priority

@@ -42,11 +42,17 @@ UPDATE remit.plans SET state = %(state)s, outcome = %(outcome)s,
 WHERE id = %(plan)s
 
 -- name: cancel_of_job
--- The plans that an orchestrator made, when it is cancelled.
+-- The plans that an orchestrator made, and what it asked, when it is cancelled.
 WITH ended AS (
     UPDATE remit.plans SET state = 'cancelled', finished = now(), driver = NULL
-    WHERE starts_with(digest, 'orchestrate-' || %(job)s::bigint || '-') AND state IN ('running', 'waiting')
+    WHERE (starts_with(digest, 'orchestrate-' || %(job)s::bigint || '-')
+            OR starts_with(digest, 'question-' || %(job)s::bigint || '-'))
+        AND state IN ('running', 'waiting')
     RETURNING id
+), closed AS (
+    UPDATE remit.escalations SET
+        answer = 'cancel', words = 'its orchestrator was cancelled', is_applied = true, answered = now()
+    FROM ended WHERE plan = ended.id AND answer IS NULL
 )
 UPDATE remit.delegations SET
     state = CASE state WHEN 'queued' THEN 'skipped' ELSE 'failed' END, error = 'its orchestrator was cancelled'
@@ -90,7 +96,7 @@ UPDATE remit.delegations SET
 WHERE id = %(id)s
 
 -- name: not_running
-SELECT id, state FROM remit.jobs WHERE id = ANY (%(jobs)s::bigint[]) AND state <> 'running'
+SELECT id, state, priority FROM remit.jobs WHERE id = ANY (%(jobs)s::bigint[]) AND state <> 'running'
 
 -- name: uses
 SELECT jobs.id, turns, input_tokens + output_tokens AS tokens, CASE WHEN is_priced THEN cost END AS cost,
@@ -114,15 +120,40 @@ WHERE NOT EXISTS (
         AND NOT is_applied)
 ON CONFLICT DO NOTHING
 
--- name: escalations
-SELECT e.id, e.plan, e.delegation, e.phase, e.reason, e.answer, e.words, e.is_applied, e.created, e.answered,
+-- name: asked
+-- A question as it is read.
+    e.id, e.plan, e.delegation, e.phase, e.reason, e.answer, e.words, e.is_applied, e.created, e.answered,
     d.agent, d.name AS delegation_name
+
+-- name: escalations
+SELECT {asked}
 FROM remit.escalations e LEFT JOIN remit.delegations d ON d.id = e.delegation
-WHERE (%(plan)s::bigint IS NULL OR e.plan = %(plan)s) AND (NOT %(open)s OR e.answer IS NULL) ORDER BY e.id
+WHERE (%(plan)s::bigint IS NULL OR e.plan = %(plan)s) ORDER BY e.id
+
+-- name: open_escalations
+-- What an orchestrator asked is asked as long as it can be told the answer: it works, or has completed its turn. One
+-- that is over and did not complete may go on by a retry; then its questions are open again.
+SELECT {asked}
+FROM remit.escalations e
+    JOIN remit.plans p ON p.id = e.plan
+    LEFT JOIN remit.delegations d ON d.id = e.delegation
+    LEFT JOIN remit.jobs o ON o.id = substring(p.digest FROM '^(?:question|orchestrate)-(\d+)-')::bigint
+WHERE (%(plan)s::bigint IS NULL OR e.plan = %(plan)s) AND e.answer IS NULL AND p.state IN ('running', 'waiting')
+    AND (p.digest !~ '^(question|orchestrate)-\d+-' OR o.outcome = 'completed'
+        OR o.state <> 'finished' AND NOT o.is_cancelled)
+ORDER BY e.id
+
+-- name: escalation
+SELECT {asked}
+FROM remit.escalations e LEFT JOIN remit.delegations d ON d.id = e.delegation
+WHERE e.id = %(escalation)s
 
 -- name: answer
 UPDATE remit.escalations SET answer = %(answer)s, words = %(words)s, answered = now()
-WHERE id = %(escalation)s AND answer IS NULL RETURNING plan
+FROM remit.plans
+WHERE escalations.id = %(escalation)s AND answer IS NULL
+    AND plans.id = escalations.plan AND plans.state IN ('running', 'waiting')
+RETURNING escalations.plan
 
 -- name: applied
 UPDATE remit.escalations SET is_applied = true WHERE id = %(escalation)s
@@ -131,4 +162,11 @@ UPDATE remit.escalations SET is_applied = true WHERE id = %(escalation)s
 SELECT id, state FROM remit.plans WHERE digest = %(digest)s ORDER BY id DESC LIMIT 1
 
 -- name: of_job
-SELECT id, state, digest FROM remit.plans WHERE digest LIKE %(prefix)s ORDER BY id
+SELECT id, state, digest FROM remit.plans WHERE starts_with(digest, %(prefix)s) ORDER BY id
+
+-- name: delete_orphans
+-- What was left open by an orchestrator that has been removed: nobody can go on with it.
+DELETE FROM remit.plans
+WHERE state IN ('running', 'waiting') AND digest ~ '^(question|orchestrate)-\d+-' AND NOT EXISTS (
+    SELECT 1 FROM remit.jobs
+    WHERE jobs.id = substring(plans.digest FROM '^(?:question|orchestrate)-(\d+)-')::bigint)

@@ -22,6 +22,12 @@ RETURNING number
 -- name: call
 SELECT call, name, arguments, state, output, is_failed FROM remit.tool_calls WHERE job = %(job)s AND call = %(call)s
 
+-- name: last_calls
+SELECT turn, name, arguments, output, is_failed FROM remit.tool_calls
+WHERE job = %(job)s AND state = 'done'
+    AND turn > (SELECT max(turn) FROM remit.tool_calls WHERE job = %(job)s) - 10
+ORDER BY turn, finished
+
 -- name: begin_call
 WITH held AS (
     UPDATE remit.jobs SET checkpoint = now()
@@ -71,6 +77,3 @@ SELECT submission, document, verdict, report FROM remit.results WHERE job = %(jo
 -- How often the caller came back after the task itself.
 SELECT count(*) - 1 AS corrections FROM remit.messages
 WHERE job = %(job)s AND message -> 'parts' @> '[{"part_kind": "user-prompt"}]'
-
--- name: touch
-UPDATE remit.jobs SET checkpoint = now() WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from remit.errors import UsageError
+from remit.orchestrate.model import ANSWERS
 from remit.surfaces.cli.printing import print_text
 from remit.surfaces.cli.store import with_database
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("answer")
 @click.argument("escalation", type=int)
-@click.argument("verb", type=click.Choice(["retry", "skip", "cancel", "text"]))
+@click.argument("verb", type=click.Choice(ANSWERS))
 @click.option("--why", default="", help="The reason to skip, or what to tell the subagent.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(escalation: int, verb: str, why: str, form: str) -> int:

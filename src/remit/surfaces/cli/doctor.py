@@ -5,41 +5,46 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from remit.configuration import SETTINGS, Configuration, find_file, load
+from remit.configuration import SETTINGS, Configuration, Value, find_file, load
 from remit.reports.layout import Line, Piece
-from remit.reports.visible import visible, wrapped
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
 if TYPE_CHECKING:
     from remit.dispatch.health import Fact
+    from remit.registry.lookup import Registry
 
-_STYLES = {"good": "green", "odd": "yellow", "bad": "bold red"}
+#: In the address of a database: after the user's name, or as a value of its own, or as a word of another form.
+_PASSWORD = re.compile(r"(//[^/@:\s]*:|\bpassword\s*=\s*)[^@&\s]+")
+_MOST_FILES = 3
 
 
 @click.command("doctor")
+@click.option("--all", "is_all", is_flag=True, help="Show also the settings that have their default, and all meanings.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(form: str) -> int:
-    """Show the settings in force and where each value came from, and whether jobs have what they need.
+def command(form: str, *, is_all: bool) -> int:
+    """Show whether all works that is needed, and the settings in force with where each value came from.
 
-    Exit code 1 if something that jobs need does not work.
+    Exit code 1 if something is marked WRONG.
 
     \b
     Examples:
       remit doctor
+      remit doctor --all
       REMIT_PROFILE=v1 remit doctor --format json
     """
     from remit import __version__
 
     settings = load()
     found = _facts(settings)
+    settings = _without_password(settings)
     code = 1 if any(fact.level == "bad" for fact in found) else 0
-    file = find_file(Path.cwd())
     known = {*(setting.variable for setting in SETTINGS), "REMIT_STOP_AT"}
     unknown = sorted(name for name in os.environ if name.startswith("REMIT_") and name not in known)
     if form == "json":
@@ -50,55 +55,32 @@ def command(form: str) -> int:
         looked_at = [fact._asdict() for fact in found]
         print_text(pretty({**report, "settings": rows, "unknown_variables": unknown, "facts": looked_at}))
         return code
-    lines: list[Line] = [
-        [
-            Piece(f"remit {__version__}", "bold"),
-            Piece(f" · Python {platform.python_version()} · {sys.platform}", "dim"),
-        ],
-        [Piece("configuration file: "), Piece(visible(str(file)) if file else "none found")],
-        [],
-    ]
-    wide = max(len(setting.key) for setting in SETTINGS)
-    for setting in SETTINGS:
-        value = settings.values[setting.key]
-        shown = visible(str(value.value)) if value.value not in ("", [], {}) else "(none)"
-        lines.append(
-            [
-                Piece(f"{setting.key:<{wide}}", "bold"),
-                Piece(f" {shown:<12} "),
-                Piece(f"from {visible(value.source)}", "dim"),
-            ]
-        )
-        variable = f"; variable {setting.variable}" if setting.variable else ""
-        lines.append([Piece(f"{'':<{wide}} {setting.meaning}{variable}", "dim")])
-    lines.extend([Piece(f"unknown variable {visible(name)}: remit does not read it", "yellow")] for name in unknown)
+    from remit.reports.doctor import health_lines, settings_lines
+
+    about = f" · Python {platform.python_version()} · {sys.platform}"
+    lines: list[Line] = [[Piece(f"remit {__version__}", "bold"), Piece(about, "dim")]]
+    lines.extend(health_lines(found, columns()))
     lines.append([])
-    for fact in found:
-        for number, row in enumerate(wrapped(visible(fact.words), columns(), 17)):
-            head = f"{fact.what:<16} " if number == 0 else ""
-            lines.append([Piece(head, "bold"), Piece(row[17:] if number == 0 else row, _STYLES[fact.level])])
+    lines.extend(settings_lines(settings, find_file(Path.cwd()), unknown, columns(), is_all=is_all))
     print_lines(lines)
     return code
 
 
+def _without_password(settings: Configuration) -> Configuration:
+    """What may be shown: not the password in the address of a database."""
+    address, source = settings.values["database_url"]
+    address = _PASSWORD.sub(r"\1***", address)
+    return Configuration({**settings.values, "database_url": Value(address, source)})
+
+
 def _facts(settings: Configuration) -> list[Fact]:
     """What jobs need, looked at; and how many definitions there are."""
-    from remit.dispatch.health import Fact, facts
+    from remit.dispatch.health import facts
     from remit.dispatch.settings import load_settings
     from remit.registry.api import allow_list
     from remit.registry.lookup import load_registry
 
-    registry = load_registry(settings["plugin_path"], allow_list(settings, None))
-    rejected = sum(len(plugin.rejected) for plugin in registry.plugins)
-    odd = f"; {rejected} rejected, {len(registry.warnings)} warnings" if rejected or registry.warnings else ""
-    count = len(list(registry))
-    found = [
-        Fact(
-            "definitions",
-            "bad" if rejected else "odd" if odd else "good",
-            f"{count} from {len(registry.plugins)} plugins{odd}",
-        )
-    ]
+    found = [_definitions(load_registry(settings["plugin_path"], allow_list(settings, None)))]
 
     async def look() -> None:
         found.extend([fact async for fact in facts(settings, load_settings(settings))])
@@ -108,3 +90,19 @@ def _facts(settings: Configuration) -> list[Fact]:
 
     found.extend(client_facts())
     return found
+
+
+def _definitions(registry: Registry) -> Fact:
+    from remit.dispatch.health import Fact
+
+    count, plugins = len(list(registry)), len(registry.plugins)
+    words = f"{count} definition{'s' * (count != 1)} from {plugins} plugin{'s' * (plugins != 1)}"
+    rejected = [file.path for plugin in registry.plugins for file in plugin.rejected]
+    if rejected:
+        more = f" and {len(rejected) - _MOST_FILES} more" if len(rejected) > _MOST_FILES else ""
+        words += f"; rejected: {', '.join(map(repr, rejected[:_MOST_FILES]))}{more}"
+    if registry.warnings:
+        words += f"; {len(registry.warnings)} warning{'s' * (len(registry.warnings) != 1)}"
+    if rejected or registry.warnings:
+        words += "; `remit agents list` says why"
+    return Fact("definitions", "bad" if rejected else "odd" if registry.warnings else "good", words)

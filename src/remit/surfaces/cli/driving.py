@@ -61,13 +61,12 @@ async def _until_done(driving: asyncio.Task[Any], tree: _Tree) -> bool:
             while not driving.done() and not interrupted.is_set():
                 await asyncio.wait({driving, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=0.5)
                 await tree.show()
+        return not driving.done()
     finally:
         waiting.cancel()
         loop.remove_signal_handler(signal.SIGINT)
-    if driving.done():
-        return False
-    await ended(driving)
-    return True
+        if not driving.done():  # interrupted, or nobody does its jobs any more
+            await ended(driving)
 
 
 class _Tree:

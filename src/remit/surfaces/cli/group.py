@@ -7,35 +7,48 @@ from typing import Any
 
 import click
 
-#: command -> (module, one line for `remit --help`)
-COMMANDS: dict[str, tuple[str, str]] = {
-    "review": ("review", "Review a checkout: several reviewers, verified, one report."),
-    "check": ("check", "One verdict for each result: does it keep the contract?"),
-    "merge": ("merge", "One report out of many: findings compared, agreement counted, conflicts shown."),
-    "agents": ("agents", "What subagents are defined, what each is told and may do."),
-    "run": ("run", "Run a subagent on a task and wait for its result."),
-    "submit": ("submit", "Put a job into the queue."),
-    "jobs": ("jobs", "Show jobs: waiting, running, finished."),
-    "logs": ("logs", "Show what happened in a job."),
-    "cancel": ("cancel", "Cancel a job."),
-    "retry": ("retry", "Let a job that did not complete go on."),
-    "worker": ("worker", "Run jobs from the queue."),
-    "plan": ("plan", "Run phases of delegations, durably."),
-    "orchestrate": ("orchestrate", "Have a model do a task by delegating it."),
-    "escalations": ("escalations", "List what plans ask a person."),
-    "answer": ("answer", "Answer what a plan asked."),
-    "progress": ("progress_command", "Show where the work stands and what comes next."),
-    "install": ("install", "Put a client's subagents and orchestrator under contract: Claude Code."),
-    "uninstall": ("uninstall", "Take an install back and leave no trace."),
-    "hook": ("hook", "Answer a hook of Claude Code."),
-    "gate": ("gate", "Ask the gate: what it denied and why, what you allow, what it says of a call."),
-    "rules": ("rules", "List the rules, or explain one."),
-    "convert": ("convert", "A result as Markdown or JSON, in canonical form."),
-    "schema": ("schema", "JSON Schemas of results and reports."),
-    "prompt": ("prompt", "The text that tells an agent how to answer."),
-    "doctor": ("doctor", "Show the settings in force and where they come from."),
-    "completion": ("completion", "Print the completion script for a shell."),
+#: What a command is for -> command -> (module, one line for `remit --help`)
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Check and merge": {
+        "review": ("review", "Review a checkout: several reviewers, verified, one report."),
+        "check": ("check", "One verdict for each result: does it keep the contract?"),
+        "merge": ("merge", "One report out of many; agreement counted, conflicts shown."),
+        "rules": ("rules", "List the rules, or explain one."),
+        "convert": ("convert", "A result as Markdown or JSON, in canonical form."),
+        "schema": ("schema", "JSON Schemas of results and reports."),
+    },
+    "Definitions": {
+        "agents": ("agents", "What subagents are defined, what each is told and may do."),
+        "prompt": ("prompt", "The text that tells an agent how to answer."),
+    },
+    "Jobs": {
+        "run": ("run", "Run a subagent on a task and wait for its result."),
+        "submit": ("submit", "Put a job into the queue."),
+        "worker": ("worker", "Run jobs from the queue."),
+        "jobs": ("jobs", "Show jobs: waiting, running, finished."),
+        "logs": ("logs", "Show what happened in a job."),
+        "cancel": ("cancel", "Cancel a job."),
+        "retry": ("retry", "Let a job that did not complete go on."),
+    },
+    "Plans": {
+        "plan": ("plan", "Run phases of delegations, durably."),
+        "orchestrate": ("orchestrate", "Have a model do a task by delegating it."),
+        "escalations": ("escalations", "List what plans ask a person."),
+        "answer": ("answer", "Answer what a plan asked."),
+        "progress": ("progress_command", "Show where the work stands and what comes next."),
+    },
+    "Claude Code": {
+        "install": ("install", "Put its subagents and its orchestrator under contract."),
+        "uninstall": ("uninstall", "Take an install back and leave no trace."),
+        "gate": ("gate", "What was denied and why, what you allow; try a call."),
+        "hook": ("hook", "Answer a hook; Claude Code calls it."),
+    },
+    "Remit itself": {
+        "doctor": ("doctor", "Does all work that is needed, and what settings are in force?"),
+        "completion": ("completion", "Print the completion script for a shell."),
+    },
 }
+COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 
 
 class LazyGroup(click.Group):
@@ -66,8 +79,10 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands from the table, so that `--help` loads none of them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        wide = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{wide}}", line) for name, (_, line) in commands.items()])
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: Any) -> None:
@@ -81,11 +96,22 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: Any) -> None:
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Show the version.")
 def remit() -> None:
-    """Check what subagents send back.
+    """Hold subagents to a contract: what each may do, and what it must send back.
+
+    Definitions say what a subagent is told and may use. Jobs run them, durably; plans run many. What they send back is
+    checked against the code and merged into one report.
 
     \b
     Examples:
-      remit check answer.md             does this answer keep the contract?
-      remit rules status-missing        what does a rule ask, and why?
-      remit prompt --kind review        what to tell an agent about how to answer
+      remit review                            review this checkout
+      remit check answer.md                   does this answer keep the contract?
+      remit merge results/                    one report out of many answers
+      remit agents explain code-explorer      what one is told and may do
+      remit run code-explorer "how is a cart paid?"
+      remit submit qa-engineer "review the last commit"
+      remit worker --concurrency 20           run what is in the queue
+      remit plan release.toml                 phases of delegations
+      remit orchestrate "add a discount"      a model that delegates
+      remit install claude-code               put its subagents under contract
+      remit doctor                            does all work that is needed?
     """

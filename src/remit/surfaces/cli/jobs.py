@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
 
-@click.group("jobs", invoke_without_command=True)
+class _ListFirst(click.Group):
+    """A group of commands that, without the name of one, is its `list`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Options that no command stands before are those of `list`."""
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("jobs", cls=_ListFirst, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> int | None:
     """Show jobs: those that wait, run and are finished.
@@ -24,6 +34,7 @@ def command(ctx: click.Context) -> int | None:
     \b
     Examples:
       remit jobs                    the newest
+      remit jobs --state queued     those that wait: options of `remit jobs list`
       remit jobs show 12            one, with its result
       remit jobs prune --days 30    remove what is old
     """
@@ -111,7 +122,7 @@ def prune(days: int, form: str) -> int:
     if form == "json":
         _print_json({"schema": "remit.prune/1", "removed": gone})
     else:
-        print_text(f"{gone} jobs removed")
+        print_text(f"{gone} job{'s' * (gone != 1)} removed")
     return 0
 
 

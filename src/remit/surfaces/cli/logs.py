@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.store import need_extra, with_database
+from remit.surfaces.cli.store import is_served, need_extra, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -33,11 +33,28 @@ def command(job: int, form: str, *, follow: bool) -> int:
     """
     need_extra()
 
-    async def work(database: Database, _: Settings) -> None:
+    async def work(database: Database, settings: Settings) -> None:
+        if follow:
+            await _tell_of_nobody(database, settings, job)
         await _Reader(database, job, form).read(is_following=follow)
 
     with_database(work)
     return 0
+
+
+async def _tell_of_nobody(database: Database, settings: Settings, number: int) -> None:
+    """Say at once that there is nobody whose doings could be followed."""
+    from remit.reports.visible import visible
+    from remit.store import fleet, jobs
+
+    job = await jobs.get(database, number)
+    if job.state == "queued" and not await is_served(database, settings, job.queue):
+        words = f"no worker is alive that takes the queue {visible(job.queue)!r}, so nothing will pick job {number} up"
+    elif job.state == "running" and not await fleet.alive(database, settings.takeover_seconds, listed=False):
+        words = f"no worker is alive, so nothing goes on with job {number}"
+    else:
+        return
+    click.echo(f"remit: {words}; start one with `remit worker`", err=True)
 
 
 class _Reader:

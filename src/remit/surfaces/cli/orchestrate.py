@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ def command(task: str, **given: Any) -> int:
     """Have a model do TASK by delegating it: its only tools are an orchestrator's five responsibilities.
 
     It reads and edits nothing but what the gate allows. What it asks you waits: `remit escalations`, `remit answer`.
+    Ctrl-C asks whether to leave the job to a worker or to cancel it.
 
     \b
     Examples:
@@ -38,6 +38,8 @@ def command(task: str, **given: Any) -> int:
       remit orchestrate - --model opus < task.md
     """
     job = with_database(lambda database, settings: _run(database, settings, task_text(task), given))
+    if job is None:
+        return 130
     if given["form"] == "json":
         from remit.reports.jobs import job_shape
         from remit.reports.json import pretty
@@ -50,12 +52,12 @@ def command(task: str, **given: Any) -> int:
     return 0 if job.outcome == "completed" else 1
 
 
-async def _run(database: Database, settings: Settings, task: str, given: dict[str, Any]) -> Job:
+async def _run(database: Database, settings: Settings, task: str, given: dict[str, Any]) -> Job | None:
+    """Submit the orchestrator's job and see it through; None: it was left to a worker."""
     from remit.dispatch.submitting import Queueing, submit
-    from remit.dispatch.worker import Worker
     from remit.orchestrate.conductor import conductor
     from remit.orchestrate.conductor_prompt import conductor_prompt
-    from remit.orchestrate.serving import served
+    from remit.orchestrate.serving import WorkerBeside, hasty_worker, served
     from remit.registry.model import ORCHESTRATOR
     from remit.store import jobs
     from remit.surfaces.cli.run import see_through
@@ -85,11 +87,7 @@ async def _run(database: Database, settings: Settings, task: str, given: dict[st
     async with served(database, settings) as queue:
         # Its own worker, so that its subagents never wait for the place that it holds.
         runners = {ORCHESTRATOR: conductor(queue)}
-        worker = Worker(database, settings, queues=[own], concurrency=1, is_listed=False, runners=runners)
-        working = asyncio.create_task(worker.run())
-        try:
-            await see_through(database, submitted.id, settings)
-        finally:
-            worker.stop()
-            await asyncio.gather(working, return_exceptions=True)
-    return await jobs.get(database, submitted.id)
+        async with WorkerBeside(hasty_worker(database, settings, own, runners=runners)) as beside:
+            beside.begin()
+            is_over = await see_through(database, submitted.id)
+    return await jobs.get(database, submitted.id) if is_over else None

@@ -54,12 +54,13 @@ def command(file: Path | None, resume: int | None, form: str, **given: Any) -> i
 
     async def work(database: Database, settings: Settings) -> Shown:
         from remit.dispatch.submitting import Resolving
-        from remit.orchestrate.api import begin
+        from remit.orchestrate.api import begin, drivable
         from remit.surfaces.cli.driving import drive_shown
 
-        number = resume or 0
         if plan is not None:
             number = await begin(database, plan, given["repo"] or Path.cwd(), is_new=given["is_new"])
+        else:
+            number = (await drivable(database, resume or 0)).id
         return await drive_shown(database, settings, number, Resolving(registry=registry))
 
     return finish(with_database(work), form)

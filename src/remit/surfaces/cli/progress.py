@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from remit.store.events import Event
 
 #: Events that are worth a line where nothing can move.
-_TOLD = ("started", "turn", "tool", "tool-done", "waiting", "program", "checked", "finished")
+_TOLD = ("started", "turn", "tool", "tool-done", "waiting", "program", "told", "checked", "finished")
 
 
 class Progress:
@@ -48,11 +48,14 @@ class Progress:
         """Something happened."""
         self._note(event)
         if self._live is None and event.kind in _TOLD:
-            from remit.reports.jobs import event_lines
-
-            text = plain(event_lines(event, columns()))
+            text = _text(event)
             if text:
                 sys.stderr.write(text + "\n")
+        elif self._live is not None and event.kind == "told":
+            from rich.text import Text
+
+            # Above the line that moves, and it stays: it was said to whoever reads this.
+            self._live.console.print(Text(_text(event)))
 
     def _note(self, event: Event) -> None:
         from remit.reports.visible import visible
@@ -79,3 +82,9 @@ class Progress:
         parts = [f"job {self._job}", f"turn {self._turn}" if self._turn else "", self._doing, self._used]
         words = " · ".join([*(part for part in parts if part), f"{seconds // 60}:{seconds % 60:02}"])
         return Spinner("dots", Text(words[: columns() - 4]))
+
+
+def _text(event: Event) -> str:
+    from remit.reports.jobs import event_lines
+
+    return plain(event_lines(event, columns()))

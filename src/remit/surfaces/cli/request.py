@@ -37,11 +37,15 @@ _TREE = (
     click.option("--tree-max-tokens", type=int, help="Tokens this job and its children may use together."),
     click.option("--tree-max-cost", type=float, help="Dollars this job and its children may cost together."),
 )
+_TREE_STEPS = (
+    click.option("--tree-max-turns", type=int, help="How often models may be called for this job and its children."),
+    click.option("--tree-max-seconds", type=float, help="Seconds this job and its children may take together."),
+)
 
 
 def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a request to a command."""
-    return _with((*_OPTIONS, *_TREE), command)
+    return _with((*_OPTIONS, *_TREE, *_TREE_STEPS), command)
 
 
 def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,11 +60,8 @@ def _with(options: Iterable[Callable[..., Any]], command: Callable[..., Any]) ->
 
 
 def limits_of(given: dict[str, Any], *names: str) -> dict[str, Any] | None:
-    """What a job and its tree may use, as far as it is said. Raises UsageError where that is nothing."""
+    """What a job may use, as far as it is said."""
     said = {name: given[f"max_{name}"] for name in names if given[f"max_{name}"] is not None}
-    trees = (given["tree_max_tokens"], given["tree_max_cost"])
-    if any(value is not None and value <= 0 for value in (*said.values(), *trees)):
-        raise UsageError("a limit must be more than nothing")
     return said or None
 
 
@@ -99,6 +100,8 @@ def queueing_of(given: dict[str, Any]) -> Queueing:
         parent=given["parent"],
         tree_max_tokens=given["tree_max_tokens"],
         tree_max_cost=given["tree_max_cost"],
+        tree_max_turns=given["tree_max_turns"],
+        tree_max_seconds=given["tree_max_seconds"],
     )
 
 

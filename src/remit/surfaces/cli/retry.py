@@ -29,7 +29,7 @@ def command(job: int, form: str) -> int:
     from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> tuple[jobs.Job, bool]:
-        await jobs.retry(database, job)
+        await database.frankly(lambda: jobs.retry(database, job))
         again = await jobs.get(database, job)
         return again, await is_served(database, settings, again.queue)
 

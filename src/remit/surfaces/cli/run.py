@@ -79,7 +79,7 @@ async def _run(
             click.echo(f"remit: job {submitted.id} has this key already; waiting for it", err=True)
             if own is not None:
                 await _call_in(database, submitted.id, own)
-        is_over = await see_through(database, submitted.id, settings)
+        is_over = await see_through(database, submitted.id)
     if not is_over:
         return None
     return await jobs.get(database, submitted.id), await jobs.violations_of(database, submitted.id)
@@ -95,7 +95,7 @@ async def _call_in(database: Database, job: int, queue: str) -> None:
             await jobs.enqueue(connection, job, queue, found.priority)
 
 
-async def see_through(database: Database, job: int, settings: Settings) -> bool:
+async def see_through(database: Database, job: int) -> bool:
     """Show what happens until the job is finished; False: the person leaves it to a worker."""
     from remit.store import jobs
     from remit.store.ending import ended

@@ -20,9 +20,13 @@ _NEEDED = ("psycopg", "procrastinate", "pydantic_ai")
 def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
     """Do something with the store of this folder's configuration."""
     need_extra()
+    import logging
+
     from remit.dispatch.settings import load_settings
     from remit.store.database import open_database
 
+    for name in ("psycopg.pool", "procrastinate"):  # of a database that is away we tell ourselves, in one line
+        logging.getLogger(name).setLevel(logging.ERROR)
     settings = load_settings()
 
     async def opened() -> T:

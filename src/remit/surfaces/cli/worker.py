@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from remit.reports.visible import visible
 from remit.surfaces.cli.store import need_extra, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.store.database import Database
+
+log = logging.getLogger("remit.worker")
 
 
 @click.command("worker")
@@ -29,28 +32,50 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
       remit worker --queue nightly --until-idle
     """
     need_extra()
+    _log_with_times()
+    log.info("worker is starting")  # before what takes seconds to import
+    from remit.configuration import load
+    from remit.dispatch.health import missing_key
     from remit.dispatch.worker import Worker
     from remit.orchestrate.conductor import conductor
-    from remit.registry.api import reload_registry, tell
+    from remit.registry.api import reload_registry
     from remit.registry.model import ORCHESTRATOR
-
-    logging.basicConfig(level=logging.WARNING, format="[%(name)s] %(message)s")
 
     async def work(database: Database, settings: Settings) -> None:
         registry = reload_registry()
+        if lacking := missing_key(load()):
+            log.warning("no provider's key is set, so jobs that ask a model will fail: set %s", lacking)
         worker = Worker(
             database,
             settings,
             queues=queues,
             concurrency=concurrency,
-            on_reload=lambda: tell(f"{len(list(reload_registry()))} definitions read again", "worker"),
-            on_start=lambda: tell(
-                f"worker started: {concurrency} jobs at a time, {len(list(registry))} definitions", "worker"
-            ),
+            on_reload=lambda: log.info("%s definitions read again", len(list(reload_registry()))),
+            on_start=lambda: log.info("worker started: %s", _served(concurrency, queues, len(list(registry)))),
             runners={ORCHESTRATOR: conductor()},
         )
         await worker.run(until_idle=until_idle)
-        tell("worker stopped", "worker")
+        log.info("worker stopped")
 
     with_database(work)
     return 0
+
+
+def _served(concurrency: int, queues: tuple[str, ...], definitions: int) -> str:
+    at_a_time = f"{concurrency} job{'s' * (concurrency != 1)} at a time"
+    only = f", only of the queue{'s' * (len(queues) != 1)} {', '.join(queues)}" if queues else ""
+    return f"{at_a_time}{only}, {definitions} definition{'s' * (definitions != 1)}"
+
+
+class _Lines(logging.Formatter):
+    """Lines with a time; what others have said in them is shown and not obeyed."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(map(visible, super().format(record).split("\n")))
+
+
+def _log_with_times() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Lines("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("remit").setLevel(logging.INFO)

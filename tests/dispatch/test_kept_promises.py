@@ -1,0 +1,220 @@
+"""What the manual promises of time, deaths, attempts and money, where a slip would show only after days of use."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from support.running import Commands, Fleet, Play, until
+
+from remit.dispatch.attempt import MAX_DEATHS
+from remit.dispatch.narrator import Narrator
+from remit.dispatch.submitting import Queueing
+from remit.errors import UsageError
+from remit.store import budgets, jobs
+from remit.store.database import Database
+from remit.store.jobs import Fenced, Job
+from remit.store.transcript import Sums, Transcript
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.anyio
+DONE = {"text": "done"}
+WAITS = {"text": "done", "gate": "answers"}
+FAILS_ONCE = {"text": "done", "fail": {"status": 400}}
+AN_HOUR = {"seconds": 3600}
+UNPRICED = "openai:my-own-model"
+
+
+async def taken(fleet: Fleet, number: int) -> Job:
+    """A job as a worker has it that has just claimed it."""
+    found = await jobs.claim(fleet.database, number, str(uuid.uuid4()), None)
+    assert isinstance(found, Job)
+    return found
+
+
+async def given_back(database: Database, job: Job) -> None:
+    await jobs.give_back(database, job.id, job.attempt)
+
+
+async def died(database: Database, job: Job) -> None:
+    """Nobody hears of its worker: the next one takes the job over."""
+    assert (await jobs.get(database, job.id)).state == "running"
+
+
+LEFT = {"was stopped": given_back, "died": died}
+
+
+async def test_a_retry_has_all_its_seconds_again(play: Play) -> None:
+    async with play(FAILS_ONCE) as fleet:
+        failed = await fleet.run(limits=AN_HOUR)
+        assert failed.outcome == "error"
+        await fleet.rows("UPDATE remit.jobs SET started = started - interval '2 hours'")
+        await jobs.retry(fleet.database, failed.id)
+        await fleet.work()
+        done = await fleet.job(failed.id)
+        assert (done.outcome, done.error) == ("completed", None)
+
+
+async def test_a_retry_of_a_job_that_killed_its_workers_is_a_new_beginning(play: Play) -> None:
+    async with play(DONE) as fleet:
+        number = await fleet.submit()
+        await fleet.rows("UPDATE remit.jobs SET deaths = %s", MAX_DEATHS)
+        await fleet.work()
+        stopped = await fleet.job(number)
+        assert (stopped.outcome, fleet.requests) == ("error", [])
+        assert f"stopped after {MAX_DEATHS} attempts died" in str(stopped.error)
+        await jobs.retry(fleet.database, number)
+        await fleet.work()
+        done = await fleet.job(number)
+        assert (done.outcome, done.deaths) == ("completed", 0)
+
+
+@pytest.mark.parametrize("leave", LEFT.values(), ids=LEFT)
+async def test_a_job_has_no_more_time_because_its_worker_changed(
+    play: Play, leave: Callable[[Database, Job], Awaitable[None]]
+) -> None:
+    async with play(DONE, takeover_seconds=1.5) as fleet:
+        number = await fleet.submit(limits=AN_HOUR)
+        job = await taken(fleet, number)
+        await fleet.rows("UPDATE remit.jobs SET started = started - interval '2 hours'")
+        await leave(fleet.database, job)
+        await fleet.work()
+        late = await fleet.job(number)
+        assert (late.outcome, late.error, late.attempt) == ("timeout", "3600 seconds are over", 2)
+        assert fleet.requests == [], "its time was over before it could ask"
+
+
+@pytest.mark.parametrize("leave", LEFT.values(), ids=LEFT)
+async def test_a_job_that_changed_workers_in_time_goes_on(
+    play: Play, leave: Callable[[Database, Job], Awaitable[None]]
+) -> None:
+    async with play(DONE, takeover_seconds=1.5) as fleet:
+        number = await fleet.submit(limits=AN_HOUR)
+        job = await taken(fleet, number)
+        await fleet.rows("UPDATE remit.jobs SET started = started - interval '30 minutes'")
+        await leave(fleet.database, job)
+        await fleet.work()
+        done = await fleet.job(number)
+        assert (done.outcome, done.attempt) == ("completed", 2)
+
+
+async def test_time_in_the_queue_is_not_the_jobs(play: Play) -> None:
+    async with play(DONE) as fleet:
+        number = await fleet.submit(limits=AN_HOUR)
+        await fleet.rows("UPDATE remit.jobs SET created = created - interval '2 hours'")
+        await fleet.work()
+        assert (await fleet.job(number)).outcome == "completed"
+
+
+WRITTEN = ("jobs", "messages", "tool_calls", "receipts", "results", "events")
+
+
+async def written(fleet: Fleet) -> list[Any]:
+    """All that the store has of jobs."""
+    return [await fleet.rows(f"SELECT t::text FROM remit.{table} AS t ORDER BY 1") for table in WRITTEN]
+
+
+async def test_an_attempt_that_hung_can_write_nothing_any_more(play: Play) -> None:
+    async with play(DONE) as fleet:
+        job = await taken(fleet, await fleet.submit())
+        transcript = Transcript(fleet.database, job.id, job.attempt)
+        await transcript.begin_call("1:a", 1, "Read", {})
+        held = await budgets.reserve(fleet.database, job.id, job.attempt, budgets.Wanted(100, 1000, 64))
+        assert isinstance(held, budgets.Reservation)
+        await fleet.rows("UPDATE remit.jobs SET checkpoint = now() - interval '901 seconds'")
+        [hung] = await fleet.database.rows("jobs.hung", seconds=900.0)
+        assert hung["id"] == job.id
+        before = await written(fleet)
+
+        refused: list[Awaitable[object]] = [
+            budgets.reserve(fleet.database, job.id, job.attempt, budgets.Wanted(100, 1000, 64)),
+            transcript.save_message(0, b"{}", Sums(turns=1), "too late"),
+            transcript.begin_call("1:b", 1, "Read", {}),
+            transcript.finish_call("1:a", "too late", None, is_failed=False),
+            transcript.save_result(1, "too late", "accept", b"{}"),
+            jobs.touch(fleet.database, job.id, job.attempt),
+            jobs.finish(fleet.database, job.id, job.attempt, "completed", result="too late"),
+        ]
+        for write in refused:
+            with pytest.raises(Fenced):
+                await write
+        await transcript.touch()
+        await Narrator(fleet.database, job.id, job.attempt).tell("text", {"text": "too late"})
+        await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.Taken(1, 1, 0.0), is_broken=True)
+        assert await written(fleet) == before
+
+
+async def test_a_job_that_waits_for_its_turn_at_a_provider_is_not_taken_for_hung(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A minute passes each time the waiting job looks at its clock."""
+    minutes = itertools.count()
+    monkeypatch.setattr("remit.dispatch.asking.time", SimpleNamespace(monotonic=lambda: 60.0 * next(minutes)))
+    async with play(WAITS, provider_limits={"anthropic": 1}, takeover_seconds=1.5) as fleet:
+        numbers = [await fleet.submit(f"job {n}") for n in range(2)]
+        async with fleet.working():
+            await fleet.server.wait("answers")
+            await until(lambda: _asking(fleet, 2), "both got as far as their first turn")
+            [(holder,)] = await fleet.rows("SELECT job FROM remit.slots")
+            [waiting] = set(numbers) - {holder}
+            before = next(minutes)
+            await fleet.rows("UPDATE remit.jobs SET checkpoint = now() - interval '800 seconds' WHERE id = %s", waiting)
+            await until(lambda: _is_fresh(fleet, waiting), "it says that it does not hang")
+            assert 60.0 * (next(minutes) - before) < fleet.settings.hung_seconds, "and says it in time"
+            fleet.server.open("answers")
+            done = [await fleet.reached(number, "finished") for number in numbers]
+        assert [(job.outcome, job.attempt) for job in done] == [("completed", 1)] * 2
+
+
+async def _asking(fleet: Fleet, most: int) -> bool:
+    found = await fleet.rows("SELECT count(*) FROM remit.events WHERE kind = 'turn'")
+    return bool(found[0][0] == most)
+
+
+async def _is_fresh(fleet: Fleet, number: int) -> bool:
+    found = await fleet.rows("SELECT checkpoint > now() - interval '400 seconds' FROM remit.jobs WHERE id = %s", number)
+    return bool(found[0][0])
+
+
+async def test_a_trees_limit_of_money_on_a_model_without_a_price_is_refused_with_what_to_do(play: Play) -> None:
+    async with play(DONE) as fleet:
+        with pytest.raises(UsageError, match=f"the price of '{UNPRICED}' is not known.*limit its tokens"):
+            await fleet.submit(model=UNPRICED, queueing=Queueing(tree_max_cost=1.0))
+        assert await fleet.rows("SELECT count(*) FROM remit.jobs") == [(0,)]
+        assert await fleet.submit(model=UNPRICED, queueing=Queueing(tree_max_tokens=100_000)), "as it says"
+
+
+async def test_a_tree_with_a_limit_of_money_takes_no_job_without_a_price_in(play: Play) -> None:
+    async with play(DONE) as fleet:
+        top = await fleet.submit(queueing=Queueing(tree_max_cost=1.0))
+        child = await fleet.submit(queueing=Queueing(parent=top))
+        for inside in (Queueing(parent=top), Queueing(parent=child), Queueing(tree=top)):
+            with pytest.raises(UsageError, match="limit its tokens"):
+                await fleet.submit(model=UNPRICED, queueing=inside)
+        free = await fleet.submit(queueing=Queueing(tree_max_tokens=100_000))
+        assert await fleet.submit(model=UNPRICED, queueing=Queueing(parent=free)), "where money is not limited"
+
+
+async def test_an_orchestrators_limit_of_money_needs_a_price_too(play: Play) -> None:
+    async with play(DONE) as fleet:
+        asked = {"subagent_def": None, "runner": "orchestrator", "model": UNPRICED}
+        with pytest.raises(UsageError, match="limit its tokens"):
+            await fleet.submit(**asked, queueing=Queueing(tree_max_cost=1.0))
+        with pytest.raises(UsageError, match="limit its tokens"):
+            await fleet.submit(**asked, limits={"cost": 1.0})
+        assert await fleet.rows("SELECT count(*) FROM remit.jobs") == [(0,)]
+
+
+def test_the_option_for_a_trees_money_is_refused_where_there_is_no_price(
+    address: str, project: Path, tmp_path: Path
+) -> None:
+    remit = Commands(address, project, tmp_path / "data", "http://127.0.0.1:9")
+    ran = remit("submit", "generic", "go", "--model", UNPRICED, "--tree-max-cost", "1")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"the price of '{UNPRICED}' is not known" in " ".join(ran.err.split())
+    assert "limit its tokens" in " ".join(ran.err.split())

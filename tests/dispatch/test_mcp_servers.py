@@ -1,0 +1,198 @@
+"""MCP servers that misbehave: what they print, what they call their tools, how much they answer, how long they take."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import RunContext
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.usage import RunUsage
+from support.running import ANTHROPIC, Fleet, Play, tools
+
+from remit.dispatch import mcp
+from remit.dispatch.complaints import MAX_LINES
+from remit.dispatch.tools.model import ToolOutput, ToolSpec
+from remit.registry.tools import AllowList
+from remit.testing import registry
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.anyio
+#: What a server does besides is the text that it is started with.
+SERVER = """
+import json, sys, time
+how = sys.argv[1]
+names = ["a b;c", "esc\\x1b[31m", "x" * 60, "x" * 50, "ok"] if how == "names" else ["long", "ok"]
+if how == "escapes":
+    sys.stderr.write("\\x1b]0;TITLE\\x07\\x1b[2Jred words AKIA" + "ABCDEFGH" * 2 + "\\nlast words")
+    sys.stderr.flush()
+if how == "flood":
+    sys.stderr.write("x" * 100_000 + "\\n" + "many words\\n" * 100_000)
+    sys.stderr.flush()
+
+def answer(method, given):
+    if method == "initialize":
+        about = {"name": "docs", "version": "1"}
+        return {"protocolVersion": given["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": about}
+    if method == "tools/list":
+        while how == "hangs":
+            time.sleep(1)
+        return {"tools": [{"name": name, "inputSchema": {"type": "object", "properties": {}}} for name in names]}
+    if method == "tools/call":
+        lines = [f"line {number} of many, and so on" for number in range(4_000)]
+        text = "\\n".join([*lines, "AKIA" + "ABCDEFGH" * 2, "the end"]) if given["name"] == "long" else "fine"
+        return {"content": [{"type": "text", "text": text}]}
+    return {}
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        result = answer(asked["method"], asked.get("params") or {})
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def serve(folder: Path, how: str) -> str:
+    """A command line of the server."""
+    program = folder / "server.py"
+    program.write_text(SERVER, encoding="utf-8")
+    return f"{sys.executable} {program} {how}"
+
+
+@pytest.fixture
+def configure(quiet: None, tmp_path: Path) -> Callable[[str], None]:
+    """Configures a server that does something, in the folder that the test runs in."""
+
+    def written(how: str) -> None:
+        line = serve(tmp_path, how)
+        Path("remit.toml").write_text(f'[mcp_servers]\ndocs = "{line}"\n', encoding="utf-8")
+
+    return written
+
+
+async def ran(fleet: Fleet) -> Any:
+    fleet.registry = registry("---\nname: librarian\ntools: mcp__docs\n---\nx", allow_tools=["*", "mcp__docs"])
+    return await fleet.run(subagent_def="librarian", model=ANTHROPIC)
+
+
+async def test_what_a_server_complains_of_is_in_the_log_and_nothing_obeys_it(
+    configure: Callable[[str], None], play: Play, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    configure("escapes")
+    async with play({"text": "done"}) as fleet:
+        assert (await ran(fleet)).outcome == "completed"
+    told = [record for record in caplog.records if "the MCP server docs says" in record.message]
+    assert {record.levelno for record in told} == {logging.WARNING}
+    first, last = [record.message for record in told]
+    assert "red words [AWS key removed]" in first
+    assert first.isprintable()
+    assert last.endswith("says: last words")
+    assert "\x1b" not in capfd.readouterr().err
+
+
+async def test_a_flood_of_complaints_is_bounded_and_does_not_stop_the_server(
+    configure: Callable[[str], None], play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    configure("flood")
+    async with play(tools(("mcp__docs__ok", {})), {"text": "done"}) as fleet:
+        done = await ran(fleet)
+        assert await fleet.outputs(done.id) == ["fine"]
+    told = [record.message for record in caplog.records if "the MCP server docs says" in record.message]
+    assert len(told) == MAX_LINES + 1
+    assert max(map(len, told)) < 400
+    assert told[-1] == "the MCP server docs says more, which is left out"
+
+
+async def test_a_tool_whose_name_no_provider_takes_is_left_out_with_a_warning(
+    configure: Callable[[str], None], play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    configure("names")
+    async with play(tools(("mcp__docs__ok", {})), {"text": "done"}) as fleet:
+        done = await ran(fleet)
+        assert done.outcome == "completed"
+        offered = [tool["name"] for tool in fleet.requests[0].body["tools"]]
+    assert offered == ["mcp__docs__" + "x" * 50, "mcp__docs__ok"]
+    told = [record.message for record in caplog.records if "is left out" in record.message]
+    assert len(told) == 3, "each is told of once"
+    assert all(line.isprintable() for line in told)
+
+
+async def test_a_server_that_does_not_list_its_tools_ends_the_job_with_its_name(
+    configure: Callable[[str], None], play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp, "_SECONDS", 1.0)
+    configure("hangs")
+    async with play({"text": "done"}) as fleet:
+        done = await ran(fleet)
+        assert done.outcome == "error"
+        assert str(done.error).startswith("the MCP server 'docs' cannot be used: ")
+
+
+class Calls:
+    """Answers calls by running them; keeps what came of the last."""
+
+    last: ToolOutput
+
+    async def answer(
+        self, call_id: str, spec: ToolSpec, arguments: Any, run: Callable[[Any, str], Awaitable[ToolOutput]]
+    ) -> str:
+        self.last = await run(arguments, f"1:{call_id}")
+        return self.last.text
+
+
+async def called(tmp_path: Path, keeping: mcp.Keeping, arguments: dict[str, Any]) -> ToolOutput:
+    calls = Calls()
+    client = mcp._client("docs", {"docs": serve(tmp_path, "well")}, tmp_path)
+    server = mcp.ServerTools("docs", client, AllowList(("mcp__docs",)), calls, keeping)  # type: ignore[arg-type]
+    context: RunContext[None] = RunContext(deps=None, model=TestModel(), usage=RunUsage(), tool_call_id="call")
+    async with server:
+        tool = (await server.get_tools(context))["mcp__docs__long"]
+        await server.call_tool("mcp__docs__long", arguments, context, tool)
+    return calls.last
+
+
+async def test_the_whole_of_a_long_answer_is_in_a_file_without_its_secrets(tmp_path: Path) -> None:
+    output = await called(tmp_path, mcp.Keeping(tmp_path / "spill"), {})
+    [kept] = (tmp_path / "spill").iterdir()
+    assert len(output.text) <= mcp.MAX_OUTPUT
+    assert f'file_path="{kept}"' in output.text
+    assert kept.read_text(encoding="utf-8").endswith("[AWS key removed]\nthe end")
+
+
+async def test_a_receipt_keeps_the_arguments_of_a_servers_tool_as_it_keeps_those_of_ours(tmp_path: Path) -> None:
+    output = await called(tmp_path, mcp.Keeping(), {"words": "x" * 100_000, "nested": {"a": [1]}, "number": 3})
+    kept = output.receipt.arguments
+    assert kept["words"].endswith("[… 80,000 more characters]")
+    assert (kept["nested"], kept["number"]) == ('{"a":[1]}', 3)
+
+
+async def test_a_server_is_never_a_program_of_the_checkout(configure: Callable[[str], None], play: Play) -> None:
+    """It runs in the checkout: a relative name would be looked for there."""
+    configure("none")
+    async with play({"text": "done"}) as fleet:
+        program = fleet.project / "evil"
+        program.write_text(f"#!/bin/sh\ntouch {fleet.project}/was-run\n", encoding="utf-8")
+        program.chmod(0o755)
+        fleet.settings = fleet.settings._replace(mcp_servers={"docs": "./evil"})
+        ended = await ran(fleet)
+        assert (ended.outcome, ended.error) == (
+            "error",
+            "the MCP server 'docs' must name a program on the PATH or an absolute path",
+        )
+        assert not (fleet.project / "was-run").exists()
+
+
+async def test_all_of_a_long_answer_is_in_a_file_that_the_agent_can_read(
+    configure: Callable[[str], None], play: Play
+) -> None:
+    configure("none")
+    async with play(tools(("mcp__docs__long", {})), {"text": "done"}) as fleet:
+        job = await ran(fleet)
+        kept = [path.read_text("utf-8") for path in (fleet.settings.data / "spill" / f"job-{job.id}").iterdir()]
+    assert len(kept) == 1
+    assert "line 3999 of many" in kept[0]
+    assert "ABCDEFGHABCDEFGH" not in kept[0]

@@ -1,0 +1,231 @@
+"""What is refused before it is in the queue, what is stored of text that cannot be, and submitting into trouble."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.running import Play
+
+from remit.dispatch.settings import load_settings
+from remit.dispatch.submitting import MAX_DELAY, MAX_KEY, MAX_PRIORITY, Queueing
+from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
+from remit.store import jobs, submissions
+from remit.testing import registry
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.anyio
+NAN, INFINITE = float("nan"), float("inf")
+COUNT = "SELECT count(*) FROM remit.jobs"
+KILL = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND application_name LIKE 'remit %%'
+"""
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    *(({"delay": delay}, f"a delay is from 0 to {MAX_DELAY} seconds") for delay in (INFINITE, NAN, 1e300, -1)),
+    *(({"priority": priority}, "a priority is from -1000000 to 1000000") for priority in (99_999_999_999, -(10**7))),
+    *(({"key": key}, f"a key is text of 1 to {MAX_KEY} bytes") for key in ("", "k" * 12_000, "k\0", "k\udcff")),
+    *(({"queue": queue}, "a queue's name has 1 to 40 characters") for queue in ("", "q\udcff", "q" * 41)),
+    *(({"parent": parent}, f"there is no job {parent} to be the parent") for parent in (-1, 0, 7, 2**70)),
+    *(({f"tree_max_{what}": 10**20}, f"a limit of a tree's {what}") for what in ("tokens", "turns")),
+    *(({f"tree_max_{what}": -1}, f"a limit of a tree's {what}") for what in ("tokens", "turns", "cost", "seconds")),
+    *(({f"tree_max_{what}": NAN}, f"a limit of a tree's {what}") for what in ("cost", "seconds")),
+    *(({f"tree_max_{what}": INFINITE}, f"a limit of a tree's {what}") for what in ("cost", "seconds")),
+]
+
+
+@pytest.mark.parametrize(("queueing", "said"), REFUSED, ids=[str(one[0])[:40] for one in REFUSED])
+async def test_what_the_queue_cannot_keep_is_refused_in_a_sentence(
+    play: Play, queueing: dict[str, Any], said: str
+) -> None:
+    async with play({"text": "never"}) as fleet:
+        with pytest.raises(UsageError) as refused:
+            await fleet.submit(queueing=Queueing(**queueing))
+        assert said in str(refused.value)
+        assert await fleet.rows(COUNT) == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "limits", [{"cost": INFINITE}, {"seconds": NAN}, {"tokens": 10**20}, {"tokens": 0}, {"cost": -1.0}], ids=str
+)
+async def test_a_limit_of_a_job_says_what_it_may_be(play: Play, limits: dict[str, Any]) -> None:
+    async with play({"text": "never"}) as fleet:
+        with pytest.raises(UsageError, match=f"a limit of {next(iter(limits))} must be more than nothing and below"):
+            await fleet.submit(limits=limits)
+
+
+async def test_the_largest_that_is_allowed_is_kept(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        wanted = Queueing(key="ä" * (MAX_KEY // 2), priority=MAX_PRIORITY, delay=MAX_DELAY)
+        number = await fleet.submit(queueing=wanted._replace(tree_max_turns=10**11, tree_max_seconds=0.5))
+        job = await fleet.job(number)
+        assert (job.idempotency_key, job.priority) == (wanted.key, MAX_PRIORITY)
+        found = await fleet.rows(
+            "SELECT tree_max_turns, tree_max_seconds, scheduled_at > now() FROM remit.jobs, procrastinate_jobs"
+        )
+        assert [(turns, float(seconds), later) for turns, seconds, later in found] == [(10**11, 0.5, True)]
+
+
+async def test_a_trees_limits_are_not_said_by_a_child(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        top = await fleet.submit()
+        with pytest.raises(UsageError, match="a tree's limits are said at its first job"):
+            await fleet.submit(queueing=Queueing(parent=top, tree_max_tokens=5_000))
+
+
+@pytest.mark.parametrize("bad", ["\0", chr(0xDCFF), chr(0xD800)], ids=["zero", "a byte", "half a character"])
+async def test_text_that_cannot_be_stored_is_replaced_wherever_it_stands(play: Play, bad: str) -> None:
+    async with play({"text": "done"}) as fleet:
+        done = await fleet.run(
+            f"look{bad} at it",
+            system=f"You{bad} look.",
+            input_vars={f"na{bad}me": f"val{bad}ue"},
+            subagent_def=f"kee{bad}per",
+            allowed_tools=[f"Re{bad}ad", "Read"],
+            scope=[f"a{bad}.py"],
+        )
+        assert done.outcome == "completed"
+        assert (done.prompt, done.agent) == ("look\ufffd at it", "kee\ufffdper")
+        assert done.request["input_vars"] == {"na\ufffdme": "val\ufffdue"}
+        assert (await fleet.brief(done)).system == "You\ufffd look."
+        assert "look\ufffd at it" in str(fleet.requests[0].body["messages"])
+
+
+async def test_a_definition_with_a_character_zero_can_be_run(play: Play) -> None:
+    async with play({"text": "done"}) as fleet:
+        fleet.registry = registry("---\nname: keeper\n---\n\nYou look\0 after it.\n")
+        done = await fleet.run()
+        assert done.outcome == "completed"
+        assert "\0" not in (await fleet.brief(done)).system
+
+
+@pytest.mark.parametrize("name", [b"b\xe9", b"sub"], ids=["itself", "below one"])
+async def test_a_folder_whose_name_cannot_be_stored_is_refused(play: Play, tmp_path: Path, name: bytes) -> None:
+    async with play({"text": "never"}) as fleet:
+        fleet.project = tmp_path / "link"
+        real = tmp_path / b"b\xe9".decode("utf-8", "surrogateescape")
+        (real / "sub").mkdir(parents=True)
+        if name == b"sub":
+            fleet.project.symlink_to(real / "sub")
+        else:
+            fleet.project = real
+        with pytest.raises(UsageError, match="needs a name in UTF-8"):
+            await fleet.submit()
+
+
+async def test_a_request_that_is_nested_too_deeply_is_refused(play: Play) -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    async with play({"text": "never"}) as fleet:
+        with pytest.raises(UsageError, match="nested too deeply"):
+            await fleet.submit(input_vars={"a": deep})
+
+
+@pytest.mark.parametrize("when", ["waiting", "running", "finished"])
+async def test_a_cancelled_job_gets_no_more_children(play: Play, when: str) -> None:
+    async with play({"text": "never"}) as fleet:
+        parent = await fleet.submit()
+        if when == "running":
+            await fleet.rows("UPDATE remit.jobs SET state = 'running'")
+        await fleet.cancel(parent)
+        if when == "finished":
+            await fleet.rows("UPDATE remit.jobs SET is_cancelled = false")
+        with pytest.raises(UsageError, match=f"job {parent} is cancelled: it can have no more children"):
+            await fleet.submit(queueing=Queueing(parent=parent))
+
+
+async def test_a_job_that_is_tried_again_after_it_was_cancelled_may_have_children(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        parent = await fleet.submit()
+        await fleet.cancel(parent)
+        await jobs.retry(fleet.database, parent)
+        assert await fleet.submit(queueing=Queueing(parent=parent))
+
+
+@pytest.mark.parametrize("queueing", [{}, {"key": "k"}, {"parent": 1}], ids=["plain", "with a key", "a child"])
+async def test_a_connection_that_died_unnoticed_does_not_keep_a_job_out(play: Play, queueing: dict[str, Any]) -> None:
+    async with play({"text": "never"}) as fleet:
+        await fleet.submit()
+        await fleet.rows(KILL)
+        number = await fleet.submit(queueing=Queueing(**queueing))
+        assert (await fleet.job(number)).state == "queued"
+        assert await fleet.rows(COUNT) == [(2,)]
+
+
+def lose_the_end(monkeypatch: pytest.MonkeyPatch, kill: Any) -> None:
+    """The connection dies between a submission and its end, the first time."""
+    real = submissions.rows
+    lost: list[bool] = []
+
+    async def losing(connection: Any, name: str, /, **values: Any) -> Any:
+        found = await real(connection, name, **values)
+        if name == "jobs.submit" and not lost:
+            lost.append(True)
+            await kill("SELECT pg_terminate_backend(%s)", connection.info.backend_pid)
+        return found
+
+    monkeypatch.setattr(submissions, "rows", losing)
+
+
+@pytest.mark.parametrize("queueing", [{}, {"parent": 1}], ids=["plain", "a child"])
+async def test_whoever_cannot_know_whether_a_job_is_in_the_queue_is_told_so(
+    play: Play, monkeypatch: pytest.MonkeyPatch, queueing: dict[str, Any]
+) -> None:
+    async with play({"text": "never"}) as fleet:
+        await fleet.submit()
+        lose_the_end(monkeypatch, fleet.rows)
+        with pytest.raises(EnvironmentBroken, match=r"may be in the queue or not: `remit jobs list`"):
+            await fleet.submit(queueing=Queueing(**queueing))
+
+
+async def test_with_a_key_it_is_simply_submitted_again(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with play({"text": "never"}) as fleet:
+        lose_the_end(monkeypatch, fleet.rows)
+        number = await fleet.submit(queueing=Queueing(key="k"))
+        assert (await fleet.job(number)).idempotency_key == "k"
+        assert await fleet.rows(COUNT) == [(1,)]
+
+
+async def test_a_brief_that_is_pruned_while_a_job_is_submitted_is_written_again(play: Play) -> None:
+    async with play({"text": "done"}) as fleet:
+        await fleet.submit()
+        await fleet.rows("DELETE FROM remit.jobs")
+        await fleet.rows("CREATE SEQUENCE remit.pruned")
+        await fleet.rows(
+            "CREATE FUNCTION prune() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "IF nextval('remit.pruned') = 1 THEN DELETE FROM remit.briefs; END IF; RETURN NEW; END $$"
+        )
+        await fleet.rows('CREATE TRIGGER "A" AFTER INSERT ON remit.jobs FOR EACH ROW EXECUTE FUNCTION prune()')
+        number = await fleet.submit()
+        assert await fleet.rows("SELECT last_value FROM remit.pruned") == [(2,)]
+        assert (await fleet.brief(await fleet.job(number))).system
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "least"),
+    [
+        ("REMIT_TAKEOVER_SECONDS", "0", "0.5"),
+        ("REMIT_TAKEOVER_SECONDS", "-1", "0.5"),
+        ("REMIT_HUNG_SECONDS", "0", "1"),
+        ("REMIT_SHUTDOWN_SECONDS", "-1", "0"),
+        ("REMIT_BUDGET_COST", "-1", "0"),
+    ],
+)
+def test_a_number_that_no_worker_can_work_with_is_refused(
+    quiet: None, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, least: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigurationError, match=f"{variable}: .* must be at least {least}, not {value}"):
+        load_settings()
+    monkeypatch.setenv(variable, least)
+    assert load_settings()
+
+
+@pytest.mark.parametrize("table", ["queue_limits", "provider_limits"])
+def test_a_limit_of_no_jobs_at_all_is_refused(quiet: None, tmp_path: Path, table: str) -> None:
+    file = tmp_path / "remit.toml"
+    file.write_text(f"[{table}]\nslow = 0\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=rf"{table}\.slow must be at least 1, not 0"):
+        load_settings(start=tmp_path)

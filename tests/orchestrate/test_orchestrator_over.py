@@ -1,0 +1,126 @@
+"""An orchestrator that is over, and did not complete: what it asked is asked no more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plan_building import CUT
+from support.running import Fleet, Play, tools
+from test_conductor import ME, orchestrated, submitted
+
+from remit.dispatch.leftovers import remove_leftovers
+from remit.errors import UsageError
+from remit.orchestrate import api
+from remit.orchestrate.conductor import conductor
+from remit.orchestrate.questions import give_answer
+from remit.registry.model import ORCHESTRATOR
+from remit.store import jobs, plans
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.anyio
+ASK = tools(("Ask", {"question": "Which database?"}))
+CRITICAL = {"agent": "code-explorer", "task": "task of the first try", "critical": True}
+DELEGATE = tools(("Delegate", {"phase": "explore", "delegations": [CRITICAL]}))
+#: What it asked before it was over: a question of its own, and one of a subagent's.
+ASKED = {"its own": ASK, "a subagent's": DELEGATE}
+
+
+def over(asking: dict[str, Any], *afterwards: dict[str, Any]) -> dict[str, Any]:
+    return {ME: [asking, *afterwards], "task of the first try": [CUT]}
+
+
+async def open_ones(fleet: Fleet) -> list[int]:
+    return [one.id for one in await plans.escalations(fleet.database, is_open=True)]
+
+
+@pytest.mark.parametrize("asking", ASKED)
+async def test_a_question_of_an_orchestrator_that_failed_is_closed_and_says_what_to_do(asking: str, play: Play) -> None:
+    async with play(conversations=over(ASKED[asking], CUT)) as fleet:
+        job = await orchestrated(fleet)
+        assert job.outcome == "truncated"
+        [question] = await plans.escalations(fleet.database)
+        assert await open_ones(fleet) == []
+        said = f"job {job.id} is over \\(truncated\\), and its questions with it; `remit retry {job.id}` lets it go on"
+        with pytest.raises(UsageError, match=said):
+            await give_answer(fleet.database, question.id, "skip", "not needed")
+
+
+@pytest.mark.parametrize("asking", ASKED)
+async def test_what_it_asked_is_asked_again_when_it_goes_on_after_all(asking: str, play: Play) -> None:
+    async with play(conversations=over(ASKED[asking], {"text": "I wait."})) as fleet:
+        job = await orchestrated(fleet)
+        asked = await open_ones(fleet)
+        await fleet.rows("UPDATE remit.jobs SET outcome = 'error', error = 'hung' WHERE id = %s", job.id)
+        assert (len(asked), await open_ones(fleet)) == (1, [])
+        await jobs.retry(fleet.database, job.id)
+        assert await open_ones(fleet) == asked
+
+
+@pytest.mark.parametrize("asking", ASKED)
+async def test_cancelling_an_orchestrator_closes_its_plans_and_questions_at_once(asking: str, play: Play) -> None:
+    held = {"text": "x", "gate": "held"}
+    async with play(conversations=over(ASKED[asking], held)) as fleet:
+        number = await submitted(fleet)
+        async with fleet.working(6, runners={ORCHESTRATOR: conductor()}):
+            await fleet.server.wait("held")
+            [question] = await open_ones(fleet)
+            await fleet.cancel(number)
+            assert await open_ones(fleet) == []
+            assert (await fleet.reached(number, "finished")).outcome == "cancelled"
+        assert await open_ones(fleet) == []
+        assert await fleet.rows("SELECT DISTINCT state FROM remit.plans") == [("cancelled",)]
+        [asked] = await plans.escalations(fleet.database)
+        assert (asked.answer, asked.words, asked.is_applied) == ("cancel", "its orchestrator was cancelled", True)
+        with pytest.raises(UsageError, match=f"job {number} is over \\(cancelled\\)"):
+            await give_answer(fleet.database, question, "text", "SQLite")
+
+
+async def test_an_orchestrator_that_still_works_is_told_later(play: Play) -> None:
+    async with play(conversations=over(ASK, {"text": "I wait.", "gate": "held"})) as fleet:
+        number = await submitted(fleet)
+        async with fleet.working(6, runners={ORCHESTRATOR: conductor()}):
+            await fleet.server.wait("held")
+            [question] = await open_ones(fleet)
+            with pytest.raises(UsageError, match=f"job {number} is not waiting for an answer yet"):
+                await give_answer(fleet.database, question, "text", "SQLite")
+            fleet.server.open("held")
+            await fleet.reached(number, "finished")
+        assert await open_ones(fleet) == [question]
+        await give_answer(fleet.database, question, "text", "SQLite")
+        with pytest.raises(UsageError, match=f"there is no open question {question}"):
+            await give_answer(fleet.database, question, "text", "SQLite")
+
+
+async def test_what_a_removed_orchestrator_left_open_is_removed_too(play: Play, tmp_path: Path) -> None:
+    async with play(conversations=over(ASK, CUT)) as fleet:
+        job = await orchestrated(fleet)
+        [question] = await plans.escalations(fleet.database)
+        await fleet.rows("DELETE FROM remit.jobs WHERE id = %s", job.id)
+        assert await open_ones(fleet) == []
+        with pytest.raises(UsageError, match=f"job {job.id} was removed, and its questions with it"):
+            await give_answer(fleet.database, question.id, "text", "SQLite")
+        await remove_leftovers(fleet.database, tmp_path, is_shared=True)
+        assert await fleet.rows("SELECT id FROM remit.plans") == []
+
+
+async def test_a_plan_that_was_cancelled_asks_no_more(play: Play) -> None:
+    async with play() as fleet:
+        await fleet.rows(
+            "INSERT INTO remit.plans (name, digest, document, workspace, state)"
+            " VALUES ('x', 'sha256:x', '{}', '/', 'cancelled')"
+        )
+        await plans.escalate(fleet.database, 1, 0, None, "why?")
+        assert await open_ones(fleet) == []
+        with pytest.raises(UsageError, match="there is no open question 1"):
+            await give_answer(fleet.database, 1, "retry", "")
+
+
+async def test_a_question_cannot_be_resumed_but_answered(play: Play) -> None:
+    async with play(conversations=over(ASK, {"text": "I wait."})) as fleet:
+        await orchestrated(fleet)
+        [question] = await plans.escalations(fleet.database, is_open=True)
+        with pytest.raises(UsageError, match=f"plan {question.plan} is a question of job 1: `remit answer"):
+            await api.drive(fleet.database, fleet.settings, question.plan)
+        assert await open_ones(fleet) == [question.id]

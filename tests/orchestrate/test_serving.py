@@ -1,0 +1,120 @@
+"""A worker in the process of whoever waits: should it die, nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from plan_building import CHAT, agents, one, phase, plan
+from support.running import ANTHROPIC, PATIENCE, Play, tools
+from test_conductor import ME, answers, delegate, submitted
+
+from remit.dispatch.submitting import Resolving
+from remit.dispatch.worker import Worker
+from remit.errors import EnvironmentBroken
+from remit.orchestrate import api
+from remit.orchestrate.conductor import conductor
+from remit.orchestrate.serving import WorkerBeside, served
+from remit.registry.model import ORCHESTRATOR
+from remit.surfaces.cli import orchestrate as orchestrate_command
+from remit.surfaces.cli.driving import drive_shown
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.anyio
+DIED = r"the worker of this command failed \(RuntimeError: the ground gave way\)"
+
+
+@pytest.fixture
+def dying(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that nobody lists die as they begin."""
+    run = Worker.run
+
+    async def die(self: Worker, **options: Any) -> None:
+        if not self._is_listed:
+            raise RuntimeError("the ground gave way")
+        await run(self, **options)
+
+    monkeypatch.setattr(Worker, "run", die)
+
+
+@pytest.mark.usefixtures("dying")
+async def test_whoever_waits_for_a_job_of_a_worker_that_died_hears_why(play: Play) -> None:
+    async with play() as fleet, asyncio.timeout(PATIENCE):
+        with pytest.raises(EnvironmentBroken, match=DIED):
+            async with served(fleet.database, fleet.settings):
+                await asyncio.Event().wait()
+        me = asyncio.current_task()
+        assert me is not None
+        assert me.cancelling() == 0
+
+
+@pytest.mark.usefixtures("dying")
+async def test_a_plan_whose_worker_died_can_be_resumed(play: Play) -> None:
+    spec = plan(phase("look", one("scout")))
+    async with play() as fleet, asyncio.timeout(PATIENCE):
+        number = await api.begin(fleet.database, spec, fleet.project)
+        with pytest.raises(EnvironmentBroken, match=DIED):
+            async with served(fleet.database, fleet.settings) as queue:
+                await api.drive(
+                    fleet.database, fleet.settings, number, queue=queue, resolving=Resolving(registry=agents("scout"))
+                )
+        assert await fleet.rows("SELECT state, driver FROM remit.plans") == [("running", None)]
+
+
+@pytest.mark.usefixtures("dying")
+async def test_an_orchestrator_whose_spare_place_is_gone_is_told_so(play: Play) -> None:
+    async with play(conversations={ME: [tools(delegate("code-explorer")), CHAT]}) as fleet:
+        number = await submitted(fleet)
+        async with fleet.working(1, runners={ORCHESTRATOR: conductor()}):
+            job = await fleet.reached(number, "finished")
+        [told] = answers(fleet)
+    assert job.outcome == "completed"
+    assert "the ground gave way" in told
+
+
+@pytest.mark.usefixtures("dying")
+async def test_remit_orchestrate_ends_with_the_error_of_its_worker(play: Play) -> None:
+    async with play() as fleet, asyncio.timeout(PATIENCE):
+        unlimited = dict.fromkeys(("max_cost", "tree_max_tokens", "tree_max_cost"))
+        given = {"repo": fleet.project, "model": ANTHROPIC, "max_turns": 3, **unlimited}
+        with pytest.raises(EnvironmentBroken, match=DIED):
+            await orchestrate_command._run(fleet.database, fleet.settings, "look after the house", given)
+
+
+@pytest.mark.usefixtures("dying")
+async def test_remit_plan_ends_with_the_error_of_its_worker_and_lets_go_of_the_plan(play: Play) -> None:
+    async with play() as fleet, asyncio.timeout(PATIENCE):
+        number = await api.begin(fleet.database, plan(phase("look", one("scout"))), fleet.project)
+        with pytest.raises(EnvironmentBroken, match=DIED):
+            await drive_shown(fleet.database, fleet.settings, number, Resolving(registry=agents("scout")))
+        assert await fleet.rows("SELECT driver FROM remit.plans") == [(None,)]
+
+
+async def test_a_worker_that_fails_as_it_is_stopped_takes_nothing_back(play: Play, monkeypatch: Any) -> None:
+    async def fail_late(self: Worker) -> None:
+        await self.stopped(PATIENCE)
+        raise RuntimeError("too late to matter")
+
+    monkeypatch.setattr(Worker, "run", fail_late)
+    async with play() as fleet, asyncio.timeout(PATIENCE), served(fleet.database, fleet.settings) as queue:
+        assert queue is not None
+
+
+async def test_who_is_cancelled_as_well_stays_cancelled(play: Play) -> None:
+    async def fail() -> None:
+        raise RuntimeError("the ground gave way")
+
+    async with play() as fleet:
+
+        async def waiting() -> None:
+            worker = Worker(fleet.database, fleet.settings, is_listed=False)
+            async with WorkerBeside(worker) as beside:
+                beside.begin(fail())
+                me = asyncio.current_task()
+                assert me is not None
+                asyncio.get_running_loop().call_soon(me.cancel)
+                await asyncio.Event().wait()
+
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(waiting())

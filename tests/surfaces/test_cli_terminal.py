@@ -1,0 +1,189 @@
+"""What a person sees of the fleet's commands on a terminal: their own words, in its width, at once."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from support.model_process import RemoteServer, model_process
+from support.running import Commands, Databases
+
+from remit.testing import project as sample_project
+from remit.testing import result
+
+pytest_plugins = ("support.running",)
+SCRIPT = {"conversations": {"be bad": [{"text": "It is fine."}, {"text": result("generic")}]}}
+STAMPED = re.compile(r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d \S")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RemoteServer]:
+    with model_process(SCRIPT, tmp_path) as started:
+        yield started
+
+
+@pytest.fixture
+def remit(databases: Databases, address: str, tmp_path: Path, server: RemoteServer) -> Commands:
+    commands = Commands(address, sample_project(), tmp_path / "data", server.url)
+    # A terminal says itself how wide it is, and nobody here is a test or another program.
+    foreign = ("COLUMNS", "CI", "NO_COLOR")
+    for name in [name for name in commands.environment if name in foreign or name.startswith("PYTEST")]:
+        del commands.environment[name]
+    return commands
+
+
+def without_keys(remit: Commands) -> Commands:
+    for name in [name for name in remit.environment if name.endswith("_API_KEY")]:
+        del remit.environment[name]
+    return remit
+
+
+def on_terminal(remit: Commands, wide: int, *words: str) -> tuple[int, str]:
+    """A command on a terminal of some width: its exit code and all that was shown."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, wide, 0, 0))
+    shown = b""
+    stdio: dict[str, Any] = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
+    with remit.start(*words, **stdio) as process:
+        os.close(theirs)
+        with contextlib.suppress(OSError):  # the other side is closed
+            while got := os.read(ours, 65_536):
+                shown += got
+        os.close(ours)
+    return process.returncode, re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).replace("\r\n", "\n")
+
+
+def rows(remit: Commands, sql: str) -> list[Any]:
+    with psycopg.connect(remit.environment["REMIT_DATABASE_URL"], autocommit=True) as connection:
+        cursor = connection.execute(sql.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def until(remit: Commands, sql: str) -> None:
+    end = time.monotonic() + 30
+    while not rows(remit, sql):
+        assert time.monotonic() < end, f"never: {sql}"
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def working(remit: Commands, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A worker that is told to end when the block is left."""
+    with remit.start("worker", *words) as worker:
+        try:
+            until(remit, "SELECT 1 FROM remit.workers WHERE is_listed")
+            yield worker
+        finally:
+            worker.send_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("command", ["run", "worker"])
+def test_no_library_advertises_on_the_terminal(remit: Commands, command: str) -> None:
+    if command == "worker":
+        assert remit("submit", "generic", "be bad", "--allowed-tools", "Read").code == 0
+        _, shown = on_terminal(remit, 80, "worker", "--until-idle")
+        assert rows(remit, "SELECT turns > 0 FROM remit.jobs") == [(True,)], shown
+    else:
+        _, shown = on_terminal(remit, 80, "run", "generic", "be bad", "--allowed-tools", "Read")
+        assert "turn 1" in shown
+    for words in ("observability", "BANNER", "Logfire", "pydantic"):
+        assert words not in shown
+
+
+def test_a_worker_says_at_once_that_it_starts_and_every_line_has_a_time(remit: Commands) -> None:
+    ran = without_keys(remit)("worker", "--until-idle", "--concurrency", "1", "--queue", "nightly")
+    assert ran.code == 0, ran
+    lines = ran.err.splitlines()
+    assert all(map(STAMPED.match, lines)), ran.err
+    assert [line[20:] for line in lines] == [
+        "worker is starting",
+        "no provider's key is set, so jobs that ask a model will fail: set ANTHROPIC_API_KEY",
+        "worker started: 1 job at a time, only of the queue nightly, 10 definitions",
+        "worker stopped",
+    ]
+
+
+def test_a_worker_with_a_key_does_not_ask_for_one(remit: Commands) -> None:
+    ran = remit("worker", "--until-idle")
+    assert "key" not in ran.err
+    assert "worker started: 5 jobs at a time, 10 definitions\n" in ran.err
+
+
+def test_a_worker_starts_before_what_takes_long_to_import(remit: Commands) -> None:
+    late = "import sys; sys.modules['remit.dispatch.worker'] = None\nfrom remit.surfaces.cli import main\nmain()"
+    command = [sys.executable, "-c", late, "worker"]
+    done = subprocess.run(
+        command, cwd=remit.project, env=remit.environment, capture_output=True, text=True, check=False
+    )
+    assert done.stderr.splitlines()[0].endswith("worker is starting")
+
+
+def test_connections_that_are_lost_are_not_told_in_the_drivers_words(remit: Commands) -> None:
+    with working(remit) as worker:
+        rows(remit, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'remit %'")
+        remit("submit", "generic", "be bad", "--allowed-tools", "Read")
+        until(remit, "SELECT 1 FROM remit.jobs WHERE state = 'finished'")
+        worker.send_signal(signal.SIGTERM)
+        _, said = worker.communicate(timeout=30)
+    assert "worker stopped" in said
+    assert "psycopg" not in said
+    assert "pool" not in said
+    assert all(map(STAMPED.match, said.splitlines())), said
+
+
+@pytest.mark.parametrize("queue", ["default", "nightly"])
+def test_logs_that_follow_say_at_once_that_nobody_will_take_the_job(remit: Commands, queue: str) -> None:
+    remit("submit", "generic", "be bad", "--queue", queue)
+    other = "default" if queue == "nightly" else "nightly"
+    with working(remit, "--queue", other), remit.start("logs", "-f", "1") as logs:
+        until(remit, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN remit_events%'")
+        remit("cancel", "1")
+        _, said = logs.communicate(timeout=30)
+    words = f"no worker is alive that takes the queue '{queue}', so nothing will pick job 1 up"
+    assert said == f"remit: {words}; start one with `remit worker`\n"
+
+
+def test_logs_that_follow_say_that_nobody_goes_on_with_a_job_whose_worker_is_gone(remit: Commands) -> None:
+    remit("submit", "generic", "be bad")
+    rows(remit, "UPDATE remit.jobs SET state = 'running'")
+    with remit.start("logs", "-f", "1") as logs:
+        until(remit, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN remit_events%'")
+        rows(remit, "UPDATE remit.jobs SET state = 'finished', outcome = 'cancelled'")
+        _, said = logs.communicate(timeout=30)
+    assert said == "remit: no worker is alive, so nothing goes on with job 1; start one with `remit worker`\n"
+
+
+def test_jobs_takes_the_options_of_its_list(remit: Commands) -> None:
+    remit("submit", "generic", "be bad")
+    assert remit("jobs", "--format", "json") == remit("jobs", "list", "--format", "json")
+    assert remit("jobs", "--state", "finished").out == "no jobs\n"
+    assert "Commands:" in remit("jobs", "--help").out
+    assert "--nonsense" in remit("jobs", "--nonsense").err
+
+
+@pytest.mark.parametrize("wide", [80, 140])
+def test_nothing_of_the_doctor_is_wider_than_the_terminal(remit: Commands, wide: int, tmp_path: Path) -> None:
+    remit.project = tmp_path / ("a folder with a long name " * 4)
+    remit.project.mkdir()
+    text = f'[runners]\nlint = "{"ruff check --select ALL " * 12}"\nbandit = "bandit -r ."\n'
+    (remit.project / "remit.toml").write_text(text, encoding="utf-8")
+    with working(remit, "--queue", "nightly"):
+        code, shown = on_terminal(remit, wide, "doctor", "--all")
+    assert code == 0, shown
+    assert max(map(len, shown.split("\n"))) <= wide
+    assert re.search(r"^note  workers +\S+ pid \d+ \(only queue nightly\); none takes the queue", shown, re.MULTILINE)
+    assert re.search(r"^ +bandit = bandit -r \.$", shown, re.MULTILINE)

@@ -1,0 +1,168 @@
+"""Git gets no keys, no endless time and no file elsewhere, whatever a repository says."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from checkouts import Repository
+
+from remit.workspace import commit as commit_module
+from remit.workspace.commit import Commit
+from remit.workspace.git_folder import git_folders, linked_home, what_leads_out
+from remit.workspace.ignored import keep_out_of_git
+from remit.workspace.safe_git import SWITCHABLE, GitStopped, environment, run, switched_off, without_filters
+
+
+def _processes_in(folder: Path) -> list[str]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = process.read_bytes()
+        except OSError:
+            continue
+        if os.fsencode(folder) in line and b"git" in line:
+            found.append(line.decode())
+    return found
+
+
+def test_a_pipe_in_the_configuration_does_not_hold_git_for_ever(repository: Repository) -> None:
+    repository.commit(**{"a.txt": "a\n"})
+    os.mkfifo(repository.root / "pipe")
+    (repository.root / ".git" / "config").write_text(f"[include]\n\tpath = {repository.root}/pipe\n")
+    with pytest.raises(GitStopped, match=r"git log took longer than 0\.3 seconds and was stopped"):
+        run(repository.root, "log", seconds=0.3)
+    assert _processes_in(repository.root) == []
+    assert not [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+
+
+def test_a_pipe_among_the_objects_does_not_hold_a_commit_for_ever(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit(**{"a.txt": "a\n"})
+    name = repository.git("rev-parse", "HEAD:a.txt").strip()
+    place = repository.root / ".git" / "objects" / name[:2] / name[2:]
+    place.unlink()
+    os.mkfifo(place)
+    monkeypatch.setattr(commit_module, "SECONDS", 0.3)
+    commit = Commit(repository.root, "HEAD")
+    with pytest.raises(GitStopped, match="cat-file took longer"):
+        commit.read("a.txt")
+    commit.close()
+    assert _processes_in(repository.root) == []
+
+
+def test_only_the_beginning_is_read_where_that_is_wanted(repository: Repository) -> None:
+    repository.commit(**{"a.txt": "x" * 3_000_000})
+    assert run(repository.root, "cat-file", "blob", "HEAD:a.txt", most=1_000) == b"x" * 1_001
+    assert run(repository.root, "cat-file", "blob", "HEAD:a.txt", most=3_000_000) == b"x" * 3_000_000
+    assert run(repository.root, "cat-file", "blob", "HEAD:none", most=10) is None
+
+
+def test_output_without_end_is_not_kept(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.commit(**{"a.txt": "x" * 3_000_000})
+    monkeypatch.setattr("remit.workspace.safe_git.MAX_OUTPUT", 1024**2)
+    with pytest.raises(GitStopped, match="printed more than 1 MB"):
+        run(repository.root, "cat-file", "blob", "HEAD:a.txt")
+
+
+def test_git_gets_no_key_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = {
+        "ANTHROPIC_API_KEY": "sk-x",
+        "aws_secret_access": "x",
+        "PGPASSWORD": "x",
+        "GH_TOKEN": "x",
+        "REMIT_DATABASE_URL": "x",
+        "REMIT_ANYTHING": "x",
+        "HTTPS_PROXY": "http://me:hunter2@proxy:1",
+    }
+    for name, value in {**hidden, "ORDINARY": "kept", "HTTP_PROXY": "http://proxy:1"}.items():
+        monkeypatch.setenv(name, value)
+    known = environment(tmp_path)
+    assert not hidden.keys() & known.keys()
+    assert (known["ORDINARY"], known["HTTP_PROXY"], known["PATH"]) == ("kept", "http://proxy:1", os.environ["PATH"])
+
+
+@pytest.mark.parametrize("key", ["mailmap.file", "core.attributesFile", "core.excludesFile", "diff.orderFile"])
+def test_what_names_files_elsewhere_can_be_switched_off(repository: Repository, tmp_path: Path, key: str) -> None:
+    (tmp_path / "outside").write_text("* secret\n")
+    repository.commit(**{"a.txt": "a\n"})
+    repository.git("config", key, str(tmp_path / "outside"))
+    settings = switched_off(run(repository.root, *SWITCHABLE) or b"")
+    assert without_filters(repository.root) == {}
+    assert settings == {key.lower(): os.devnull if key[:4] in ("core", "diff") else ""}
+    assert run(repository.root, "blame", "a.txt", settings=settings) is not None
+    assert run(repository.root, "ls-files", "--others", "--exclude-standard", settings=settings) is not None
+    assert run(repository.root, "diff", "HEAD", settings=settings) is not None
+
+
+def test_more_filters_than_can_be_passed_on_are_said_to_be_too_many() -> None:
+    names = b"".join(b"local\0filter.%s%d.clean\0" % (b"k" * 3_000, number) for number in range(1_500))
+    with pytest.raises(GitStopped, match="more filters than can be switched off"):
+        switched_off(names)
+    assert len(switched_off(names[: names.index(b"\0", 3_020) + 1])) == 1
+
+
+def _nothing() -> None:
+    pass
+
+
+def test_a_whole_repository_keeps_to_itself(repository: Repository) -> None:
+    repository.commit(**{"a.txt": "a\n"})
+    own = repository.root / ".git"
+    (own / "hooks").rename(own / "old-hooks")
+    (own / "hooks").symlink_to(repository.root)  # not read: nothing is run
+    (own / "refs" / "heads" / "same").symlink_to("main")
+    (own / "objects" / "info" / "alternates").write_text(f"# none\n\n{own}/objects\n")
+    assert what_leads_out(own, _nothing) == ""
+
+
+@pytest.mark.parametrize("place", ["objects", "refs", "refs/heads/x", "objects/ab", "HEAD", "packed-refs", "config"])
+def test_a_link_out_of_the_repository_is_seen(repository: Repository, tmp_path: Path, place: str) -> None:
+    repository.commit(**{"a.txt": "a\n"})
+    (tmp_path / "outside").mkdir()
+    linked = repository.root / ".git" / place
+    if linked.exists():
+        linked.rename(tmp_path / "moved")
+    linked.symlink_to(tmp_path / "outside")
+    assert what_leads_out(repository.root / ".git", _nothing) == "holds a link that leads out of it"
+
+
+@pytest.mark.parametrize("listed", ["{outside}\n", "../../../outside/objects", '"/quoted"\n', "{link}\n"])
+def test_alternates_elsewhere_are_seen(repository: Repository, tmp_path: Path, listed: str) -> None:
+    repository.commit(**{"a.txt": "a\n"})
+    (tmp_path / "outside" / "objects").mkdir(parents=True)
+    (repository.root / "link").symlink_to(tmp_path / "outside")
+    text = listed.format(outside=tmp_path / "outside", link=repository.root / "link")
+    (repository.root / ".git" / "objects" / "info" / "alternates").write_text(text)
+    assert "alternates" in what_leads_out(repository.root / ".git", _nothing)
+
+
+def test_a_pipe_in_a_git_folder_is_seen(repository: Repository) -> None:
+    os.mkfifo(repository.root / ".git" / "index")
+    assert what_leads_out(repository.root / ".git", _nothing) == "holds a pipe or device"
+
+
+def test_pointers_that_are_pipes_or_circles_lead_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    os.mkfifo(tmp_path / "x" / "gitdir")
+    os.mkfifo(tmp_path / "x" / "commondir")
+    (tmp_path / ".git").write_text("gitdir: x\n")
+    assert linked_home(tmp_path) is None
+    assert git_folders(tmp_path) == [tmp_path / "x"]
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / ".git").write_text("gitdir: circle\n")
+    assert linked_home(tmp_path) is None
+    (tmp_path / ".git").unlink()
+    os.mkfifo(tmp_path / ".git")
+    assert (linked_home(tmp_path), git_folders(tmp_path)) == (None, [])
+
+
+def test_the_file_that_keeps_a_folder_out_of_git_is_not_written_through_a_link(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / ".gitignore").symlink_to(tmp_path / "elsewhere")
+    keep_out_of_git(folder)
+    assert not (tmp_path / "elsewhere").exists()
