@@ -256,6 +256,9 @@ def test_an_interrupt_where_nobody_can_be_asked_leaves_the_job_to_a_worker(
     assert rows(remit, "SELECT count(*) FROM remit.tool_calls WHERE turn = 1") == [(1,)], "not run again"
 
 
+QUESTION = "go on waiting (w)?"
+
+
 def answering(remit: Commands, server: RemoteServer, *answers: str) -> tuple[int, str]:
     """`remit run` on a terminal, interrupted once for each answer."""
     ours, theirs = pty.openpty()
@@ -297,6 +300,58 @@ def test_on_a_terminal_the_answer_w_waits_on_and_l_leaves(remit: Commands, here:
     code, shown = answering(remit, server, "w", "l")
     assert code == 130
     assert "is left in the queue" in shown
+    assert here("jobs", "show", "1", "--format", "json").json["state"] == "queued"
+
+
+@contextlib.contextmanager
+def asked(remit: Commands, server: RemoteServer, task: str, gate: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """`remit run` on a terminal that was interrupted and asks what to do."""
+    ours, theirs = pty.openpty()
+    stdio = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
+    with remit.start("run", "generic", task, "--allowed-tools", "Read", **stdio) as run:
+        os.close(theirs)
+        server.wait(gate)
+        run.send_signal(signal.SIGINT)
+        read_until(ours, "", lambda text: QUESTION in text)
+        try:
+            yield run, ours
+        finally:
+            os.close(ours)
+
+
+def test_the_question_stays_on_the_terminal_until_it_is_answered(
+    remit: Commands, here: Here, server: RemoteServer
+) -> None:
+    with asked(remit, server, "hang", "never") as (run, terminal):
+        assert select.select([terminal], [], [], 0.5)[0] == [], "nothing is written over it"
+        os.write(terminal, b"z\n")
+        read_until(terminal, "", lambda text: QUESTION in text)
+        run.send_signal(signal.SIGINT)
+        shown = read_until(terminal, "", lambda _: run.poll() is not None)
+    assert run.returncode == 130
+    assert "is left in the queue" in shown
+    assert here("jobs", "show", "1", "--format", "json").json["state"] == "queued"
+
+
+def test_a_job_that_ends_while_it_is_asked_about_is_shown(remit: Commands, server: RemoteServer) -> None:
+    with asked(remit, server, "stall", "stall") as (run, terminal):
+        server.open("stall")
+        shown = read_until(terminal, "", lambda _: run.poll() is not None)
+    assert run.returncode == 1, "its verdict is revise"
+    assert "left in the queue" not in shown
+    assert "The login module is ready to be released." in shown
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_told_to_go_leaves_its_job_at_once(
+    remit: Commands, here: Here, server: RemoteServer, number: signal.Signals
+) -> None:
+    with remit.start("run", "generic", "hang") as run:
+        server.wait("never")
+        run.send_signal(number)
+        _, err = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert "job 1 is left in the queue" in err
     assert here("jobs", "show", "1", "--format", "json").json["state"] == "queued"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,8 +27,9 @@ class Progress:
         self._live: Any = None
         self._begun = time.monotonic()
         self._turn = 0
-        self._doing = "waiting for a worker"
+        self._doing = "waiting for its start"
         self._used = ""
+        self._spinner: Any = None
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -37,6 +40,17 @@ class Progress:
             self._live = Live(get_renderable=self._line, console=console, transient=True, refresh_per_second=8)
             self._live.start()
         return self
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The line that moves is gone meanwhile: a person is asked something."""
+        if self._live is not None:
+            self._live.stop()
+        try:
+            yield
+        finally:
+            if self._live is not None:
+                self._live.start(refresh=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -79,9 +93,14 @@ class Progress:
         from rich.text import Text
 
         seconds = int(time.monotonic() - self._begun)
-        parts = [f"job {self._job}", f"turn {self._turn}" if self._turn else "", self._doing, self._used]
-        words = " · ".join([*(part for part in parts if part), f"{seconds // 60}:{seconds % 60:02}"])
-        return Spinner("dots", Text(words[: columns() - 4]))
+        before = [f"job {self._job}", f"turn {self._turn}" if self._turn else ""]
+        after = [self._used, f"{seconds // 60}:{seconds % 60:02}"]
+        others = " · ".join(part for part in (*before, *after) if part)
+        doing = self._doing[: max(8, columns() - len(others) - 8)]  # what it does is cut before figures are
+        words = " · ".join(part for part in (*before, doing, *after) if part)
+        self._spinner = self._spinner or Spinner("dots")  # one that is made anew each time never turns
+        self._spinner.update(text=Text(words[: columns() - 4]))
+        return self._spinner
 
 
 def _text(event: Event) -> str:

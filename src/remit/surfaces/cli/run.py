@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from remit.surfaces.cli.interrupting import Interrupts
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.progress import Progress
 from remit.surfaces.cli.request import queueing_of, request_of, request_options, resolving_of, task_text
@@ -100,52 +99,33 @@ async def see_through(database: Database, job: int) -> bool:
     from remit.store import jobs
     from remit.store.ending import ended
 
-    interrupted = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, interrupted.set)
-    showing = asyncio.create_task(_show(database, job))
-    try:
-        while not showing.done():
-            waiting = asyncio.create_task(interrupted.wait())
-            await asyncio.wait({showing, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=_LOOK_SECONDS)
-            waiting.cancel()
-            if (await jobs.get(database, job)).state == "finished":
-                return True
-            if interrupted.is_set():
-                interrupted.clear()
-                answer = await asyncio.to_thread(_asked, job)
-                if answer == "leave":
-                    return False
-                if answer == "cancel":
-                    await jobs.cancel(database, job)
-        await showing
-    finally:
-        await ended(showing)
-        loop.remove_signal_handler(signal.SIGINT)
+    interrupts = Interrupts()
+    with interrupts.heard(), Progress(job) as progress:
+        showing = asyncio.create_task(_show(database, job, progress))
+        try:
+            while not showing.done():
+                asked = asyncio.create_task(interrupts.asked.wait())
+                await asyncio.wait({showing, asked}, return_when=asyncio.FIRST_COMPLETED, timeout=_LOOK_SECONDS)
+                asked.cancel()
+                if (await jobs.get(database, job)).state == "finished":
+                    return True
+                if interrupts.asked.is_set():
+                    with progress.paused():
+                        answer = await interrupts.answer(job, showing)
+                    if answer == "leave":
+                        return False
+                    if answer == "cancel":
+                        await jobs.cancel(database, job)
+            await showing
+        finally:
+            await ended(showing)
     return True
 
 
-async def _show(database: Database, job: int) -> None:
+async def _show(database: Database, job: int, progress: Progress) -> None:
     from remit.store.events import follow
 
-    with Progress(job) as progress:
-        async for event in follow(database, job):
-            progress.show(event)
-            if event.kind == "finished":
-                return
-
-
-def _asked(job: int) -> Literal["leave", "cancel", "wait"]:
-    """What to do with the job. Where nobody can be asked it is left to a worker: nothing is lost by that."""
-    if sys.stdin.isatty():
-        click.echo("\nLeave the job to a worker (l), cancel it (c), or go on waiting (w)? ", nl=False, err=True)
-        answer = sys.stdin.readline().strip().lower()
-        if answer.startswith("c"):
-            return "cancel"
-        if not answer.startswith("l"):
-            return "wait"
-    click.echo(
-        f"remit: job {job} is left in the queue; `remit worker` goes on with it, `remit logs -f {job}` shows it",
-        err=True,
-    )
-    return "leave"
+    async for event in follow(database, job):
+        progress.show(event)
+        if event.kind == "finished":
+            return
