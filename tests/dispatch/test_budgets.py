@@ -47,7 +47,7 @@ async def test_a_tree_stops_when_its_turns_are_used_up_whoever_took_them(play: P
         first, second = await fleet.job(top), await fleet.job(child)
         assert (first.outcome, first.turns) == ("completed", 2)
         assert (second.outcome, second.turns) == ("budget", 1)
-        assert second.error == "the tree's budget of turns is used up: 0 left"
+        assert second.error == "the tree's budget of turns is used up"
         assert len(fleet.requests) == 3
         assert await fleet.rows(TURNS, top) == [(3, 0)]
 
@@ -59,7 +59,7 @@ async def test_two_children_at_once_cannot_take_the_trees_last_turn_both(play: P
         held = await reserved(fleet, one)
         assert await fleet.rows(TURNS, top) == [(0, 1)]
         refused = await budgets.reserve(fleet.database, two.id, two.attempt, WANTED)
-        assert refused == budgets.Exhausted("the tree's budget of turns is used up: 0 left")
+        assert refused == budgets.Exhausted("the tree's budget of turns is used up")
         await budgets.settle(fleet.database, one.id, one.attempt, held, budgets.Taken(10, 1), is_broken=True)
         assert await fleet.rows(TURNS, top) == [(0, 0)], "a call that broke off is no turn"
         await budgets.settle(fleet.database, two.id, two.attempt, await reserved(fleet, two), budgets.Taken(10, 1))

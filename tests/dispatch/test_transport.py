@@ -7,9 +7,11 @@ import time
 from typing import Any
 
 import pytest
+from pydantic_ai import exceptions
 from support.running import ANTHROPIC, OPENAI, Play, both_providers, tools, until
 
 from remit.dispatch import asking
+from remit.dispatch.outcome import Stopped
 from remit.store import fleet as workers
 from remit.store.database import open_database
 
@@ -206,3 +208,18 @@ async def test_failures_of_several_jobs_open_the_circuit_together(play: Play, mo
                 await fleet.cancel(number)
                 await fleet.reached(number, "finished")
         assert len(fleet.requests) <= 5
+
+
+def test_a_refusal_is_told_in_the_providers_own_sentence() -> None:
+    body = {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}}
+    found = asking.understood(exceptions.ModelHTTPError(401, "claude-sonnet-5", body))
+    assert isinstance(found, Stopped)
+    assert (found.outcome, found.error) == ("error", "the provider refused: invalid x-api-key (401)")
+
+
+@pytest.mark.parametrize("body", [None, "", {}, {"error": None}, {"error": {"message": 7}}, ["a"]])
+def test_a_refusal_in_no_known_form_is_told_as_it_came(body: object) -> None:
+    found = asking.understood(exceptions.ModelHTTPError(418, "claude-sonnet-5", body))
+    assert isinstance(found, Stopped)
+    assert found.error.startswith("the provider refused: ")
+    assert "418" in found.error

@@ -212,7 +212,7 @@ def test_submit_says_that_nothing_will_pick_the_job_up_and_a_worker_does(remit: 
 def test_a_worker_of_another_queue_is_no_worker_for_this_one(remit: Commands, here: Here) -> None:
     with working(remit, "--queue", "nightly"):
         asked = here("submit", "generic", "be bad")
-        assert "no worker is alive" in asked.err
+        assert "no worker is alive that takes the queue 'default', so nothing will pick it up" in asked.err
         ran = remit("run", "generic", "be bad", "--allowed-tools", "Read")
         assert (ran.code, "It is fine." in ran.out) == (1, True)
 

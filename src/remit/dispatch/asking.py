@@ -109,7 +109,7 @@ class Asker:
 def understood(error: Exception, *, is_answer: bool = True) -> Exception:
     """A provider's failure as what it means for the job; `is_answer`: it came while its answer was read."""
     # Some providers repeat the key that they do not like: it must not be cut before it is looked for.
-    said = redacted(" ".join(str(error)[:_READ].split()))[:_TOLD]
+    said = redacted(" ".join(_said(error)[:_READ].split()))[:_TOLD]
     if isinstance(error, Stopped | TransportFailed):
         return error
     if _is_transport(error):
@@ -121,10 +121,21 @@ def understood(error: Exception, *, is_answer: bool = True) -> Exception:
     if isinstance(error, exceptions.IncompleteToolCall):
         return Stopped("truncated", said)
     if isinstance(error, exceptions.AgentRunError | exceptions.UserError):
-        return Stopped("error", f"{type(error).__name__}: {said}")
+        who = "the provider refused" if isinstance(error, exceptions.ModelHTTPError) else type(error).__name__
+        return Stopped("error", f"{who}: {said}")
     if is_answer and isinstance(error, TypeError | KeyError | AttributeError | ValueError):
         return Stopped("error", f"the provider's answer cannot be understood: {said}")
     return error
+
+
+def _said(error: Exception) -> str:
+    """What a provider says of its failure: its own sentence and the status, where its answer has the usual form."""
+    if not isinstance(error, exceptions.ModelHTTPError):
+        return str(error)
+    body = error.body
+    inner = body.get("error", body) if isinstance(body, dict) else body
+    words = inner.get("message") if isinstance(inner, dict) else inner
+    return f"{words} ({error.status_code})" if isinstance(words, str) and words.strip() else str(error)
 
 
 def _is_transport(error: Exception) -> bool:

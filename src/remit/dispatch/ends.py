@@ -20,6 +20,8 @@ from remit.store.jobs import Fenced, Job
 from remit.store.storable import storable
 
 log = logging.getLogger("remit.worker")
+#: So much of how a job ended is a line in the log.
+_TOLD = 300
 
 
 def worktree_of(job: Job, settings: Settings) -> Path:
@@ -76,6 +78,8 @@ async def end_job(database: Database, job: Job, settings: Settings, ended: Ended
         await _clear(database, job, settings, changes, diff)
         raise
     stop_point("finished")
+    how = " ".join(filter(None, (ended.outcome, verdict, f"({error})" if error else "")))
+    log.info("job %s (%s): %s", job.id, job.agent, " ".join(how.split())[:_TOLD])
     await _clear(database, job, settings, changes, diff)
 
 

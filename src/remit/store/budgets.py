@@ -72,13 +72,14 @@ async def _reserve(database: Database, job: int, attempt: int, wanted: Wanted) -
 def _output(left: DictRow, wanted: Wanted) -> int | Exhausted:
     """How many tokens the answer may have with what is left."""
     if left["tree_turns"] is not None and left["tree_turns"] < 1:
-        return Exhausted(_words("tree_turns", 0))
+        return Exhausted("the tree's budget of turns is used up")
     output = wanted.output
     for name in ("tokens", "tree_tokens"):
         if left[name] is not None:
             output = min(output, int(left[name]) - wanted.input)
             if output < wanted.least_output:
-                return Exhausted(_words(name, int(left[name])))
+                needed = wanted.input + wanted.least_output
+                return Exhausted(_words(name, f"{max(0, int(left[name])):,}", f"{needed:,}"))
     for name in ("cost", "tree_cost"):
         if left[name] is not None:
             if not wanted.output_price:
@@ -86,7 +87,8 @@ def _output(left: DictRow, wanted: Wanted) -> int | Exhausted:
             rest = float(left[name]) - wanted.input * wanted.input_price
             output = min(output, int(rest / wanted.output_price))
             if output < wanted.least_output:
-                return Exhausted(_words(name, max(0.0, float(left[name]))))
+                price = wanted.input * wanted.input_price + wanted.least_output * wanted.output_price
+                return Exhausted(_words(name, f"${max(0.0, float(left[name])):.4f}", f"${price:.4f}"))
     return output
 
 
@@ -94,8 +96,9 @@ def _whose(name: str) -> str:
     return "the tree's" if name.startswith("tree") else "the job's"
 
 
-def _words(name: str, left: float) -> str:
-    return f"{_whose(name)} budget of {name.removeprefix('tree_')} is used up: {left:g} left"
+def _words(name: str, left: str, needed: str) -> str:
+    what = name.removeprefix("tree_")
+    return f"{_whose(name)} budget of {what} is used up: {left} left, and the next call needs about {needed}"
 
 
 async def settle(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from remit.surfaces.cli.printing import print_text
-from remit.surfaces.cli.store import is_served, need_extra, with_database
+from remit.surfaces.cli.store import need_extra, unserved, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -28,18 +28,18 @@ def command(job: int, form: str) -> int:
     from remit.reports.jobs import job_shape
     from remit.store import jobs
 
-    async def work(database: Database, settings: Settings) -> tuple[jobs.Job, bool]:
+    async def work(database: Database, settings: Settings) -> tuple[jobs.Job, str]:
         await database.frankly(lambda: jobs.retry(database, job))
         again = await jobs.get(database, job)
-        return again, await is_served(database, settings, again.queue)
+        return again, await unserved(database, settings, again.queue)
 
-    found, has_worker = with_database(work)
+    found, warning = with_database(work)
     if form == "json":
         from remit.reports.json import pretty
 
         print_text(pretty(job_shape(found)))
     else:
         print_text(f"job {job} waits for a worker")
-    if not has_worker:
-        click.echo("remit: no worker is alive, so nothing will pick it up; start one with `remit worker`", err=True)
+    if warning:
+        click.echo(warning, err=True)
     return 0

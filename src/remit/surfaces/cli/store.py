@@ -50,3 +50,15 @@ async def is_served(database: Database, settings: Settings, queue: str) -> bool:
     from remit.store import fleet
 
     return await fleet.is_served(database, queue, settings.takeover_seconds)
+
+
+async def unserved(database: Database, settings: Settings, queue: str) -> str:
+    """What to tell somebody whose job nobody will pick up; empty: a worker is alive that will."""
+    from remit.reports.visible import visible
+    from remit.store import fleet
+
+    if await is_served(database, settings, queue):
+        return ""
+    has_others = bool(await fleet.alive(database, settings.takeover_seconds))
+    which = f" that takes the queue {visible(queue)!r}" if has_others else ""
+    return f"remit: no worker is alive{which}, so nothing will pick it up; start one with `remit worker`"

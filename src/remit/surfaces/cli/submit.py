@@ -9,7 +9,7 @@ import click
 
 from remit.surfaces.cli.printing import print_text
 from remit.surfaces.cli.request import queueing_of, request_of, request_options, resolving_of, task_text
-from remit.surfaces.cli.store import is_served, need_extra, with_database
+from remit.surfaces.cli.store import need_extra, unserved, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -36,7 +36,7 @@ def command(agent: str, task: str, **given: Any) -> int:
     from remit.reports.jobs import job_shape
     from remit.store import jobs
 
-    async def work(database: Database, settings: Settings) -> tuple[Job, bool, bool]:
+    async def work(database: Database, settings: Settings) -> tuple[Job, bool, str]:
         submitted = await submit(
             database,
             request_of(agent, task_text(task), given),
@@ -46,15 +46,15 @@ def command(agent: str, task: str, **given: Any) -> int:
             resolving=resolving_of(given),
         )
         job = await jobs.get(database, submitted.id)
-        return job, submitted.is_new, await is_served(database, settings, job.queue)
+        return job, submitted.is_new, await unserved(database, settings, job.queue)
 
-    job, is_new, has_worker = with_database(work)
+    job, is_new, warning = with_database(work)
     if given["form"] == "json":
         from remit.reports.json import pretty
 
         print_text(pretty(job_shape(job)))
     else:
         print_text(f"job {job.id} {'waits' if is_new else 'has this key already'} ({job.agent})")
-    if not has_worker:
-        click.echo("remit: no worker is alive, so nothing will pick it up; start one with `remit worker`", err=True)
+    if warning:
+        click.echo(warning, err=True)
     return 0
