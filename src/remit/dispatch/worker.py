@@ -28,7 +28,7 @@ from remit.dispatch.stops import stop_point
 from remit.dispatch.warming import warm_up
 from remit.errors import EnvironmentBroken
 from remit.store import fleet, jobs
-from remit.store.database import AWAY, OPTIONS, RECONNECT_SECONDS, Database
+from remit.store.database import AWAY, OPTIONS, RECONNECT_SECONDS, Database, NoAnswer
 from remit.store.ending import ended
 from remit.store.heart import Heart
 from remit.store.jobs import Fenced, Job
@@ -207,7 +207,7 @@ class Worker:
             await asyncio.shield(stop_job(self._database, job, self._settings, is_shutdown=is_shutdown))
             raise
         except Exception as error:  # whatever it is, the job ends with it and the worker goes on
-            if not _is_away(error):
+            if not isinstance(error, (NoAnswer, *AWAY)):  # what else is broken stays so, however often it is tried
                 log.exception("job %s failed", job.id, exc_info=error)
                 await fail_job(self._database, job, self._settings, error)
                 return
@@ -274,15 +274,6 @@ class Worker:
         finally:
             for number in handled:
                 loop.remove_signal_handler(number)
-
-
-def _is_away(error: BaseException | None) -> bool:
-    """Whether the database is away; what else is broken stays so, however often a job is tried."""
-    if not isinstance(error, (EnvironmentBroken, *AWAY)):
-        return False
-    while error is not None and not isinstance(error, AWAY):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 @asynccontextmanager

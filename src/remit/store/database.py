@@ -41,6 +41,10 @@ AWAY = (
 )
 
 
+class NoAnswer(EnvironmentBroken):
+    """The database is away, and was for as long as anybody waits."""
+
+
 class Database:
     """The store as one process uses it: a pool of connections."""
 
@@ -106,8 +110,8 @@ class Database:
             raise _silent(error) from error
 
 
-def _silent(error: Exception) -> EnvironmentBroken:
-    return EnvironmentBroken(f"the database does not answer: {' '.join(str(error).split())}")
+def _silent(error: Exception) -> NoAnswer:
+    return NoAnswer(f"the database does not answer: {' '.join(str(error).split())}")
 
 
 async def rows(connection: Connection, name: str, /, **values: Any) -> list[DictRow]:

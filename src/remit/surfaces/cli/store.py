@@ -26,7 +26,7 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
     from remit.store.database import open_database
 
     for name in ("psycopg.pool", "procrastinate"):  # of a database that is away we tell ourselves, in one line
-        logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     settings = load_settings()
 
     async def opened() -> T:
