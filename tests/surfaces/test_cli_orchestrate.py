@@ -97,7 +97,9 @@ def test_an_orchestrator_and_its_subagents_share_a_budget(begin: Begin) -> None:
     assert not [one for one in model.requests if "task of code-explorer" in str(one["body"]["messages"][0])]
 
 
-@pytest.mark.parametrize("option", ["--max-cost", "--tree-max-cost", "--tree-max-tokens"])
+@pytest.mark.parametrize(
+    "option", ["--max-cost", "--tree-max-cost", "--tree-max-tokens", "--tree-max-turns", "--tree-max-seconds"]
+)
 def test_a_limit_of_nothing_is_refused(begin: Begin, option: str) -> None:
     remit, _ = begin({ME: [{"text": "never asked"}]})
     ran = remit("orchestrate", "mend the leak", "--model", ANTHROPIC, option, "0")

@@ -82,6 +82,8 @@ async def _run(database: Database, settings: Settings, task: str, given: dict[st
             agent="orchestrator",
             tree_max_tokens=given["tree_max_tokens"],
             tree_max_cost=given["tree_max_cost"],
+            tree_max_turns=given["tree_max_turns"],
+            tree_max_seconds=given["tree_max_seconds"],
         ),
     )
     async with served(database, settings) as queue:

@@ -36,8 +36,6 @@ _OPTIONS = (
 _TREE = (
     click.option("--tree-max-tokens", type=int, help="Tokens this job and its children may use together."),
     click.option("--tree-max-cost", type=float, help="Dollars this job and its children may cost together."),
-)
-_TREE_STEPS = (
     click.option("--tree-max-turns", type=int, help="How often models may be called for this job and its children."),
     click.option("--tree-max-seconds", type=float, help="Seconds this job and its children may take together."),
 )
@@ -45,7 +43,7 @@ _TREE_STEPS = (
 
 def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a request to a command."""
-    return _with((*_OPTIONS, *_TREE, *_TREE_STEPS), command)
+    return _with((*_OPTIONS, *_TREE), command)
 
 
 def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
