@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plan_building import READ, begun, one, phase, plan, result, review, says
-from support.running import Play
+from support.running import Play, until
 
 from remit.contract.framing import MAX_CHARACTERS, MAX_LINES, framed
 
@@ -118,6 +118,10 @@ async def test_more_inputs_than_are_shown_are_named(play: Play) -> None:
     assert re.search(r"3 more results are in \S+\.md, \S+\.md, \S+\.md$", told)
 
 
+async def _running(run: Any) -> int:
+    return [each.state for each in (await run.result()).delegations].count("running")
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("most", [1, 3])
 async def test_no_more_than_the_limit_run_at_a_time(play: Play, most: int) -> None:
@@ -128,8 +132,9 @@ async def test_no_more_than_the_limit_run_at_a_time(play: Play, most: int) -> No
             driving = asyncio.create_task(run.drive())
             for number in range(6):
                 await fleet.server.wait(f"gate-{number}")
-                running = [each.state for each in (await run.result()).delegations].count("running")
-                assert 0 < running <= most
+                # Whoever drives writes it down a moment after the job was put in.
+                await until(lambda: _running(run), "one of them is said to run")
+                assert await _running(run) <= most
                 assert len({request.marker for request in fleet.requests}) <= number + most
                 fleet.server.open(f"gate-{number}")
             found = await driving

@@ -76,7 +76,8 @@ async def test_an_orchestrator_whose_spare_place_is_gone_is_told_so(play: Play) 
 @pytest.mark.usefixtures("dying")
 async def test_remit_orchestrate_ends_with_the_error_of_its_worker(play: Play) -> None:
     async with play() as fleet, asyncio.timeout(PATIENCE):
-        unlimited = dict.fromkeys(("max_cost", "tree_max_tokens", "tree_max_cost"))
+        trees = ("tree_max_tokens", "tree_max_cost", "tree_max_turns", "tree_max_seconds")
+        unlimited = dict.fromkeys(("max_cost", *trees))
         given = {"repo": fleet.project, "model": ANTHROPIC, "max_turns": 3, **unlimited}
         with pytest.raises(EnvironmentBroken, match=DIED):
             await orchestrate_command._run(fleet.database, fleet.settings, "look after the house", given)

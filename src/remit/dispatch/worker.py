@@ -164,7 +164,7 @@ class Worker:
             concurrency=self._concurrency,
             wait=not until_idle,
             fetch_job_polling_interval=_LOOK_SECONDS,
-            abort_job_polling_interval=1.0,
+            abort_job_polling_interval=_LOOK_SECONDS / 2,  # a cancel reaches a job within a second, also so
             delete_jobs="always",
             install_signal_handlers=False,
             update_heartbeat_interval=max(0.5, seconds / 3),
