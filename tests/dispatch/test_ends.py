@@ -189,6 +189,10 @@ async def test_a_cancelled_job_of_a_limited_queue_makes_room_for_the_next(
         assert done.outcome == "completed"
 
 
+async def _somebody_is_cancelled() -> bool:
+    return any(task.cancelling() for task in asyncio.all_tasks())
+
+
 async def test_a_job_that_is_cancelled_while_its_worktree_is_made_has_no_false_diff(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,7 +214,7 @@ async def test_a_job_that_is_cancelled_while_its_worktree_is_made_has_no_false_d
         async with fleet.working():
             await begun.wait()
             await fleet.cancel(number)
-            await asyncio.sleep(0)
+            await until(_somebody_is_cancelled, "its worker was told")
             go.set()
             done = await fleet.reached(number, "finished")
             await until(lambda: asyncio.to_thread(lambda: not worktree_of(fleet, number).exists()), "it is tidied up")
