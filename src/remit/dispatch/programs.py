@@ -14,14 +14,12 @@ from typing import NamedTuple
 import msgspec
 
 from remit.dispatch.tools.family import descendants, send
-from remit.dispatch.tools.processes import isolated
+from remit.dispatch.tools.processes import isolated, let_go
 
 MAX_OUTPUT = 16 * 1024 * 1024
 #: How long a program may take to end after SIGTERM; the supervisor needs a little longer to end the rest.
 _GRACE_SECONDS = 2.0
 _END_SECONDS = 5.0
-#: How long the pipes may take to run dry when everybody who could write has ended.
-_DRY_SECONDS = 1.0
 _LOOK_SECONDS = 0.02
 
 
@@ -91,13 +89,7 @@ async def _wind_up(process: asyncio.subprocess.Process, talk: asyncio.Future[tup
             left = await asyncio.to_thread(descendants, process.pid)
             send(signal.SIGKILL, [process.pid, *left])
             await _is_over(process, _END_SECONDS)
-    done, _ = await asyncio.wait([talk], timeout=_DRY_SECONDS)
-    if not done:
-        talk.cancel()
-        process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 (there is no public way to let go of the pipes)
-        await asyncio.wait([talk])
-    with contextlib.suppress(asyncio.CancelledError, OSError):
-        talk.result()
+    await let_go(process, talk)
 
 
 async def _is_over(process: asyncio.subprocess.Process, seconds: float) -> bool:

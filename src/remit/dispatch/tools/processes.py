@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from remit.dispatch.tools.family import descendants, send
 
@@ -17,6 +17,8 @@ from remit.dispatch.tools.family import descendants, send
 GRACE = 0.5
 #: What the supervisor needs beyond that to end the rest.
 _SETTLE = 2.5
+#: How long the pipes may take to run dry when everybody who should write has ended.
+_DRY_SECONDS = 1.0
 _CHUNK = 65_536
 _MAX_COMPLAINT = 4_096
 _START = "import sys;sys.path.insert(0,sys.argv[1]);from remit.dispatch.tools.{module} import main;main(sys.argv[2:])"
@@ -74,7 +76,7 @@ async def run(
         if process.returncode is None:
             send(signal.SIGTERM, [process.pid])  # at once, even if the waiting is cancelled again
             await asyncio.shield(_stop(process))
-        await _settle(process, work)
+        await let_go(process, work)
     return Ran(status, bytes(output.data), output.dropped, complaint.data.decode("utf-8", "replace").strip())
 
 
@@ -118,9 +120,9 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
                 await process.wait()
 
 
-async def _settle(process: asyncio.subprocess.Process, work: asyncio.Future[tuple[None, None, None, int]]) -> None:
-    """Let the readers take what is left in the pipes; somebody may hold one open for ever."""
-    done, _ = await asyncio.wait([work], timeout=1)
+async def let_go(process: asyncio.subprocess.Process, work: asyncio.Future[Any]) -> None:
+    """Let the readers take what is left in the pipes of a program that is over; somebody may hold one open for ever."""
+    done, _ = await asyncio.wait([work], timeout=_DRY_SECONDS)
     if not done:
         work.cancel()
         process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 (there is no public way to let go of the pipes)
