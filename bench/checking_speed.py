@@ -9,7 +9,7 @@ from measure import Bench, ratio, seconds
 
 from remit.checking import check_text
 from remit.contract.parse import parse
-from remit.rules.examples import sample
+from remit.rules.examples import sample_text
 
 _ROW = "| QA-{0:03} | The name of customer {0} is kept whole | `shop/account.py:{0}` | Minor | 80 |\n"
 _LAST_ROW = "| SEC-002 | Passwords compared in variable time | `app/login.py:19` | Minor | 85 |\n"
@@ -18,7 +18,7 @@ _LAST_ROW = "| SEC-002 | Passwords compared in variable time | `app/login.py:19`
 @cache
 def review(size: int) -> str:
     """A faultless review of about `size` bytes: the sample with further findings."""
-    text = sample("review")
+    text = sample_text("review")
     number = max(0, size - len(text)) // len(_ROW.format(100))
     rows = "".join(_ROW.format(index) for index in range(1, number + 1))
     return text.replace(_LAST_ROW, _LAST_ROW + rows).replace("- Minor: 1", f"- Minor: {number + 1}")

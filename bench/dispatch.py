@@ -28,8 +28,8 @@ from remit.registry.model import Brief, JobRequest
 from remit.registry.resolve import resolve_request
 from remit.store import jobs
 from remit.store.database import OPTIONS, Database, open_database
-from remit.store.fleet import register
 from remit.store.submissions import Submission, submit
+from remit.store.workers import register
 
 _JOBS = 300
 _WAITING = 100_000

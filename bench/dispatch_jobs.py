@@ -19,10 +19,10 @@ import msgspec
 from dispatch import brief_of_a_job, places, scratch, submission
 from measure import Bench
 
-from remit.dispatch.asking import Asker
-from remit.dispatch.loop import Conversation
+from remit.dispatch.conversation import Conversation
+from remit.dispatch.events import EventWriter
+from remit.dispatch.model_client import ModelClient
 from remit.dispatch.models import build_model
-from remit.dispatch.narrator import Narrator
 from remit.dispatch.settings import Settings
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import Calls, job_tools
@@ -31,7 +31,7 @@ from remit.store import jobs
 from remit.store.budgets import Reservation
 from remit.store.database import Database
 from remit.store.submissions import Submission, submit
-from remit.store.transcript import Sums, Transcript
+from remit.store.transcript import Transcript, UsageSums
 from remit.testing import project
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # where the scripted model is
@@ -77,8 +77,8 @@ class _Forgetful(Transcript):
     async def messages(self) -> list[Any]:
         return []
 
-    async def broken(self) -> Sums:
-        return Sums()
+    async def broken(self) -> UsageSums:
+        return UsageSums()
 
     async def call(self, call: str) -> None:
         return None
@@ -87,7 +87,7 @@ class _Forgetful(Transcript):
         return None
 
 
-class _Silent(Narrator):
+class _Silent(EventWriter):
     """Tells nobody anything."""
 
     async def tell(self, kind: str, data: dict[str, Any]) -> None:
@@ -97,7 +97,7 @@ class _Silent(Narrator):
         self._text, self._length = [], 0
 
 
-class _Free(Asker):
+class _Free(ModelClient):
     """Asks without a budget, a turn to wait for, or a circuit."""
 
     async def reserve(self, sent: int) -> Reservation:
@@ -112,7 +112,7 @@ class _Free(Asker):
 
 async def _conversed(database: Database, job: jobs.Job, folder: Path, *, is_durable: bool) -> float:
     """Seconds for a turn of one conversation: a request, a streamed answer, a tool call."""
-    made = (Transcript, Narrator, Asker) if is_durable else (_Forgetful, _Silent, _Free)
+    made = (Transcript, EventWriter, ModelClient) if is_durable else (_Forgetful, _Silent, _Free)
     transcript, narrator = made[0](database, job.id, job.attempt), made[1](database, job.id, job.attempt)
     asker = made[2](database, job.id, job.attempt, _MODEL, None)
     calls = Calls(transcript, narrator.tell, is_redacting=True)
@@ -218,7 +218,7 @@ async def _held(address: str | None) -> AsyncIterator[tuple[Any, Database, Start
 
 async def _alive(database: Database, count: int) -> None:
     """Wait until so many workers have said that they started."""
-    while len(await database.rows("fleet.alive", silence=10, listed=True)) < count:  # noqa: ASYNC110 (as above)
+    while len(await database.rows("workers.alive", silence=10, listed=True)) < count:  # noqa: ASYNC110 (as above)
         await asyncio.sleep(0.05)
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from measure import Bench, ratio
 
 from remit.merging.merge import merge_reports
-from remit.merging.model import Merge, Opinion, Report, Settings, Sighting
+from remit.merging.model import Merge, MergeSettings, Opinion, Report, ReportedFinding
 
 
 @cache
@@ -28,9 +28,9 @@ def _reports(results: int, findings: int) -> tuple[Report, ...]:
     )
 
 
-def _sighting(chance: random.Random, agent: str, index: int) -> Sighting:
+def _sighting(chance: random.Random, agent: str, index: int) -> ReportedFinding:
     line = chance.randrange(1, 20_000)
-    return Sighting(
+    return ReportedFinding(
         opinion=Opinion(
             agent=agent,
             id=f"QA-{index:03}",
@@ -48,7 +48,7 @@ def _sighting(chance: random.Random, agent: str, index: int) -> Sighting:
 
 def _group_by(reports: tuple[Report, ...]) -> int:
     """The baseline: the same keys, nothing computed."""
-    groups: dict[tuple[str | None, str, int | None], list[Sighting]] = defaultdict(list)
+    groups: dict[tuple[str | None, str, int | None], list[ReportedFinding]] = defaultdict(list)
     for report in reports:
         for sighting in report.sightings:
             groups[(sighting.path, sighting.category, sighting.opinion.line)].append(sighting)
@@ -62,7 +62,7 @@ def _growth(work: Callable[[tuple[Report, ...]], object]) -> float:
 
 
 def _merge(reports: tuple[Report, ...]) -> Merge:
-    return merge_reports(reports, Settings())
+    return merge_reports(reports, MergeSettings())
 
 
 def benches() -> list[Bench]:

@@ -17,10 +17,10 @@ from typing import Any
 from measure import Bench
 
 from remit.dispatch.settings import load_settings
-from remit.dispatch.submitting import Resolving
+from remit.dispatch.submit import Resolving
 from remit.orchestrate import api
-from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan
-from remit.orchestrate.serving import served
+from remit.orchestrate.local_worker import ensure_worker
+from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.store.database import Database, open_database
 from remit.testing import project, registry, result
 
@@ -65,12 +65,12 @@ async def _plan(database: Database, data: Path, numbers: list[int]) -> float:
     delegations = tuple(DelegationSpec(agent="scout", task=f"task <{number}>", model=_MODEL) for number in numbers)
     spec = Plan(name="bench", phases=(PhaseSpec(name="all", delegations=delegations, parallel=_AGENTS),))
     settings = load_settings()._replace(data=data, database=None)
-    async with served(database, settings, concurrency=_AGENTS) as queue:
+    async with ensure_worker(database, settings, concurrency=_AGENTS) as queue:
         begun = time.perf_counter()
-        number = await api.begin(database, spec, project(), is_new=True)
-        await api.drive(database, settings, number, queue=queue, resolving=Resolving(registry=registry(_AGENT)))
+        number = await api.begin_plan(database, spec, project(), is_new=True)
+        await api.drive_plan(database, settings, number, queue=queue, resolving=Resolving(registry=registry(_AGENT)))
         taken = time.perf_counter() - begun
-    found = await api.result_of(database, number)
+    found = await api.plan_result(database, number)
     if {one.state for one in found.delegations} != {"accepted"}:
         message = f"not every agent of the bench was accepted: {[one.error for one in found.delegations]}"
         raise RuntimeError(message)
@@ -103,11 +103,11 @@ async def _many(folder: Path, number: int) -> None:
     settings = load_settings()._replace(data=folder / "data", database=None, runners={"say": f"cat {text}"})
     async with (
         open_database(None, folder / "data") as database,
-        served(database, settings, concurrency=_AGENTS) as queue,
+        ensure_worker(database, settings, concurrency=_AGENTS) as queue,
     ):
-        plan = await api.begin(database, spec, project(), is_new=True)
-        await api.drive(database, settings, plan, queue=queue)
-        found = await api.result_of(database, plan, whole=False)
+        plan = await api.begin_plan(database, spec, project(), is_new=True)
+        await api.drive_plan(database, settings, plan, queue=queue)
+        found = await api.plan_result(database, plan, whole=False)
     if {one.state for one in found.delegations} != {"accepted"}:
         message = f"not every delegation of the bench was accepted: {found.delegations[0].error}"
         raise RuntimeError(message)

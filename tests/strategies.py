@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from remit.contract.chunks import title_agent
 from remit.contract.fields import _AROUND, read_score, read_status
 from remit.contract.kinds import KINDS
-from remit.contract.lines import plain
+from remit.contract.lines import plain_text
 from remit.contract.model import (
     Block,
     Blocker,
@@ -38,7 +38,7 @@ from remit.contract.model import (
     Tick,
 )
 from remit.contract.render import free_text
-from remit.rules.examples import sample
+from remit.rules.examples import sample_text
 
 PIECES = [
     *("#", "##", "### Status", "#### Claims", "# Foo Result", "\\#", "- ", "* ", "+ ", "-", "1. ", "2) ", "> "),
@@ -120,7 +120,7 @@ statuses = st.one_of(
 #: Names of severities in the Severity Summary: a label, so none of the marks that end or separate labels.
 severity_names = (
     maybe_line.map(lambda words: "".join(character for character in words if character not in ":：|｜,;、-+*[]`\\"))
-    .map(lambda words: plain(words).strip(_AROUND))
+    .map(lambda words: plain_text(words).strip(_AROUND))
     .filter(lambda words: 0 < len(words) <= 60)
 )
 
@@ -134,7 +134,7 @@ blockers = st.builds(Blocker, text=st.just("") | item, resolution=maybe_line).fi
     lambda blocker: blocker.text or blocker.resolution
 )
 overrides = st.builds(
-    Override, rule=maybe_line.map(lambda words: " ".join(plain(words).lower().split())), reason=st.just("") | item
+    Override, rule=maybe_line.map(lambda words: " ".join(plain_text(words).lower().split())), reason=st.just("") | item
 ).filter(lambda override: override.rule or override.reason)
 
 
@@ -241,7 +241,7 @@ FRAGMENTS = [
 
 @cache
 def sample_lines() -> list[str]:
-    return [row for kind in KINDS for row in sample(kind).split("\n")]
+    return [row for kind in KINDS for row in sample_text(kind).split("\n")]
 
 
 _fragment = st.one_of(st.sampled_from(FRAGMENTS), _run, st.deferred(lambda: st.sampled_from(sample_lines())))

@@ -17,9 +17,9 @@ from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
 from remit.errors import UsageError
 from remit.rules.catalog import CATALOG
-from remit.rules.examples import TREE, sample
+from remit.rules.examples import TREE, sample_text
 
-GENERIC = sample("generic")
+GENERIC = sample_text("generic")
 #: One fault of each level, in a result that has no other.
 FAULTS = {
     "L1": GENERIC.replace("### Status\nSUCCESS", "### Status\nDONE"),
@@ -164,7 +164,7 @@ class TestProfiles:
     @pytest.mark.parametrize("profile", PROFILES)
     @pytest.mark.parametrize("kind", KINDS)
     def test_every_sample_is_accepted_under_every_profile(self, kind: str, profile: str) -> None:
-        assert broken(sample(kind), profile=profile) == []
+        assert broken(sample_text(kind), profile=profile) == []
 
     def test_an_unknown_profile_is_named_with_the_known_ones(self) -> None:
         with pytest.raises(UsageError, match="there is no profile 'v3'; choose from v2, v1, lenient"):
@@ -173,14 +173,14 @@ class TestProfiles:
 
 class TestKinds:
     def test_a_failed_result_has_the_kind_error_and_may_be_accepted(self) -> None:
-        found = verdict(sample("error"))
+        found = verdict(sample_text("error"))
         assert (found.status, found.kind, found.verdict) == ("FAILED", "error", "accept")
 
     def test_a_failed_result_has_the_kind_error_whatever_the_caller_names(self) -> None:
-        assert verdict(sample("error"), kind="implementation").kind == "error"
+        assert verdict(sample_text("error"), kind="implementation").kind == "error"
 
     def test_the_agents_name_decides_the_kind(self) -> None:
-        assert {kind: verdict(sample(kind)).kind for kind in KINDS} == {kind: kind for kind in KINDS}
+        assert {kind: verdict(sample_text(kind)).kind for kind in KINDS} == {kind: kind for kind in KINDS}
 
     def test_the_caller_may_name_the_kind(self) -> None:
         found = verdict(GENERIC, kind="verification")
@@ -193,11 +193,11 @@ class TestKinds:
 
     def test_the_agents_name_is_compared_as_a_slug(self) -> None:
         for name in ("code-explorer", "CODE EXPLORER", "Code_Explorer", "`code-explorer`", "my-plugin:code-explorer"):
-            found = verdict(sample("exploration").replace("Code Explorer", name, 1))
+            found = verdict(sample_text("exploration").replace("Code Explorer", name, 1))
             assert found.kind == "exploration", name
 
     def test_output_uses_the_slug(self) -> None:
-        assert verdict(sample("exploration")).agent == "code-explorer"
+        assert verdict(sample_text("exploration")).agent == "code-explorer"
 
     def test_an_unknown_kind_is_named_with_the_nearest(self) -> None:
         with pytest.raises(UsageError, match="there is no kind 'reveiw', did you mean 'review'"):
@@ -241,7 +241,7 @@ def places(mark: str) -> list[tuple[str, int]]:
     return [
         (kind, place)
         for kind in KINDS
-        for place in range(1, len(re.split(rf"^(?={mark} )", sample(kind), flags=re.MULTILINE)))
+        for place in range(1, len(re.split(rf"^(?={mark} )", sample_text(kind), flags=re.MULTILINE)))
     ]
 
 
@@ -260,7 +260,7 @@ class TestOneFault:
 
     @pytest.mark.parametrize(("kind", "place"), places("###"))
     def test_a_section_left_out_is_one_violation(self, kind: str, place: int) -> None:
-        text, heading = without(sample(kind), place, mark="###")
+        text, heading = without(sample_text(kind), place, mark="###")
         found = verdict(text)
         if heading in self.OPTIONAL:
             assert [violation.rule for violation in found.violations] == self.OPTIONAL[heading]
@@ -272,19 +272,19 @@ class TestOneFault:
 
     @pytest.mark.parametrize(("kind", "place"), places("###"))
     def test_a_section_that_is_empty_is_the_same_violation_as_one_left_out(self, kind: str, place: int) -> None:
-        missing, heading = without(sample(kind), place, mark="###")
-        parts = re.split(r"^(?=### )", sample(kind), flags=re.MULTILINE)
+        missing, heading = without(sample_text(kind), place, mark="###")
+        parts = re.split(r"^(?=### )", sample_text(kind), flags=re.MULTILINE)
         empty = "".join([*parts[:place], f"{heading}\n\n", *parts[place + 1 :]])
         assert broken(empty) == broken(missing)
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_title_left_out_is_one_violation(self, kind: str) -> None:
-        assert broken(sample(kind).split("\n", 1)[1]) == ["title-missing"]
+        assert broken(sample_text(kind).split("\n", 1)[1]) == ["title-missing"]
 
     @pytest.mark.parametrize(("kind", "place"), places("####?"))
     def test_a_block_left_out_or_empty_is_never_two_kinds_of_violation(self, kind: str, place: int) -> None:
-        text, heading = without(sample(kind), place, mark="####?")
-        parts = re.split(r"^(?=####? )", sample(kind), flags=re.MULTILINE)
+        text, heading = without(sample_text(kind), place, mark="####?")
+        parts = re.split(r"^(?=####? )", sample_text(kind), flags=re.MULTILINE)
         empty = "".join([*parts[:place], f"{heading}\n\n", *parts[place + 1 :]])
         assert len(set(broken(text))) <= 1
         assert len(set(broken(empty))) <= 1
@@ -297,7 +297,9 @@ class TestOneFault:
         assert broken("I could not do it. Sorry.") == ["title-missing"]
 
     def test_violations_come_in_the_order_of_the_document(self) -> None:
-        text = re.sub(r"### Status\nSUCCESS", "### Status\nDONE", sample("review")).replace("| Minor |", "| Severe |")
+        text = re.sub(r"### Status\nSUCCESS", "### Status\nDONE", sample_text("review")).replace(
+            "| Minor |", "| Severe |"
+        )
         lines = [violation.line for violation in verdict(text).violations]
         assert lines == sorted(lines)
         assert len(lines) == 2
@@ -371,7 +373,7 @@ class TestEvidence:
         assert found.confidence.supported is None
 
     def test_a_claim_of_a_test_run_that_nobody_checked_is_named(self) -> None:
-        found = verdict(sample("implementation"), SAMPLE_TREE)
+        found = verdict(sample_text("implementation"), SAMPLE_TREE)
         why = {skipped.rule: skipped.why for skipped in found.not_run}
         assert why["test-run-unseen"] == "no receipts were given; the test run claimed at line 22 was not checked"
 
@@ -383,14 +385,14 @@ class TestEvidence:
         assert remit.check(GENERIC, repo=TREE, receipts=[]).verdict == "revise"
 
     def test_one_file_as_scope_excuses_a_single_source(self) -> None:
-        text = sample("verification").replace("app/session.py:10", "app/login.py:14")
+        text = sample_text("verification").replace("app/session.py:10", "app/login.py:14")
         text = text.replace("app/session.py:8", "app/login.py:14")
         assert "single-source" in broken(text, SAMPLE_TREE)
         assert "single-source" not in broken(text, SAMPLE_TREE, scope=("app/login.py",))
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_every_sample_holds_against_the_tree_it_speaks_of(self, kind: str) -> None:
-        assert broken(sample(kind), SAMPLE_TREE) == []
+        assert broken(sample_text(kind), SAMPLE_TREE) == []
 
 
 @given(documents)

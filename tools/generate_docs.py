@@ -20,14 +20,14 @@ from remit.checking import Options, check_text  # noqa: E402 (the path must be k
 from remit.contract.profiles import LEVELS, PROFILES  # noqa: E402
 from remit.evidence import grammar_examples  # noqa: E402
 from remit.registry.plugins import built_in_team  # noqa: E402
+from remit.reports.formats import format_json  # noqa: E402
 from remit.reports.gate import decision_schema  # noqa: E402
 from remit.reports.jobs import job_schema  # noqa: E402
-from remit.reports.json import pretty  # noqa: E402
 from remit.reports.plans import plan_schema  # noqa: E402
 from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema  # noqa: E402
 from remit.rules.base import Example, Rule, Violation  # noqa: E402
 from remit.rules.catalog import CATALOG  # noqa: E402
-from remit.rules.examples import sample, sources, written  # noqa: E402
+from remit.rules.examples import example_sources, example_text, sample_text  # noqa: E402
 
 RULES = Path("docs/rules")
 FORMS = Path("docs/reference-forms.md")
@@ -70,13 +70,13 @@ def generate() -> dict[Path, str]:
     pages |= {RULES / f"{rule.name}.md": page(rule) for rule in CATALOG}
     pages[FORMS] = forms()
     pages[TEAM] = team()
-    pages[SCHEMAS / "result.json"] = pretty(result_schema()) + "\n"
-    pages[SCHEMAS / "check.json"] = pretty(check_schema()) + "\n"
-    pages[SCHEMAS / "brief.json"] = pretty(brief_schema()) + "\n"
-    pages[SCHEMAS / "merge.json"] = pretty(merge_schema()) + "\n"
-    pages[SCHEMAS / "decision.json"] = pretty(decision_schema()) + "\n"
-    pages[SCHEMAS / "job.json"] = pretty(job_schema()) + "\n"
-    pages[SCHEMAS / "plan.json"] = pretty(plan_schema()) + "\n"
+    pages[SCHEMAS / "result.json"] = format_json(result_schema()) + "\n"
+    pages[SCHEMAS / "check.json"] = format_json(check_schema()) + "\n"
+    pages[SCHEMAS / "brief.json"] = format_json(brief_schema()) + "\n"
+    pages[SCHEMAS / "merge.json"] = format_json(merge_schema()) + "\n"
+    pages[SCHEMAS / "decision.json"] = format_json(decision_schema()) + "\n"
+    pages[SCHEMAS / "job.json"] = format_json(job_schema()) + "\n"
+    pages[SCHEMAS / "plan.json"] = format_json(plan_schema()) + "\n"
     return pages
 
 
@@ -141,7 +141,7 @@ def _example(example: Example) -> Iterator[str]:
     kind = example.kind
     by = f", sent by an agent {DEEDS[example.receipts]}" if example.receipts else ""
     under = "" if example.profile == "v2" else f", under profile {example.profile}"
-    rows = list(_diff(sample(kind), written(example)))
+    rows = list(_diff(sample_text(kind), example_text(example)))
     yield f"The faultless [{kind} sample]({_sample(kind)}) {'with this change' if rows else 'as it is'}{by}{under}" + (
         ":" if rows else "."
     )
@@ -180,7 +180,7 @@ def _said(example: Example) -> Iterator[str]:
 
 def violations_of(example: Example) -> list[Violation]:
     """The violations in an example, held against the samples' own tree and receipts."""
-    verdicts = check_text(written(example), "-", Options(profile=example.profile), sources(example))
+    verdicts = check_text(example_text(example), "-", Options(profile=example.profile), example_sources(example))
     return [violation for verdict in verdicts for violation in verdict.violations]
 
 

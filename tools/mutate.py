@@ -235,14 +235,14 @@ def cases() -> dict[str, list[Case]]:
 def say(example: Example) -> list[str]:
     """The names of all violations in an example, held against the samples' own tree and receipts."""
     options = checking.Options(profile=example.profile)
-    verdicts = checking.check_text(samples.written(example), "-", options, sources(example.receipts))
+    verdicts = checking.check_text(samples.example_text(example), "-", options, sources(example.receipts))
     return sorted(violation.rule for verdict in verdicts for violation in verdict.violations)
 
 
 @cache
 def sources(receipts: str) -> Sources:
     """What examples with these receipts are held against."""
-    return samples.sources(Example("generic", receipts=receipts))
+    return samples.example_sources(Example("generic", receipts=receipts))
 
 
 def remember() -> None:

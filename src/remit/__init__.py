@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from remit.merging.api import merge
     from remit.merging.model import Merge
     from remit.orchestrate.api import delegate, fan_out, run_plan
-    from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan
+    from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
     from remit.registry.api import get_definition, reload_registry, resolve
     from remit.registry.model import Brief, Definition, JobRequest
 
@@ -41,11 +41,11 @@ __all__ = [
 _HOMES = {
     "Brief": "remit.registry.model",
     "Definition": "remit.registry.model",
-    "DelegationSpec": "remit.orchestrate.model",
+    "DelegationSpec": "remit.orchestrate.plan",
     "JobRequest": "remit.registry.model",
     "Merge": "remit.merging.model",
-    "PhaseSpec": "remit.orchestrate.model",
-    "Plan": "remit.orchestrate.model",
+    "PhaseSpec": "remit.orchestrate.plan",
+    "Plan": "remit.orchestrate.plan",
     "Verdict": "remit.checking",
     "check": "remit.checking",
     "check_all": "remit.checking",

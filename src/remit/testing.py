@@ -17,13 +17,13 @@ from remit.contract.kinds import KINDS
 from remit.errors import UsageError, did_you_mean
 from remit.evidence.receipts import Receipt
 from remit.registry.fields import Origin, read_definition
-from remit.registry.frontmatter import Malformed
+from remit.registry.frontmatter import MalformedYaml
 from remit.registry.lookup import Registry
 from remit.registry.model import Definition, Plugin
 from remit.registry.plugins import built_in_team
 from remit.registry.tools import OFFERED, AllowList
 from remit.rules.base import Example
-from remit.rules.examples import TREE, sample, written
+from remit.rules.examples import TREE, example_text, sample_text
 
 __all__ = ["definition", "project", "receipts", "registry", "result"]
 
@@ -38,7 +38,7 @@ def definition(
     origin = Origin(plugin, f"{plugin}.md", plugin)
     try:
         found = read_definition(text.encode(), origin, AllowList(allow_tools))
-    except Malformed as error:
+    except MalformedYaml as error:
         raise UsageError(f"not a definition: {error}") from error
     if found is None:
         raise UsageError("not a definition: it has no frontmatter; begin it with a line ---")
@@ -66,7 +66,7 @@ def result(kind: str = "generic", *edits: tuple[str, str]) -> str:
     """A result of a kind that breaks no rule when it is held against `project()`; each edit replaces one text."""
     if kind not in KINDS:
         raise UsageError(f"there is no kind {kind!r}{did_you_mean(kind, KINDS)}; choose from {', '.join(KINDS)}")
-    return written(Example(kind=kind, edits=edits)) if edits else sample(kind)
+    return example_text(Example(kind=kind, edits=edits)) if edits else sample_text(kind)
 
 
 def project() -> Path:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from click.testing import CliRunner, Result
 
-from remit.clients.claude_code.setup.changes import Plan
-from remit.clients.claude_code.setup.installing import apply_install, plan_install
-from remit.clients.claude_code.setup.place import Place, find_place
-from remit.clients.claude_code.setup.removing import apply_removal, plan_removal
+from remit.clients.claude_code.setup.install import apply_install, plan_install
+from remit.clients.claude_code.setup.plan import InstallPlan
+from remit.clients.claude_code.setup.target import InstallTarget, find_target
+from remit.clients.claude_code.setup.uninstall import apply_uninstall, plan_uninstall
 from remit.surfaces.cli.group import remit
 
 
@@ -21,21 +21,21 @@ class Site(NamedTuple):
     home: Path
 
     @property
-    def place(self) -> Place:
-        return find_place(self.project, is_user=False)
+    def place(self) -> InstallTarget:
+        return find_target(self.project, is_user=False)
 
     @property
     def settings(self) -> Path:
         return self.project / ".claude/settings.local.json"
 
-    def install(self, **given: Any) -> Plan:
+    def install(self, **given: Any) -> InstallPlan:
         plan = plan_install(self.place, **given)
         apply_install(plan)
         return plan
 
-    def uninstall(self) -> Plan:
-        plan = plan_removal(self.place)
-        apply_removal(plan)
+    def uninstall(self) -> InstallPlan:
+        plan = plan_uninstall(self.place)
+        apply_uninstall(plan)
         return plan
 
     def remit(self, *words: str, typed: str | None = None) -> Result:

@@ -13,16 +13,17 @@ import pytest
 from install_site import Site, everything
 
 from remit.clients.claude_code import compiling
-from remit.clients.claude_code.setup import changes, own_files, record, writing
+from remit.clients.claude_code.setup import bundle, plan
+from remit.clients.claude_code.setup.bundle import agent_files
 from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_ours
-from remit.clients.claude_code.setup.installing import apply_install, plan_install
-from remit.clients.claude_code.setup.material import agent_files
-from remit.clients.claude_code.setup.place import find_place
-from remit.clients.claude_code.setup.removing import apply_removal, plan_removal
+from remit.clients.claude_code.setup.install import apply_install, plan_install
 from remit.clients.claude_code.setup.settings_file import own_hooks
+from remit.clients.claude_code.setup.target import find_target
+from remit.clients.claude_code.setup.uninstall import apply_uninstall, plan_uninstall
 from remit.configuration import load
 from remit.errors import UsageError
 from remit.registry.model import digest_of
+from remit.workspace import atomic_write
 
 
 def test_an_install_puts_hooks_agents_skill_commands_and_a_plugin_there(site: Site) -> None:
@@ -119,7 +120,7 @@ def test_a_changed_file_is_not_overwritten_by_the_next_install(site: Site) -> No
 
 def test_a_file_of_an_earlier_version_is_brought_up_to_date(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(own_files, "skill_text", lambda: "an earlier text\n")
+        earlier.setattr(bundle, "skill_text", lambda: "an earlier text\n")
         site.install()
     site.install()
     skill = site.project / ".claude/skills/remit/SKILL.md"
@@ -183,7 +184,7 @@ class Interrupted(BaseException):
 def stops(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
     """Let the file after so many others be interrupted; the count of those that were begun."""
     begun = 0
-    real = writing.replace_file
+    real = atomic_write.replace_file
 
     def replace_file(path: Path, data: bytes, *, mode: int | None = None) -> None:
         nonlocal begun
@@ -192,7 +193,7 @@ def stops(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
             raise Interrupted
         real(path, data, mode=mode)
 
-    for module in (changes, record):
+    for module in (plan, plan):
         monkeypatch.setattr(module, "replace_file", replace_file)
     return lambda: begun
 
@@ -236,7 +237,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(os, "fsync", interrupted)
     with pytest.raises(Interrupted):
-        writing.replace_file(file, b"new")
+        atomic_write.replace_file(file, b"new")
     assert everything(tmp_path) == {"settings.json": b"old"}
 
 
@@ -251,10 +252,10 @@ def test_what_somebody_else_writes_meanwhile_is_not_lost(site: Site) -> None:
 
 def test_uninstalling_does_not_overwrite_what_somebody_else_writes_meanwhile(site: Site) -> None:
     site.install()
-    plan = plan_removal(site.place)
+    plan = plan_uninstall(site.place)
     site.settings.write_text('{"theirs": 1}', encoding="utf-8")
     with pytest.raises(UsageError, match="changed by somebody else meanwhile"):
-        apply_removal(plan)
+        apply_uninstall(plan)
     assert site.settings.read_text(encoding="utf-8") == '{"theirs": 1}'
 
 
@@ -355,12 +356,12 @@ def test_what_hooks_for_every_project_kept_in_one_can_be_removed_there(site: Sit
 
 def test_the_clients_own_variable_names_the_users_folder(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(site.home / "elsewhere"))
-    place = find_place(None, is_user=True)
+    place = find_target(None, is_user=True)
     assert place.settings == site.home / "elsewhere/settings.json"
     before = everything(site.home)
     apply_install(plan_install(place))
     assert place.settings.is_file()
-    apply_removal(plan_removal(place))
+    apply_uninstall(plan_uninstall(place))
     assert everything(site.home) == before
 
 

@@ -14,13 +14,12 @@ import click
 import pytest
 from install_site import Site, everything
 
-from remit.clients.claude_code.setup import alone as alone_module
-from remit.clients.claude_code.setup.alone import alone
+from remit.clients.claude_code.setup import install as alone_module
 from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
-from remit.clients.claude_code.setup.installing import apply_install, plan_install
-from remit.clients.claude_code.setup.place import find_place
-from remit.clients.claude_code.setup.removing import apply_removal, plan_removal
+from remit.clients.claude_code.setup.install import apply_install, install_lock, plan_install
 from remit.clients.claude_code.setup.settings_file import own_hooks
+from remit.clients.claude_code.setup.target import find_target
+from remit.clients.claude_code.setup.uninstall import apply_uninstall, plan_uninstall
 from remit.configuration import load
 from remit.errors import EnvironmentBroken, UsageError
 
@@ -111,7 +110,7 @@ def test_without_the_record_the_mode_stays_and_is_named(site: Site) -> None:
 
 
 def test_agents_of_a_user_install_without_a_record_are_still_the_teams(site: Site) -> None:
-    user = find_place(None, is_user=True)
+    user = find_target(None, is_user=True)
     apply_install(plan_install(user))
     shutil.rmtree(site.home / ".remit")
     assert site.install().kept == []
@@ -177,7 +176,7 @@ def test_only_one_install_is_at_work_at_a_time(site: Site, monkeypatch: pytest.M
     monkeypatch.setattr(alone_module, "WAIT_SECONDS", 0.0)
     before = everything(site.project)
     for words in (("install", "claude-code", "--yes"), ("uninstall", "--yes")):
-        with alone(site.place):
+        with install_lock(site.place):
             done = site.remit(*words)
         assert isinstance(done.exception, UsageError)
         assert str(done.exception) == (
@@ -204,7 +203,7 @@ def test_several_installs_at_once_all_succeed(site: Site) -> None:
 @pytest.fixture
 def person(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody who can be asked."""
-    from remit.surfaces.cli import install
+    from remit.surfaces.cli import claude_code
 
     class Terminal:
         def isatty(self) -> bool:
@@ -213,7 +212,7 @@ def person(monkeypatch: pytest.MonkeyPatch) -> None:
     class System:
         stdin = Terminal()
 
-    monkeypatch.setattr(install, "sys", System)
+    monkeypatch.setattr(claude_code, "sys", System)
 
 
 @pytest.mark.usefixtures("person")
@@ -278,6 +277,6 @@ def test_a_mode_that_a_person_set_after_an_install_is_theirs(site: Site) -> None
 
 
 def test_a_removal_of_the_users_install_does_not_wait_for_one_in_a_project(site: Site) -> None:
-    user = find_place(None, is_user=True)
-    with alone(site.place), alone(user):
-        apply_removal(plan_removal(user))
+    user = find_target(None, is_user=True)
+    with install_lock(site.place), install_lock(user):
+        apply_uninstall(plan_uninstall(user))

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_ours, loopback
+from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_loopback, is_ours
 from remit.clients.claude_code.setup.settings_file import (
     MAX_BYTES,
+    added_by,
     check_settings,
-    made_by,
     own_hooks,
     read_settings,
     with_hooks,
@@ -59,7 +59,7 @@ def test_what_was_put_in_is_taken_out_to_the_byte(
     check_settings(text)
     after = added(text)
     assert own_hooks(after, is_ours) == ENTRIES
-    assert without_hooks(after, is_ours, made_by(text, after)) == text
+    assert without_hooks(after, is_ours, added_by(text, after)) == text
 
 
 @given(SETTINGS, INDENTS)
@@ -86,7 +86,7 @@ def test_the_authors_way_of_writing_stays() -> None:
     assert after.startswith('{\n\t"α": "\\u00e9é",\n\t"n": 1.50e+3,\t"list": [1,2,\n3],\n\t"hooks": {"Stop": [')
     assert after.endswith("}\n}\n\n")
     assert '\n\t\t"PreToolUse": [{' in after
-    assert without_hooks(after, is_ours, made_by(text, after)) == text
+    assert without_hooks(after, is_ours, added_by(text, after)) == text
 
 
 def test_a_byte_order_mark_stays() -> None:
@@ -123,14 +123,14 @@ def test_a_hook_that_a_person_put_beside_ours_stays() -> None:
 def test_an_empty_list_that_was_there_before_is_there_afterwards() -> None:
     before = '{"hooks": {"Stop": [], "PreToolUse": []}}'
     after = added(before)
-    assert without_hooks(after, is_ours, made_by(before, after)) == before
+    assert without_hooks(after, is_ours, added_by(before, after)) == before
 
 
 def test_groups_of_another_form_are_passed_over() -> None:
     before = '{"hooks": {"Stop": ["x", {"hooks": "none"}, {"matcher": 1}, null]}}'
     after = added(before)
     assert json.loads(after)["hooks"]["Stop"][:4] == ["x", {"hooks": "none"}, {"matcher": 1}, None]
-    assert without_hooks(after, is_ours, made_by(before, after)) == before
+    assert without_hooks(after, is_ours, added_by(before, after)) == before
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_only_calls_can_be_refused_where_we_fail() -> None:
 )
 def test_hooks_may_call_this_machine(url: str, shown: str) -> None:
     entries = hook_entries(url)
-    assert loopback(url) == shown
+    assert is_loopback(url) == shown
     assert all(entry["url"] == f"{shown}/hooks/claude-code" and entry["type"] == "http" for entry in entries.values())
     assert all(is_ours(entry) for entry in entries.values())
 
@@ -216,7 +216,7 @@ def test_hooks_may_call_this_machine(url: str, shown: str) -> None:
 )
 def test_hooks_may_call_nowhere_else(url: str) -> None:
     with pytest.raises(UsageError, match="--http"):
-        loopback(url)
+        is_loopback(url)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from install_site import Site
 
 from remit.clients.claude_code.setup.hook_entries import EVENTS, entry_file
 from remit.gate.settings import MODES
-from remit.reports.visible import width
+from remit.reports.layout import display_width
 
 
 def last_line(site: Site, *words: str) -> str:
@@ -97,7 +97,7 @@ def test_what_changes_is_shown_within_the_screen(
         site.install()
     lines = site.remit(*command).output.splitlines()
     shown = lines[: next(at for at, line in enumerate(lines) if "the same as a plugin" in line)]
-    assert max(map(width, shown)) <= 80
+    assert max(map(display_width, shown)) <= 80
     mark = "+" if command[0] == "install" else "-"
     for event in EVENTS:
         assert any(line.startswith(f'    {mark}    "{event}": [') and line.endswith("…") for line in shown), event

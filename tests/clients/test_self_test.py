@@ -16,17 +16,15 @@ from typing import Any
 
 import pytest
 
-from remit.clients.claude_code.answering import answer
-from remit.clients.claude_code.answers import encode
+from remit.clients.claude_code.events import handle_event
 from remit.clients.claude_code.payload import RELIED_ON, missing
-from remit.clients.claude_code.setup.health import client_facts
+from remit.clients.claude_code.responses import encode
+from remit.clients.claude_code.setup.health import SelfTestCase, client_facts, recorded_cases, self_test
 from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries
-from remit.clients.claude_code.setup.installing import apply_install, plan_install
-from remit.clients.claude_code.setup.place import find_place
-from remit.clients.claude_code.setup.self_test import Case, recorded, self_test
-from remit.clients.claude_code.setup.state_folder import state_problem
+from remit.clients.claude_code.setup.install import apply_install, plan_install
+from remit.clients.claude_code.setup.target import find_target, state_problem
 
-CASES = {case.name: case for case in recorded()}
+CASES = {case.name: case for case in recorded_cases()}
 SCRIPT = "import sys; sys.stdin.read(); "
 
 
@@ -118,7 +116,7 @@ def test_an_event_without_a_hook_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
-def test_a_payload_that_lacks_a_field_is_said_with_the_fields_name(case: Case) -> None:
+def test_a_payload_that_lacks_a_field_is_said_with_the_fields_name(case: SelfTestCase) -> None:
     for name in RELIED_ON[case.event]:
         less = case._replace(payload={key: value for key, value in case.payload.items() if key != name})
         (outcome,) = self_test(hook_entries(), [less])
@@ -132,7 +130,7 @@ def served() -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             given = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            said = encode(answer(given, project=given["cwd"]))
+            said = encode(handle_event(given, project=given["cwd"]))
             self.send_response(200)
             self.end_headers()
             self.wfile.write(said)
@@ -175,7 +173,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(project: Path) -> Path:
-    place = find_place(project, is_user=False)
+    place = find_target(project, is_user=False)
     apply_install(plan_install(place))
     return place.settings
 
@@ -313,7 +311,7 @@ def test_the_doctor_names_a_file_of_the_gate_that_is_another_users(
 def test_the_doctor_leaves_nothing_in_the_folder_that_it_looked_at(project: Path) -> None:
     install(project)
     before = sorted(project.rglob("*"))
-    assert state_problem(find_place(project, is_user=False)) == ""
+    assert state_problem(find_target(project, is_user=False)) == ""
     assert sorted(project.rglob("*")) == before
 
 

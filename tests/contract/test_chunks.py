@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from strategies import documents
 
-from remit.contract.chunks import is_inert, split, title_agent
+from remit.contract.chunks import is_blank_content, split, title_agent
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_chunks_are_lines_of_the_text_in_their_order(text: str) -> None:
     ("text", "inert"), [("words", True), ("# Notes", False), ("## B Result", False), ("### x", True)]
 )
 def test_headings_that_end_a_result_are_not_inert(text: str, inert: bool) -> None:
-    assert is_inert(text) == inert
-    assert is_inert(f"a\n```\n{text}\n```\n")
+    assert is_blank_content(text) == inert
+    assert is_blank_content(f"a\n```\n{text}\n```\n")
 
 
 def test_a_fence_that_stays_open_is_not_inert() -> None:
-    assert not is_inert("a\n```\nb")
+    assert not is_blank_content("a\n```\nb")

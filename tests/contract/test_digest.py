@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from remit.contract.digest import digest
+from remit.lazy import digest
 
 LEAN = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
 

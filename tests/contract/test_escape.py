@@ -23,7 +23,7 @@ from remit.contract.escape import (
     unguard_pipes,
 )
 from remit.contract.model import Text
-from remit.contract.outline import read
+from remit.contract.outline import read_outline
 
 
 @given(paragraph | item)
@@ -33,7 +33,7 @@ def test_lines_come_back(text: str) -> None:
 
 @given(paragraph)
 def test_a_guarded_paragraph_is_read_as_one_paragraph(text: str) -> None:
-    assert read(guard_lines(text)) == [Text(text=guard_lines(text))]
+    assert read_outline(guard_lines(text)) == [Text(text=guard_lines(text))]
 
 
 @given(line, st.booleans())

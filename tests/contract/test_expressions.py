@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 import remit
-from remit.contract import expressions
-from remit.contract.expressions import expression
+from remit import lazy
+from remit.lazy import lazy_pattern
 
 
 def written_down() -> Iterator[tuple[str, object]]:
@@ -21,7 +21,7 @@ def written_down() -> Iterator[tuple[str, object]]:
         if found.name.split(".")[1] in ("contract", "evidence", "rules", "workspace"):
             for name, value in vars(importlib.import_module(found.name)).items():
                 many = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
-                yield from ((f"{found.name}.{name}", one) for one in many if type(one) is expressions._Expression)
+                yield from ((f"{found.name}.{name}", one) for one in many if type(one) is lazy._Expression)
 
 
 def test_every_expression_of_the_package_can_be_compiled() -> None:
@@ -32,7 +32,7 @@ def test_every_expression_of_the_package_can_be_compiled() -> None:
 
 
 def test_it_does_what_the_compiled_one_does() -> None:
-    one, same = expression(r"(?P<word>a+)b", re.IGNORECASE), re.compile(r"(?P<word>a+)b", re.IGNORECASE)
+    one, same = lazy_pattern(r"(?P<word>a+)b", re.IGNORECASE), re.compile(r"(?P<word>a+)b", re.IGNORECASE)
     for _ in range(2):
         found = one.match("AAb")
         assert found is not None
@@ -49,8 +49,8 @@ def test_it_is_compiled_once_and_not_before_it_is_used(monkeypatch: pytest.Monke
         return compiled(text, flags)
 
     compiled = re.compile
-    monkeypatch.setattr(expressions.re, "compile", compile_and_count)
-    one = expression("a+")
+    monkeypatch.setattr(lazy.re, "compile", compile_and_count)
+    one = lazy_pattern("a+")
     assert made == []
     assert one.match("aa")
     assert one.match("aa")
@@ -60,9 +60,9 @@ def test_it_is_compiled_once_and_not_before_it_is_used(monkeypatch: pytest.Monke
 
 def test_a_mistake_is_met_at_the_first_use() -> None:
     with pytest.raises(re.error):
-        expression("(").match("")
+        lazy_pattern("(").match("")
 
 
 def test_a_copy_does_the_same() -> None:
-    for other in (copy.deepcopy(expression("a+")), pickle.loads(pickle.dumps(expression("a+")))):
+    for other in (copy.deepcopy(lazy_pattern("a+")), pickle.loads(pickle.dumps(lazy_pattern("a+")))):
         assert other.fullmatch("aaa")

@@ -10,12 +10,12 @@ from strategies import maybe_line
 from verdicts import blocking, broken, verdict
 
 from remit.contract.fields import is_not_applicable, read_score, read_status
-from remit.contract.lines import plain, says_none
+from remit.contract.lines import is_none_text, plain_text
 from remit.contract.model import Blocker, Confidence, Count, ErrorDetails, Issue, KeyReference, Override, Result, Tick
 from remit.contract.parse import parse
-from remit.rules.examples import sample
+from remit.rules.examples import sample_text
 
-GENERIC = sample("generic")
+GENERIC = sample_text("generic")
 SCORED = """90 - every cited line was opened and read
 verified_confidence: 95
 inferred_confidence: 85
@@ -207,8 +207,8 @@ class TestConfidenceRules:
         assert broken(GENERIC.replace("**Evidence Count**: 2", f"**Evidence Count**: {count}")) == []
 
     def test_a_failed_result_needs_no_confidence_but_a_given_one_is_looked_at(self) -> None:
-        assert blocking(sample("error") + "\n### Confidence\nhigh\n") == ["confidence-range"]
-        assert verdict(sample("error")).confidence.claimed is None
+        assert blocking(sample_text("error") + "\n### Confidence\nhigh\n") == ["confidence-range"]
+        assert verdict(sample_text("error")).confidence.claimed is None
 
 
 class TestLabels:
@@ -378,12 +378,12 @@ class TestStatus:
 
 @pytest.mark.parametrize("text", ["None", "none.", "N/A", "- None", "なし", "无", "No issues", "", "-"])
 def test_an_entry_may_say_that_there_is_nothing(text: str) -> None:
-    assert says_none(text.removeprefix("- "))
+    assert is_none_text(text.removeprefix("- "))
 
 
 @pytest.mark.parametrize("text", ["None of the tests ran", "no key"])
 def test_an_entry_that_begins_with_none_says_something(text: str) -> None:
-    assert not says_none(text)
+    assert not is_none_text(text)
 
 
 @pytest.mark.parametrize(
@@ -399,12 +399,12 @@ def test_an_entry_that_begins_with_none_says_something(text: str) -> None:
     ],
 )
 def test_plain_text_has_no_emphasis(text: str, expected: str) -> None:
-    assert plain(text) == expected
+    assert plain_text(text) == expected
 
 
 @given(maybe_line)
 def test_plain_text_is_plain(text: str) -> None:
-    assert plain(plain(text)) == plain(text)
+    assert plain_text(plain_text(text)) == plain_text(text)
 
 
 def test_parts_are_equal_wherever_they_stand() -> None:

@@ -7,7 +7,7 @@ import pytest
 from remit.contract.findings import category_of, details_of, findings_of, flags_in, severity_of
 from remit.contract.model import Result
 from remit.contract.parse import parse
-from remit.rules.examples import sample
+from remit.rules.examples import sample_text
 
 
 def read(text: str) -> Result:
@@ -20,7 +20,7 @@ def rows(*lines: str, columns: str = "| ID | Issue | File:Line | Severity | Conf
 
 
 def test_rows_come_before_bullets_and_both_know_their_lines() -> None:
-    text = sample("review").replace("### Next Steps", "### Issues\n- Slow | Severity: low\n\n### Next Steps")
+    text = sample_text("review").replace("### Next Steps", "### Issues\n- Slow | Severity: low\n\n### Next Steps")
     found = findings_of(read(text))
     assert [(finding.id, finding.source) for finding in found] == [
         ("SEC-001", "row"),

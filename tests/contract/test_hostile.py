@@ -13,7 +13,7 @@ from strategies import FRAGMENTS, documents
 from remit.checking import check_text
 from remit.contract.model import Result
 from remit.contract.parse import MAX_BYTES, parse
-from remit.rules.examples import sample
+from remit.rules.examples import sample_text
 
 FRAGMENT_FILLS = [
     *("*", "[", "|", ">", "> ", "- ", "`", "~", "_", "<", "<!--", "\\", "(", "#", "{", "&#124;", "!", "\t", " ", "a "),
@@ -104,7 +104,7 @@ class TestNothingRaises:
         assert len(parse("### a\n" * 50_000)[0].result.extra) == 50_000
 
     def test_a_fence_that_is_never_closed_ends_with_the_text(self) -> None:
-        (document,) = parse(sample("generic") + "\n```\nnever closed\n### Status\nFAILED\n")
+        (document,) = parse(sample_text("generic") + "\n```\nnever closed\n### Status\nFAILED\n")
         assert document.result.status == "SUCCESS"
 
 

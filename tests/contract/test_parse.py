@@ -11,9 +11,9 @@ from remit.contract import outline
 from remit.contract.model import Result
 from remit.contract.parse import MAX_BYTES, MAX_RESULTS, Document, parse
 from remit.contract.render import to_json
-from remit.rules.examples import sample
+from remit.rules.examples import sample_text
 
-REVIEW = sample("review")
+REVIEW = sample_text("review")
 
 
 def one(text: str | bytes) -> Document:

@@ -31,8 +31,8 @@ from remit.contract.model import (
     Tick,
 )
 from remit.contract.parse import parse
-from remit.contract.render import number, render, to_json
-from remit.rules.examples import sample
+from remit.contract.render import format_number, render, to_json
+from remit.rules.examples import sample_text
 
 
 def read_back(text: str | bytes) -> Result:
@@ -71,13 +71,13 @@ def test_a_sample_is_canonical_but_for_blank_lines_and_the_order_of_sections(kin
     def parts(text: str) -> list[str]:
         return sorted(line for line in text.split("\n") if line)
 
-    (document,) = parse(sample(kind))
-    assert parts(render(document.result)) == parts(sample(kind))
+    (document,) = parse(sample_text(kind))
+    assert parts(render(document.result)) == parts(sample_text(kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sample_keeps_its_verdict_in_every_form(kind: str) -> None:
-    (document,) = parse(sample(kind))
+    (document,) = parse(sample_text(kind))
     assert broken(render(document.result)) == broken(to_json(document.result)) == []
 
 
@@ -104,7 +104,7 @@ def test_the_canonical_form_is_readable_where_nothing_needs_protection() -> None
     [(92.0, "92"), (92.5, "92.5"), (0.0, "0"), (1e-7, "0.0000001"), (-3.0, "-3"), ("high", "high"), (None, "")],
 )
 def test_numbers_are_written_as_people_do(score: float | str | None, written: str) -> None:
-    assert number(score) == written
+    assert format_number(score) == written
 
 
 @pytest.mark.parametrize("score", [float("inf"), float("-inf"), float("nan"), 1e308])

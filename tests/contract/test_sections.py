@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from remit.contract.model import Text
-from remit.contract.outline import read
+from remit.contract.outline import read_outline
 from remit.contract.sections import Outline, arrange, has_bold_name, split_name
 
 
 def arranged(text: str) -> Outline:
-    return arrange(read(text), 1)
+    return arrange(read_outline(text), 1)
 
 
 def keys(text: str) -> list[str | None]:

@@ -9,8 +9,8 @@ import pytest
 from remit.contract.kinds import KINDS
 from remit.contract.lines import Line
 from remit.contract.parse import parse
-from remit.contract.template import find_placeholders, template, written_lines
-from remit.rules.examples import sample
+from remit.contract.template import filled_lines, find_placeholders, template
+from remit.rules.examples import sample_text
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -26,7 +26,7 @@ def test_a_form_reads_as_a_result_of_its_kind(kind: str) -> None:
 def test_every_line_with_a_placeholder_is_noticed(kind: str) -> None:
     text = template(KINDS[kind])
     (document,) = parse(text)
-    noticed = {line for words, line in written_lines(document) if list(find_placeholders(words))}
+    noticed = {line for words, line in filled_lines(document) if list(find_placeholders(words))}
     expected = {number for number, words in enumerate(text.split("\n"), 1) if re.search(r"\[[^\[\]]{2,}\]", words)}
     assert noticed == expected
 
@@ -82,12 +82,12 @@ def test_other_brackets_are_no_placeholders(words: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_in_a_sample_is_a_placeholder(kind: str) -> None:
-    (document,) = parse(sample(kind))
-    assert [words for words, _ in written_lines(document) if list(find_placeholders(words))] == []
+    (document,) = parse(sample_text(kind))
+    assert [words for words, _ in filled_lines(document) if list(find_placeholders(words))] == []
 
 
 def test_of_a_fence_only_the_forms_own_words_are_looked_at() -> None:
     body = "```\nlist[name]\n[name]\n[the quoted lines, copied exactly]\n```"
     (document,) = parse(f"## A Result\n\n### Findings\n{body}\n")
-    found = [line for line in written_lines(document) if list(find_placeholders(line.text))]
+    found = [line for line in filled_lines(document) if list(find_placeholders(line.text))]
     assert found == [Line("[the quoted lines, copied exactly]", 7)]

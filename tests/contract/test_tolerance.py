@@ -14,9 +14,9 @@ from remit.contract.kinds import KINDS
 from remit.contract.model import Justification, Result
 from remit.contract.parse import parse
 from remit.contract.render import to_json
-from remit.rules.examples import sample
+from remit.rules.examples import sample_text
 
-REVIEW = sample("review")
+REVIEW = sample_text("review")
 
 
 def broken(text: str | bytes) -> list[str]:
@@ -47,8 +47,8 @@ class TestTolerance:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_title_may_have_level_one_or_two(self, kind: str) -> None:
-        level_1 = sample(kind).replace("## ", "# ", 1)
-        assert result(level_1) == result(sample(kind))
+        level_1 = sample_text(kind).replace("## ", "# ", 1)
+        assert result(level_1) == result(sample_text(kind))
         assert broken(level_1) == []
 
     def test_a_title_of_level_three_is_no_title(self) -> None:
@@ -120,28 +120,30 @@ class TestTolerance:
 
     @pytest.mark.parametrize("fence", ["```markdown", "```md", "```", "~~~markdown", "````markdown", "```text"])
     def test_a_result_may_be_wrapped_in_a_fence(self, fence: str) -> None:
-        text = sample("exploration")
+        text = sample_text("exploration")
         wrapped = f"{fence}\n{text}{fence.rstrip('markdowntex')}\n"
         assert result(wrapped) == result(text)
         assert broken(wrapped) == []
 
     @pytest.mark.parametrize("kind", ["review", "implementation"])
     def test_fences_of_the_same_length_may_stand_inside_the_wrap(self, kind: str) -> None:
-        wrapped = f"Here is my result:\n\n```markdown\n{sample(kind)}```\n\nThat was it.\n"
-        assert result(wrapped) == result(sample(kind))
+        wrapped = f"Here is my result:\n\n```markdown\n{sample_text(kind)}```\n\nThat was it.\n"
+        assert result(wrapped) == result(sample_text(kind))
         assert broken(wrapped) == []
 
     def test_a_bare_fence_after_the_last_heading_of_a_wrapped_result_is_an_example(self) -> None:
-        text = sample("generic").replace("1. Tag the release", "1. Tag the release\n\n```\ngit tag v1\n```")
+        text = sample_text("generic").replace("1. Tag the release", "1. Tag the release\n\n```\ngit tag v1\n```")
         wrapped = f"```markdown\n{text}```\n"
         assert result(wrapped) == result(text)
 
     def test_several_wrapped_results_are_each_found(self) -> None:
         wrapped = "".join(
-            f"### {kind}\n\n```markdown\n{sample(kind)}```\n\n" for kind in ("review", "generic", "error")
+            f"### {kind}\n\n```markdown\n{sample_text(kind)}```\n\n" for kind in ("review", "generic", "error")
         )
         found = parse(wrapped)
-        assert [document.result for document in found] == [result(sample(k)) for k in ("review", "generic", "error")]
+        assert [document.result for document in found] == [
+            result(sample_text(k)) for k in ("review", "generic", "error")
+        ]
 
     def test_text_before_and_after_does_not_matter(self) -> None:
         text = f"I have finished the review.\n\n- one thing\n\n{REVIEW}\n# Afterwards\n\nAnything else?\n"
@@ -156,9 +158,9 @@ class TestTolerance:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_frame_of_a_client_may_indent_every_line(self, kind: str) -> None:
-        indented = "".join(f"  {line}".rstrip(" ") for line in sample(kind).splitlines(keepends=True))
+        indented = "".join(f"  {line}".rstrip(" ") for line in sample_text(kind).splitlines(keepends=True))
         framed = f"<tools-used-before-summary>Read, Grep</tools-used-before-summary>\n{indented}"
-        assert result(framed) == result(sample(kind))
+        assert result(framed) == result(sample_text(kind))
         assert broken(framed) == []
 
     @pytest.mark.parametrize("width", [1, 3, 4, 8])
@@ -170,8 +172,8 @@ class TestTolerance:
         assert result("    " + REVIEW) == EXPECTED
 
     def test_each_of_several_results_in_a_file_is_checked(self) -> None:
-        faulty = sample("generic").replace("### Status\nSUCCESS", "### Status\nDONE")
-        verdicts = check_text(f"{REVIEW}\n{faulty}\n{sample('error')}")
+        faulty = sample_text("generic").replace("### Status\nSUCCESS", "### Status\nDONE")
+        verdicts = check_text(f"{REVIEW}\n{faulty}\n{sample_text('error')}")
         assert [found.agent for found in verdicts] == ["security-auditor", "release-helper", "backend-specialist"]
         assert [found.verdict for found in verdicts] == ["accept", "revise", "accept"]
 
@@ -180,8 +182,8 @@ class TestTolerance:
         assert broken(to_json(EXPECTED)) == []
 
     def test_a_json_list_holds_several_results(self) -> None:
-        texts = b"[" + to_json(EXPECTED) + b", " + to_json(result(sample("error"))) + b"]"
-        assert [document.result for document in parse(texts)] == [EXPECTED, result(sample("error"))]
+        texts = b"[" + to_json(EXPECTED) + b", " + to_json(result(sample_text("error"))) + b"]"
+        assert [document.result for document in parse(texts)] == [EXPECTED, result(sample_text("error"))]
 
     def test_a_json_document_may_stand_in_a_fence(self) -> None:
         assert result(b"\n```json\n" + to_json(EXPECTED) + b"\n```\n") == EXPECTED
@@ -207,19 +209,21 @@ class TestTolerance:
     @pytest.mark.parametrize("fence", ["```", "```markdown", "~~~"])
     def test_a_title_inside_a_fence_of_a_result_is_not_another_result(self, fence: str) -> None:
         quoted = f"{fence}\n## Other Agent Result\n\n### Status\nFAILED\n{fence[:3]}\n"
-        text = sample("implementation").replace("#### Implementation Notes", f"{quoted}\n#### Implementation Notes")
+        text = sample_text("implementation").replace(
+            "#### Implementation Notes", f"{quoted}\n#### Implementation Notes"
+        )
         assert result(text).agent == "Backend Specialist"
         assert result(text).status == "SUCCESS"
 
     def test_a_title_inside_a_fence_in_a_list_is_not_another_result(self) -> None:
         text = (
-            sample("generic")
+            sample_text("generic")
             + "2. Example:\n   ```\n   ## Other Agent Result\n   ```\n3. ```\n   # Third Result\n   ```\n"
         )
         assert result(text).agent == "Release Helper"
 
     def test_a_fence_that_begins_in_a_list_item_does_not_hide_the_next_result(self) -> None:
-        text = sample("generic") + "2. ```\n   git tag\n   ```\n\n" + REVIEW
+        text = sample_text("generic") + "2. ```\n   git tag\n   ```\n\n" + REVIEW
         assert [document.result.agent for document in parse(text)] == ["Release Helper", "Security Auditor"]
 
     def test_an_unknown_section_is_kept_and_not_judged(self) -> None:
@@ -256,7 +260,7 @@ class TestTolerance:
         text = REVIEW.replace("**Fix**: use the secrets module", "**Fix**: use the secrets module\n**Confidence**: 12")
         assert broken(text) == []
         without = (
-            sample("review")
+            sample_text("review")
             .split("### Confidence\n")[0]
             .replace("**Risk**: a stranger", "**Confidence**: 95\n**Risk**: a stranger")
         )

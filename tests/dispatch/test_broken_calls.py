@@ -8,7 +8,7 @@ import pytest
 from support.running import ANTHROPIC, Play, both_providers, tools
 
 from remit.contract.tokens import estimate_tokens
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.submit import Queueing
 from remit.store import jobs
 
 pytest_plugins = ("support.running",)
@@ -113,7 +113,7 @@ async def test_a_job_that_is_cancelled_after_its_worker_died_leaves_the_same_beh
 async def test_an_answer_that_breaks_off_counts_for_the_circuit(
     play: Play, model: str, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.store.fleet.CIRCUIT_FAILURES", 99)
+    monkeypatch.setattr("remit.store.workers.CIRCUIT_FAILURES", 99)
     async with play({"text": WORDS, "chunks": 10, **how}) as fleet:
         await fleet.run(model=model)
         assert await fleet.rows("SELECT failures FROM remit.circuits") == [(4,)]

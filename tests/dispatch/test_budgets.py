@@ -10,17 +10,16 @@ import pytest
 from support.running import ANTHROPIC, Fleet, Play, tools
 
 from remit.contract.tokens import estimate_tokens
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.submit import Queueing
 from remit.errors import UsageError
-from remit.store import budgets, jobs
-from remit.store import fleet as workers
+from remit.store import budgets, jobs, workers
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
 READ = tools(("Read", {"file_path": "a.py"}))
 UNPRICED = "openai:a-model-of-our-own"
 TURNS = "SELECT tree_turns, tree_reserved_turns FROM remit.jobs WHERE id = %s"
-WANTED = budgets.Wanted(100, 1_000, 64)
+WANTED = budgets.BudgetRequest(100, 1_000, 64)
 
 
 async def claimed(fleet: Fleet, number: int) -> jobs.Job:
@@ -59,10 +58,12 @@ async def test_two_children_at_once_cannot_take_the_trees_last_turn_both(play: P
         held = await reserved(fleet, one)
         assert await fleet.rows(TURNS, top) == [(0, 1)]
         refused = await budgets.reserve(fleet.database, two.id, two.attempt, WANTED)
-        assert refused == budgets.Exhausted("the tree's budget of turns is used up")
-        await budgets.settle(fleet.database, one.id, one.attempt, held, budgets.Taken(10, 1), is_broken=True)
+        assert refused == budgets.BudgetExhausted("the tree's budget of turns is used up")
+        await budgets.settle(fleet.database, one.id, one.attempt, held, budgets.ActualUsage(10, 1), is_broken=True)
         assert await fleet.rows(TURNS, top) == [(0, 0)], "a call that broke off is no turn"
-        await budgets.settle(fleet.database, two.id, two.attempt, await reserved(fleet, two), budgets.Taken(10, 1))
+        await budgets.settle(
+            fleet.database, two.id, two.attempt, await reserved(fleet, two), budgets.ActualUsage(10, 1)
+        )
         assert await fleet.rows(TURNS, top) == [(1, 0)]
 
 

@@ -13,7 +13,7 @@ from support.running import Fleet, Play, tools, until
 
 from remit.dispatch import attempt
 from remit.dispatch.attempt import Attempt
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.submit import Queueing
 from remit.errors import EnvironmentBroken
 from remit.store import jobs
 

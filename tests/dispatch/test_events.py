@@ -94,7 +94,7 @@ async def test_calls_that_run_side_by_side_tell_one_after_the_other(
         await add_event(*given, **more)
         speaking -= 1
 
-    monkeypatch.setattr("remit.dispatch.narrator.add_event", add)
+    monkeypatch.setattr("remit.dispatch.events.add_event", add)
     async with play(READS, {"text": "done"}) as fleet:
         job = await fleet.run()
         assert (await fleet.kinds(job.id)).count("tool-done") == 8

@@ -12,10 +12,10 @@ from remit.dispatch import toolset
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
 from remit.dispatch.toolset import Calls
 from remit.dispatch.worker import Worker
-from remit.store import fleet as fleet_store
 from remit.store import jobs
+from remit.store import workers as fleet_store
 from remit.store.events import add_event, unfinished_text
-from remit.store.jobs import Fenced, Job
+from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript
 
 pytest_plugins = ("support.running",)
@@ -171,6 +171,6 @@ async def test_a_call_over_which_time_passed_runs_only_if_the_job_is_still_ours(
         if is_ours:
             assert await calls.answer("one", SPEC, {"command": "true"}, run) == "done"
         else:
-            with pytest.raises(Fenced):
+            with pytest.raises(AttemptFenced):
                 await calls.answer("one", SPEC, {"command": "true"}, run)
     assert ran == (["0:one"] if is_ours else [])

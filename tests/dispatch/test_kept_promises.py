@@ -13,13 +13,13 @@ import pytest
 from support.running import Commands, Fleet, Play, until
 
 from remit.dispatch.attempt import MAX_DEATHS
-from remit.dispatch.narrator import Narrator
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.events import EventWriter
+from remit.dispatch.submit import Queueing
 from remit.errors import UsageError
 from remit.store import budgets, jobs
 from remit.store.database import Database
-from remit.store.jobs import Fenced, Job
-from remit.store.transcript import Sums, Transcript
+from remit.store.jobs import AttemptFenced, Job
+from remit.store.transcript import Transcript, UsageSums
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -124,7 +124,7 @@ async def test_an_attempt_that_hung_can_write_nothing_any_more(play: Play) -> No
         job = await taken(fleet, await fleet.submit())
         transcript = Transcript(fleet.database, job.id, job.attempt)
         await transcript.begin_call("1:a", 1, "Read", {})
-        held = await budgets.reserve(fleet.database, job.id, job.attempt, budgets.Wanted(100, 1000, 64))
+        held = await budgets.reserve(fleet.database, job.id, job.attempt, budgets.BudgetRequest(100, 1000, 64))
         assert isinstance(held, budgets.Reservation)
         await fleet.rows("UPDATE remit.jobs SET checkpoint = now() - interval '901 seconds'")
         [hung] = await fleet.database.rows("jobs.hung", seconds=900.0)
@@ -132,8 +132,8 @@ async def test_an_attempt_that_hung_can_write_nothing_any_more(play: Play) -> No
         before = await written(fleet)
 
         refused: list[Awaitable[object]] = [
-            budgets.reserve(fleet.database, job.id, job.attempt, budgets.Wanted(100, 1000, 64)),
-            transcript.save_message(0, b"{}", Sums(turns=1), "too late"),
+            budgets.reserve(fleet.database, job.id, job.attempt, budgets.BudgetRequest(100, 1000, 64)),
+            transcript.save_message(0, b"{}", UsageSums(turns=1), "too late"),
             transcript.begin_call("1:b", 1, "Read", {}),
             transcript.finish_call("1:a", "too late", None, is_failed=False),
             transcript.save_result(1, "too late", "accept", b"{}"),
@@ -141,11 +141,11 @@ async def test_an_attempt_that_hung_can_write_nothing_any_more(play: Play) -> No
             jobs.finish(fleet.database, job.id, job.attempt, "completed", result="too late"),
         ]
         for write in refused:
-            with pytest.raises(Fenced):
+            with pytest.raises(AttemptFenced):
                 await write
         await transcript.touch()
-        await Narrator(fleet.database, job.id, job.attempt).tell("text", {"text": "too late"})
-        await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.Taken(1, 1, 0.0), is_broken=True)
+        await EventWriter(fleet.database, job.id, job.attempt).tell("text", {"text": "too late"})
+        await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(1, 1, 0.0), is_broken=True)
         assert await written(fleet) == before
 
 
@@ -154,7 +154,7 @@ async def test_a_job_that_waits_for_its_turn_at_a_provider_is_not_taken_for_hung
 ) -> None:
     """A minute passes each time the waiting job looks at its clock."""
     minutes = itertools.count()
-    monkeypatch.setattr("remit.dispatch.asking.time", SimpleNamespace(monotonic=lambda: 60.0 * next(minutes)))
+    monkeypatch.setattr("remit.dispatch.model_client.time", SimpleNamespace(monotonic=lambda: 60.0 * next(minutes)))
     async with play(WAITS, provider_limits={"anthropic": 1}, takeover_seconds=1.5) as fleet:
         numbers = [await fleet.submit(f"job {n}") for n in range(2)]
         async with fleet.working():

@@ -15,7 +15,7 @@ from pydantic_ai.usage import RunUsage
 from support.running import ANTHROPIC, Fleet, Play, tools
 
 from remit.dispatch import mcp
-from remit.dispatch.complaints import MAX_LINES
+from remit.dispatch.mcp import MAX_LINES
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
 from remit.registry.tools import AllowList
 from remit.testing import registry
@@ -144,7 +144,7 @@ class Calls:
         return self.last.text
 
 
-async def called(tmp_path: Path, keeping: mcp.Keeping, arguments: dict[str, Any]) -> ToolOutput:
+async def called(tmp_path: Path, keeping: mcp.ServerPool, arguments: dict[str, Any]) -> ToolOutput:
     calls = Calls()
     client = mcp._client("docs", {"docs": serve(tmp_path, "well")}, tmp_path)
     server = mcp.ServerTools("docs", client, AllowList(("mcp__docs",)), calls, keeping)  # type: ignore[arg-type]
@@ -156,7 +156,7 @@ async def called(tmp_path: Path, keeping: mcp.Keeping, arguments: dict[str, Any]
 
 
 async def test_the_whole_of_a_long_answer_is_in_a_file_without_its_secrets(tmp_path: Path) -> None:
-    output = await called(tmp_path, mcp.Keeping(tmp_path / "spill"), {})
+    output = await called(tmp_path, mcp.ServerPool(tmp_path / "spill"), {})
     [kept] = (tmp_path / "spill").iterdir()
     assert len(output.text) <= mcp.MAX_OUTPUT
     assert f'file_path="{kept}"' in output.text
@@ -164,7 +164,7 @@ async def test_the_whole_of_a_long_answer_is_in_a_file_without_its_secrets(tmp_p
 
 
 async def test_a_receipt_keeps_the_arguments_of_a_servers_tool_as_it_keeps_those_of_ours(tmp_path: Path) -> None:
-    output = await called(tmp_path, mcp.Keeping(), {"words": "x" * 100_000, "nested": {"a": [1]}, "number": 3})
+    output = await called(tmp_path, mcp.ServerPool(), {"words": "x" * 100_000, "nested": {"a": [1]}, "number": 3})
     kept = output.receipt.arguments
     assert kept["words"].endswith("[… 80,000 more characters]")
     assert (kept["nested"], kept["number"]) == ('{"a":[1]}', 3)

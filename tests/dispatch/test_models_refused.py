@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.running import ANTHROPIC, OPENAI, Play, both_providers
 
-from remit.dispatch.asking import understood
+from remit.dispatch.model_client import classify_error
 from remit.dispatch.models import build_model, check_model
 from remit.errors import UsageError
 
@@ -83,5 +83,5 @@ async def test_a_key_without_a_form_that_a_provider_repeats_is_not_stored(
 
 def test_a_key_at_the_end_of_a_long_message_is_not_cut_before_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MISTRAL_API_KEY", "no-form-at-all-4242")
-    failure = understood(ValueError("x" * 990 + " no-form-at-all-4242 is wrong"))
+    failure = classify_error(ValueError("x" * 990 + " no-form-at-all-4242 is wrong"))
     assert "no-form" not in str(failure)

@@ -56,12 +56,12 @@ async def test_a_job_whose_worker_gave_up_waiting_goes_on_when_the_database_is_b
         number = await fleet.submit(allowed_tools=["Read", "Bash"])
         async with fleet.working(), fleet.working():
             await fleet.server.wait("held")
-            monkeypatch.setattr("remit.store.database.PATIENCE_SECONDS", 0.5)
+            monkeypatch.setattr("remit.store.database.RETRY_SECONDS", 0.5)
             await asyncio.to_thread(own.crash)
             fleet.server.open("held")  # the answer comes while there is nowhere to write it down
             await _said(caplog, f"job {number} is given back: the database does not answer")
             await asyncio.to_thread(own.start)
-            monkeypatch.setattr("remit.store.database.PATIENCE_SECONDS", 60.0)
+            monkeypatch.setattr("remit.store.database.RETRY_SECONDS", 60.0)
             done = await fleet.reached(number, "finished")
 
         assert (done.outcome, done.turns, done.tool_calls) == ("completed", 3, 2), done.error
@@ -81,11 +81,11 @@ async def test_what_must_not_be_done_twice_says_in_words_that_the_database_went_
         async def work() -> None:
             asked.append(1)
             async with database.transaction() as connection:
-                await rows(connection, "fleet.clock")
+                await rows(connection, "workers.clock")
 
         await database.frankly(work)
         await asyncio.to_thread(own.crash)
-        for step in (work, lambda: database.once("fleet.clock")):
+        for step in (work, lambda: database.once("workers.clock")):
             with pytest.raises(EnvironmentBroken, match="the database does not answer: "):
                 await database.frankly(step)
         assert len(asked) == 2, "nothing was tried again"

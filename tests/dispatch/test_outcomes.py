@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.running import ANTHROPIC, OPENAI, Play, both_providers, there, tools
 
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.submit import Queueing
 from remit.store import jobs
 from remit.testing import project as sample_project
 from remit.testing import result

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.running import Commands, Fleet, Play, tools
 
-from remit.dispatch.leftovers import remove_leftovers
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.cleanup import remove_orphans
+from remit.dispatch.submit import Queueing
 from remit.store import jobs, plans
 from remit.store.jobs import Job
 
@@ -164,7 +164,7 @@ def places(fleet: Fleet, folder: str) -> set[str]:
 async def test_files_of_jobs_that_are_gone_are_removed_and_others_stay(play: Play) -> None:
     async with play(DONE) as fleet:
         found = await littered(fleet)
-        await remove_leftovers(fleet.database, fleet.settings.data, is_shared=False)
+        await remove_orphans(fleet.database, fleet.settings.data, is_shared=False)
         kept = {f"job-{GONE}.old", "mine"} | {f"job-{found[name]}" for name in ("waits", "runs")}
         assert places(fleet, SPILL) == kept | {f"job-{found['over']}"}, "a job that is there keeps its long outputs"
         assert places(fleet, WORKTREES) == kept, "one that is over needs no worktree"
@@ -174,7 +174,7 @@ async def test_in_a_shared_store_only_files_of_known_jobs_are_removed(play: Play
     """A folder without a job may be another store's."""
     async with play(DONE) as fleet:
         found = await littered(fleet)
-        await remove_leftovers(fleet.database, fleet.settings.data, is_shared=True)
+        await remove_orphans(fleet.database, fleet.settings.data, is_shared=True)
         kept = {f"job-{GONE}", f"job-{GONE}.old", "mine"} | {f"job-{found[name]}" for name in ("waits", "runs")}
         assert places(fleet, SPILL) == kept | {f"job-{found['over']}"}
         assert places(fleet, WORKTREES) == kept
@@ -187,13 +187,13 @@ async def test_a_link_in_place_of_a_jobs_files_leads_to_no_removal(play: Play, t
         (precious / "some.txt").write_text("text", encoding="utf-8")
         (fleet.settings.data / SPILL).mkdir(parents=True)
         (fleet.settings.data / SPILL / f"job-{GONE}").symlink_to(precious)
-        await remove_leftovers(fleet.database, fleet.settings.data, is_shared=False)
+        await remove_orphans(fleet.database, fleet.settings.data, is_shared=False)
         assert (precious / "some.txt").exists()
 
 
 async def test_pruning_where_nothing_was_ever_left_is_fine(play: Play) -> None:
     async with play(DONE) as fleet:
-        await remove_leftovers(fleet.database, fleet.settings.data / "nowhere", is_shared=False)
+        await remove_orphans(fleet.database, fleet.settings.data / "nowhere", is_shared=False)
         assert await jobs.prune(fleet.database, 0) == 0
 
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from support.running import ANTHROPIC, OPENAI, Fleet, Play, tools, until
 
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.submit import Queueing
 from remit.errors import UsageError
 from remit.store import jobs, submissions
 from remit.store.submissions import MAX_DEPTH
@@ -96,7 +96,7 @@ async def test_a_queue_runs_as_many_as_it_may_over_two_workers(play: Play) -> No
         wide = [await fleet.submit(f"wide {n}") for n in range(2)]
         async with fleet.working(), fleet.working():
             await fleet.server.wait("answers", waiting=4)
-            running = await jobs.listed(fleet.database, state="running", agent=None, limit=10)
+            running = await jobs.list_jobs(fleet.database, state="running", agent=None, limit=10)
             assert sorted(job.queue for job in running) == ["default", "default", "narrow", "narrow"]
             fleet.server.open("answers")
             done = [await fleet.reached(number, "finished") for number in (*narrow, *wide)]
@@ -284,8 +284,8 @@ async def test_a_list_of_jobs_brings_none_of_their_long_texts_unless_asked(play:
         number = await fleet.submit("y" * 1000)
         await fleet.work()
 
-        [lean] = await jobs.listed(fleet.database, state=None, agent=None, limit=10)
-        [whole] = await jobs.listed(fleet.database, state=None, agent=None, limit=10, is_whole=True)
+        [lean] = await jobs.list_jobs(fleet.database, state=None, agent=None, limit=10)
+        [whole] = await jobs.list_jobs(fleet.database, state=None, agent=None, limit=10, is_whole=True)
 
         assert (lean.id, lean.outcome, lean.prompt, lean.result, lean.request) == (
             *(number, "completed"),

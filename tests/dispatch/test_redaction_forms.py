@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from remit.dispatch import redact
 from remit.dispatch.models import KEYS
-from remit.dispatch.redact import PATTERNS, redacted
+from remit.dispatch.redact import PATTERNS, redact
 
 BODY = [f"MIIEow{number:02d}" + "Abc+/" * 11 for number in range(20)] + ["Q2xvc2U="]
 PEM = ["-----BEGIN RSA PRIVATE KEY-----", *BODY, "-----END RSA PRIVATE KEY-----"]
@@ -31,7 +30,7 @@ WRITTEN = {
 def test_a_private_key_is_removed_however_its_lines_are_printed(write, key: list[str], *, whole: bool) -> None:  # type: ignore[no-untyped-def]
     lines = [write(number, line) for number, line in enumerate(key)]
     text = "\n".join(["first words", *(lines if whole else lines[:12]), "last, words."])
-    found = redacted(text)
+    found = redact(text)
     assert "[private key removed]" in found
     assert "MIIEow" not in found
     assert found.startswith("first words")
@@ -40,14 +39,14 @@ def test_a_private_key_is_removed_however_its_lines_are_printed(write, key: list
 
 def test_a_private_key_on_one_line_is_removed() -> None:
     text = '{"private_key": "' + "\\n".join(PEM) + '\\n", "type": "account"}'
-    assert redacted(text) == '{"private_key": "[private key removed]\\n", "type": "account"}'
+    assert redact(text) == '{"private_key": "[private key removed]\\n", "type": "account"}'
     cut = '{"private_key": "' + "\\n".join(PEM[:9]) + "\nnext line"
-    assert redacted(cut) == '{"private_key": "[private key removed]\nnext line'
+    assert redact(cut) == '{"private_key": "[private key removed]\nnext line'
 
 
 def test_text_after_the_first_line_of_a_key_stays_where_it_is_no_key() -> None:
     text = 'if "-----BEGIN PRIVATE KEY-----" in text:\n    return refuse(text)\n' + "so it goes on\n" * 50
-    assert redacted(text) == text.replace("-----BEGIN PRIVATE KEY-----", "[private key removed]")
+    assert redact(text) == text.replace("-----BEGIN PRIVATE KEY-----", "[private key removed]")
 
 
 SECRETS = {
@@ -69,7 +68,7 @@ SECRETS = {
 @pytest.mark.parametrize(("secret", "left"), SECRETS.items(), ids=list(SECRETS.values()))
 @pytest.mark.parametrize("around", ["{}", '"{}"', "-{}", "+{}", "file-12-{}", "key={} and more", "\t{}\n"])
 def test_a_secret_is_removed_whatever_stands_around_it(secret: str, left: str, around: str) -> None:
-    assert redacted(around.replace("{}", secret)) == around.replace("{}", left)
+    assert redact(around.replace("{}", secret)) == around.replace("{}", left)
 
 
 def test_every_pattern_is_tried_here() -> None:
@@ -95,7 +94,7 @@ def test_every_pattern_is_tried_here() -> None:
     ],
 )
 def test_placeholders_and_ordinary_words_stay(text: str) -> None:
-    assert redacted(text) == text
+    assert redact(text) == text
 
 
 # --- Keys of this process.
@@ -106,14 +105,14 @@ def test_a_key_of_this_process_is_removed_whatever_it_looks_like(
     variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, "no form 4242\n")
-    assert redacted("Incorrect key: no form 4242.") == f"Incorrect key: [{variable} removed]."
+    assert redact("Incorrect key: no form 4242.") == f"Incorrect key: [{variable} removed]."
 
 
 def test_a_short_value_of_a_keys_variable_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     for names in KEYS.values():
         for variable in names:
             monkeypatch.setenv(variable, "a word")
-    assert redacted("this is a word") == "this is a word"
+    assert redact("this is a word") == "this is a word"
 
 
 # --- Long and hostile texts.
@@ -149,7 +148,7 @@ def test_hostile_text_costs_about_what_plain_text_of_its_length_costs(unit: str)
 def _seconds(text: str) -> float:
     """Processor time of this thread alone: other processes do not count."""
     began = time.thread_time()
-    redacted(text)
+    redact(text)
     return time.thread_time() - began
 
 
@@ -157,9 +156,9 @@ def _seconds(text: str) -> float:
 def test_a_secret_that_lies_across_two_pieces_of_a_long_text_is_removed(
     before: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redact, "_PIECE", 100)
+    monkeypatch.setattr("remit.dispatch.redact._PIECE", 100)
     for secret, left in SECRETS.items():
         text = "x" * before + " " + secret + " end " * 60 + secret
-        assert redacted(text) == "x" * before + " " + left + " end " * 60 + left
+        assert redact(text) == "x" * before + " " + left + " end " * 60 + left
     key = "\n".join(PEM)
-    assert redacted("x" * before + f" {key} end") == "x" * before + " [private key removed] end"
+    assert redact("x" * before + f" {key} end") == "x" * before + " [private key removed] end"

@@ -15,8 +15,7 @@ import pytest
 from support.running import Fleet, Play, there, until
 
 from remit.dispatch import runners
-from remit.dispatch.programs import MAX_OUTPUT
-from remit.dispatch.runners import PRESETS
+from remit.dispatch.runners import MAX_OUTPUT, PRESETS
 from remit.errors import UsageError
 from remit.testing import project as sample_project
 from remit.testing import registry
@@ -198,7 +197,7 @@ async def test_a_program_ends_when_its_job_is_somebody_elses(play: Play, monkeyp
 
 async def test_a_program_ends_with_a_worker_that_is_killed(tmp_path: Path) -> None:
     worker = (
-        "import asyncio, os, pathlib, sys\nfrom remit.dispatch.programs import run_supervised\n"
+        "import asyncio, os, pathlib, sys\nfrom remit.dispatch.runners import run_supervised\n"
         "asyncio.run(run_supervised([sys.executable, 'hangs.py'], b'', pathlib.Path.cwd(), os.environ))"
     )
     hangs = f"import os, subprocess, sys, time, pathlib\n{DAEMON}\npathlib.Path('ready').touch()\ntime.sleep(1000)"

@@ -15,8 +15,7 @@ import remit
 from remit.contract.findings import findings_of
 from remit.contract.parse import parse
 from remit.contract.tokens import estimate_tokens
-from remit.dispatch.sarif_result import sarif_result
-from remit.dispatch.sarif_review import MAX_ROWS
+from remit.dispatch.sarif_result import MAX_ROWS, sarif_result
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP = "examples/shop/shop"

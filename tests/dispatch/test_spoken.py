@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ThinkingPart, ToolCallPart
 from support.running import Play, both_providers, tools
 
-from remit.dispatch.spoken import joined, made_whole
+from remit.dispatch.events import join_surrogates, repair_surrogates
 
 pytest_plugins = ("support.running",)
 FACE = "\N{GRINNING FACE}"
@@ -34,7 +34,7 @@ async def test_a_character_whose_halves_come_in_two_pieces_is_whole(play: Play, 
 async def test_pieces_that_are_told_one_by_one_are_not_cut_inside_a_character(
     play: Play, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.dispatch.narrator._PIECE", 1)
+    monkeypatch.setattr("remit.dispatch.events._PIECE", 1)
     said = f"{HIGH}{LOW}" * 3
     async with play({"text": said, "chunks": len(said)}) as fleet:
         done = await fleet.run(model=model)
@@ -82,7 +82,7 @@ async def test_a_tool_whose_name_holds_half_a_character_is_answered(play: Play, 
 )
 def test_escapes_in_arguments_mean_what_they_meant_but_for_what_cannot_be(written: str, meant: str) -> None:
     part = ToolCallPart("Read", written)
-    made_whole(ModelResponse(parts=[part]))
+    repair_surrogates(ModelResponse(parts=[part]))
     assert part.args_as_dict() == {"a": meant}
 
 
@@ -97,7 +97,7 @@ def test_every_text_of_an_answer_can_be_stored() -> None:
         model_name=f"m{HIGH}",
         provider_details=bad,
     )
-    made_whole(response)
+    repair_surrogates(response)
     data = ModelMessagesTypeAdapter.dump_json([response])
     assert rb"\u0000" not in data
     thinking = response.parts[1]
@@ -109,6 +109,6 @@ def test_every_text_of_an_answer_can_be_stored() -> None:
 def test_what_is_whole_stays_the_same_object() -> None:
     given = {"a": "plain", "b": ["é", FACE]}
     part = ToolCallPart("Read", given)
-    made_whole(ModelResponse(parts=[part]))
+    repair_surrogates(ModelResponse(parts=[part]))
     assert part.args is given
-    assert joined(f"{LOW}{HIGH}") == f"{LOW}{HIGH}"
+    assert join_surrogates(f"{LOW}{HIGH}") == f"{LOW}{HIGH}"

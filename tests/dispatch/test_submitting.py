@@ -9,7 +9,7 @@ import pytest
 from support.running import Play
 
 from remit.dispatch.settings import load_settings
-from remit.dispatch.submitting import MAX_DELAY, MAX_KEY, MAX_PRIORITY, Queueing
+from remit.dispatch.submit import MAX_DELAY, MAX_KEY, MAX_PRIORITY, Queueing
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
 from remit.store import jobs, submissions
 from remit.testing import registry

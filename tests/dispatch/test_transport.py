@@ -10,9 +10,9 @@ import pytest
 from pydantic_ai import exceptions
 from support.running import ANTHROPIC, OPENAI, Play, both_providers, tools, until
 
-from remit.dispatch import asking
-from remit.dispatch.outcome import Stopped
-from remit.store import fleet as workers
+from remit.dispatch import model_client
+from remit.dispatch.finish import RunStopped
+from remit.store import workers
 from remit.store.database import open_database
 
 pytest_plugins = ("support.running",)
@@ -116,9 +116,9 @@ async def test_what_the_provider_asks_for_counts_if_it_is_more(
 
     async with play({"text": "done", "fail": {"status": 429, "retry_after": 7}}) as fleet:
         number = await fleet.submit(model=model)
-        monkeypatch.setattr("remit.dispatch.loop.asyncio.sleep", sleep)
+        monkeypatch.setattr("remit.dispatch.conversation.asyncio.sleep", sleep)
         await fleet.work()
-        monkeypatch.setattr("remit.dispatch.loop.asyncio.sleep", original)
+        monkeypatch.setattr("remit.dispatch.conversation.asyncio.sleep", original)
         assert (await fleet.job(number)).outcome == "completed"
         assert 7.0 in waited
         [told] = [event.data for event in await fleet.events(number) if event.kind == "waiting"]
@@ -126,14 +126,14 @@ async def test_what_the_provider_asks_for_counts_if_it_is_more(
 
 
 def test_pauses_are_two_four_and_eight_seconds_give_or_take_a_quarter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "PAUSES", (2.0, 4.0, 8.0))
+    monkeypatch.setattr(model_client, "PAUSES", (2.0, 4.0, 8.0))
     for number, usual in enumerate((2.0, 4.0, 8.0)):
-        found = [asking.pause_before(number, None) for _ in range(200)]
+        found = [model_client.retry_delay(number, None) for _ in range(200)]
         assert usual * 0.75 <= min(found) < max(found) <= usual * 1.25
         assert len(set(found)) > 1
-        assert asking.pause_before(number, 60.0) == 60.0
-        assert asking.pause_before(number, 300.0) == 300.0
-        assert asking.pause_before(number, 9_999.0) == asking.MOST_PAUSE == 600.0
+        assert model_client.retry_delay(number, 60.0) == 60.0
+        assert model_client.retry_delay(number, 300.0) == 300.0
+        assert model_client.retry_delay(number, 9_999.0) == model_client.MOST_PAUSE == 600.0
 
 
 async def test_who_waits_for_long_says_that_the_job_does_not_hang(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,10 +147,10 @@ async def test_who_waits_for_long_says_that_the_job_does_not_hang(play: Play, mo
         touched.append((job, attempt))
 
     async with play({"text": "done"}) as fleet:
-        asker = asking.Asker(fleet.database, 7, 2, ANTHROPIC, None)
+        asker = model_client.ModelClient(fleet.database, 7, 2, ANTHROPIC, None)
         with monkeypatch.context() as patched:
-            patched.setattr("remit.dispatch.asking.asyncio.sleep", sleep)
-            patched.setattr("remit.dispatch.asking.jobs.touch", touch)
+            patched.setattr("remit.dispatch.model_client.asyncio.sleep", sleep)
+            patched.setattr("remit.dispatch.model_client.jobs.touch", touch)
             await asker.pause(35.0)
     assert waited == [10.0, 10.0, 10.0, 5.0]
     assert touched == [(7, 2)] * 3
@@ -212,14 +212,14 @@ async def test_failures_of_several_jobs_open_the_circuit_together(play: Play, mo
 
 def test_a_refusal_is_told_in_the_providers_own_sentence() -> None:
     body = {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}}
-    found = asking.understood(exceptions.ModelHTTPError(401, "claude-sonnet-5", body))
-    assert isinstance(found, Stopped)
+    found = model_client.classify_error(exceptions.ModelHTTPError(401, "claude-sonnet-5", body))
+    assert isinstance(found, RunStopped)
     assert (found.outcome, found.error) == ("error", "the provider refused: invalid x-api-key (401)")
 
 
 @pytest.mark.parametrize("body", [None, "", {}, {"error": None}, {"error": {"message": 7}}, ["a"]])
 def test_a_refusal_in_no_known_form_is_told_as_it_came(body: object) -> None:
-    found = asking.understood(exceptions.ModelHTTPError(418, "claude-sonnet-5", body))
-    assert isinstance(found, Stopped)
+    found = model_client.classify_error(exceptions.ModelHTTPError(418, "claude-sonnet-5", body))
+    assert isinstance(found, RunStopped)
     assert found.error.startswith("the provider refused: ")
     assert "418" in found.error

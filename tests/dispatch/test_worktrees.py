@@ -16,7 +16,7 @@ from remit.dispatch.correction import correct
 from remit.dispatch.worktree import make_worktree, read_changes, read_diff, remove_worktree
 from remit.errors import EnvironmentBroken, UsageError
 from remit.store import jobs
-from remit.workspace.safe_git import run
+from remit.workspace.safe_git import run_git
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -380,7 +380,7 @@ async def test_a_long_diff_is_not_read_to_its_end(
     lengths: list[int] = []
 
     def measured(*words: Any, **options: Any) -> bytes | None:
-        printed = run(*words, **options)
+        printed = run_git(*words, **options)
         lengths.append(len(printed or b""))
         return printed
 

@@ -30,10 +30,10 @@ from remit.errors import UsageError
 from remit.evidence.grammar import references_in
 from remit.evidence.receipts import read_receipts
 from remit.evidence.sources import Sources, open_sources
-from remit.gate.configured import gate_settings
+from remit.gate.settings import from_configuration
 from remit.orchestrate.plan_file import read_plan
 from remit.registry import api
-from remit.registry.places import Place
+from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import load_plugin
 from remit.registry.tools import OFFERED, AllowList
 from remit.reports.jobs import job_schema
@@ -256,14 +256,14 @@ def load_plan(block: Block, folder: Path) -> None:
             read_plan(written)
         assert block.notes["refused"] in str(raised.value), str(block)
     else:
-        read_plan(written, api.opened("", AllowList(OFFERED)))
+        read_plan(written, api.open_registry("", AllowList(OFFERED)))
 
 
 def refusal(place: Path) -> str | None:
     """Why the configuration in a folder is refused, or None."""
     try:
         settings = load(place, {})
-        gate_settings(settings)
+        from_configuration(settings)
         Options(
             profile=settings["profile"],
             kinds=settings["agents.kinds"],
@@ -359,7 +359,7 @@ def load_tree(block: Block, folder: Path) -> None:
             agent = "" if entry == "README.md" else "---\ndescription: drawn\n---\nHello.\n"
             above[depth].write_text(content.strip() or agent, encoding="utf-8")
         above = {indent: path for indent, path in above.items() if indent <= depth}
-    plugin = load_plugin(Place(str(above[0])), AllowList(OFFERED))
+    plugin = load_plugin(PluginRoot(str(above[0])), AllowList(OFFERED))
     assert plugin.name == block.notes["plugin"], f"{block}: it is called {plugin.name}"
     assert ", ".join(one.name for one in plugin.definitions) == block.notes["agents"], f"{block}: {plugin}"
     assert not plugin.rejected, f"{block}: {plugin.rejected}"

@@ -15,32 +15,32 @@ import pytest
 from pages import ROOT, Page, all_pages, page
 
 from remit.configuration import SETTINGS, Setting
-from remit.contract import framing
+from remit.contract import feedback
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import LEVELS, PROFILES
 from remit.contract.tokens import estimate_tokens
-from remit.dispatch.asking import PAUSES
 from remit.dispatch.attempt import MAX_DEATHS
+from remit.dispatch.model_client import PAUSES
 from remit.dispatch.models import OUTPUT_TOKENS
 from remit.dispatch.redact import PATTERNS
 from remit.dispatch.runners import PRESETS
 from remit.dispatch.tools.catalogue import TOOLS
 from remit.dispatch.tools.model import ToolLimits
-from remit.evidence import alike, quotes, references, sources, transcripts
+from remit.evidence import quotes, references, similarity, sources, transcripts
 from remit.evidence.model import OUTCOMES
-from remit.gate.declaring import KINDS as DECLARATIONS
+from remit.gate.declarations import KINDS as DECLARATIONS
 from remit.gate.rules import FIRM, INSTEAD, RULES
 from remit.gate.settings import AGENTS, GUARDED, LIMITS, MODES, PATHS
-from remit.orchestrate import answers, brought, conductor, fallback, plan_file, progress
-from remit.orchestrate.conductor_tools import TOOLS as RESPONSIBILITIES
-from remit.orchestrate.ladder import StepName, warning
-from remit.orchestrate.model import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
+from remit.orchestrate import answers, orchestrator, phase, plan_file, progress, steps
+from remit.orchestrate.failure_policy import StepName, failure_warning
+from remit.orchestrate.orchestrator_tools import TOOLS as RESPONSIBILITIES
+from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
 from remit.orchestrate.plan_file import read_plan
-from remit.registry import fields, frontmatter, places, plugins, tools, variables
+from remit.registry import fields, frontmatter, plugin_root, plugins, resolve, tools
 from remit.registry.fields import SPELLINGS
-from remit.registry.manifests import LAYOUTS
 from remit.registry.model import POLICIES, RUNNERS, Brief, JobRequest
 from remit.registry.models import INHERIT, TABLE
+from remit.registry.plugins import LAYOUTS
 from remit.registry.tools import ALIASES, CATALOGUE, OFFERED
 from remit.rules.base import Rule
 from remit.rules.catalog import CATALOG
@@ -209,10 +209,10 @@ def test_every_field_of_a_job_and_of_a_brief_is_documented() -> None:
 @pytest.mark.parametrize(
     ("what", "limit"),
     [
-        ("a file", f"{places.MAX_FILE >> 10} KiB"),
+        ("a file", f"{plugin_root.MAX_FILE >> 10} KiB"),
         ("definitions of one plugin", f"{plugins.MAX_DEFINITIONS:,}"),
-        ("folders inside folders", f"{places.MAX_DEPTH}"),
-        ("files and folders looked at", f"{places.MAX_ENTRIES:,}"),
+        ("folders inside folders", f"{plugin_root.MAX_DEPTH}"),
+        ("files and folders looked at", f"{plugin_root.MAX_ENTRIES:,}"),
         ("a name", f"{fields.MAX_NAME} characters"),
         ("tools in one list", f"{tools.MAX_TOOLS}"),
         ("a tool's name with its pattern", f"{tools.MAX_NAME} characters"),
@@ -220,7 +220,7 @@ def test_every_field_of_a_job_and_of_a_brief_is_documented() -> None:
         ("values in the frontmatter", f"{frontmatter.MAX_VALUES:,}"),
         ("values inside values", f"{frontmatter.MAX_DEPTH}"),
         ("fields of frontmatter that is read field by field", f"{frontmatter.MAX_REPAIRED:,}"),
-        ("text put in for variables", f"{variables.MAX_FILLED:,} characters"),
+        ("text put in for variables", f"{resolve.MAX_FILLED:,} characters"),
     ],
 )
 def test_limits_of_definitions_are_those_of_the_code(what: str, limit: str) -> None:
@@ -247,7 +247,7 @@ def megabytes(number: int) -> str:
                 megabytes(quotes.MAX_SEARCHED_FILE),
             ],
         ),
-        ("comparing by similarity", [f"{alike.MAX_TEXT:,} characters"]),
+        ("comparing by similarity", [f"{similarity.MAX_TEXT:,} characters"]),
         ("a line of a transcript", [megabytes(transcripts.MAX_LINE)]),
         ("a command that is run again", [f"{sources.RERUN_SECONDS} seconds"]),
     ],
@@ -359,7 +359,7 @@ def test_every_state_and_step_of_a_delegation_has_its_row() -> None:
     steps = first_cells("docs/orchestration.md", "## When a delegation fails")[1:]
     failing = [step for step in get_args(StepName) if step not in ("wait", "submit", "correct", "accept")]
     assert steps == ["keep", *(f"`{step}`" for step in failing)]
-    assert f"`{warning('X')}`" in page("docs/orchestration.md").text
+    assert f"`{failure_warning('X')}`" in page("docs/orchestration.md").text
     answered = first_cells("docs/orchestration.md", "## Questions and answers")[1:]
     assert sorted(answered) == sorted(f"`{answer}`" for answer in answers.ANSWERS)
 
@@ -408,9 +408,9 @@ def test_modes_limits_classes_roles_and_declarations_of_the_gate_are_those_of_th
         ("a plan's file", megabytes(plan_file.MAX_FILE)),
         ("tries of a delegation", f"{answers.MAX_TRIES}"),
         ("rounds of a phase", f"{answers.MAX_ROUNDS}"),
-        ("files of a fallback read", f"{fallback.MAX_FILES}"),
-        ("lines of each", f"{fallback.MAX_LINES}"),
-        ("lines of a result that are shown", f"{framing.MAX_LINES}"),
+        ("files of a fallback read", f"{steps.MAX_FILES}"),
+        ("lines of each", f"{steps.MAX_LINES}"),
+        ("lines of a result that are shown", f"{feedback.MAX_LINES}"),
         ("a progress file", megabytes(progress.MAX_FILE)),
     ],
 )
@@ -421,11 +421,11 @@ def test_limits_of_plans_are_those_of_the_code(what: str, limit: str) -> None:
 def test_numbers_of_plans_are_those_of_the_code() -> None:
     said = " ".join(page("docs/orchestration.md").text.split())
     assert f"a delegation is tried {answers.MAX_TRIES} times at most, a phase has {answers.MAX_ROUNDS} rounds" in said
-    assert f"the first {fallback.MAX_LINES} lines of up to {fallback.MAX_FILES} files" in said
-    assert f"after {framing.MAX_LINES} lines or {framing.MAX_CHARACTERS:,} characters" in said
-    assert f"at most {brought.MAX_INPUTS} results whole" in said
+    assert f"the first {steps.MAX_LINES} lines of up to {steps.MAX_FILES} files" in said
+    assert f"after {feedback.MAX_LINES} lines or {feedback.MAX_CHARACTERS:,} characters" in said
+    assert f"at most {phase.MAX_INPUTS} results whole" in said
     assert f"the last {progress.MAX_LOG} entries of the log" in said
-    assert f"refused after {conductor.MAX_SAME} failures" in said
+    assert f"refused after {orchestrator.MAX_SAME} failures" in said
     assert f"| `parallel` | {PARALLEL} |" in said
 
 

@@ -13,14 +13,14 @@ import pytest
 from remit.checking import Verdict, check_text
 from remit.contract.model import Result
 from remit.contract.parse import parse
-from remit.evidence.changes import Changes, run_claims, settle_runs
+from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.model import ChangeClaim, RunClaim
-from remit.evidence.receipts import RERUN, Ledger, Receipt
+from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
 from remit.evidence.sources import Sources, open_sources
-from remit.rules.examples import TREE, sample
+from remit.rules.examples import TREE, sample_text
 from remit.workspace.commit import Commit
 from remit.workspace.files import Workspace, WorkTree
-from remit.workspace.snapshot import take
+from remit.workspace.snapshot import take_snapshot
 
 
 def git(root: Path, *arguments: str) -> None:
@@ -75,8 +75,8 @@ SUCCESS
 
 
 def claims(workspace: Workspace, result: Result, *receipts: Receipt, snapshot: Any = None) -> list[ChangeClaim]:
-    ledger = Ledger(receipts, str(workspace.root)) if receipts else None
-    return Changes(workspace, ledger, snapshot).claims(result)
+    ledger = ReceiptIndex(receipts, str(workspace.root)) if receipts else None
+    return ChangeChecker(workspace, ledger, snapshot).claims(result)
 
 
 def modified(
@@ -128,7 +128,7 @@ def test_a_file_that_is_not_there_is_no_change(root: Path, name: str, outcome: s
 
 
 def test_git_is_not_asked_where_nothing_is_claimed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remit.workspace.git.run", lambda *_, **__: pytest.fail("git was run"))
+    monkeypatch.setattr("remit.workspace.git.run_git", lambda *_, **__: pytest.fail("git was run"))
     assert claims(WorkTree(root), implementation()) == []
 
 
@@ -178,7 +178,7 @@ def test_where_git_cannot_tell_a_command_is_given_the_benefit_of_the_doubt(tmp_p
 
 
 def test_a_snapshot_decides_whatever_git_and_receipts_say(root: Path) -> None:
-    before = take(root)
+    before = take_snapshot(root)
     (root / "old.py").write_text("changed\n")
     (root / "new.py").write_text("new\n")
     git(root, "add", ".")
@@ -455,7 +455,7 @@ def unseen(sources: Sources, kind: str = "implementation") -> list[tuple[str, in
 
 
 def verdict_of(sources: Sources, kind: str = "implementation") -> Verdict:
-    (verdict,) = check_text(sample(kind), sources=sources)
+    (verdict,) = check_text(sample_text(kind), sources=sources)
     return verdict
 
 
@@ -473,7 +473,7 @@ def test_a_run_that_never_was_is_named_with_its_line(tree: Path) -> None:
     (found,) = unseen(open_sources(tree, records=HONEST))
     assert found == (
         "test-run-unseen",
-        sample("implementation").split("\n").index("$ python -m pytest tests"),
+        sample_text("implementation").split("\n").index("$ python -m pytest tests"),
         "tests are said to have passed: no test command is among the receipts",
     )
 
@@ -486,7 +486,7 @@ def test_a_run_that_failed_is_named_with_its_status(tree: Path) -> None:
 def test_changes_that_nobody_made_are_named_each_with_its_row(tree: Path) -> None:
     """Running the tests is no way of writing a file, even where git cannot tell."""
     records = [*HONEST[:3], bash("python -m pytest tests", 0)]
-    lines = sample("implementation").split("\n")
+    lines = sample_text("implementation").split("\n")
     rows = [
         1 + next(at for at, line in enumerate(lines) if name in line) for name in ("test_login.py", "session.py:15")
     ]
@@ -501,7 +501,7 @@ def test_changes_that_nobody_made_are_named_each_with_its_row(tree: Path) -> Non
 
 
 def test_a_snapshot_alone_is_enough_to_deny_a_change(tree: Path, tmp_path: Path) -> None:
-    before = take(tree)
+    before = take_snapshot(tree)
     sources = Sources(workspace=WorkTree(tree), snapshot=before)
     assert [found[0] for found in unseen(sources)] == ["change-unseen", "change-unseen"]
     not_run = {entry.rule for entry in verdict_of(sources).not_run}

@@ -10,21 +10,21 @@ from corpus.tree import evidence_of, shown_place
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.evidence.grammar import Written, cursor_place, looks_like_file, nowhere, references_in
+from remit.evidence.file_names import EXTENSIONS, unwrap
+from remit.evidence.grammar import WrittenReference, cursor_place, looks_like_file, never_exists, references_in
 from remit.evidence.grammar_examples import DECOYS, EXAMPLES, FILES, FORMS, ROOT, Example
-from remit.evidence.lines import lines_alone
-from remit.evidence.names import EXTENSIONS, unwrapped
-from remit.workspace.paths import normal
+from remit.evidence.line_ranges import lines_alone
+from remit.workspace.paths import normalize_path
 
 PROSE = [example for examples in FORMS.values() for example in examples if not example.in_column]
 
 
 def exists(path: str) -> bool:
-    return normal(path, ROOT) in FILES
+    return normalize_path(path, ROOT) in FILES
 
 
-def shown(written: Written) -> str:
-    inside = normal(written.path, ROOT)
+def shown(written: WrittenReference) -> str:
+    inside = normalize_path(written.path, ROOT)
     path = inside if inside is not None else written.path.replace("\\", "/")
     return shown_place(path, written.line, written.end_line)
 
@@ -149,13 +149,13 @@ def test_known_endings_make_a_name_a_file() -> None:
 
 
 def test_an_editor_may_write_the_lines_first() -> None:
-    assert cursor_place("12:18:src/app.py") == Written(0, 16, "12:18:src/app.py", "src/app.py", 12, 18)
+    assert cursor_place("12:18:src/app.py") == WrittenReference(0, 16, "12:18:src/app.py", "src/app.py", 12, 18)
     assert cursor_place("python") is None
 
 
 def test_brackets_around_a_path_are_told_from_brackets_in_it() -> None:
     def inner(path: str) -> str:
-        first, end = unwrapped(path)
+        first, end = unwrap(path)
         return path[first:end]
 
     assert inner("(a/b.py)") == "a/b.py"
@@ -218,7 +218,7 @@ def test_any_path_and_line_is_read_in_any_form(path: str, line: int, form: str) 
 @given(st.text(max_size=200), st.booleans(), st.booleans())
 def test_any_text_can_be_read(text: str, bare: bool, there: bool) -> None:
     line = text.replace("\n", " ")
-    for one in references_in(line, (lambda _: True) if there else nowhere, bare=bare):
+    for one in references_in(line, (lambda _: True) if there else never_exists, bare=bare):
         assert 0 <= one.start < one.end <= len(line)
         assert one.path
         assert one.line is None or 0 <= one.line <= 999_999_999
@@ -299,7 +299,7 @@ UNITS = (
 def test_a_long_line_of_one_pattern_is_read(unit: str) -> None:
     text = (unit * (20_000 // len(unit) + 1))[:20_000]
     for bare in (False, True):
-        references_in(text, nowhere, bare=bare)
+        references_in(text, never_exists, bare=bare)
         references_in(text, lambda _: True, bare=bare)
 
 

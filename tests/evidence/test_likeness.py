@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.evidence.likeness import FEW, likeness_to
+from remit.evidence.similarity import FEW, similarity_to
 
 MANY = FEW + 1
 TEXTS = st.text("ab \n日", max_size=40)
@@ -14,7 +14,7 @@ TEXTS = st.text("ab \n日", max_size=40)
 
 @given(wanted=TEXTS, other=TEXTS, least=st.sampled_from([0.0, 0.5, 0.85, 0.9]))
 def test_few_texts_are_found_as_like_as_many(wanted: str, other: str, least: float) -> None:
-    few, many = likeness_to(wanted, FEW)(other, least), likeness_to(wanted, MANY)(other, least)
+    few, many = similarity_to(wanted, FEW)(other, least), similarity_to(wanted, MANY)(other, least)
     assert few == many or max(few, many) < least
 
 
@@ -34,4 +34,4 @@ def test_few_texts_are_found_as_like_as_many(wanted: str, other: str, least: flo
 def test_likeness_is_the_share_of_characters_that_stand_in_both_in_the_same_order(
     characters: int, wanted: str, other: str, likeness: float
 ) -> None:
-    assert likeness_to(wanted, characters)(other, likeness) == likeness
+    assert similarity_to(wanted, characters)(other, likeness) == likeness

@@ -9,10 +9,9 @@ from corpus.tree import evidence_of, plant, shown
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.evidence import alike, quotes
+from remit.evidence import quotes, similarity
 from remit.evidence.model import Quote
-from remit.evidence.quotes import Quotes
-from remit.evidence.readings import readings
+from remit.evidence.quotes import QuoteChecker, quote_readings
 from remit.workspace.files import SourceFile, WorkTree
 
 CODE = "    user = store.find_user(name)\n    if user is None or not check_password(user, password):"
@@ -515,14 +514,14 @@ def test_a_mismatch_that_is_guessed_stays_a_mismatch_of_its_reference(tree: Path
 
 
 def test_the_readings_of_a_text() -> None:
-    assert readings("a\n\n  b  c") == [["a\nb c"]]
-    assert readings("1 | a\n2 | b") == [["1 | a\n2 | b"], ["a\nb"], ["| a\n| b"]]
-    assert readings("2 | a\n1 | b") == [["2 | a\n1 | b"]]
-    assert readings("a\n...\nb") == [["a", "b"]]
-    assert readings("...args,\nb") == [["...args,\nb"]]
-    assert readings("-a\n+b\n c") == [["-a\n+b\nc"], ["a\nc"], ["b\nc"]]
-    assert readings("- a\n- b") == [["- a\n- b"], ["a\nb"]]
-    assert readings("...\n…") == []
+    assert quote_readings("a\n\n  b  c") == [["a\nb c"]]
+    assert quote_readings("1 | a\n2 | b") == [["1 | a\n2 | b"], ["a\nb"], ["| a\n| b"]]
+    assert quote_readings("2 | a\n1 | b") == [["2 | a\n1 | b"]]
+    assert quote_readings("a\n...\nb") == [["a", "b"]]
+    assert quote_readings("...args,\nb") == [["...args,\nb"]]
+    assert quote_readings("-a\n+b\n c") == [["-a\n+b\nc"], ["a\nc"], ["b\nc"]]
+    assert quote_readings("- a\n- b") == [["- a\n- b"], ["a\nb"]]
+    assert quote_readings("...\n…") == []
 
 
 # --- Properties
@@ -550,7 +549,7 @@ def file_and_run(draw: st.DrawFn) -> tuple[list[str], int, int]:
 def check(text: str, lines: list[str], line: int | None, end_line: int | None = None) -> Quote:
     file = SourceFile("a.py", "\n".join([*lines, ""]).encode())
     quote = Quote(path="a.py", line=line, end_line=end_line, at=1, text=text)
-    if not Quotes(WorkTree(Path("/nonexistent"))).check(quote, file):
+    if not QuoteChecker(WorkTree(Path("/nonexistent"))).check(quote, file):
         quote.outcome = "mismatch"
     return quote
 
@@ -559,7 +558,7 @@ def check(text: str, lines: list[str], line: int | None, end_line: int | None = 
 def test_lines_quoted_exactly_at_their_place_are_verified(case: tuple[list[str], int, int]) -> None:
     lines, first, last = case
     text = "\n".join(lines[first - 1 : last])
-    if not readings(text):
+    if not quote_readings(text):
         return
     for place in ((first, last), (first, None), (last, None), (None, None)):
         quote = check(text, lines, *place)
@@ -570,7 +569,11 @@ def test_lines_quoted_exactly_at_their_place_are_verified(case: tuple[list[str],
 def test_lines_quoted_far_away_are_relocated_to_where_they_stand(case: tuple[list[str], int, int], gap: int) -> None:
     lines, first, last = case
     text = "\n".join(lines[first - 1 : last])
-    if sum(not mark.isspace() for mark in text) < 10 or len(readings(text)) != 1 or len(readings(text)[0]) != 1:
+    if (
+        sum(not mark.isspace() for mark in text) < 10
+        or len(quote_readings(text)) != 1
+        or len(quote_readings(text)[0]) != 1
+    ):
         return
     # Nothing else around the cited line but lines that are like no other.
     quote = check(text, [*lines, *["@@@@"] * gap, *["%%%%"] * 40], len(lines) + gap + 20)
@@ -591,7 +594,7 @@ def test_text_that_is_not_in_the_file_is_never_verified(case: tuple[list[str], i
 
 @given(st.text(max_size=300))
 def test_any_text_has_readings_without_blank_pieces(text: str) -> None:
-    for pieces in readings(text):
+    for pieces in quote_readings(text):
         assert pieces
         assert all(piece.strip() for piece in pieces)
 
@@ -602,7 +605,7 @@ def test_any_text_has_readings_without_blank_pieces(text: str) -> None:
 def test_all_quotes_of_a_result_together_may_cost_only_so_much(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for limits in ({"MAX_SCANNED": 0}, {"MAX_TOTAL": 0}):
         for name, limit in limits.items():
-            monkeypatch.setattr(quotes if name == "MAX_SCANNED" else alike, name, limit)
+            monkeypatch.setattr(quotes if name == "MAX_SCANNED" else similarity, name, limit)
         body = at("src/app.py:14", CODE) + "\n\n" + at("src/app.py:15", "launch(the_missiles, now=True)")
         found = evidence_of(body, tree)
         assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified", "src/app.py:15 unchecked"]

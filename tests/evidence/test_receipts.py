@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import UsageError
-from remit.evidence.commands import is_only_looking, read_by_shell, simple_commands, written_by_shell
+from remit.evidence.commands import only_reads, shell_reads, shell_writes, simple_commands
 from remit.evidence.model import WHOLE
-from remit.evidence.receipts import Ledger, Receipt, ReceiptFile, read_receipts
+from remit.evidence.receipts import Receipt, ReceiptFile, ReceiptIndex, read_receipts
 from remit.workspace.snapshot import Snapshot
 
 ROOT = "/home/dev/shop"
@@ -23,8 +23,8 @@ def bash(command: str, status: int | None = 0, **more: Any) -> Receipt:
     return Receipt(tool="Bash", arguments={"command": command}, exit=status, **more)
 
 
-def ledger(*receipts: Receipt, other_roots: tuple[str, ...] = ()) -> Ledger:
-    return Ledger(receipts, ROOT, other_roots=other_roots)
+def ledger(*receipts: Receipt, other_roots: tuple[str, ...] = ()) -> ReceiptIndex:
+    return ReceiptIndex(receipts, ROOT, other_roots=other_roots)
 
 
 # The shape
@@ -237,7 +237,7 @@ def test_a_file_written_by_the_shell_is_edited() -> None:
     ],
 )
 def test_a_reader_shows_its_files(command: str, expected: list[tuple[str, object]]) -> None:
-    assert read_by_shell(command) == expected
+    assert shell_reads(command) == expected
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_a_reader_shows_its_files(command: str, expected: list[tuple[str, object
     ],
 )
 def test_behind_a_pipe_only_what_is_left_was_shown(command: str, expected: list[tuple[str, object]]) -> None:
-    assert read_by_shell(command) == expected
+    assert shell_reads(command) == expected
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_behind_a_pipe_only_what_is_left_was_shown(command: str, expected: list[
     ],
 )
 def test_a_change_of_folder_is_followed_as_far_as_it_can_be_told(command: str, expected: list[str]) -> None:
-    assert [name for name, _ in read_by_shell(command)] == expected
+    assert [name for name, _ in shell_reads(command)] == expected
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_a_change_of_folder_is_followed_as_far_as_it_can_be_told(command: str, e
     ],
 )
 def test_naming_a_file_is_not_opening_it(command: str) -> None:
-    assert read_by_shell(command) == []
+    assert shell_reads(command) == []
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_naming_a_file_is_not_opening_it(command: str) -> None:
     ],
 )
 def test_a_redirection_and_an_edit_in_place_write_files(command: str, expected: list[str]) -> None:
-    assert written_by_shell(command) == expected
+    assert shell_writes(command) == expected
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_a_redirection_and_an_edit_in_place_write_files(command: str, expected: 
     ],
 )
 def test_looking_is_no_execution(command: str) -> None:
-    assert is_only_looking(command)
+    assert only_reads(command)
     assert not ledger(bash(command)).executed
 
 
@@ -401,7 +401,7 @@ def test_looking_is_no_execution(command: str) -> None:
     ],
 )
 def test_doing_something_is_execution_if_it_succeeds(command: str) -> None:
-    assert not is_only_looking(command)
+    assert not only_reads(command)
     assert ledger(bash(command, 0)).executed
     assert not ledger(bash(command, 1)).executed
     assert not ledger(bash(command, None)).executed
@@ -443,13 +443,13 @@ def test_a_comparison_of_quotes_and_operators_is_not_mistaken() -> None:
     ],
 )
 def test_a_broken_command_line_is_read_as_far_as_it_goes(command: str) -> None:
-    is_only_looking(command)
-    written_by_shell(command)
-    read_by_shell(command)
+    only_reads(command)
+    shell_writes(command)
+    shell_reads(command)
 
 
 def test_behind_an_open_quote_words_are_still_split() -> None:
-    assert ("a.py", ALL) in read_by_shell("cat a.py 'oops b.py")
+    assert ("a.py", ALL) in shell_reads("cat a.py 'oops b.py")
 
 
 WORDS = """
@@ -461,16 +461,16 @@ cat head tail sed grep git find env timeout xargs bash cd tee for do done if the
 @given(st.lists(st.sampled_from([*WORDS, "\n"]), max_size=12))
 def test_no_order_of_words_raises(words: list[str]) -> None:
     command = " ".join(words)
-    is_only_looking(command)
-    read_by_shell(command)
-    written_by_shell(command)
+    only_reads(command)
+    shell_reads(command)
+    shell_writes(command)
 
 
 @given(st.text(st.sampled_from("ac ./'\"\\;|&()<>\n#$-=0")))
 def test_no_command_line_raises(command: str) -> None:
-    is_only_looking(command)
-    read_by_shell(command)
-    written_by_shell(command)
+    only_reads(command)
+    shell_reads(command)
+    shell_writes(command)
 
 
 @pytest.mark.parametrize(
@@ -478,7 +478,7 @@ def test_no_command_line_raises(command: str) -> None:
 )
 def test_a_hostile_command_line_is_read_to_its_limit_and_no_further(piece: str) -> None:
     for command in (piece * 20_000, "cat a.py; " + piece * 20_000):
-        is_only_looking(command)
-        written_by_shell(command)
-    assert read_by_shell("cat a.py; " + piece * 20_000)[:1] == [("a.py", ALL)]
-    assert ("late.py", ALL) not in read_by_shell(piece * 20_000 + "; cat late.py")
+        only_reads(command)
+        shell_writes(command)
+    assert shell_reads("cat a.py; " + piece * 20_000)[:1] == [("a.py", ALL)]
+    assert ("late.py", ALL) not in shell_reads(piece * 20_000 + "; cat late.py")

@@ -18,10 +18,10 @@ from remit.checking import Options, check_text
 from remit.errors import UsageError
 from remit.evidence import sources
 from remit.evidence.receipts import RERUN, Receipt
-from remit.evidence.sources import open_sources, open_workspace, run_again
-from remit.rules.examples import TREE, sample
+from remit.evidence.sources import open_sources, open_workspace, rerun_command
+from remit.rules.examples import TREE, sample_text
 from remit.workspace.files import WorkTree
-from remit.workspace.snapshot import take
+from remit.workspace.snapshot import take_snapshot
 
 MAIN = [sys.executable, "-c", "from remit.surfaces.cli import main; main()"]
 
@@ -75,7 +75,7 @@ def test_receipts_and_transcripts_are_taken_together(tmp_path: Path) -> None:
 
 def test_the_last_snapshot_given_is_used(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a")
-    snapshot = take(tmp_path)
+    snapshot = take_snapshot(tmp_path)
     files = [
         write(tmp_path / "1.json", {"receipts": [], "snapshot": {"files": {}}}),
         write(tmp_path / "2.json", {"receipts": [], "snapshot": snapshot}),
@@ -135,7 +135,7 @@ def test_receipts_of_more_than_the_limit_are_refused(tmp_path: Path, monkeypatch
     ],
 )
 def test_the_command_says_in_one_line_what_is_not_there(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
-    (tmp_path / "answer.md").write_text(sample("generic"))
+    (tmp_path / "answer.md").write_text(sample_text("generic"))
     done = remit("check", "answer.md", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -149,13 +149,13 @@ def test_the_command_says_in_one_line_what_is_not_there(tmp_path: Path, argument
 @pytest.mark.parametrize("status", [0, 1, 3])
 def test_a_command_is_run_again_in_the_checkout_and_its_status_kept(tmp_path: Path, status: int) -> None:
     command = f"\"{sys.executable}\" -c \"import os, sys; open('where', 'w').write(os.getcwd()); sys.exit({status})\""
-    receipt = run_again(command, tmp_path)
+    receipt = rerun_command(command, tmp_path)
     assert receipt == Receipt(tool=RERUN, arguments={"command": command}, exit=status, failed=status != 0)
     assert (tmp_path / "where").read_text() == str(tmp_path.resolve())
 
 
 def test_what_is_run_again_gets_no_input_and_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_again("cat; echo out; echo err >&2", tmp_path).exit == 0
+    assert rerun_command("cat; echo out; echo err >&2", tmp_path).exit == 0
     assert capfd.readouterr() == ("", "")
 
 
@@ -166,7 +166,7 @@ def test_a_command_that_does_not_end_is_stopped_with_its_children(
     os.mkfifo(tmp_path / "alive")
     reader = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
     # The child of the shell holds the pipe open as long as it lives.
-    receipt = run_again("(exec 3> alive; sleep 600) & sleep 600", tmp_path)
+    receipt = rerun_command("(exec 3> alive; sleep 600) & sleep 600", tmp_path)
     assert (receipt.exit, receipt.failed) == (-signal.SIGKILL, True)
     assert select.select([reader], [], [], 30)[0] == [reader]
     assert os.read(reader, 1) == b""
@@ -182,14 +182,14 @@ def test_an_interruption_stops_what_is_run_again(tmp_path: Path, monkeypatch: py
     real = subprocess.Popen.wait
     monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run_again("sleep 600", tmp_path)
+        rerun_command("sleep 600", tmp_path)
 
 
 @pytest.fixture
 def answer(tmp_path: Path) -> Path:
     """An implementation whose test command would leave a marker, in a folder of its own."""
     path = tmp_path / "answer.md"
-    path.write_text(sample("implementation").replace("$ python -m pytest tests", "$ touch MARKER && pytest tests"))
+    path.write_text(sample_text("implementation").replace("$ python -m pytest tests", "$ touch MARKER && pytest tests"))
     return path
 
 
@@ -224,7 +224,7 @@ def test_what_is_run_again_is_compared_with_what_is_claimed(
     tmp_path: Path, status: int, edit: tuple[str, ...], expected: list[str]
 ) -> None:
     command = f"{sys.executable} -c 'raise SystemExit({status})'"
-    text = sample("implementation").replace(*edit) if edit else sample("implementation")
+    text = sample_text("implementation").replace(*edit) if edit else sample_text("implementation")
     (tmp_path / "answer.md").write_text(text)
     done = remit(
         *("check", "answer.md", "--repo", str(TREE), "--rerun", command, "--select", "test-run-unseen"),
@@ -241,7 +241,7 @@ def test_what_is_run_again_is_compared_with_what_is_claimed(
 
 def test_a_command_that_is_run_again_is_no_receipt_of_the_agents(tmp_path: Path) -> None:
     given = open_sources(TREE, rerun="true")
-    (verdict,) = check_text(sample("implementation"), options=Options(), sources=given)
+    (verdict,) = check_text(sample_text("implementation"), options=Options(), sources=given)
     assert given.ledger is None
     assert not verdict.evidence.executed
     assert "no-tool-calls" in [entry.rule for entry in verdict.not_run]

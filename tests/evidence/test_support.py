@@ -9,10 +9,10 @@ import pytest
 
 from remit.checking import check_text
 from remit.evidence.model import Evidence, Outcome, Quote, Reference
-from remit.evidence.receipts import Ledger, Receipt
+from remit.evidence.receipts import Receipt, ReceiptIndex
 from remit.evidence.sources import Sources, open_sources
-from remit.evidence.support import band, is_above, supported
-from remit.rules.examples import TREE, sample
+from remit.evidence.support import band, is_above, supported_confidence
+from remit.rules.examples import TREE, sample_text
 
 ROOT = "/home/dev/shop"
 RAN = Receipt(tool="Bash", arguments={"command": "python -m pytest"}, exit=0)
@@ -27,7 +27,7 @@ def quote(outcome: Outcome, path: str = "a.py") -> Quote:
 
 
 def score(references: list[Reference], *receipts: Receipt, quotes: tuple[Quote, ...] = ()) -> float | None:
-    return supported(Evidence(references=references, quotes=list(quotes)), Ledger(receipts, ROOT))
+    return supported_confidence(Evidence(references=references, quotes=list(quotes)), ReceiptIndex(receipts, ROOT))
 
 
 READ = Receipt(tool="Read", path="a.py")
@@ -169,7 +169,7 @@ def tree(tmp_path: Path) -> Path:
 
 def checked(sources: Sources, claimed: int) -> tuple[float | None, list[str]]:
     """What is supported, and what the rule says of a claimed score."""
-    text = sample("generic").replace("90 - every", f"{claimed} - every")
+    text = sample_text("generic").replace("90 - every", f"{claimed} - every")
     (verdict,) = check_text(text, sources=sources)
     rule = [found.message for found in verdict.violations if found.rule == "confidence-unsupported"]
     return verdict.confidence.supported, rule

@@ -9,7 +9,7 @@ from corpus.tree import evidence_of, plant, shown
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.evidence.symbols import REACH, Symbols, stands_near, symbol_after, symbols_called
+from remit.evidence.symbols import REACH, SymbolFinder, occurs_near, symbol_after, symbols_called
 from remit.workspace.files import SourceFile
 
 
@@ -206,21 +206,21 @@ def test_a_symbol_is_found_where_looking_at_every_line_finds_it(
     lines: list[str], name: str, line: int, more: int
 ) -> None:
     file = SourceFile("a.py", "\n".join([*lines, ""]).encode())
-    many = Symbols([name, *(f"n{number}" for number in range(30))])
+    many = SymbolFinder([name, *(f"n{number}" for number in range(30))])
     for number in range(30):
         many.find(file, f"n{number}", 1, None)
     for cited, last in ((line, None), (line, line + more), (None, None)):
         expected = brute(lines, name, cited, last)
-        assert Symbols([name]).find(file, name, cited, last) == expected
+        assert SymbolFinder([name]).find(file, name, cited, last) == expected
         assert many.find(file, name, cited, last) == expected
         near = expected is not None and (cited is None or cited - REACH <= expected <= (last or cited) + REACH)
-        assert stands_near(file, name, cited, last) == near
+        assert occurs_near(file, name, cited, last) == near
 
 
 def test_long_lines_and_long_ranges_give_the_same_answers() -> None:
     lines = ["x " * 30_000, *["pass"] * 30_000, "def login(): pass", *["pass"] * 30_000]
     file = SourceFile("a.py", "\n".join(lines).encode())
-    symbols = Symbols(["login", "x", "ghost"])
+    symbols = SymbolFinder(["login", "x", "ghost"])
     assert symbols.find(file, "x", 1, None) == 1
     assert symbols.find(file, "login", 1, None) == 30_002
     assert symbols.find(file, "login", 10, 60_000) == 30_002
@@ -236,6 +236,6 @@ def test_a_file_with_many_symbols_is_gone_through_once(monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "_all_lines", lambda *given: passes.append(1) or whole(*given))
     file = SourceFile("a.py", "\n".join(f"n{number} = 1" for number in range(5000)).encode())
     names = [f"n{number}" for number in range(0, 5000, 5)]
-    found = Symbols(names)
+    found = SymbolFinder(names)
     assert [found.find(file, name, 1, None) for name in names[:100]] == [int(name[1:]) + 1 for name in names[:100]]
     assert len(passes) == 1

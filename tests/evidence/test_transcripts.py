@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from remit.errors import UsageError
 from remit.evidence.model import WHOLE
-from remit.evidence.receipts import Ledger, Receipt
+from remit.evidence.receipts import Receipt, ReceiptIndex
 from remit.evidence.sources import open_sources
 from remit.evidence.transcripts import MAX_LINE, Transcript, read_transcript
 
@@ -166,7 +166,7 @@ def test_a_read_showed_the_lines_that_carry_a_number(file: Path, output: object,
 
 def test_an_empty_file_that_was_read_is_seen_but_no_line_of_it(file: Path) -> None:
     receipt = one(file, "Read", "<system-reminder>Warning: the file exists but ...", file_path=f"{CWD}/a.py")
-    book = Ledger([receipt], CWD)
+    book = ReceiptIndex([receipt], CWD)
     assert [book.seen("a.py", 1, None), "a.py" in book.read] == ["file", True]
 
 
@@ -245,7 +245,7 @@ def test_the_status_of_a_command_is_told_by_its_result(
 
 def test_a_denied_command_did_not_run(file: Path) -> None:
     lines = [call("1", "Bash", command="pytest"), result("1", "denied", is_error=True) | {"toolDenialKind": "rule"}]
-    book = Ledger(read(file, lines).receipts, CWD)
+    book = ReceiptIndex(read(file, lines).receipts, CWD)
     assert (book.count, book.executed) == (1, False)
 
 
@@ -299,7 +299,7 @@ def test_a_call_without_a_result_was_made_and_proves_nothing(file: Path) -> None
         ("Read", True, None, None),
         ("Bash", True, None, None),
     ]
-    book = Ledger(transcript.receipts, CWD)
+    book = ReceiptIndex(transcript.receipts, CWD)
     assert (book.count, book.touched, book.executed) == (2, set(), False)
 
 
@@ -620,5 +620,5 @@ def test_any_answer_to_any_call_is_read_without_an_error(
     file = tmp_path_factory.getbasetemp() / "call.jsonl"
     lines = [_line("assistant", {"type": "tool_use", "id": "1", "name": tool, "input": arguments}, CWD)]
     (receipt,) = read(file, [*lines, result("1", output, is_error=is_error)]).receipts
-    Ledger([receipt], CWD)
+    ReceiptIndex([receipt], CWD)
     assert receipt.failed is bool(is_error)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from remit.gate.memory import State
-from remit.gate.model import Call, Decision
-from remit.gate.policy import decide
+from remit.gate.decide import decide
+from remit.gate.model import Decision, ToolUse
+from remit.gate.session import SessionState
 from remit.gate.settings import GateSettings
-from remit.gate.settling import settle
+from remit.gate.settle import settle
 
 SPEC = "# Orders\n\nVersion: 1.0.0\n\nThe service should recieve orders within 30 seconds.\n- one\n- two\n"
 
@@ -22,15 +22,15 @@ class Session:
 
     def __init__(self, project: Path, settings: Mapping[str, Any] | None = None) -> None:
         self.project = project
-        self.state = State("test")
+        self.state = SessionState("test")
         self.settings = GateSettings.from_mapping(settings)
         assert self.settings.problems == []
         self.calls = 0
 
-    def call(self, tool: str, tool_input: dict[str, Any] | None = None, **fields: str) -> Call:
+    def call(self, tool: str, tool_input: dict[str, Any] | None = None, **fields: str) -> ToolUse:
         self.calls += 1
         fields.setdefault("tool_use_id", f"toolu_{self.calls}")
-        return Call(tool, tool_input, cwd=fields.pop("cwd", str(self.project)), **fields)
+        return ToolUse(tool, tool_input, cwd=fields.pop("cwd", str(self.project)), **fields)
 
     def ask(self, tool: str, tool_input: dict[str, Any] | None = None, **fields: str) -> Decision:
         decision = decide(self.call(tool, tool_input, **fields), self.state, self.settings, str(self.project))
@@ -50,7 +50,7 @@ class Session:
         self, tool: str, response: Any = None, duration: float | None = 0.1, *, failed: bool = False
     ) -> Decision:
         """Settle the call made last."""
-        call = Call(tool, {}, cwd=str(self.project), tool_use_id=f"toolu_{self.calls}")
+        call = ToolUse(tool, {}, cwd=str(self.project), tool_use_id=f"toolu_{self.calls}")
         found = settle(call, response, duration, self.state, self.settings, str(self.project), failed=failed)
         assert found.fault is None, found.fault
         return found

@@ -9,21 +9,18 @@ from typing import Any
 import pytest
 
 from remit.errors import UsageError
-from remit.gate.explaining import explained
-from remit.gate.log import cost, why
-from remit.gate.model import Call
-from remit.gate.policy import decide
-from remit.gate.rules import FIRM, INSTEAD, RULES, words_of
-from remit.gate.sessions import find, recorded
+from remit.gate.decide import decide, dry_run, read_payload
+from remit.gate.log import exception_cost, explain_decision, find_decision
+from remit.gate.model import ToolUse
+from remit.gate.rules import FIRM, INSTEAD, RULES, describe_rule
+from remit.gate.session_store import find_session, open_session, read_session, recorded_sessions
 from remit.gate.settings import GateSettings
-from remit.gate.state import open_state, peek
-from remit.gate.trial import read_payload, tried
 
 
 def record(folder: Path, session: str, at: float, *, denied: bool = False) -> None:
-    with open_state(str(folder), session) as state:
+    with open_session(str(folder), session) as state:
         if denied:
-            call = Call("Write", {"file_path": "src/a.py"}, session=session, tool_use_id="toolu_first99")
+            call = ToolUse("Write", {"file_path": "src/a.py"}, session=session, tool_use_id="toolu_first99")
             decide(call, state, GateSettings(), "/p")
         state.updated = at
 
@@ -40,35 +37,35 @@ def folder(tmp_path: Path) -> Path:
 
 class TestSessions:
     def test_the_last_is_the_one_touched_last(self, folder: Path) -> None:
-        assert [one.state.session for one in recorded([str(folder)])] == ["ab22", "odd name/\x1b", "aa11"]
-        assert find([str(folder)]).name == find([str(folder)], "").name == "ab22"
+        assert [one.state.session for one in recorded_sessions([str(folder)])] == ["ab22", "odd name/\x1b", "aa11"]
+        assert find_session([str(folder)]).name == find_session([str(folder)], "").name == "ab22"
 
     def test_one_is_found_by_its_id_or_how_that_begins(self, folder: Path) -> None:
-        assert find([str(folder)], "aa").state.session == "aa11"
-        assert find([str(folder)], "odd").state.session == "odd name/\x1b"
+        assert find_session([str(folder)], "aa").state.session == "aa11"
+        assert find_session([str(folder)], "odd").state.session == "odd name/\x1b"
         record(folder, "aa1", 1.0)
-        assert find([str(folder)], "aa1").state.session == "aa1", "a whole id wins over a beginning"
+        assert find_session([str(folder)], "aa1").state.session == "aa1", "a whole id wins over a beginning"
 
     def test_sessions_of_several_folders_are_found(self, folder: Path, tmp_path: Path) -> None:
         record(tmp_path / "other", "job-7", 20.0)
         folders = [str(folder), str(tmp_path / "other")]
-        assert (find(folders).name, find(folders).folder) == ("job-7", folders[1])
+        assert (find_session(folders).name, find_session(folders).folder) == ("job-7", folders[1])
 
     def test_a_damaged_record_is_named_and_not_taken_for_none(self, folder: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"is damaged: .*torn\.json"):
-            find([str(folder)], "torn")
+            find_session([str(folder)], "torn")
         (tmp_path / "only").mkdir()
         (tmp_path / "only" / "torn.json").write_text('{"schema"')
         with pytest.raises(UsageError, match=r"is damaged: .*torn\.json"):
-            find([str(tmp_path / "only")])
+            find_session([str(tmp_path / "only")])
 
     def test_what_cannot_be_found_is_said(self, folder: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="there is no session 'zz'; the latest are ab22"):
-            find([str(folder)], "zz")
+            find_session([str(folder)], "zz")
         with pytest.raises(UsageError, match="begins the ids of 2 sessions: ab22, aa11"):
-            find([str(folder)], "a")
+            find_session([str(folder)], "a")
         with pytest.raises(UsageError, match=r"no session has been recorded in .*none yet; `remit install"):
-            find([str(tmp_path / "none")])
+            find_session([str(tmp_path / "none")])
 
 
 class TestTrial:
@@ -78,19 +75,22 @@ class TestTrial:
         before = (tmp_path / "gate/s.json").read_bytes()
         payload = read_payload(json.dumps({"tool_name": "Read", "tool_input": {"file_path": "a.py"}}).encode())
         for _ in range(5):
-            found = tried(payload, peek(str(tmp_path / "gate"), "s"), GateSettings(), str(tmp_path))
+            found = dry_run(payload, read_session(str(tmp_path / "gate"), "s"), GateSettings(), str(tmp_path))
             assert (found.decision, found.files) == ("allow", 1)
         assert (tmp_path / "gate/s.json").read_bytes() == before
 
     def test_it_is_judged_as_in_its_session(self, tmp_path: Path) -> None:
-        with open_state(str(tmp_path / "gate"), "s") as state:
+        with open_session(str(tmp_path / "gate"), "s") as state:
             state.window.files = {"a": 1, "b": 1, "c": 1}
         payload = {"tool_name": "Read", "tool_input": {"file_path": "d.py"}}
-        assert tried(payload, peek(str(tmp_path / "gate"), "s"), GateSettings(), str(tmp_path)).rule == "lookup-files"
+        assert (
+            dry_run(payload, read_session(str(tmp_path / "gate"), "s"), GateSettings(), str(tmp_path)).rule
+            == "lookup-files"
+        )
 
     def test_the_end_of_a_turn_is_judged_too(self) -> None:
         payload = read_payload(b'{"hook_event_name": "Stop"}')
-        assert tried(payload, None, GateSettings(), "/").decision == "allow"
+        assert dry_run(payload, None, GateSettings(), "/").decision == "allow"
 
     @pytest.mark.parametrize(
         ("data", "words"),
@@ -113,14 +113,14 @@ class TestWhy:
     def test_a_decision_is_found_by_its_call_or_rule(self, tmp_path: Path) -> None:
         record(tmp_path, "s", 1.0, denied=True)
         for wanted in ("", "toolu_first99", "toolu_fi", "rst99", "edit-code"):
-            entry, rule, session = explained([str(tmp_path)], "last", wanted)
+            entry, rule, session = explain_decision([str(tmp_path)], "last", wanted)
             assert entry is not None
             assert (entry["id"], rule, session) == ("toolu_first99", "edit-code", "s")
 
     def test_a_rule_is_explained_without_any_session(self, tmp_path: Path) -> None:
-        assert explained([str(tmp_path)], "last", "edit-tests") == (None, "edit-tests", None)
+        assert explain_decision([str(tmp_path)], "last", "edit-tests") == (None, "edit-tests", None)
         record(tmp_path, "s", 1.0)
-        assert explained([str(tmp_path)], "last", "edit-tests") == (None, "edit-tests", "s")
+        assert explain_decision([str(tmp_path)], "last", "edit-tests") == (None, "edit-tests", "s")
 
     def test_what_is_neither_is_refused_with_a_suggestion(self, tmp_path: Path) -> None:
         record(tmp_path, "s", 1.0)
@@ -130,18 +130,18 @@ class TestWhy:
             ("", "nothing was denied or warned of in session s"),
         ):
             with pytest.raises(UsageError, match=words):
-                explained([str(tmp_path)], "last", wanted)
+                explain_decision([str(tmp_path)], "last", wanted)
 
     def test_a_few_letters_are_no_id(self, session) -> None:
         session.ask("Write", {"file_path": "src/a.py"})
-        assert why(session.state, "to") is None
+        assert find_decision(session.state, "to") is None
 
 
 def test_every_rule_says_what_to_do_instead() -> None:
     assert [name for name, *_ in RULES] == list(INSTEAD)
-    assert all(words_of(name) == (level, words, INSTEAD[name]) for name, level, words in RULES)
+    assert all(describe_rule(name) == (level, words, INSTEAD[name]) for name, level, words in RULES)
     assert set(FIRM) <= set(INSTEAD)
-    assert words_of("nothing") is None
+    assert describe_rule("nothing") is None
 
 
 def test_every_rule_that_decides_has_its_words(session, start) -> None:
@@ -151,7 +151,7 @@ def test_every_rule_that_decides_has_its_words(session, start) -> None:
     limited.ask("Bash", {"command": "ls"}, agent_id="a", agent_type="qa-engineer")
     decided = [entry["rule"] for entry in (*session.state.decisions, *limited.state.decisions)]
     assert decided == ["guarded-state", "declare", "tool-limits"]
-    assert all(words_of(rule) for rule in decided)
+    assert all(describe_rule(rule) for rule in decided)
 
 
 @pytest.mark.parametrize(
@@ -167,4 +167,4 @@ def test_every_rule_that_decides_has_its_words(session, start) -> None:
     ],
 )
 def test_what_a_call_would_have_cost_or_has_saved(entry: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert cost(entry) == wanted
+    assert exception_cost(entry) == wanted

@@ -10,16 +10,15 @@ import pytest
 from remit.configuration import load
 from remit.dispatch.settings import load_settings
 from remit.errors import ConfigurationError
-from remit.gate.configured import gate_mapping, gate_settings
 from remit.gate.rules import FIRM
-from remit.gate.settings import LIMITS, GateSettings
+from remit.gate.settings import LIMITS, GateSettings, from_configuration, settings_mapping
 
 EXCEPTION = '[[gate.exceptions]]\nrule = "edit-code"\npaths = ["gen/**"]\nreason = "made by a tool"\n'
 
 
 def settings(folder: Path, text: str, **environment: str) -> GateSettings:
     (folder / "remit.toml").write_text(text, encoding="utf-8")
-    return gate_settings(load(folder, environment))
+    return from_configuration(load(folder, environment))
 
 
 def test_without_configuration_the_contracts_defaults_hold(tmp_path: Path) -> None:
@@ -47,7 +46,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 
 def test_the_mapping_can_be_written_down_and_read_again(tmp_path: Path) -> None:
     (tmp_path / "remit.toml").write_text(EXCEPTION + 'expires = 2999-12-31\n[gate.paths]\nspec = ["rfcs/**"]\n')
-    mapping = gate_mapping(load(tmp_path, {}))
+    mapping = settings_mapping(load(tmp_path, {}))
     again = GateSettings.from_mapping(json.loads(json.dumps(mapping)))
     assert again.problems == []
     assert (again.exceptions[0].expires, again.paths["spec"]) == ("2999-12-31", ("rfcs/**",))

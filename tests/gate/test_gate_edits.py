@@ -9,9 +9,8 @@ from edit_table import DOCUMENT, PAIRS, TABLE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.gate import spelling
-from remit.gate.edits import changed_lines, digest, judge
-from remit.gate.spelling import distance, is_word
+from remit.gate import trivial_edit
+from remit.gate.trivial_edit import changed_lines, digest, edit_distance, is_word, judge_trivial_edit
 
 KINDS = {"F": "formatting", "T": "typo", "M": "metadata", "-": None}
 EDITS = [(DOCUMENT, DOCUMENT.replace(old, new, 1), kind) for old, new, kind in TABLE] + PAIRS
@@ -28,45 +27,45 @@ def test_the_table_has_at_least_100_edits_of_both_sides() -> None:
     ("before", "after", "kind"), EDITS, ids=[f"{old[:20]} to {new[:20]}" for old, new, _ in TABLE + PAIRS]
 )
 def test_an_edit_is_judged_as_labelled(before: str, after: str, kind: str) -> None:
-    edit = judge(before, after, path="docs/specs/a.md")
+    edit = judge_trivial_edit(before, after, path="docs/specs/a.md")
     assert (edit.kind, bool(edit.reason)) == (KINDS[kind], True), edit.reason
 
 
 def test_two_changed_lines_are_trivial_and_three_are_not() -> None:
     lines = ["- a", "- b", "- c"]
     starred = ["* a", "* b", "* c"]
-    assert judge("\n".join(lines), "\n".join(starred[:2] + lines[2:])).kind == "formatting"
-    assert judge("\n".join(lines), "\n".join(starred)).kind is None
-    assert judge("\n".join(lines), "\n".join(starred), most=3).kind == "formatting"
+    assert judge_trivial_edit("\n".join(lines), "\n".join(starred[:2] + lines[2:])).kind == "formatting"
+    assert judge_trivial_edit("\n".join(lines), "\n".join(starred)).kind is None
+    assert judge_trivial_edit("\n".join(lines), "\n".join(starred), most=3).kind == "formatting"
 
 
 def test_lines_that_change_far_apart_are_counted_one_by_one() -> None:
     before = ["  a"] + ["x"] * 300 + ["  b"] + ["y"] * 300
     after = ["a", *before[1:301], "b", *before[302:]]
-    assert judge("\n".join(before), "\n".join(after)).changed == 2
-    assert judge("\n".join(["", *before]), "\n".join([*after])).kind is None
+    assert judge_trivial_edit("\n".join(before), "\n".join(after)).changed == 2
+    assert judge_trivial_edit("\n".join(["", *before]), "\n".join([*after])).kind is None
 
 
 def test_white_space_at_the_start_of_a_line_of_yaml_has_a_meaning() -> None:
-    assert judge("a:\n  b: 1", "a:\nb: 1", path="specs/api.yaml").kind is None
-    assert judge("a:\n  b: 1", "a:\n  b: 1  ", path="specs/api.yaml").kind == "formatting"
+    assert judge_trivial_edit("a:\n  b: 1", "a:\nb: 1", path="specs/api.yaml").kind is None
+    assert judge_trivial_edit("a:\n  b: 1", "a:\n  b: 1  ", path="specs/api.yaml").kind == "formatting"
 
 
 def test_a_word_two_letters_away_may_be_a_misspelling_and_three_are_too_many() -> None:
-    assert distance("accomodation", "accommodation") == 1
-    assert distance("teh", "the") == 1
-    assert distance("definately", "definitely") == 1
-    assert distance("abcd", "abef") == 2
-    assert distance("abcd", "aefg") == 3
-    assert judge("an xccommodatiox", "an accommodation").kind == "typo"
-    assert judge("an xccommodxtiox", "an accommodation").kind is None
+    assert edit_distance("accomodation", "accommodation") == 1
+    assert edit_distance("teh", "the") == 1
+    assert edit_distance("definately", "definitely") == 1
+    assert edit_distance("abcd", "abef") == 2
+    assert edit_distance("abcd", "aefg") == 3
+    assert judge_trivial_edit("an xccommodatiox", "an accommodation").kind == "typo"
+    assert judge_trivial_edit("an xccommodxtiox", "an accommodation").kind is None
 
 
 def test_every_word_of_the_list_is_found_and_hardly_any_of_it_is_read(monkeypatch) -> None:
-    words = Path(spelling.LIST).read_text(encoding="ascii").split()
+    words = Path(trivial_edit.LIST).read_text(encoding="ascii").split()
     assert words == sorted(set(words))
-    assert Path(spelling.LIST).stat().st_size < 1_000_000
-    assert "SCOWL" in (Path(spelling.LIST).parent / "LICENSE.txt").read_text(encoding="utf-8")
+    assert Path(trivial_edit.LIST).stat().st_size < 1_000_000
+    assert "SCOWL" in (Path(trivial_edit.LIST).parent / "LICENSE.txt").read_text(encoding="utf-8")
     known = set(words)
     chosen = [*words[:50], *words[-50:], *random.Random(1).sample(words, 2000)]
     assert all(map(is_word, chosen))
@@ -77,14 +76,14 @@ def test_every_word_of_the_list_is_found_and_hardly_any_of_it_is_read(monkeypatc
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_judging_never_raises_and_the_same_text_is_trivial(before: str, after: str) -> None:
-    judge(before, after)
-    assert judge(before, before).kind == "formatting"
+    judge_trivial_edit(before, after)
+    assert judge_trivial_edit(before, before).kind == "formatting"
     assert digest(before) == digest(before.replace("\n", "\r\n").replace("\r\r", "\r")) or "\r" in before
 
 
 @given(st.text(alphabet="ab -*#_`|>\n\t", max_size=80), st.text(alphabet="ab -*#_`|>\n\t", max_size=80))
 def test_a_trivial_edit_keeps_every_letter(before: str, after: str) -> None:
-    if judge(before, after).kind == "formatting":
+    if judge_trivial_edit(before, after).kind == "formatting":
         assert [sign for sign in before if sign.isalnum()] == [sign for sign in after if sign.isalnum()]
 
 
@@ -98,7 +97,7 @@ def test_large_and_odd_texts_are_judged_soon() -> None:
         (" #" * 2_400, "# " * 2_400),
         (">" * 4_900, "> " * 2_400),
     ]:
-        judge(before, after)
+        judge_trivial_edit(before, after)
     assert time.process_time() - started < 5
 
 

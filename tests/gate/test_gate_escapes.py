@@ -151,7 +151,7 @@ def test_ordinary_lines_still_pass_without_a_word(line: str, start: Callable) ->
         "remit $(echo gate) declare edit docs/specs/orders.md --why x",
         "./build.sh; remit gate declare edit docs/specs/orders.md --why x",
         "$(which remit) gate declare edit docs/specs/orders.md --why x",
-        """python -c 'from remit.gate.declaring import declare'""",
+        """python -c 'from remit.gate.declarations import declare'""",
         "python -I -S /opt/remit/surfaces/hooks/entry.py UserPromptSubmit < /scratch/x",
     ],
 )

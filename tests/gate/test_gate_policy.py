@@ -14,15 +14,15 @@ from shell_table import TABLE
 
 import remit
 from remit.errors import UsageError
-from remit.gate.declaring import declare
-from remit.gate.delegations import close, launch
-from remit.gate.log import entries, status, why
-from remit.gate.memory import State
-from remit.gate.model import Call
-from remit.gate.policy import decide, finish
+from remit.gate.decide import decide, decide_stop
+from remit.gate.declarations import declare
+from remit.gate.delegations import close_delegation, open_delegation
+from remit.gate.log import find_decision, log_entries, session_summary
+from remit.gate.model import ToolUse
 from remit.gate.rules import RULES
+from remit.gate.session import SessionState
 from remit.gate.settings import GateSettings
-from remit.gate.settling import settle
+from remit.gate.settle import settle
 
 SECRET = "sk-live-4f9a8b7c6d5e"
 KEYS = ["schema", "decision", "mode", "would", "rule", "reason", "delegate_to", "exception", "window"]
@@ -63,18 +63,18 @@ def test_a_delegation_that_observe_lets_through_is_open(start) -> None:
 @pytest.mark.parametrize("outcome", ["accepted", "rejected", "failed"])
 @pytest.mark.parametrize("what", ["answer", "phase"])
 def test_synthesize_early_waits_for_open_delegations(session, outcome: str, what: str) -> None:
-    assert finish(session.state, session.settings, what).decision == "allow"
+    assert decide_stop(session.state, session.settings, what).decision == "allow"
     session.ask("Agent", {"subagent_type": "code-explorer"})
-    early = finish(session.state, session.settings, what)
+    early = decide_stop(session.state, session.settings, what)
     assert (early.decision, early.rule) == ("deny", "synthesize-early")
     assert "code-explorer" in early.reason
-    close(session.state, "toolu_1", outcome)
-    assert finish(session.state, session.settings, what).decision == "allow"
+    close_delegation(session.state, "toolu_1", outcome)
+    assert decide_stop(session.state, session.settings, what).decision == "allow"
 
 
 @pytest.mark.parametrize(("lines", "decision"), [(300, "allow"), (301, "warn")])
 def test_an_answer_shows_at_most_300_lines(session, lines: int, decision: str) -> None:
-    assert finish(session.state, session.settings, shown_lines=lines).decision == decision
+    assert decide_stop(session.state, session.settings, shown_lines=lines).decision == decision
 
 
 def test_an_exception_of_the_project_holds_for_its_paths_until_its_day(start) -> None:
@@ -135,15 +135,15 @@ def test_the_log_tells_what_was_denied_and_what_it_would_have_cost(session) -> N
     session.file("src/long.py", 500)
     session.read("src/f0.py")
     session.read("src/long.py")
-    denied = entries(session.state, denied=True)
+    denied = log_entries(session.state, denied=True)
     assert [entry["rule"] for entry in denied] == ["lookup-lines"]
-    found = status(session.state)
+    found = session_summary(session.state)
     assert found["answers"] == {"allow": 1, "deny": 1}
     assert found["denied"] == {"lines": 500, "tokens": 5000}
     assert found["exceptions"] == {"used": {"lookup": 1}, "tokens_saved": 600}
-    assert why(session.state)["rule"] == why(session.state, "toolu_2")["rule"] == "lookup-lines"
-    assert why(session.state, "toolu_1")["exception"] == "lookup"
-    assert why(session.state, "nothing") is None
+    assert find_decision(session.state)["rule"] == find_decision(session.state, "toolu_2")["rule"] == "lookup-lines"
+    assert find_decision(session.state, "toolu_1")["exception"] == "lookup"
+    assert find_decision(session.state, "nothing") is None
 
 
 class TestPayloads:
@@ -151,7 +151,7 @@ class TestPayloads:
 
     def test_every_captured_call_is_answered(self, session) -> None:
         for name, payload in json.loads(self.HERE.read_text()).items():
-            call = Call.from_payload(payload)
+            call = ToolUse.from_payload(payload)
             decision = decide(call, session.state, session.settings, str(session.project))
             assert (decision.fault, bool(call.tool)) == (None, True), name
 
@@ -159,12 +159,12 @@ class TestPayloads:
         "payload", [None, [], 5, "x", {}, {"tool_name": 3, "tool_input": [], "cwd": {}, "agent_id": 1}]
     )
     def test_what_is_no_payload_is_an_empty_call(self, session, payload: Any) -> None:
-        call = Call.from_payload(payload)
+        call = ToolUse.from_payload(payload)
         assert (call.tool, call.input, call.agent_id) == ("", {}, "")
         assert decide(call, session.state, session.settings, "/").decision == "allow"
 
     def test_the_old_name_of_the_tool_is_the_new_one(self) -> None:
-        assert Call("Task").tool == "Agent"
+        assert ToolUse("Task").tool == "Agent"
 
 
 class TestHostile:
@@ -184,7 +184,7 @@ class TestHostile:
             "glob",
             "subagent_type",
         )
-        call = Call(tool, dict.fromkeys(fields, large), cwd=large, agent_type=large, tool_use_id="t")
+        call = ToolUse(tool, dict.fromkeys(fields, large), cwd=large, agent_type=large, tool_use_id="t")
         started = time.process_time()
         decision = decide(call, session.state, session.settings, str(session.project))
         assert (decision.fault, time.process_time() - started < 3) == (None, True)
@@ -263,7 +263,7 @@ _FIELDS = """file_path content old_string new_string edits replace_all command p
     output_mode subagent_type writes notebook_path"""
 FIELDS = st.sampled_from(_FIELDS.split())
 CALLS = st.builds(
-    lambda tool, given, agent: Call(tool, given, cwd="", agent_id=agent, agent_type=agent, tool_use_id="t"),
+    lambda tool, given, agent: ToolUse(tool, given, cwd="", agent_id=agent, agent_type=agent, tool_use_id="t"),
     st.sampled_from(
         [
             "Read",
@@ -290,7 +290,7 @@ QUICK = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, Hea
 @QUICK
 @given(st.lists(CALLS, max_size=6), st.sampled_from(["observe", "standard", "strict"]))
 def test_deciding_and_settling_never_raise_and_a_denied_call_changes_no_window(project, calls, mode) -> None:
-    state, given_settings = State("x"), GateSettings.from_mapping({"mode": mode})
+    state, given_settings = SessionState("x"), GateSettings.from_mapping({"mode": mode})
     for call in calls:
         before = state.window.as_dict()
         decision = decide(call, state, given_settings, str(project))
@@ -299,11 +299,11 @@ def test_deciding_and_settling_never_raise_and_a_denied_call_changes_no_window(p
         if "deny" in (decision.decision, decision.would):
             assert state.window.as_dict() == before
         settle(call, {"stdout": 5, "file": "x"}, float("nan"), state, given_settings, str(project))
-    assert State.from_dict(json.loads(json.dumps(state.as_dict()))).as_dict() == state.as_dict()
+    assert SessionState.from_dict(json.loads(json.dumps(state.as_dict()))).as_dict() == state.as_dict()
 
 
 def test_a_mapping_that_breaks_is_a_fault_and_no_crash(session) -> None:
-    found = decide(Call("Read", _Deep()), session.state, session.settings, "/")
+    found = decide(ToolUse("Read", _Deep()), session.state, session.settings, "/")
     assert "RuntimeError" in str(found.fault)
 
 
@@ -316,12 +316,12 @@ def test_settings_are_read_from_anything(mapping) -> None:
     assert GateSettings.from_mapping(mapping).mode in ("observe", "standard", "strict")
 
 
-@given(st.dictionaries(st.sampled_from(State.__slots__), VALUES))
+@given(st.dictionaries(st.sampled_from(SessionState.__slots__), VALUES))
 def test_a_state_is_read_from_anything_and_can_be_used(values) -> None:
-    state = State.from_dict(values)
-    launch(state, "k", "code-explorer")
+    state = SessionState.from_dict(values)
+    open_delegation(state, "k", "code-explorer")
     for tool in ("Read", "Write", "Agent"):
-        decide(Call(tool, {"file_path": "/nowhere/a.py"}), state, GateSettings(), "/nowhere")
+        decide(ToolUse(tool, {"file_path": "/nowhere/a.py"}), state, GateSettings(), "/nowhere")
     json.dumps(state.as_dict())
 
 
@@ -329,11 +329,11 @@ def test_a_decision_loads_the_standard_library_alone_and_little_of_it() -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import json; before = set(sys.modules)\n"
-        "from remit.gate.state import open_state\n"
-        "from remit.gate.model import Call\nfrom remit.gate.policy import decide\n"
+        "from remit.gate.session_store import open_session\n"
+        "from remit.gate.model import ToolUse\nfrom remit.gate.decide import decide\n"
         "from remit.gate.settings import GateSettings\n"
-        "with open_state(sys.argv[2], 's') as state:\n"
-        "    decide(Call('Read', {'file_path': '/x/a.py'}), state, GateSettings(), '/x')\n"
+        "with open_session(sys.argv[2], 's') as state:\n"
+        "    decide(ToolUse('Read', {'file_path': '/x/a.py'}), state, GateSettings(), '/x')\n"
         "print(*sorted(set(sys.modules) - before))"
     )
     source = str(Path(remit.__file__).parent.parent)
@@ -347,4 +347,4 @@ def test_a_decision_loads_the_standard_library_alone_and_little_of_it() -> None:
     foreign = {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names | {"remit"}}
     assert foreign == set()
     assert not loaded & {"typing", "pathlib", "dataclasses", "inspect", "subprocess", "hashlib", "difflib", "ast"}
-    assert not loaded & {"remit.gate.shell", "remit.gate.edits", "remit.gate.spelling", "remit.gate.searches"}
+    assert not loaded & {"remit.shell.interpret", "remit.gate.trivial_edit"}

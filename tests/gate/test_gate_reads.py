@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from remit.gate.declaring import declare
-from remit.gate.delegations import close, launch
+from remit.gate.declarations import declare
+from remit.gate.delegations import close_delegation, open_delegation
 
 
 def test_lookup_files_allows_three_distinct_files_and_denies_the_fourth(session) -> None:
@@ -79,11 +79,11 @@ def test_a_denied_call_counts_nothing(session) -> None:
 def test_a_window_opens_with_a_phase_and_after_an_accepted_delegation_but_not_after_a_rejected_one(session) -> None:
     for number in range(3):
         session.read(f"src/f{number}.py")
-    launch(session.state, "d1", "code-explorer")
-    close(session.state, "d1", "rejected")
+    open_delegation(session.state, "d1", "code-explorer")
+    close_delegation(session.state, "d1", "rejected")
     assert session.read("src/f3.py").decision == "deny"
-    launch(session.state, "d2", "code-explorer")
-    close(session.state, "d2", "accepted")
+    open_delegation(session.state, "d2", "code-explorer")
+    close_delegation(session.state, "d2", "accepted")
     assert session.read("src/f3.py").decision == "allow"
     session.state.open_window("phase")
     assert session.state.window.files == {}
@@ -161,8 +161,8 @@ def test_one_file_under_two_names_is_one_file(session, project) -> None:
 
 
 def test_reread_analysed_denies_a_file_that_an_accepted_result_covers(session, project) -> None:
-    launch(session.state, "d1", "code-explorer")
-    close(session.state, "d1", "accepted", files=["src/f0.py"])
+    open_delegation(session.state, "d1", "code-explorer")
+    close_delegation(session.state, "d1", "accepted", files=["src/f0.py"])
     denied = session.read("src/f0.py")
     assert (denied.decision, denied.rule) == ("deny", "reread-analysed")
     assert "code-explorer" in denied.reason
@@ -175,8 +175,8 @@ def test_reread_analysed_denies_a_file_that_an_accepted_result_covers(session, p
 def test_three_files_may_be_verified_and_a_fourth_not(start, project) -> None:
     session = start(limits={"files": 9})
     names = [f"src/f{number}.py" for number in range(4)]
-    launch(session.state, "d1", "code-explorer")
-    close(session.state, "d1", "accepted", files=names)
+    open_delegation(session.state, "d1", "code-explorer")
+    close_delegation(session.state, "d1", "accepted", files=names)
     declare(session.state, "verify", ["src"], "asked", cwd=str(project), project=str(project))
     assert [session.read(name).decision for name in names] == ["allow", "allow", "allow", "deny"]
     assert session.state.decisions[-1]["rule"] == "reread-analysed"
@@ -208,8 +208,8 @@ class TestFallback:
 
     def fail(self, session, times: int) -> None:
         for number in range(times):
-            launch(session.state, f"d{number}", "code-explorer")
-            close(session.state, f"d{number}", "failed")
+            open_delegation(session.state, f"d{number}", "code-explorer")
+            close_delegation(session.state, f"d{number}", "failed")
 
     def test_delegation_first_asks_for_the_retry_before_a_fallback(self, session) -> None:
         self.fail(session, 1)
@@ -239,14 +239,14 @@ class TestFallback:
 
     def test_a_delegation_that_works_at_last_ends_the_fallback(self, session) -> None:
         self.fail(session, 2)
-        launch(session.state, "d9", "code-explorer")
-        close(session.state, "d9", "accepted")
+        open_delegation(session.state, "d9", "code-explorer")
+        close_delegation(session.state, "d9", "accepted")
         assert session.read("src/l0.py", limit=200).exception == "lookup"
 
     def test_another_agent_is_no_retry(self, session) -> None:
         self.fail(session, 1)
-        launch(session.state, "other", "qa-engineer")
-        close(session.state, "other", "failed")
+        open_delegation(session.state, "other", "qa-engineer")
+        close_delegation(session.state, "other", "failed")
         session.read("src/l0.py", limit=200)
         assert session.read("src/l1.py", limit=200).rule == "delegation-first"
 
@@ -285,7 +285,7 @@ class TestBulkSearch:
         assert session.ask("Grep", {"pattern": "x", "path": ".remit"}).decision == "allow"
 
     def test_a_search_too_large_to_evaluate_is_denied(self, session, monkeypatch) -> None:
-        monkeypatch.setattr("remit.gate.paths.MOST_ENTRIES", 5)
+        monkeypatch.setattr("remit.globs.MAX_ENTRIES", 5)
         assert session.ask("Glob", {"pattern": "**/*.zig"}).rule == "bulk-search"
 
 

@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from shell_table import TABLE
 
-from remit.gate import editors, interpreters, program_lists, viewers
-from remit.gate.shell import read_command
+from remit.shell.interpret import read_command
+from remit.shell.programs import editors, interpreters, lists, viewers
 
 
 def told(command: str, cwd: str) -> list[str]:
@@ -89,6 +89,6 @@ def test_two_lines_do_what_each_of_them_does(one: str, other: str) -> None:
 
 
 def test_every_program_is_in_the_list_of_the_module_that_knows_it() -> None:
-    assert set(viewers.TELLERS) == program_lists.VIEWERS
-    assert set(editors.TELLERS) == program_lists.EDITORS
-    assert set(interpreters.TELLERS) == program_lists.INTERPRETERS
+    assert set(viewers.TELLERS) == lists.VIEWERS
+    assert set(editors.TELLERS) == lists.EDITORS
+    assert set(interpreters.TELLERS) == lists.INTERPRETERS

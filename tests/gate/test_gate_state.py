@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from remit.errors import EnvironmentBroken
-from remit.gate.memory import KEPT, State
-from remit.gate.model import Call
-from remit.gate.policy import decide
+from remit.gate.decide import decide
+from remit.gate.model import ToolUse
+from remit.gate.session import KEPT, SessionState
+from remit.gate.session_store import list_sessions, open_session, read_session, remove_old_sessions
 from remit.gate.settings import GateSettings
-from remit.gate.state import clean, open_state, peek, sessions
 
 SESSION = "9f3279c5-453e-45ba-9d76-6896353ab6a1"
 
@@ -24,24 +24,24 @@ def kept(folder: Path) -> Path:
 
 
 def test_what_is_remembered_is_there_the_next_time(tmp_path: Path) -> None:
-    with open_state(str(tmp_path), SESSION) as state:
+    with open_session(str(tmp_path), SESSION) as state:
         state.analysed["a.py"] = "code-explorer"
         state.window.add("b.py", 7)
-    with open_state(str(tmp_path), SESSION) as state:
+    with open_session(str(tmp_path), SESSION) as state:
         assert (state.analysed, state.window.files) == ({"a.py": "code-explorer"}, {"b.py": 7})
-    found = peek(str(tmp_path), SESSION)
+    found = read_session(str(tmp_path), SESSION)
     assert found is not None
     assert found.session == SESSION
-    assert peek(str(tmp_path), "other") is None
-    assert sessions(str(tmp_path)) == [SESSION]
-    assert sessions(str(tmp_path / "none")) == []
+    assert read_session(str(tmp_path), "other") is None
+    assert list_sessions(str(tmp_path)) == [SESSION]
+    assert list_sessions(str(tmp_path / "none")) == []
 
 
 def test_the_state_is_private_to_its_owner(tmp_path: Path) -> None:
     folder = tmp_path / "gate"
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
-    with open_state(str(folder), SESSION):
+    with open_session(str(folder), SESSION):
         pass
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
@@ -50,7 +50,7 @@ def test_the_state_is_private_to_its_owner(tmp_path: Path) -> None:
 def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with pytest.raises(EnvironmentBroken, match="link"), open_state(str(tmp_path / "link"), SESSION):
+    with pytest.raises(EnvironmentBroken, match="link"), open_session(str(tmp_path / "link"), SESSION):
         pass
 
 
@@ -61,7 +61,7 @@ def test_a_state_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     folder.mkdir()
     kept(folder).symlink_to(other)
     (folder / f"{SESSION}.json.new").symlink_to(other)
-    with pytest.raises(EnvironmentBroken), open_state(str(folder), SESSION):
+    with pytest.raises(EnvironmentBroken), open_session(str(folder), SESSION):
         pass
     assert other.read_text() == "mine"
 
@@ -81,83 +81,83 @@ def test_a_state_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 )
 def test_a_file_that_is_torn_or_foreign_is_set_aside(tmp_path: Path, content: bytes) -> None:
     kept(tmp_path).write_bytes(content)
-    with open_state(str(tmp_path), SESSION) as state:
+    with open_session(str(tmp_path), SESSION) as state:
         assert state.window.files == {}
         assert "set aside" in state.warnings[0]
     aside = [file for file in tmp_path.iterdir() if ".broken-" in file.name]
     assert [file.read_bytes() for file in aside] == [content]
-    with open_state(str(tmp_path), SESSION) as state:
+    with open_session(str(tmp_path), SESSION) as state:
         assert len(state.warnings) == 1
 
 
 def test_an_error_in_the_block_leaves_the_state_as_it_was(tmp_path: Path) -> None:
-    with open_state(str(tmp_path), SESSION) as state:
+    with open_session(str(tmp_path), SESSION) as state:
         state.saved = 5
 
     def fail() -> None:
-        with open_state(str(tmp_path), SESSION) as state:
+        with open_session(str(tmp_path), SESSION) as state:
             state.saved = 9
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail()
-    with open_state(str(tmp_path), SESSION, wait=0.1) as state:
+    with open_session(str(tmp_path), SESSION, wait=0.1) as state:
         assert state.saved == 5
 
 
 @pytest.mark.parametrize("session", ["../../etc/passwd", "", "a/b", "x" * 10_000, "\ud800", ".", "a\0b"])
 def test_a_hostile_name_of_a_session_stays_in_the_folder(tmp_path: Path, session: str) -> None:
-    with open_state(str(tmp_path / "gate"), session) as state:
+    with open_session(str(tmp_path / "gate"), session) as state:
         state.saved = 1
-    with open_state(str(tmp_path / "gate"), session) as state:
+    with open_session(str(tmp_path / "gate"), session) as state:
         assert state.saved == 1
     assert [file.name for file in tmp_path.iterdir()] == ["gate"]
 
 
 def test_waiting_for_the_state_has_an_end(tmp_path: Path) -> None:
-    with open_state(str(tmp_path), SESSION):
+    with open_session(str(tmp_path), SESSION):
         started = time.monotonic()
-        with pytest.raises(EnvironmentBroken, match="another process"), open_state(str(tmp_path), SESSION, wait=0.2):
+        with pytest.raises(EnvironmentBroken, match="another process"), open_session(str(tmp_path), SESSION, wait=0.2):
             pass
         assert 0.2 <= time.monotonic() - started < 2
 
 
 def test_what_is_old_is_removed_and_what_is_used_stays(tmp_path: Path) -> None:
     for session in ("old", "new"):
-        with open_state(str(tmp_path), session):
+        with open_session(str(tmp_path), session):
             pass
     (tmp_path / "old.json.broken-1").write_text("x")
     for file in tmp_path.glob("old*"):
         os.utime(file, (1, 1))
-    assert clean(str(tmp_path), days=1) == 3
+    assert remove_old_sessions(str(tmp_path), days=1) == 3
     assert sorted(file.name for file in tmp_path.iterdir()) == ["new.json", "new.lock"]
-    assert clean(str(tmp_path / "none")) == 0
+    assert remove_old_sessions(str(tmp_path / "none")) == 0
 
 
 def test_files_of_ours_beside_the_states_are_no_sessions_and_stay(tmp_path: Path) -> None:
     ours = ["compiled.json", "compiled.json.lock", "installed.json"]
     for name in ours:
         (tmp_path / name).write_text("{}")
-    with open_state(str(tmp_path), "compiled") as state:
+    with open_session(str(tmp_path), "compiled") as state:
         state.saved = 3
     for file in tmp_path.iterdir():
         os.utime(file, (1, 1))
     assert (tmp_path / "compiled.json").read_text() == "{}"
-    assert len(sessions(str(tmp_path))) == 1
-    assert clean(str(tmp_path), days=1) == 2
+    assert len(list_sessions(str(tmp_path))) == 1
+    assert remove_old_sessions(str(tmp_path), days=1) == 2
     assert sorted(file.name for file in tmp_path.iterdir()) == ours
 
 
 def test_a_lock_that_was_cleaned_away_meanwhile_is_taken_anew(tmp_path: Path) -> None:
-    with open_state(str(tmp_path), SESSION) as state:
+    with open_session(str(tmp_path), SESSION) as state:
         (tmp_path / f"{SESSION}.lock").unlink()
         state.saved = 1
-    with open_state(str(tmp_path), SESSION) as state:
+    with open_session(str(tmp_path), SESSION) as state:
         assert state.saved == 1
 
 
 def test_a_state_stays_small_whatever_happens(tmp_path: Path) -> None:
-    with open_state(str(tmp_path), SESSION) as state:
+    with open_session(str(tmp_path), SESSION) as state:
         for number in range(3000):
             state.analysed[f"{number}{'x' * 40}"] = "a"
             state.locks[str(number)] = "a"
@@ -165,9 +165,9 @@ def test_a_state_stays_small_whatever_happens(tmp_path: Path) -> None:
             state.delegations[str(number)] = {"state": "failed" if number else "open"}
             state.record_exception("lookup", ("a",), 0)
             state.warn(f"{number}")
-            decide(Call("Write", {"file_path": "/p/a.py"}), state, GateSettings(), "/p")
+            decide(ToolUse("Write", {"file_path": "/p/a.py"}), state, GateSettings(), "/p")
     assert kept(tmp_path).stat().st_size < 400_000
-    found = peek(str(tmp_path), SESSION)
+    found = read_session(str(tmp_path), SESSION)
     assert found is not None
     for name, most in KEPT.items():
         assert len(getattr(found, name)) <= most
@@ -176,12 +176,12 @@ def test_a_state_stays_small_whatever_happens(tmp_path: Path) -> None:
 
 
 def test_a_wrong_part_of_a_state_does_not_spoil_the_rest(tmp_path: Path) -> None:
-    with open_state(str(tmp_path), SESSION) as state:
+    with open_session(str(tmp_path), SESSION) as state:
         state.saved = 7
     values = json.loads(kept(tmp_path).read_text())
     values |= {"window": 5, "delegations": [], "locks": {"a": 5, "b": "c"}, "warnings": [1, "two"], "more": {}}
     kept(tmp_path).write_text(json.dumps(values))
-    with open_state(str(tmp_path), SESSION) as state:
+    with open_session(str(tmp_path), SESSION) as state:
         assert (state.saved, state.locks, state.warnings, state.delegations) == (7, {"b": "c"}, ["two"], {})
 
 
@@ -189,7 +189,7 @@ def count_up(folder: str, number: int, times: int, taken: object) -> None:
     slowest = 0.0
     for turn in range(times):
         started = time.monotonic()
-        with open_state(folder, SESSION, wait=30) as state:
+        with open_session(folder, SESSION, wait=30) as state:
             slowest = max(slowest, time.monotonic() - started)
             state.used["count"] = state.used.get("count", 0) + 1
             state.analysed[f"{number}-{turn}"] = "a"
@@ -209,7 +209,7 @@ def test_fifty_processes_at_once_lose_no_update_and_wait_within_bounds(tmp_path:
     for process in running:
         process.join(60)
     assert [process.exitcode for process in running] == [0] * processes
-    found = peek(str(tmp_path), SESSION)
+    found = read_session(str(tmp_path), SESSION)
     assert found is not None
     assert (found.used["count"], len(found.analysed)) == (processes * times, processes * times)
     assert slowest < 15
@@ -217,14 +217,14 @@ def test_fifty_processes_at_once_lose_no_update_and_wait_within_bounds(tmp_path:
 
 
 def hold_and_die(folder: str, ready: object) -> None:
-    with open_state(folder, SESSION) as state:
+    with open_session(folder, SESSION) as state:
         state.saved = 99
         ready.set()  # type: ignore[attr-defined]
         os._exit(9)
 
 
 def test_a_process_that_dies_with_the_lock_leaves_the_old_state_and_no_lock(tmp_path: Path) -> None:
-    with open_state(str(tmp_path), SESSION) as state:
+    with open_session(str(tmp_path), SESSION) as state:
         state.saved = 1
     kept(tmp_path).with_suffix(".json.new").write_text("half a sta")
     context = multiprocessing.get_context("fork")
@@ -233,13 +233,13 @@ def test_a_process_that_dies_with_the_lock_leaves_the_old_state_and_no_lock(tmp_
     process.start()
     process.join(30)
     assert process.exitcode == 9
-    with open_state(str(tmp_path), SESSION, wait=1) as state:
+    with open_session(str(tmp_path), SESSION, wait=1) as state:
         assert state.saved == 1
 
 
 def test_a_state_is_the_same_after_a_round_through_its_file() -> None:
-    state = State("s", now=1.0)
+    state = SessionState("s", now=1.0)
     state.window.add("a", 3)
     state.window.closed = "slow"
     state.declarations.append({"kind": "edit", "paths": ["a"], "why": "b", "at": 1.0})
-    assert State.from_dict(json.loads(json.dumps(state.as_dict()))).as_dict() == state.as_dict()
+    assert SessionState.from_dict(json.loads(json.dumps(state.as_dict()))).as_dict() == state.as_dict()

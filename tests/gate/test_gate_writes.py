@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from remit.gate.declaring import declare
-from remit.gate.delegations import close, launch
+from remit.gate.declarations import declare
+from remit.gate.delegations import close_delegation, open_delegation
 
 SPEC = "docs/specs/orders.md"
 
@@ -95,14 +95,14 @@ class TestTrivialEdit:
     def test_they_are_direct_after_the_delegation_and_its_retry_failed(self, session) -> None:
         for key in ("d1", "d2"):
             assert session.edit(SPEC, "recieve", "receive").rule == "trivial-edit"
-            launch(session.state, key, "team:product-manager")
-            close(session.state, key, "failed")
+            open_delegation(session.state, key, "team:product-manager")
+            close_delegation(session.state, key, "failed")
         assert session.edit(SPEC, "recieve", "receive").decision == "allow"
 
     def test_the_failure_of_another_agent_does_not_count(self, session) -> None:
         for key in ("d1", "d2"):
-            launch(session.state, key, "code-explorer")
-            close(session.state, key, "failed")
+            open_delegation(session.state, key, "code-explorer")
+            close_delegation(session.state, key, "failed")
         assert session.edit(SPEC, "recieve", "receive").rule == "trivial-edit"
 
     def test_a_project_may_allow_all_of_them(self, start) -> None:
@@ -156,7 +156,7 @@ class TestParallelWrites:
         denied = session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/../src/f0.py"]})
         assert (denied.decision, denied.rule) == ("deny", "parallel-writes")
         assert session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/f1.py"]}).decision == "allow"
-        close(session.state, "toolu_1", "accepted")
+        close_delegation(session.state, "toolu_1", "accepted")
         assert session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/f0.py"]}).decision == "allow"
 
     def test_a_subagent_takes_a_file_by_writing_it(self, session) -> None:
@@ -166,9 +166,9 @@ class TestParallelWrites:
         assert session.edit("src/f0.py", "x", "y", **one).decision == "allow"
         assert session.edit("src/f0.py", "x", "y", **other).rule == "parallel-writes"
         assert session.run("sed -i s/x/y/ src/f0.py", **other).rule == "parallel-writes"
-        launch(session.state, "d1", "backend-specialist")
+        open_delegation(session.state, "d1", "backend-specialist")
         session.state.delegations["d1"]["agent_id"] = "a1"
-        close(session.state, "a1", "failed")
+        close_delegation(session.state, "a1", "failed")
         assert session.edit("src/f0.py", "x", "y", **other).decision == "allow"
 
     def test_the_subagent_of_a_launch_takes_over_its_files(self, session) -> None:
@@ -199,11 +199,11 @@ class TestParallelWrites:
 def test_a_launch_without_an_id_is_a_delegation_too(session) -> None:
     session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/f0.py"]}, tool_use_id="")
     assert session.state.locks == {"src/f0.py": "launch-0"}
-    close(session.state, "launch-0", "accepted")
+    close_delegation(session.state, "launch-0", "accepted")
     assert session.state.locks == {}
-    close(session.state, "", "failed")
+    close_delegation(session.state, "", "failed")
     with pytest.raises(ValueError, match="accepted"):
-        close(session.state, "x", "lost")
+        close_delegation(session.state, "x", "lost")
 
 
 @pytest.mark.parametrize(("mode", "decision"), [("standard", "ask"), ("strict", "ask"), ("observe", "allow")])

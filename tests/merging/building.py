@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from remit.contract.findings import Severity
-from remit.merging.model import Opinion, Report, Sighting, Statement
+from remit.merging.model import Opinion, Report, ReportedFinding, ReportedStatement
 
 AGENTS = ("security-auditor", "qa-engineer", "code-explorer", "ruff", "bandit")
 
@@ -29,7 +29,7 @@ def sighting(
     claimed_line: int | None = None,
     evidence: str = "",
     flags: tuple[str, ...] = (),
-) -> Sighting:
+) -> ReportedFinding:
     opinion = Opinion(
         agent=agent,
         id=name,
@@ -43,7 +43,7 @@ def sighting(
         evidence=evidence,
         flags=(*flags, *(["unscored"] if unscored else [])),
     )
-    return Sighting(
+    return ReportedFinding(
         opinion=opinion,
         path=path,
         end_line=end,
@@ -53,14 +53,16 @@ def sighting(
     )
 
 
-def report(agent: str, *sightings: Sighting, status: str = "SUCCESS", statements: tuple[Statement, ...] = ()) -> Report:
+def report(
+    agent: str, *sightings: ReportedFinding, status: str = "SUCCESS", statements: tuple[ReportedStatement, ...] = ()
+) -> Report:
     return Report(agent=agent, status=status, verdict="accept", sightings=sightings, statements=statements)
 
 
-def sightings(agent: str) -> st.SearchStrategy[Sighting]:
+def sightings(agent: str) -> st.SearchStrategy[ReportedFinding]:
     lines = st.one_of(st.none(), st.integers(1, 30))
 
-    def build(line: int | None, length: int | None, **rest: object) -> Sighting:
+    def build(line: int | None, length: int | None, **rest: object) -> ReportedFinding:
         end = line + length if line is not None and length else None
         return sighting(agent, line=line, end=end, **rest)  # type: ignore[arg-type]
 
@@ -92,7 +94,7 @@ def reports(draw: st.DrawFn) -> list[Report]:
         agent = draw(st.sampled_from(AGENTS))
         own = draw(st.lists(sightings(agent), max_size=6))
         statements = tuple(
-            Statement(
+            ReportedStatement(
                 agent, "compliance", draw(st.sampled_from(["tokens", "logs"])), draw(st.sampled_from(["PASS", "FAIL"]))
             )
             for _ in range(draw(st.integers(0, 2)))

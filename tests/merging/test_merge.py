@@ -8,15 +8,15 @@ from building import report, reports, sighting
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.merging.again import reports_of
 from remit.merging.merge import merge_reports
-from remit.merging.model import Merge, Report, Settings, Statement
+from remit.merging.model import Merge, MergeSettings, Report, ReportedStatement
+from remit.merging.previous import reports_of
 
-DEFAULT = Settings()
+DEFAULT = MergeSettings()
 
 
 def merged(*given_reports: Report, **settings: object) -> Merge:
-    return merge_reports(given_reports, Settings(**settings))  # type: ignore[arg-type]
+    return merge_reports(given_reports, MergeSettings(**settings))  # type: ignore[arg-type]
 
 
 def pair(one: float, other: float, **rest: object) -> tuple[Report, Report]:
@@ -124,7 +124,7 @@ def test_a_conflict_is_listed_even_if_its_finding_is_filtered() -> None:
 
 
 def test_a_finding_in_a_conflict_is_disputed_and_stays_so_when_merged_again() -> None:
-    claim = Statement("verifier", "claim", "there is a bug", "UNVERIFIED", "b.py", 10)
+    claim = ReportedStatement("verifier", "claim", "there is a bug", "UNVERIFIED", "b.py", 10)
     outcome = merged(
         *pair(95, 60),
         report("a", sighting("a", path="b.py"), sighting("a", path="c.py")),
@@ -197,20 +197,20 @@ def test_an_input_merged_together_with_its_own_merge_says_nothing_twice() -> Non
 
 
 def test_a_standard_is_compared_without_case_and_told_as_it_is_written() -> None:
-    one = report("a", statements=(Statement("a", "compliance", "OWASP A02  Crypto", "PASS"),))
-    other = report("b", statements=(Statement("b", "compliance", "owasp a02 crypto", "FAIL"),))
+    one = report("a", statements=(ReportedStatement("a", "compliance", "OWASP A02  Crypto", "PASS"),))
+    other = report("b", statements=(ReportedStatement("b", "compliance", "owasp a02 crypto", "FAIL"),))
     assert [c.finding for c in merged(one, other).conflicts] == ["OWASP A02 Crypto"]
 
 
 def test_pass_and_fail_for_one_standard_is_a_conflict() -> None:
-    one = report("a", statements=(Statement("a", "compliance", "tokens", "PASS"),))
-    other = report("b", statements=(Statement("b", "compliance", "tokens", "FAIL"),))
+    one = report("a", statements=(ReportedStatement("a", "compliance", "tokens", "PASS"),))
+    other = report("b", statements=(ReportedStatement("b", "compliance", "tokens", "FAIL"),))
     assert [c.kind for c in merged(one, other).conflicts] == ["compliance"]
     assert not merged(one).conflicts
 
 
 def test_a_claim_that_could_not_be_verified_at_the_place_of_a_finding_is_a_conflict() -> None:
-    claim = Statement("verifier", "claim", "there is a bug", "UNVERIFIED", "a.py", 10)
+    claim = ReportedStatement("verifier", "claim", "there is a bug", "UNVERIFIED", "a.py", 10)
     outcome = merged(report("a", sighting("a")), report("verifier", statements=(claim,)))
     assert [(c.kind, c.finding) for c in outcome.conflicts] == [("presence", "QA-001")]
 
@@ -292,7 +292,7 @@ def test_an_agent_without_a_verdict_keeps_its_place_beside_an_empty_one() -> Non
 
 @given(reports(), st.sampled_from(["mean", "max", "floor"]))
 def test_merging_a_merge_gives_the_same_bytes(given_reports: list[Report], policy: str) -> None:
-    settings = Settings(policy=policy)  # type: ignore[arg-type]
+    settings = MergeSettings(policy=policy)  # type: ignore[arg-type]
     once = merge_reports(given_reports, settings)
     read = msgspec.json.decode(msgspec.json.encode(once), type=Merge)
     assert msgspec.json.encode(merge_reports(reports_of(read), settings, [read])) == msgspec.json.encode(once)

@@ -7,19 +7,19 @@ from building import sighting
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.merging.model import Sighting
-from remit.merging.same_place import group
+from remit.merging.grouping import group_findings
+from remit.merging.model import ReportedFinding
 
 
-def grouped(sightings: list[Sighting], window: int = 0) -> list[list[Sighting]]:
-    return list(group(sightings, window))
+def grouped(sightings: list[ReportedFinding], window: int = 0) -> list[list[ReportedFinding]]:
+    return list(group_findings(sightings, window))
 
 
-def places(groups: list[list[Sighting]]) -> list[list[tuple[int | None, int | None]]]:
+def places(groups: list[list[ReportedFinding]]) -> list[list[tuple[int | None, int | None]]]:
     return sorted(sorted((s.opinion.line, s.end_line) for s in members) for members in groups)  # type: ignore[type-var]
 
 
-def at(first: int, last: int | None = None, **rest: object) -> Sighting:
+def at(first: int, last: int | None = None, **rest: object) -> ReportedFinding:
     return sighting(line=first, end=last, **rest)  # type: ignore[arg-type]
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from remit.errors import UsageError
 from remit.evidence.model import Quote
-from remit.merging import adjust, sarif
+from remit.merging import adjust
 from remit.merging.merge import merge_reports
-from remit.merging.model import Report, Settings, Sighting
-from remit.merging.sarif import open_sarif, read_sarif
+from remit.merging.model import MergeSettings, Report, ReportedFinding
+from remit.merging.sarif.read import open_sarif, read_sarif
 from remit.workspace.files import Workspace, WorkTree
 
 ROOT = Path(__file__).parents[2]
@@ -60,14 +60,14 @@ def read(*runs: Any, workspace: Workspace | None = None, categories: dict[str, s
     return read_sarif(data, "tool.sarif", workspace, categories or {})
 
 
-def one(found: Any, workspace: Workspace | None = None, **about: Any) -> Sighting:
+def one(found: Any, workspace: Workspace | None = None, **about: Any) -> ReportedFinding:
     categories = about.pop("categories", None)
     (report,) = read(run(found, **about), workspace=workspace, categories=categories)
     (sighting,) = report.sightings
     return sighting
 
 
-def at(location: dict[str, Any], tree: Workspace | None, **about: Any) -> Sighting:
+def at(location: dict[str, Any], tree: Workspace | None, **about: Any) -> ReportedFinding:
     return one(result(locations=[location], rank=90), tree, **about)
 
 
@@ -290,7 +290,7 @@ def test_many_placeholders_do_not_multiply_the_file() -> None:
 
 
 def test_the_words_of_a_rule_in_all_its_results_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sarif, "_MAX_WORDS", 20_000)
+    monkeypatch.setattr("remit.merging.sarif.read._MAX_WORDS", 20_000)
     rules = [{"id": "X1", "fullDescription": {"text": "z" * 12_000}}]
     (report,) = read(run(result(), result(), result(), rules=rules))
     assert [len(sighting.opinion.details) for sighting in report.sightings] == [12_000, 12_000, 0]
@@ -593,7 +593,7 @@ def test_each_file_is_read_in_one_go(tree: WorkTree, monkeypatch: pytest.MonkeyP
 
 
 def test_fingerprints_stop_when_they_have_cost_enough(tree: WorkTree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sarif, "_MAX_COUNTED", len(SOURCE))
+    monkeypatch.setattr("remit.merging.sarif.read._MAX_COUNTED", len(SOURCE))
     located = [result(locations=[quoted(code(n), n)]) for n in (7, 8, 9)]
     (report,) = read(run(*located), workspace=tree)
     assert [bool(sighting.fingerprint) for sighting in report.sightings] == [True, True, False]
@@ -633,7 +633,7 @@ def test_a_file_over_64_mib_is_refused_in_one_line() -> None:
 
 
 def test_results_beyond_the_limit_are_left_out_and_the_run_is_partial(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sarif, "MAX_RESULTS", 3)
+    monkeypatch.setattr("remit.merging.sarif.read.MAX_RESULTS", 3)
     data = json.dumps({"runs": [run(*[result()] * 5), run(result()), run()]}).encode()
     reports, left_out = open_sarif(data, "x", None, {})
     assert [report.status for report in reports] == ["PARTIAL", "PARTIAL", "SUCCESS"]
@@ -719,7 +719,7 @@ def test_bent_sarif_never_breaks_the_reader_or_the_merge(
     except UsageError:
         return
     assert all(0 <= sighting.opinion.confidence <= 100 for report in reports for sighting in report.sightings)
-    merge_reports(reports, Settings())
+    merge_reports(reports, MergeSettings())
 
 
 @given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()))
@@ -748,7 +748,7 @@ def test_two_tools_that_see_the_same_fault_agree() -> None:
     workspace = WorkTree(ROOT)
     names = ("ruff.sarif", "bandit.sarif")
     reports = [report for name in names for report in read_sarif(fixture(name), name, workspace, {})]
-    merged = merge_reports(reports, Settings())
+    merged = merge_reports(reports, MergeSettings())
     query = next(finding for finding in (*merged.findings, *merged.dropped) if "SQL" in finding.title)
     assert query.path == "examples/shop/shop/catalog.py"
     assert (query.agents, query.category, query.verified) == (("bandit", "ruff"), "security", True)

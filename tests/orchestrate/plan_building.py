@@ -9,10 +9,10 @@ from typing import Any
 
 from support.running import ANTHROPIC, PATIENCE, Fleet
 
-from remit.dispatch.submitting import Resolving
+from remit.dispatch.submit import Resolving
 from remit.orchestrate import api
 from remit.orchestrate.api import PlanResult
-from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan
+from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.registry.lookup import Registry
 from remit.store.plans import Delegation
 from remit.testing import registry
@@ -125,11 +125,11 @@ class Run:
         import asyncio
 
         async with asyncio.timeout(PATIENCE):
-            await api.drive(self.fleet.database, self.fleet.settings, self.number, resolving=self._resolving)
+            await api.drive_plan(self.fleet.database, self.fleet.settings, self.number, resolving=self._resolving)
         return await self.result()
 
     async def result(self) -> PlanResult:
-        return await api.result_of(self.fleet.database, self.number)
+        return await api.plan_result(self.fleet.database, self.number)
 
     async def steps(self, delegation: Delegation | None = None) -> list[tuple[str, str]]:
         """What was done and why."""
@@ -146,7 +146,7 @@ class Run:
 async def begun(fleet: Fleet, spec: Plan, *names: str, concurrency: int = 5) -> AsyncIterator[Run]:
     """A plan that is in the store, with a worker that does its jobs."""
     team = agents(*(names or {each.agent for part in spec.phases for each in part.delegations}))
-    number = await api.begin(fleet.database, spec, fleet.project, is_new=True)
+    number = await api.begin_plan(fleet.database, spec, fleet.project, is_new=True)
     async with fleet.working(concurrency):
         yield Run(fleet, spec, number, team)
 

@@ -11,8 +11,8 @@ from support.running import Play, until
 
 from remit.errors import UsageError
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
-from remit.store import answering, driving, plans
-from remit.store.driving import Hold
+from remit.store import plan_lease, plans
+from remit.store.plan_lease import PlanLease
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -59,7 +59,7 @@ async def test_a_skipped_one_beside_failures_is_no_success_either(play: Play) ->
         spec = plan(phase("look", one("one", critical=True), one("two")), phase("after", one("next")))
         async with begun(fleet, spec) as run:
             found = await run.drive()
-            await answering.answer(fleet.database, found.escalations[0].id, "skip", "not needed")
+            await plans.answer_escalation(fleet.database, found.escalations[0].id, "skip", "not needed")
             found = await run.drive()
         assert states(found) == [("one", "skipped"), ("two", "rejected"), ("next", "queued")]
         assert found.plan.state == "waiting"
@@ -68,7 +68,7 @@ async def test_a_skipped_one_beside_failures_is_no_success_either(play: Play) ->
 
 async def answered(run: Any, verb: str, words: str = "") -> Any:
     found = await run.result()
-    await answering.answer(run.fleet.database, found.escalations[-1].id, verb, words)
+    await plans.answer_escalation(run.fleet.database, found.escalations[-1].id, verb, words)
     return await run.drive()
 
 
@@ -154,9 +154,9 @@ async def test_an_answer_to_one_delegations_question(
 async def test_an_open_question_can_be_answered_once(play: Play) -> None:
     async with play(conversations={**BAD, **GOOD, **NEXT}) as fleet, begun(fleet, CRITICAL) as run:
         [asked] = (await run.drive()).escalations
-        await answering.answer(fleet.database, asked.id, "retry", "")
+        await plans.answer_escalation(fleet.database, asked.id, "retry", "")
         with pytest.raises(UsageError, match=f"there is no open question {asked.id}"):
-            await answering.answer(fleet.database, asked.id, "skip", "too late")
+            await plans.answer_escalation(fleet.database, asked.id, "skip", "too late")
 
 
 @pytest.mark.parametrize("question", ["phase", "delegation"])
@@ -167,10 +167,10 @@ async def test_an_answer_is_applied_once_even_when_the_driver_dies_in_between(
     spec = TWO if question == "phase" else CRITICAL
     async with play(conversations={**BAD, **GOOD, **NEXT}) as fleet, begun(fleet, spec) as run:
         first = await run.drive()
-        await answering.answer(fleet.database, first.escalations[0].id, "retry", "")
-        hold = Hold(fleet.database, run.number, "11111111-1111-4111-8111-111111111111")
+        await plans.answer_escalation(fleet.database, first.escalations[0].id, "retry", "")
+        hold = PlanLease(fleet.database, run.number, "11111111-1111-4111-8111-111111111111")
         assert await hold.take(1.0)
-        real, dies, statements = driving.rows, 0, 0
+        real, dies, statements = plan_lease.rows, 0, 0
 
         async def dying(connection: Any, name: str, /, **values: Any) -> Any:
             nonlocal statements
@@ -179,7 +179,7 @@ async def test_an_answer_is_applied_once_even_when_the_driver_dies_in_between(
                 raise KeyError(name)
             return await real(connection, name, **values)
 
-        monkeypatch.setattr(driving, "rows", dying)
+        monkeypatch.setattr(plan_lease, "rows", dying)
         while True:
             dies, statements = dies + 1, 0
             row = (await plans.phases_of(fleet.database, run.number))[0]
@@ -191,7 +191,7 @@ async def test_an_answer_is_applied_once_even_when_the_driver_dies_in_between(
                 assert now.phases == first.phases
                 continue
             break
-        monkeypatch.setattr(driving, "rows", real)
+        monkeypatch.setattr(plan_lease, "rows", real)
         assert dies > 3
         row = (await plans.phases_of(fleet.database, run.number))[0]
         await apply_answers(fleet.database, hold, run.number, row)

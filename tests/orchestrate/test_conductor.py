@@ -10,11 +10,10 @@ from support.running import ANTHROPIC, Fleet, Play, tools
 
 from remit.gate.rules import RULES
 from remit.gate.settings import GateSettings
-from remit.orchestrate.conductor import cited_files, conductor
-from remit.orchestrate.conductor_prompt import conductor_prompt
-from remit.orchestrate.conductor_tools import TOOLS
+from remit.orchestrate.answers import give_answer
+from remit.orchestrate.orchestrator import build_orchestrator, cited_files
+from remit.orchestrate.orchestrator_tools import TOOLS, orchestrator_prompt
 from remit.orchestrate.progress import read_progress
-from remit.orchestrate.questions import give_answer
 from remit.registry.model import ORCHESTRATOR
 from remit.registry.plugins import built_in_team
 from remit.store import plans
@@ -29,14 +28,14 @@ AUDITOR = "You look for weaknesses"
 async def submitted(fleet: Fleet, task: str = "look after the house") -> int:
     """The job of an orchestrator."""
     return await fleet.submit(
-        task, system=conductor_prompt(), allowed_tools=[], model=ANTHROPIC, runner=ORCHESTRATOR, max_turns=20
+        task, system=orchestrator_prompt(), allowed_tools=[], model=ANTHROPIC, runner=ORCHESTRATOR, max_turns=20
     )
 
 
 async def orchestrated(fleet: Fleet, task: str = "look after the house", places: int = 6) -> Job:
     """The job of an orchestrator, run to its end."""
     number = await submitted(fleet, task)
-    async with fleet.working(places, runners={ORCHESTRATOR: conductor()}):
+    async with fleet.working(places, runners={ORCHESTRATOR: build_orchestrator()}):
         return await fleet.reached(number, "finished")
 
 
@@ -57,7 +56,7 @@ def delegate(*agents: str, phase: str = "explore") -> tuple[str, dict[str, Any]]
 
 
 def test_it_is_told_its_responsibilities_the_team_and_every_rule_of_the_gate() -> None:
-    prompt = conductor_prompt()
+    prompt = orchestrator_prompt()
     assert prompt.startswith(ME)
     for name, level, words in RULES:
         assert f"- {name} (L{level}): {words}" in prompt
@@ -156,7 +155,7 @@ async def test_what_it_asks_waits_and_the_answer_goes_on_in_the_same_conversatio
         told = await give_answer(fleet.database, question.id, "text", "SQLite")
         assert f"`remit logs -f {job.id}`" in told.next_action
         assert await plans.escalations(fleet.database, is_open=True) == []
-        async with fleet.working(6, runners={ORCHESTRATOR: conductor()}):
+        async with fleet.working(6, runners={ORCHESTRATOR: build_orchestrator()}):
             after = await fleet.reached(job.id, "finished")
         last = fleet.requests[-1].body["messages"][-1]["content"]
     assert after.result == "SQLite it is."
@@ -227,7 +226,7 @@ async def test_a_critical_subagents_question_is_answered_and_the_orchestrator_go
         assert f"waits for the user (question {question.id})" in answers(fleet)[0]
         given = await give_answer(fleet.database, question.id, "text", "look at a.py only")
         assert f"`remit worker` goes on with job {waiting.id}" in given.next_action
-        async with fleet.working(2, runners={ORCHESTRATOR: conductor()}):
+        async with fleet.working(2, runners={ORCHESTRATOR: build_orchestrator()}):
             after = await fleet.reached(waiting.id, "finished")
         told = answers(fleet)
         asked = [one.marker for one in fleet.requests]

@@ -9,13 +9,13 @@ from plan_building import CHAT, CUT, result, says
 from support.running import Fleet, Play, tools
 from test_conductor import AUDITOR, EXPLORER, ME, answers, delegate, lookup, orchestrated, submitted
 
-from remit.dispatch.attempt import Parts
+from remit.dispatch.attempt import AttemptParts
 from remit.errors import EnvironmentBroken
-from remit.gate.delegations import still_open
-from remit.gate.state import open_state
-from remit.orchestrate.conductor import MAX_SAME, Conductor, conductor
-from remit.orchestrate.gatekeeping import Gatekeeper
-from remit.orchestrate.questions import give_answer
+from remit.gate.delegations import open_delegations
+from remit.gate.session_store import open_session
+from remit.orchestrate.answers import give_answer
+from remit.orchestrate.gate_session import GateSession
+from remit.orchestrate.orchestrator import MAX_SAME, Orchestrator, build_orchestrator
 from remit.registry.model import ORCHESTRATOR
 from remit.store import plans
 
@@ -47,23 +47,23 @@ async def test_reading_results_again_is_no_way_to_look_at_more_files(play: Play)
 
 def left_open(fleet: Fleet, job: int) -> list[str]:
     """Delegations that the gate takes for open."""
-    with open_state(str(fleet.settings.data / "gate"), f"job-{job}") as state:
-        return still_open(state)
+    with open_session(str(fleet.settings.data / "gate"), f"job-{job}") as state:
+        return open_delegations(state)
 
 
 @pytest.mark.anyio
 async def test_a_delegation_that_ended_unseen_by_the_gate_is_closed_when_its_results_are_read(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    closing = Gatekeeper.settled
+    closing = GateSession.settled
     failures = [EnvironmentBroken("the gate's folder is full")]
 
-    async def settled(self: Gatekeeper, *given: Any) -> None:
+    async def settled(self: GateSession, *given: Any) -> None:
         if failures:
             raise failures.pop()
         await closing(self, *given)
 
-    monkeypatch.setattr(Gatekeeper, "settled", settled)
+    monkeypatch.setattr(GateSession, "settled", settled)
     turns = {
         ME: [
             tools(("Delegate", {"phase": "explore", "delegations": [EXPLORING]})),
@@ -87,11 +87,11 @@ async def test_a_call_that_is_answered_again_after_a_crash_is_told_its_own_resul
         job = await fleet.job(await fleet.submit(runner=ORCHESTRATOR, allowed_tools=[]))
         unused: Any = None
         brief = await fleet.brief(job)
-        parts = Parts(fleet.database, fleet.settings, job, brief, fleet.project, unused, unused, unused, unused)
+        parts = AttemptParts(fleet.database, fleet.settings, job, brief, fleet.project, unused, unused, unused, unused)
         _, arguments = delegate("security-auditor")
         async with fleet.working(2, queues=["default"], runners={ORCHESTRATOR: _never}):
             said = [
-                (await Conductor(parts, None).answer("Delegate", arguments, key)).text
+                (await Orchestrator(parts, None).answer("Delegate", arguments, key)).text
                 for key in ["1", "2", "3", "3", "4"]
             ]
     assert all("security-auditor: rejected" in one for one in said[:4])
@@ -99,7 +99,7 @@ async def test_a_call_that_is_answered_again_after_a_crash_is_told_its_own_resul
     assert "do not try again" in said[4]
 
 
-async def _never(_: Parts) -> Any:
+async def _never(_: AttemptParts) -> Any:
     raise AssertionError("only its subagents are run here")
 
 
@@ -110,7 +110,7 @@ async def test_the_subagents_of_a_cancelled_orchestrator_are_cancelled_with_it(p
     held = {"text": "x", "stall": True}
     async with play(conversations={ME: [both, CHAT], EXPLORER: [held], "task of the auditor": [held]}) as fleet:
         number = await submitted(fleet)
-        async with fleet.working(6, runners={ORCHESTRATOR: conductor()}):
+        async with fleet.working(6, runners={ORCHESTRATOR: build_orchestrator()}):
             await fleet.server.wait("release", waiting=2)
             await fleet.cancel(number)
             for job in (number, number + 1, number + 2):
@@ -155,6 +155,6 @@ async def test_the_time_that_a_person_takes_is_not_the_jobs(play: Play) -> None:
         await fleet.rows("UPDATE remit.jobs SET max_seconds = 600, started = started - interval '2 days'")
         [question] = await plans.escalations(fleet.database, is_open=True)
         await give_answer(fleet.database, question.id, "text", "the second")
-        async with fleet.working(1, runners={ORCHESTRATOR: conductor()}):
+        async with fleet.working(1, runners={ORCHESTRATOR: build_orchestrator()}):
             after = await fleet.reached(job.id, "finished")
     assert (after.outcome, after.result) == ("completed", "That one.")

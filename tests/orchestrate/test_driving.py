@@ -12,8 +12,8 @@ from support.running import Fleet, Play, until
 
 from remit.errors import UsageError
 from remit.store import plans
-from remit.store.driving import Hold
-from remit.store.listening import Ear
+from remit.store.events import JobEndListener
+from remit.store.plan_lease import PlanLease
 from remit.store.plans import Escalation
 
 pytest_plugins = ("support.running",)
@@ -24,9 +24,9 @@ ASKED: dict[str, Any] = dict.fromkeys(Escalation.__struct_fields__) | {"id": 1, 
 SILENT = "UPDATE remit.plans SET heartbeat = now() - interval '1 hour'"
 
 
-def holds(fleet: Fleet, plan: int) -> list[Hold]:
+def holds(fleet: Fleet, plan: int) -> list[PlanLease]:
     """Two who would drive a plan."""
-    return [Hold(fleet.database, plan, f"{name * 8}-1111-4111-8111-111111111111") for name in "12"]
+    return [PlanLease(fleet.database, plan, f"{name * 8}-1111-4111-8111-111111111111") for name in "12"]
 
 
 @pytest.mark.parametrize("tokens", [None, 1_000_000], ids=["free", "with a budget"])
@@ -35,7 +35,7 @@ async def test_a_job_that_ended_before_it_was_written_down_is_not_repeated(
 ) -> None:
     """The driver dies between submitting a job and saying so, and the job comes to nothing meanwhile."""
 
-    async def dies(_: Hold, delegation: Any, *__: Any) -> None:
+    async def dies(_: PlanLease, delegation: Any, *__: Any) -> None:
         if tokens:  # even earlier: where the budget is kept is not written down either
             await fleet.rows("UPDATE remit.plans SET top = NULL")
         over = "SELECT 1 FROM remit.jobs WHERE id = %s AND state = 'finished'"
@@ -45,7 +45,7 @@ async def test_a_job_that_ended_before_it_was_written_down_is_not_repeated(
     look = msgspec.structs.replace(LOOK, max_tokens=tokens)
     async with play(conversations=TURNS) as fleet, begun(fleet, look) as run:
         with monkeypatch.context() as patched:
-            patched.setattr(Hold, "save", dies)
+            patched.setattr(PlanLease, "save", dies)
             with pytest.raises(UsageError, match="killed"):
                 await run.drive()
         found = await run.drive()
@@ -111,7 +111,7 @@ async def test_a_driver_ends_when_it_learns_that_another_drives(play: Play) -> N
 
 
 async def test_the_end_of_a_job_is_heard_of_at_once_and_only_by_those_who_expect_it(play: Play) -> None:
-    async with play(CUT, CUT) as fleet, Ear(fleet.database) as ear, Ear(fleet.database) as other:
+    async with play(CUT, CUT) as fleet, JobEndListener(fleet.database) as ear, JobEndListener(fleet.database) as other:
         for each in (ear, other):
             await each.news(20.0)  # it listens
         job = await fleet.submit()
@@ -127,6 +127,6 @@ async def test_the_end_of_a_job_is_heard_of_at_once_and_only_by_those_who_expect
 
 
 async def test_an_end_that_nobody_told_of_is_found_all_the_same(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ear, "_listen", lambda _: asyncio.sleep(0))
+    monkeypatch.setattr(JobEndListener, "_listen", lambda _: asyncio.sleep(0))
     async with play(conversations=TURNS) as fleet, begun(fleet, LOOK) as run:
         assert states(await run.drive()) == [("scout", "failed"), ("helper", "accepted")]

@@ -22,8 +22,8 @@ from plan_building import (
 )
 from support.running import Play
 
-from remit.orchestrate.model import DelegationSpec
-from remit.store import answering, jobs
+from remit.orchestrate.plan import DelegationSpec
+from remit.store import jobs, plans
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -274,7 +274,7 @@ async def test_a_plan_that_is_resumed_still_shares_its_budget(play: Play) -> Non
         spec = msgspec.structs.replace(plan(phase("look", one("scout", critical=True))), max_tokens=100_000)
         async with begun(fleet, spec) as run:
             first = await run.drive()
-            await answering.answer(fleet.database, first.escalations[0].id, "retry", "")
+            await plans.answer_escalation(fleet.database, first.escalations[0].id, "retry", "")
             await run.drive()
             rows = await fleet.rows("SELECT root, outcome FROM remit.jobs ORDER BY id")
         assert [outcome for _, outcome in rows] == ["truncated", "budget", "budget"]

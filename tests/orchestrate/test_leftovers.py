@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.running import Fleet, Play
 
-from remit.dispatch.leftovers import remove_leftovers
+from remit.dispatch.cleanup import remove_orphans
 from remit.store import jobs
 
 pytest_plugins = ("support.running",)
@@ -37,10 +37,10 @@ async def test_results_of_plans_go_with_their_plans_and_others_stay(play: Play, 
         old, waiting = await made(fleet), await made(fleet, "waiting")
         gone, here, spilled = f"results/plan-{old}", f"results/plan-{waiting}", f"spill/plan-{old}"
         kept(data, gone, here, spilled, "results/notes", "spill/plan-x")
-        await remove_leftovers(fleet.database, data, is_shared=False)
+        await remove_orphans(fleet.database, data, is_shared=False)
         assert (data / gone).is_dir(), "its plan is still there"
         await jobs.prune(fleet.database, 30)
-        await remove_leftovers(fleet.database, data, is_shared=False)
+        await remove_orphans(fleet.database, data, is_shared=False)
     left = sorted(str(one.relative_to(data)) for one in data.glob("*/*"))
     assert left == sorted([here, "results/notes", "spill/plan-x"])
 
@@ -48,7 +48,7 @@ async def test_results_of_plans_go_with_their_plans_and_others_stay(play: Play, 
 async def test_where_the_store_is_shared_results_without_a_plan_may_be_anothers(play: Play, tmp_path: Path) -> None:
     async with play() as fleet:
         kept(tmp_path, "results/plan-77")
-        await remove_leftovers(fleet.database, tmp_path, is_shared=True)
+        await remove_orphans(fleet.database, tmp_path, is_shared=True)
         assert (tmp_path / "results/plan-77").is_dir()
 
 
@@ -57,5 +57,5 @@ async def test_a_link_in_the_place_of_results_is_not_followed(play: Play, tmp_pa
     (tmp_path / "results").mkdir()
     (tmp_path / "results/plan-77").symlink_to(tmp_path / "elsewhere")
     async with play() as fleet:
-        await remove_leftovers(fleet.database, tmp_path, is_shared=False)
+        await remove_orphans(fleet.database, tmp_path, is_shared=False)
     assert (tmp_path / "elsewhere/precious/1.md").is_file()

@@ -9,9 +9,9 @@ from plan_building import CHAT, READ, begun, one, phase, plan, result, says, sta
 from support.running import Play, tools
 from test_conductor import EXPLORER, ME, answers, delegate, lookup, orchestrated
 
-from remit.dispatch.outcome import Stopped
-from remit.dispatch.repeats import MAX_SAME_ERRORS, MAX_SAME_ROUNDS, Repeats
-from remit.orchestrate.conductor import MAX_SAME
+from remit.dispatch.finish import RunStopped
+from remit.dispatch.loop_guard import MAX_SAME_ERRORS, MAX_SAME_ROUNDS, LoopGuard
+from remit.orchestrate.orchestrator import MAX_SAME
 from remit.store import jobs
 
 pytest_plugins = ("support.running",)
@@ -23,16 +23,16 @@ def failing(turn: int, text: str = "no such file", **arguments: Any) -> tuple[in
 
 
 def test_five_identical_errors_in_a_row_are_the_end() -> None:
-    repeats = Repeats()
+    repeats = LoopGuard()
     for number in range(MAX_SAME_ERRORS - 1):
         repeats.note(*failing(1, file_path="x"), failed=True)
         assert number < MAX_SAME_ERRORS
-    with pytest.raises(Stopped, match="Read failed 5 times in the same way: no such file"):
+    with pytest.raises(RunStopped, match="Read failed 5 times in the same way: no such file"):
         repeats.note(*failing(1, file_path="x"), failed=True)
 
 
 def test_errors_that_differ_or_have_a_success_between_them_are_not_the_same() -> None:
-    repeats = Repeats()
+    repeats = LoopGuard()
     for number in range(MANY):
         repeats.note(*failing(number, file_path=f"x{number}"), failed=True)
     for number in range(MANY):
@@ -41,13 +41,13 @@ def test_errors_that_differ_or_have_a_success_between_them_are_not_the_same() ->
 
 
 def test_three_rounds_without_change_are_the_end_and_one_that_changes_begins_anew() -> None:
-    repeats = Repeats()
+    repeats = LoopGuard()
     for turn in range(1, MAX_SAME_ROUNDS + 1):
         repeats.note(turn, "Read", {"file_path": "x"}, "text", failed=False)
     repeats.note(4, "Read", {"file_path": "x"}, "another text", failed=False)
     for turn in range(5, 5 + MAX_SAME_ROUNDS):
         repeats.note(turn, "Read", {"file_path": "x"}, "text", failed=False)
-    with pytest.raises(Stopped, match="3 rounds of the same calls, Read among them, brought nothing new"):
+    with pytest.raises(RunStopped, match="3 rounds of the same calls, Read among them, brought nothing new"):
         repeats.note(5 + MAX_SAME_ROUNDS, "Read", {"file_path": "x"}, "text", failed=False)
 
 

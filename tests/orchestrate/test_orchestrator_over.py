@@ -10,11 +10,11 @@ from plan_building import CUT
 from support.running import Fleet, Play, tools
 from test_conductor import ME, orchestrated, submitted
 
-from remit.dispatch.leftovers import remove_leftovers
+from remit.dispatch.cleanup import remove_orphans
 from remit.errors import UsageError
 from remit.orchestrate import api
-from remit.orchestrate.conductor import conductor
-from remit.orchestrate.questions import give_answer
+from remit.orchestrate.answers import give_answer
+from remit.orchestrate.orchestrator import build_orchestrator
 from remit.registry.model import ORCHESTRATOR
 from remit.store import jobs, plans
 
@@ -63,7 +63,7 @@ async def test_cancelling_an_orchestrator_closes_its_plans_and_questions_at_once
     held = {"text": "x", "gate": "held"}
     async with play(conversations=over(ASKED[asking], held)) as fleet:
         number = await submitted(fleet)
-        async with fleet.working(6, runners={ORCHESTRATOR: conductor()}):
+        async with fleet.working(6, runners={ORCHESTRATOR: build_orchestrator()}):
             await fleet.server.wait("held")
             [question] = await open_ones(fleet)
             await fleet.cancel(number)
@@ -80,7 +80,7 @@ async def test_cancelling_an_orchestrator_closes_its_plans_and_questions_at_once
 async def test_an_orchestrator_that_still_works_is_told_later(play: Play) -> None:
     async with play(conversations=over(ASK, {"text": "I wait.", "gate": "held"})) as fleet:
         number = await submitted(fleet)
-        async with fleet.working(6, runners={ORCHESTRATOR: conductor()}):
+        async with fleet.working(6, runners={ORCHESTRATOR: build_orchestrator()}):
             await fleet.server.wait("held")
             [question] = await open_ones(fleet)
             with pytest.raises(UsageError, match=f"job {number} is not waiting for an answer yet"):
@@ -101,7 +101,7 @@ async def test_what_a_removed_orchestrator_left_open_is_removed_too(play: Play, 
         assert await open_ones(fleet) == []
         with pytest.raises(UsageError, match=f"job {job.id} was removed, and its questions with it"):
             await give_answer(fleet.database, question.id, "text", "SQLite")
-        await remove_leftovers(fleet.database, tmp_path, is_shared=True)
+        await remove_orphans(fleet.database, tmp_path, is_shared=True)
         assert await fleet.rows("SELECT id FROM remit.plans") == []
 
 
@@ -122,5 +122,5 @@ async def test_a_question_cannot_be_resumed_but_answered(play: Play) -> None:
         await orchestrated(fleet)
         [question] = await plans.escalations(fleet.database, is_open=True)
         with pytest.raises(UsageError, match=f"plan {question.plan} is a question of job 1: `remit answer"):
-            await api.drive(fleet.database, fleet.settings, question.plan)
+            await api.drive_plan(fleet.database, fleet.settings, question.plan)
         assert await open_ones(fleet) == [question.id]

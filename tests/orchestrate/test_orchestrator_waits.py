@@ -9,11 +9,11 @@ from plan_building import agents, one, phase, plan, result, says
 from support.running import Play, tools, until
 from test_conductor import EXPLORER, ME, answers, submitted
 
-from remit.dispatch.submitting import Resolving
+from remit.aio import cancel_and_wait
+from remit.dispatch.submit import Resolving
 from remit.orchestrate import api
-from remit.orchestrate.conductor import conductor
+from remit.orchestrate.orchestrator import build_orchestrator
 from remit.registry.model import ORCHESTRATOR
-from remit.store.ending import ended
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ YOUNG = "SELECT 1 FROM remit.jobs WHERE id = %s AND checkpoint > now() - interva
 async def test_it_does_not_hang_while_its_subagents_work(play: Play) -> None:
     async with play(conversations={ME: [tools(DELEGATE), {"text": "Done."}], EXPLORER: HELD}, hung_seconds=2) as fleet:
         number = await submitted(fleet)
-        async with fleet.working(2, runners={ORCHESTRATOR: conductor()}):
+        async with fleet.working(2, runners={ORCHESTRATOR: build_orchestrator()}):
             await fleet.server.wait("held")
             for _ in range(2):
                 await fleet.rows(AGED, number)
@@ -45,11 +45,11 @@ async def test_the_results_of_a_phase_that_goes_on_are_no_time_to_hang_either(pl
     turns = {ME: [tools(("Results", {"phase": "explore"})), {"text": "Done."}], EXPLORER: HELD}
     async with play(conversations=turns, hung_seconds=2) as fleet:
         number = await submitted(fleet)
-        left = await api.begin(
+        left = await api.begin_plan(
             fleet.database, plan(phase("explore", one("code-explorer", kind="generic"))), fleet.project
         )
         await fleet.rows("UPDATE remit.plans SET digest = %s WHERE id = %s", f"orchestrate-{number}-1:x", left)
-        async with fleet.working(2, runners={ORCHESTRATOR: conductor()}):
+        async with fleet.working(2, runners={ORCHESTRATOR: build_orchestrator()}):
             await fleet.server.wait("held")
             await fleet.rows(AGED, number)
             await until(lambda: fleet.rows(YOUNG, number), "it says that it gets on")
@@ -61,7 +61,7 @@ async def test_the_results_of_a_phase_that_goes_on_are_no_time_to_hang_either(pl
 async def test_who_has_lost_its_job_lets_go_of_the_plan_it_drives(play: Play) -> None:
     async with play(conversations={ME: [tools(DELEGATE), {"text": "Done."}], EXPLORER: HELD}, hung_seconds=2) as fleet:
         number = await submitted(fleet)
-        async with fleet.working(2, runners={ORCHESTRATOR: conductor()}):
+        async with fleet.working(2, runners={ORCHESTRATOR: build_orchestrator()}):
             await fleet.server.wait("held")
             await fleet.rows("UPDATE remit.jobs SET attempt = attempt + 1 WHERE id = %s", number)
             await until(
@@ -76,9 +76,9 @@ async def test_a_job_that_waits_for_long_is_woken_with_its_own_priority(play: Pl
         return "spare"
 
     async with play() as fleet:
-        number = await api.begin(fleet.database, plan(phase("look", one("scout"))), fleet.project)
+        number = await api.begin_plan(fleet.database, plan(phase("look", one("scout"))), fleet.project)
         driving = asyncio.create_task(
-            api.drive(
+            api.drive_plan(
                 fleet.database, fleet.settings, number, spare=spare, resolving=Resolving(registry=agents("scout"))
             )
         )
@@ -89,4 +89,4 @@ async def test_a_job_that_waits_for_long_is_woken_with_its_own_priority(play: Pl
                 "its ticket is as urgent as it is itself",
             )
         finally:
-            await ended(driving)
+            await cancel_and_wait(driving)

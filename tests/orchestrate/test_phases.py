@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plan_building import READ, begun, one, phase, plan, result, review, says
 from support.running import Play, until
 
-from remit.contract.framing import MAX_CHARACTERS, MAX_LINES, framed
+from remit.contract.feedback import MAX_CHARACTERS, MAX_LINES, frame_result
 
 pytest_plugins = ("support.running",)
 HOSTILE = (
@@ -65,7 +65,7 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_whatever_is_sent_there_is_one_frame(text: str) -> None:
-    shown = framed("scout", "accept", text)
+    shown = frame_result("scout", "accept", text)
     assert shown.count("<result ") == 1
     assert shown.lower().count("</result") == 1
     assert shown.endswith("\n</result>")
@@ -73,7 +73,7 @@ def test_whatever_is_sent_there_is_one_frame(text: str) -> None:
 
 @given(st.text(max_size=100))
 def test_an_agents_name_cannot_leave_the_frame_either(name: str) -> None:
-    head = framed(name, None, "x").split("\n")[1]
+    head = frame_result(name, None, "x").split("\n")[1]
     assert re.fullmatch(r'<result agent="[\w .:-]*" verdict="none">', head)
 
 
@@ -101,7 +101,7 @@ async def test_a_long_result_is_capped_at_300_lines_and_the_rest_is_in_a_file(pl
 
 
 def test_one_endless_line_is_cut_and_said_to_be() -> None:
-    shown = framed("scout", "accept", "x" * (MAX_CHARACTERS + 5))
+    shown = frame_result("scout", "accept", "x" * (MAX_CHARACTERS + 5))
     assert "\n[0 more lines, 5 characters]\n</result>" in shown
 
 

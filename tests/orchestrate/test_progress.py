@@ -16,7 +16,7 @@ from support.fleet import until
 from support.running import Play
 
 from remit.errors import UsageError
-from remit.orchestrate.progress import filled, find_progress, progress_path, read_progress, update
+from remit.orchestrate.progress import fill_defaults, find_progress, progress_path, read_progress, update_progress
 
 pytest_plugins = ("support.running",)
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "claude-progress.sample.json"
@@ -60,7 +60,7 @@ def written(path: Path, value: Any) -> Path:
 
 def test_the_seeds_shape_is_read_and_unknown_keys_survive_a_rewrite(tmp_path: Path) -> None:
     path = written(tmp_path / "progress.json", SEED)
-    update(path, lambda progress: progress["log"].append({"action": "more"}))
+    update_progress(path, lambda progress: progress["log"].append({"action": "more"}))
     after = json.loads(path.read_text(encoding="utf-8"))
     for key in ("workspaceId", "project", "started", "status", "currentPhase", "sessions", "blockers", "warnings"):
         assert after[key] == SEED[key]
@@ -96,7 +96,7 @@ def test_the_seeds_own_sample_is_read() -> None:
     ],
 )
 def test_whatever_is_missing_is_filled_in_and_the_next_action_is_never_empty(wrong: dict[str, Any]) -> None:
-    found = filled(wrong)
+    found = fill_defaults(wrong)
     assert set(found) >= KEYS
     assert set(found["resumptionContext"]) >= CONTEXT
     assert found["resumptionContext"]["nextAction"].strip()
@@ -106,11 +106,11 @@ def test_whatever_is_missing_is_filled_in_and_the_next_action_is_never_empty(wro
 
 @pytest.mark.parametrize("key", ["decisions", "recentDecisions"])
 def test_decisions_have_two_names(key: str) -> None:
-    assert filled({"resumptionContext": {key: ["a"]}})["resumptionContext"]["decisions"] == ["a"]
+    assert fill_defaults({"resumptionContext": {key: ["a"]}})["resumptionContext"]["decisions"] == ["a"]
 
 
 def test_decisions_that_are_empty_do_not_hide_recent_ones() -> None:
-    context = filled({"resumptionContext": {"decisions": [], "recentDecisions": ["a"]}})["resumptionContext"]
+    context = fill_defaults({"resumptionContext": {"decisions": [], "recentDecisions": ["a"]}})["resumptionContext"]
     assert context["decisions"] == ["a"]
 
 
@@ -120,7 +120,7 @@ def test_what_is_no_progress_file_is_kept_under_another_name_and_the_work_goes_o
     path.write_text(text, encoding="latin-1")
     with pytest.raises(UsageError, match=r"progress\.json: not a progress file"):
         read_progress(path)
-    found = update(path, lambda progress: None)
+    found = update_progress(path, lambda progress: None)
     [aside] = tmp_path.glob("*.bad")
     assert aside.read_text(encoding="latin-1") == text
     assert "was set aside as " + aside.name in found["warnings"][0]
@@ -179,7 +179,7 @@ def test_a_reader_never_sees_half_a_file_and_a_killed_writer_leaves_a_whole_one(
     os.kill(process.pid, signal.SIGKILL)
     assert ended(process) == -signal.SIGKILL
     before = read_progress(path)["total"]
-    update(path, lambda progress: progress.update(total=progress["total"] + 1))
+    update_progress(path, lambda progress: progress.update(total=progress["total"] + 1))
     assert read_progress(path)["total"] == before + 1, "the lock went with the one who held it"
 
 
@@ -191,7 +191,7 @@ def test_a_disk_that_takes_nothing_leaves_the_old_file(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UsageError, match="No space left on device"):
-        update(path, lambda progress: progress.update(status="completed"))
+        update_progress(path, lambda progress: progress.update(status="completed"))
     assert json.loads(path.read_text(encoding="utf-8")) == SEED
     assert not list(tmp_path.glob(".progress-*"))
 
@@ -199,7 +199,9 @@ def test_a_disk_that_takes_nothing_leaves_the_old_file(tmp_path: Path, monkeypat
 def test_the_log_does_not_grow_for_ever(tmp_path: Path) -> None:
     path = tmp_path / "progress.json"
     for number in range(3):
-        update(path, lambda progress, n=number: progress["log"].extend({"n": (n, each)} for each in range(400)))
+        update_progress(
+            path, lambda progress, n=number: progress["log"].extend({"n": (n, each)} for each in range(400))
+        )
     found = read_progress(path)["log"]
     assert len(found) == 500
     assert found[-1] == {"n": [2, 399]}

@@ -13,7 +13,7 @@ from support.running import ANTHROPIC, Play
 
 import remit
 from remit.errors import UsageError
-from remit.orchestrate.model import DelegationSpec
+from remit.orchestrate.plan import DelegationSpec
 from remit.registry import api as registry_api
 
 pytest_plugins = ("support.running",)

@@ -10,15 +10,15 @@ from plan_building import CHAT, agents, one, phase, plan
 from support.running import ANTHROPIC, PATIENCE, Play, tools
 from test_conductor import ME, answers, delegate, submitted
 
-from remit.dispatch.submitting import Resolving
+from remit.dispatch.submit import Resolving
 from remit.dispatch.worker import Worker
 from remit.errors import EnvironmentBroken
 from remit.orchestrate import api
-from remit.orchestrate.conductor import conductor
-from remit.orchestrate.serving import WorkerBeside, served
+from remit.orchestrate.local_worker import LocalWorker, ensure_worker
+from remit.orchestrate.orchestrator import build_orchestrator
 from remit.registry.model import ORCHESTRATOR
 from remit.surfaces.cli import orchestrate as orchestrate_command
-from remit.surfaces.cli.driving import drive_shown
+from remit.surfaces.cli.driving import drive_with_progress
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -42,7 +42,7 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_whoever_waits_for_a_job_of_a_worker_that_died_hears_why(play: Play) -> None:
     async with play() as fleet, asyncio.timeout(PATIENCE):
         with pytest.raises(EnvironmentBroken, match=DIED):
-            async with served(fleet.database, fleet.settings):
+            async with ensure_worker(fleet.database, fleet.settings):
                 await asyncio.Event().wait()
         me = asyncio.current_task()
         assert me is not None
@@ -53,10 +53,10 @@ async def test_whoever_waits_for_a_job_of_a_worker_that_died_hears_why(play: Pla
 async def test_a_plan_whose_worker_died_can_be_resumed(play: Play) -> None:
     spec = plan(phase("look", one("scout")))
     async with play() as fleet, asyncio.timeout(PATIENCE):
-        number = await api.begin(fleet.database, spec, fleet.project)
+        number = await api.begin_plan(fleet.database, spec, fleet.project)
         with pytest.raises(EnvironmentBroken, match=DIED):
-            async with served(fleet.database, fleet.settings) as queue:
-                await api.drive(
+            async with ensure_worker(fleet.database, fleet.settings) as queue:
+                await api.drive_plan(
                     fleet.database, fleet.settings, number, queue=queue, resolving=Resolving(registry=agents("scout"))
                 )
         assert await fleet.rows("SELECT state, driver FROM remit.plans") == [("running", None)]
@@ -66,7 +66,7 @@ async def test_a_plan_whose_worker_died_can_be_resumed(play: Play) -> None:
 async def test_an_orchestrator_whose_spare_place_is_gone_is_told_so(play: Play) -> None:
     async with play(conversations={ME: [tools(delegate("code-explorer")), CHAT]}) as fleet:
         number = await submitted(fleet)
-        async with fleet.working(1, runners={ORCHESTRATOR: conductor()}):
+        async with fleet.working(1, runners={ORCHESTRATOR: build_orchestrator()}):
             job = await fleet.reached(number, "finished")
         [told] = answers(fleet)
     assert job.outcome == "completed"
@@ -86,9 +86,9 @@ async def test_remit_orchestrate_ends_with_the_error_of_its_worker(play: Play) -
 @pytest.mark.usefixtures("dying")
 async def test_remit_plan_ends_with_the_error_of_its_worker_and_lets_go_of_the_plan(play: Play) -> None:
     async with play() as fleet, asyncio.timeout(PATIENCE):
-        number = await api.begin(fleet.database, plan(phase("look", one("scout"))), fleet.project)
+        number = await api.begin_plan(fleet.database, plan(phase("look", one("scout"))), fleet.project)
         with pytest.raises(EnvironmentBroken, match=DIED):
-            await drive_shown(fleet.database, fleet.settings, number, Resolving(registry=agents("scout")))
+            await drive_with_progress(fleet.database, fleet.settings, number, Resolving(registry=agents("scout")))
         assert await fleet.rows("SELECT driver FROM remit.plans") == [(None,)]
 
 
@@ -98,7 +98,7 @@ async def test_a_worker_that_fails_as_it_is_stopped_takes_nothing_back(play: Pla
         raise RuntimeError("too late to matter")
 
     monkeypatch.setattr(Worker, "run", fail_late)
-    async with play() as fleet, asyncio.timeout(PATIENCE), served(fleet.database, fleet.settings) as queue:
+    async with play() as fleet, asyncio.timeout(PATIENCE), ensure_worker(fleet.database, fleet.settings) as queue:
         assert queue is not None
 
 
@@ -110,7 +110,7 @@ async def test_who_is_cancelled_as_well_stays_cancelled(play: Play) -> None:
 
         async def waiting() -> None:
             worker = Worker(fleet.database, fleet.settings, is_listed=False)
-            async with WorkerBeside(worker) as beside:
+            async with LocalWorker(worker) as beside:
                 beside.begin(fail())
                 me = asyncio.current_task()
                 assert me is not None

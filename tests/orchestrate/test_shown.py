@@ -14,11 +14,11 @@ from support.running import Play, tools
 from test_conductor import ME, lookup, orchestrated
 
 from remit.reports.jobs import event_lines
-from remit.reports.layout import plain
-from remit.reports.plans import dry_run_lines, further_words, job_words, plan_lines
+from remit.reports.layout import plain_lines
+from remit.reports.plans import dry_run_lines, job_summary, next_step_text, plan_lines
 from remit.store import plans
 from remit.store.events import Event
-from remit.surfaces.cli.progress_command import command as progress_command
+from remit.surfaces.cli.plans import progress_command
 
 pytest_plugins = ("support.running",)
 
@@ -31,13 +31,13 @@ async def test_a_plan_names_the_job_of_each_delegation_what_it_used_and_where_to
         uses = await plans.uses_of(fleet.database, run.number)
     first, second = (each.job for each in found.delegations)
     for columns in (20, 80, 120):
-        text = plain(plan_lines(found, uses, columns))
+        text = plain_lines(plan_lines(found, uses, columns))
         assert (f"job {first}  " in text) == (columns > 20)
     assert "2 turns" in text
     assert "k tokens" in text
-    assert f"`remit logs {first}` says what job {first} did" in further_words(found)
-    assert "`remit progress`" in further_words(found)
-    assert job_words(found) == f"scout {first}, helper {second}"
+    assert f"`remit logs {first}` says what job {first} did" in next_step_text(found)
+    assert "`remit progress`" in next_step_text(found)
+    assert job_summary(found) == f"scout {first}, helper {second}"
 
 
 @pytest.mark.anyio
@@ -46,7 +46,7 @@ async def test_a_refused_lookup_says_why_in_the_events_of_its_job(play: Play) ->
     async with play(conversations=turns) as fleet:
         job = await orchestrated(fleet)
         ended = [event for event in await fleet.events(job.id) if event.kind == "tool-done"]
-    said = [plain(event_lines(event, 300)) for event in ended]
+    said = [plain_lines(event_lines(event, 300)) for event in ended]
     assert said[0].endswith("Lookup failed: state the question that the lookup answers")
     assert "lies outside the workspace" in said[1]
     assert "\x1b" not in said[1]
@@ -54,14 +54,14 @@ async def test_a_refused_lookup_says_why_in_the_events_of_its_job(play: Play) ->
 
 def test_why_a_call_failed_is_shown_with_nothing_raw_in_it() -> None:
     event = Event(1, 1, datetime.now(UTC), "tool-done", {"name": "Read", "failed": True, "why": "no \x1b[2J file"})
-    assert "Read failed: no \u241b[2J file" in plain(event_lines(event, 80))
+    assert "Read failed: no \u241b[2J file" in plain_lines(event_lines(event, 80))
 
 
 def test_what_an_orchestrator_tells_keeps_its_lines_and_nothing_in_it_is_obeyed() -> None:
     words = "Half done:\n- the \x1b[2J cart\r\n- the \u202eorders"
-    lines = plain(event_lines(Event(1, 1, datetime.now(UTC), "told", {"text": words}), 40)).split("\n")
+    lines = plain_lines(event_lines(Event(1, 1, datetime.now(UTC), "told", {"text": words}), 40)).split("\n")
     assert [line[9:] for line in lines] == ["Half done:", "- the \u241b[2J cart\u240d", "- the \\u202eorders"]
-    long = plain(event_lines(Event(1, 1, datetime.now(UTC), "told", {"text": "word " * 50}), 40)).split("\n")
+    long = plain_lines(event_lines(Event(1, 1, datetime.now(UTC), "told", {"text": "word " * 50}), 40)).split("\n")
     assert max(map(len, long)) <= 40
 
 
@@ -93,5 +93,5 @@ def test_progress_shows_the_delegations_of_the_current_plan_and_counts_the_older
 
 def test_a_dry_run_says_to_whom_and_what_is_special() -> None:
     named = one("scout", timeout=5)
-    text = plain(dry_run_lines(plan(phase("look", named, critical=True)), 100))
+    text = plain_lines(dry_run_lines(plan(phase("look", named, critical=True)), 100))
     assert "scout  critical, on anthropic:claude-sonnet-5, at most 5 s" in text

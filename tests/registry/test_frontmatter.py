@@ -7,12 +7,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from remit.registry.fields import HONOURED, Origin, read_definition
-from remit.registry.frontmatter import MAX_DEPTH, MAX_VALUES, Document, Malformed, Refused, read_document, trimmed
+from remit.registry.frontmatter import (
+    MAX_DEPTH,
+    MAX_VALUES,
+    DefinitionDocument,
+    MalformedYaml,
+    RefusedYaml,
+    read_document,
+    trim_body,
+)
 from remit.registry.tools import OFFERED, AllowList
 from remit.testing import definition
 
 
-def read(head: str, body: str = "Body.") -> Document:
+def read(head: str, body: str = "Body.") -> DefinitionDocument:
     document = read_document(f"---\n{head}\n---\n{body}", HONOURED)
     assert document is not None
     return document
@@ -22,8 +30,8 @@ def values(head: str) -> dict[str, object]:
     return {name: field.value for name, field in read(head).fields.items()}
 
 
-def fault(text: str) -> Malformed:
-    with pytest.raises(Malformed) as raised:
+def fault(text: str) -> MalformedYaml:
+    with pytest.raises(MalformedYaml) as raised:
         read_document(text, HONOURED)
     return raised.value
 
@@ -114,7 +122,7 @@ def test_no_frontmatter_is_no_definition() -> None:
 
 def test_an_empty_head_and_an_empty_body_are_read() -> None:
     for text in ("---\n---\n", "---\n---", "---\n\n\n---\n\n \n", "---\n# nothing\n---\n"):
-        assert read_document(text, HONOURED) == Document({}, "")
+        assert read_document(text, HONOURED) == DefinitionDocument({}, "")
 
 
 def test_three_dots_close_the_head_too() -> None:
@@ -181,7 +189,7 @@ def test_a_fault_is_told_with_line_column_and_what_to_do(
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_lines_are_counted_as_in_the_file_whatever_stands_before_the_head(before: str, end: str) -> None:
     data = (before + end.join(["---", "name: a", "model: x", "model: é", "---", "b"])).encode()
-    with pytest.raises(Malformed) as raised:
+    with pytest.raises(MalformedYaml) as raised:
         read_definition(data, Origin("p", "x.md", "x"), AllowList(OFFERED))
     first = before.count("\n") + 4
     assert raised.value.line == first
@@ -195,24 +203,24 @@ def test_columns_count_characters_not_bytes() -> None:
 def test_a_bomb_of_aliases_is_refused_before_anything_is_built() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
-    with pytest.raises(Refused, match="anchors and aliases"):
+    with pytest.raises(RefusedYaml, match="anchors and aliases"):
         read("\n".join(lines))
 
 
 def test_a_value_may_be_nested_so_deep_and_no_deeper() -> None:
     deep = MAX_DEPTH - 1
     assert values("a: " + "[" * deep + "]" * deep)
-    with pytest.raises(Refused, match="nested more than 16 deep"):
+    with pytest.raises(RefusedYaml, match="nested more than 16 deep"):
         read("a: " + "[" * (deep + 1) + "]" * (deep + 1))
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedYaml):
         read("a: " + "[" * 100_000)
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedYaml):
         read("a: " + "{a: " * 50_000)
 
 
 def test_there_may_be_so_many_values_and_no_more() -> None:
     assert values(f"a: [{', '.join(['x'] * (MAX_VALUES - 3))}]")
-    with pytest.raises(Refused, match="more than 10000 values"):
+    with pytest.raises(RefusedYaml, match="more than 10000 values"):
         read(f"a: [{', '.join(['x'] * MAX_VALUES)}]")
 
 
@@ -243,7 +251,7 @@ def test_hostile_heads_come_back(head: str) -> None:
     said = ""
     try:
         read_definition(f"---\n{head}\n---\nb".encode(), Origin("p", "x.md", "x"), AllowList(OFFERED))
-    except Malformed as error:
+    except MalformedYaml as error:
         said = str(error)
     assert len(said) < 1000
 
@@ -269,7 +277,7 @@ def test_any_text_is_read_or_is_malformed_and_nothing_else(text: str, is_closed:
     line = 1
     try:
         read_document(whole, HONOURED)
-    except Malformed as error:
+    except MalformedYaml as error:
         line = error.line
     assert 1 <= line <= whole.count("\n") + 1 + sum(map(whole.count, "\r\x85\u2028\u2029"))
 
@@ -279,7 +287,7 @@ def test_any_bytes_are_a_definition_or_none_or_malformed(data: bytes) -> None:
     for whole in (data, b"---\n" + data + b"\n---\nbody"):
         try:
             found = read_definition(whole, Origin("p", "x.md", "x"), AllowList(OFFERED))
-        except Malformed:
+        except MalformedYaml:
             continue
         assert found is None or found.name
 
@@ -288,7 +296,7 @@ def test_any_bytes_are_a_definition_or_none_or_malformed(data: bytes) -> None:
 def test_trimming_takes_blank_lines_around_a_text_and_nothing_else(text: str) -> None:
     lines = text.split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip()]
-    assert trimmed(text) == ("\n".join(lines[filled[0] : filled[-1] + 1]) if filled else "")
+    assert trim_body(text) == ("\n".join(lines[filled[0] : filled[-1] + 1]) if filled else "")
 
 
 # colons in plain values, and what people paste into descriptions
@@ -392,7 +400,7 @@ def test_a_description_in_one_line_with_written_line_ends_stays_as_it_is() -> No
     ],
 )
 def test_what_a_field_of_ours_means_is_never_guessed(head: str) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedYaml):
         read(head)
 
 
@@ -404,7 +412,7 @@ def test_a_field_of_others_that_is_not_yaml_is_kept_as_text_with_a_warning() -> 
 
 
 def test_what_is_refused_is_not_read_line_by_line_either() -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedYaml):
         read("hooks: !!python/name:os.system\nname: a")
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from remit import get_definition, reload_registry, resolve
-from remit.registry.api import opened
+from remit.registry.api import open_registry
 from remit.registry.lookup import Registry, load_registry
-from remit.registry.manifests import BUILT_IN
-from remit.registry.plugins import built_in_team
+from remit.registry.plugins import BUILT_IN, built_in_team
 from remit.registry.tools import OFFERED, AllowList
 
 Write = Callable[..., Path]
@@ -312,7 +311,7 @@ def test_each_plugin_is_told_on_stderr_and_the_built_in_team_is_not(
 ) -> None:
     one = plugin("one", {"agents/a.md": text("a"), "agents/b.md": text("b"), "agents/c.md": "no"}, MANIFEST)
     two = plugin("two", {"bad.md": "---\nname: [\n---\n"})
-    opened([str(one), str(two)], AllowList(OFFERED))
+    open_registry([str(one), str(two)], AllowList(OFFERED))
     first, second, third = capsys.readouterr().err.splitlines()
     assert first == "[plugins] loaded 'house' v1.2.0 (2 subagents)"
     assert second == "[plugins] loaded 'two' (0 subagents)"

@@ -17,8 +17,8 @@ from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
 from remit.errors import ConfigurationError, UsageError
 from remit.registry.models import TABLE
-from remit.registry.resolve import Refused
-from remit.registry.tools import ALIASES, CATALOGUE, OFFERED, AllowList, known
+from remit.registry.resolve import RequestRefused
+from remit.registry.tools import ALIASES, CATALOGUE, OFFERED, AllowList, find_tool
 from remit.reports.shapes import brief_schema
 from remit.rules.instructions import instructions
 from remit.testing import registry
@@ -351,7 +351,7 @@ _NAMES = st.lists(_TOOLS, max_size=6)
 
 
 def _covers(whole: AllowList, tool: str) -> bool:
-    read = known(tool, whole.own)
+    read = find_tool(tool, whole.own)
     return read is not None and whole.granted(read) == (read,)
 
 
@@ -379,7 +379,7 @@ def test_nothing_ever_exceeds_the_allow_list(
     job = {"subagent_def": "a", "allowed_tools": asked}
     try:
         made = resolve(job, registry=team, policy=policy, allow_tools=offered)
-    except Refused:
+    except RequestRefused:
         assert policy == "strict"
         return
     allowed = AllowList(offered)
@@ -391,7 +391,7 @@ def test_nothing_ever_exceeds_the_allow_list(
     if bounded_by_definition and definition.tools is not None:
         assert all(_covers(AllowList(definition.tools), tool) for tool in made.tools)
     if bounded_by_definition and definition.denied:
-        named = [tool.name for tool in (known(one, allowed.own) for one in definition.denied) if tool]
+        named = [tool.name for tool in (find_tool(one, allowed.own) for one in definition.denied) if tool]
         assert not any(_covers(AllowList(named), tool) for tool in made.tools)
     if asked is not None:
         assert all(_covers(AllowList(asked), tool) for tool in made.tools)
@@ -417,7 +417,7 @@ def test_nothing_ever_exceeds_the_allow_list(
 def test_strict_refuses_what_open_warns_of(
     head: str, job: dict[str, Any], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         of(head, "About {{topic}}.", policy="strict", **job)
     assert words in str(refused.value)
     assert refused.value.exit_code == 2
@@ -434,7 +434,7 @@ def test_open_says_every_warning_on_stderr(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_strict_names_every_reason_at_once() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         resolve({"subagent_def": "x", "allowed_tools": ["Nope", "WebFetch"]}, registry=registry(), policy="strict")
     assert all(f"'{name}'" in str(refused.value) for name in ("x", "Nope", "WebFetch"))
 
@@ -454,7 +454,7 @@ def test_strict_takes_disallowed_tools_from_the_jobs_too() -> None:
 
 def test_the_policy_of_the_configuration_holds_where_the_caller_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMIT_POLICY", "strict")
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         resolve({"subagent_def": "x"}, registry=registry())
     assert resolve({"subagent_def": "x"}, registry=registry(), policy="open").definition is None
 

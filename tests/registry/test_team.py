@@ -13,7 +13,7 @@ from remit.registry.lookup import Registry, load_registry
 from remit.registry.model import Definition
 from remit.registry.models import TABLE
 from remit.registry.plugins import built_in_team
-from remit.registry.tools import OFFERED, AllowList, known
+from remit.registry.tools import OFFERED, AllowList, find_tool
 
 #: As section 4 of the contract has them.
 KINDS = {
@@ -69,7 +69,7 @@ def test_each_agents_tools_are_known_and_offered_and_those_that_read_only_change
     tools = one(name).tools
     assert tools
     assert {"Read", "Grep", "Glob"} <= set(tools) <= set(OFFERED)
-    assert all(str(known(tool)) == tool for tool in tools)
+    assert all(str(find_tool(tool)) == tool for tool in tools)
     assert bool(CHANGING & set(tools)) == (name not in READ_ONLY)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from remit import resolve
 from remit.errors import UsageError
-from remit.registry.variables import MAX_FILLED, fill
+from remit.registry.resolve import MAX_FILLED, fill_variables
 from remit.testing import registry
 
 
@@ -99,7 +99,7 @@ def test_a_large_value_is_fine_and_values_that_are_too_large_together_are_refuse
 
 @given(body=st.text(alphabet="{}ab .\n"), values=st.dictionaries(st.sampled_from(["a", "b", "ab"]), st.text("{}ab")))
 def test_filling_replaces_exactly_the_variables_that_have_a_value(body: str, values: dict[str, str]) -> None:
-    filled = fill(body, {}, values)
+    filled = fill_variables(body, {}, values)
     if not any(f"{{{{{name}}}}}" in body.replace(" ", "").replace("\n", "") for name in values):
         assert filled.text == body
     assert set(filled.unused) <= set(values)

@@ -11,18 +11,9 @@ from hypothesis import strategies as st
 from remit.checking import Options, check_text
 from remit.contract.findings import Severity
 from remit.evidence.sources import Sources, open_sources
-from remit.merging.adjust import report_of
+from remit.merging.adjust import build_report
 from remit.merging.merge import merge_reports
-from remit.merging.model import (
-    SCALE,
-    AgentReport,
-    Conflict,
-    Counts,
-    Merge,
-    MergedFinding,
-    Opinion,
-    Settings,
-)
+from remit.merging.model import SCALE, AgentReport, Conflict, Counts, Merge, MergedFinding, MergeSettings, Opinion
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP = "examples/shop/shop"
@@ -251,8 +242,8 @@ def example(*names: str) -> Merge:
     """The merge of some of the example results."""
     found = sources()
     reports = [
-        report_of(verdict, found.workspace)
+        build_report(verdict, found.workspace)
         for name in names or ("review-security", "review-quality", "faulty-review", "verification", "generic")
         for verdict in check_text((ROOT / f"examples/results/{name}.md").read_bytes(), name, Options(), found)
     ]
-    return merge_reports(reports, Settings())
+    return merge_reports(reports, MergeSettings())

@@ -14,16 +14,13 @@ from hypothesis import strategies as st
 
 from remit.checking import Options, Verdict, check_text
 from remit.evidence.sources import Sources
-from remit.reports.github import check_github
-from remit.reports.json import check_json
-from remit.reports.junit import check_junit
-from remit.reports.layout import plain
+from remit.reports.formats import check_github, check_json, check_junit
+from remit.reports.layout import display_width, escape_control, plain_lines
 from remit.reports.text import check_text_lines
-from remit.reports.visible import visible, width
-from remit.rules.examples import TREE, sample
+from remit.rules.examples import TREE, sample_text
 from remit.workspace.files import WorkTree
 
-GOOD = sample("review")
+GOOD = sample_text("review")
 SOURCES = Sources(workspace=WorkTree(TREE))
 REVIEW = Options(kind="review")
 
@@ -34,13 +31,13 @@ def checked(text: str, path: str = "a.md", *, select: str = "") -> list[Verdict]
 
 
 def shown(verdicts: Sequence[Verdict], columns: int = 80) -> list[str]:
-    return plain(check_text_lines(verdicts, columns, SOURCES.workspace, every_claim=True)).split("\n")
+    return plain_lines(check_text_lines(verdicts, columns, SOURCES.workspace, every_claim=True)).split("\n")
 
 
 def columns_of(line: str, words: str) -> tuple[int, int]:
     """The first column of words in a line, and the one after them."""
-    start = width(line[: line.index(words)])
-    return start, start + width(words)
+    start = display_width(line[: line.index(words)])
+    return start, start + display_width(words)
 
 
 def marked(lines: list[str]) -> tuple[str, tuple[int, int]]:
@@ -82,7 +79,7 @@ def test_a_long_line_is_cut_around_the_mark(columns: int) -> None:
     )
     line, under = marked(shown(checked(text, select="severity-unknown"), columns))
     assert under == columns_of(line, "Severe")
-    assert width(line) <= columns
+    assert display_width(line) <= columns
     assert "`app/session.py:10` | Severe | 95 | x" in line
 
 
@@ -106,7 +103,7 @@ def test_the_same_advice_is_given_once() -> None:
 def test_no_line_is_wider_than_the_screen(columns: int) -> None:
     text = GOOD.replace("Tokens can be guessed |", "word " * 60 + "|").replace("Critical", "Severe " * 30)
     text = text.replace("`app/login.py:7`", f"`app/{'deep/' * 40}login.py:7`").replace("90 - every", "190 - every")
-    wide = [line for line in shown(checked(text), columns)[1:] if width(line) > columns]
+    wide = [line for line in shown(checked(text), columns)[1:] if display_width(line) > columns]
     assert wide == []
 
 
@@ -120,19 +117,19 @@ def test_no_line_is_wider_than_the_screen(columns: int) -> None:
 )
 def test_no_line_of_wide_text_is_wider_than_the_screen(edit: tuple[str, str]) -> None:
     text = GOOD.replace(*edit).replace("Critical |", "Severe |")
-    assert [line for line in shown(checked(text))[1:] if width(line) > 80] == []
+    assert [line for line in shown(checked(text))[1:] if display_width(line) > 80] == []
 
 
 def test_a_long_line_of_wide_text_is_cut_around_the_mark() -> None:
     text = GOOD.replace("Tokens can be guessed |", "推測" * 8 + " |").replace("Critical |", "Severe |")
     line, under = marked(shown(checked(text, select="severity-unknown")))
     assert under == columns_of(line, "Severe")
-    assert max(width(line), under[1]) <= 80
+    assert max(display_width(line), under[1]) <= 80
 
 
 def test_names_of_rules_that_were_not_checked_are_not_broken() -> None:
     verdicts = check_text(GOOD, "a.md", REVIEW)
-    text = plain(check_text_lines(verdicts, 80))
+    text = plain_lines(check_text_lines(verdicts, 80))
     missing = [skipped.rule for skipped in verdicts[0].not_run if skipped.rule not in text]
     assert missing == []
 
@@ -187,7 +184,7 @@ def test_every_violation_is_one_workflow_command_with_three_properties(words: st
         assert int(match[3]) == violation.line
         assert not re.search(r"%(?!25|3A|2C)", match[2])
         assert not re.search(r"%(?!25)", match[5])
-        assert match[2].replace("%2C", ",").replace("%3A", ":").replace("%25", "%") == visible(path)
+        assert match[2].replace("%2C", ",").replace("%3A", ":").replace("%25", "%") == escape_control(path)
 
 
 @given(
@@ -198,7 +195,7 @@ def test_junit_is_always_xml(words: str, path: str) -> None:
     verdicts = checked(hostile(words), path)
     root = ElementTree.fromstring(check_junit(verdicts))
     cases = list(root.iter("testcase"))
-    assert [case.get("classname") for case in cases] == [visible(path)] * len(verdicts)
+    assert [case.get("classname") for case in cases] == [escape_control(path)] * len(verdicts)
     assert root.get("failures") == str(len(list(root.iter("failure"))))
 
 
@@ -211,23 +208,23 @@ def test_junit_is_xml_for_what_is_no_character_too(mark: str) -> None:
     "mark", ["\xad", "\u180e", "\u2061", "\u2064", "\u206a", "\u206f", "\ufff9", "\ufffb", "\U000e0001", "\U000e0041"]
 )
 def test_a_character_that_cannot_be_seen_is_made_visible(mark: str) -> None:
-    assert mark not in visible(f"a{mark}b")
+    assert mark not in escape_control(f"a{mark}b")
 
 
 @pytest.mark.parametrize("code", [*range(0x20), *range(0x7F, 0xA0)])
 def test_every_control_character_is_made_visible(code: int) -> None:
-    text = visible(f"a{chr(code)}b")
+    text = escape_control(f"a{chr(code)}b")
     assert raw(text) == []
     assert len(text) > 2
 
 
 def test_text_of_any_language_is_shown_as_it_is() -> None:
     for text in ("plain", "推測可能", "Größe", "cafe\u0301", "مرحبا", "👩‍💻", "a │ b"):
-        assert visible(text) == text
+        assert escape_control(text) == text
 
 
 def test_width_counts_columns_not_characters() -> None:
-    assert [width(text) for text in ("abc", "推測", "ｱ", "Ａ", "e\u0301")] == [3, 4, 1, 2, 1]
+    assert [display_width(text) for text in ("abc", "推測", "ｱ", "Ａ", "e\u0301")] == [3, 4, 1, 2, 1]
 
 
 # Shapes

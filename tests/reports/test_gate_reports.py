@@ -8,12 +8,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from remit.gate.delegations import close, launch
-from remit.gate.log import why
-from remit.gate.memory import State
-from remit.gate.model import Call
-from remit.gate.policy import decide
+from remit.gate.decide import decide
+from remit.gate.delegations import close_delegation, open_delegation
+from remit.gate.log import find_decision
+from remit.gate.model import ToolUse
 from remit.gate.rules import RULES
+from remit.gate.session import SessionState
 from remit.gate.settings import GateSettings
 from remit.reports.gate import (
     decision_lines,
@@ -22,12 +22,12 @@ from remit.reports.gate import (
     declared_shape,
     log_lines,
     log_shape,
+    status_lines,
+    status_shape,
     why_lines,
     why_shape,
 )
-from remit.reports.gate_status import status_lines, status_shape
-from remit.reports.layout import plain
-from remit.reports.visible import width
+from remit.reports.layout import display_width, plain_lines
 
 NASTY = "src/\x1b[31mred\x1b]0;title\x07\u202e-long-name-without-any-blank" + "x" * 90 + ".py"
 CALLS = [
@@ -67,17 +67,20 @@ EXCEPTIONS = [
 ]
 
 
-def state(mode: str = "standard") -> tuple[State, GateSettings]:
-    made, settings = State("0f3b6c1e-8a0e-4a57"), GateSettings.from_mapping({"mode": mode, "exceptions": EXCEPTIONS})
+def state(mode: str = "standard") -> tuple[SessionState, GateSettings]:
+    made, settings = (
+        SessionState("0f3b6c1e-8a0e-4a57"),
+        GateSettings.from_mapping({"mode": mode, "exceptions": EXCEPTIONS}),
+    )
     for number, (tool, given) in enumerate(CALLS):
-        decide(Call(tool, given, tool_use_id=f"toolu_{number}"), made, settings, "/p")
+        decide(ToolUse(tool, given, tool_use_id=f"toolu_{number}"), made, settings, "/p")
     made.decisions.append(
         {"at": 5.0, "tool": "Read", "decision": "deny", "rule": "lookup-lines", "reason": "too long", "lines": 1500}
     )
     made.declarations.append({"kind": "verify", "paths": [NASTY], "why": "I doubt \x07 it", "at": 1.0})
-    launch(made, "d1", "code-explorer")
-    launch(made, "d2", "qa-engineer")
-    close(made, "d1", "failed")
+    open_delegation(made, "d1", "code-explorer")
+    open_delegation(made, "d2", "qa-engineer")
+    close_delegation(made, "d1", "failed")
     return made, settings
 
 
@@ -85,15 +88,15 @@ def everything(columns: int, mode: str = "standard") -> dict[str, str]:
     made, settings = state(mode)
     sessions = [{"session": name, "updated": 1.0} for name in (made.session, "other", "\x1b[1mthird", "d", "e")]
     status = status_shape(made, settings, RESULTS, sessions, project="/p", today="2026-05-05")
-    decision = decide(Call(*CALLS[2]), State(), settings, "/p").as_dict()
+    decision = decide(ToolUse(*CALLS[2]), SessionState(), settings, "/p").as_dict()
     declared = declared_shape(made.session, "verify", [NASTY, "b"], "why", [NASTY])
     return {
-        "status": plain(status_lines(status, columns)),
-        "log": plain(log_lines(made, columns, denied=False)),
-        "denied": plain(log_lines(made, columns, denied=True)),
-        "why": plain(why_lines(why_shape(why(made, "toolu_2"), "edit-code", made.session), columns)),
-        "decision": plain(decision_lines(decision, columns)),
-        "declared": plain(declared_lines(declared, "reading", columns)),
+        "status": plain_lines(status_lines(status, columns)),
+        "log": plain_lines(log_lines(made, columns, denied=False)),
+        "denied": plain_lines(log_lines(made, columns, denied=True)),
+        "why": plain_lines(why_lines(why_shape(find_decision(made, "toolu_2"), "edit-code", made.session), columns)),
+        "decision": plain_lines(decision_lines(decision, columns)),
+        "declared": plain_lines(declared_lines(declared, "reading", columns)),
     }
 
 
@@ -102,7 +105,7 @@ def everything(columns: int, mode: str = "standard") -> dict[str, str]:
 def test_every_report_fits_the_width_and_obeys_nothing_in_it(columns: int, mode: str) -> None:
     for name, text in everything(columns, mode).items():
         assert text, name
-        assert max(map(width, text.split("\n"))) <= columns, name
+        assert max(map(display_width, text.split("\n"))) <= columns, name
         assert not {"\x1b", "\x07", "\u202e"} & set(text), name
 
 
@@ -142,11 +145,11 @@ def test_the_status_shows_results_with_their_verdicts_and_what_to_mind() -> None
 
 def test_a_rule_is_explained_with_what_to_do_instead() -> None:
     for name, level, words in RULES:
-        text = plain(why_lines(why_shape(None, name, None), 140))
+        text = plain_lines(why_lines(why_shape(None, name, None), 140))
         assert text.startswith(f"{name}  L{level}\n  {words}")
         assert "\n  instead: " in text
     shape = why_shape({"decision": "allow", "rule": None, "reason": "x"}, "", "s")
-    assert (shape["rule"], plain(why_lines(shape, 80)).split("\n")[0].split("  ")[0]) == (None, "allow")
+    assert (shape["rule"], plain_lines(why_lines(shape, 80)).split("\n")[0].split("  ")[0]) == (None, "allow")
 
 
 def test_the_json_shapes_are_named_and_plain_data() -> None:
@@ -154,7 +157,7 @@ def test_the_json_shapes_are_named_and_plain_data() -> None:
     shapes = {
         "remit.gate-log/1": log_shape(made, denied=True),
         "remit.gate-status/1": status_shape(made, settings, RESULTS, [], project="/p", today="2026-05-05"),
-        "remit.gate-why/1": why_shape(why(made), "edit-code", made.session),
+        "remit.gate-why/1": why_shape(find_decision(made), "edit-code", made.session),
         "remit.gate-declare/1": declared_shape("s", "edit", ["a"], "x", []),
     }
     for name, shape in shapes.items():
@@ -169,15 +172,15 @@ def test_every_decision_has_the_published_shape() -> None:
     for mode in ("observe", "standard", "strict"):
         settings = GateSettings.from_mapping({"mode": mode})
         for tool, given in CALLS:
-            jsonschema.validate(decide(Call(tool, given), State(), settings, "/p").as_dict(), schema)
+            jsonschema.validate(decide(ToolUse(tool, given), SessionState(), settings, "/p").as_dict(), schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"schema": "remit.decision/1", "decision": "perhaps"}, schema)
 
 
 @pytest.mark.parametrize("odd", [{}, {"at": "x", "paths": 5, "decision": 3, "lines": True}, {"at": 1e300, "id": None}])
 def test_a_state_that_somebody_else_wrote_is_shown_all_the_same(odd: dict[str, Any]) -> None:
-    made = State("s")
+    made = SessionState("s")
     made.decisions, made.declarations, made.delegations = [odd], [odd], {"d": odd}
-    assert plain(log_lines(made, 80, denied=False))
-    assert plain(why_lines(why_shape(odd, "", "s"), 80))
-    assert plain(status_lines(status_shape(made, GateSettings(), [], [], project="/p", today=""), 80))
+    assert plain_lines(log_lines(made, 80, denied=False))
+    assert plain_lines(why_lines(why_shape(odd, "", "s"), 80))
+    assert plain_lines(status_lines(status_shape(made, GateSettings(), [], [], project="/p", today=""), 80))

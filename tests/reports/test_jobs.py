@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from remit.reports.jobs import event_lines, job_lines, job_schema, job_shape, jobs_shape, list_lines, usage_words
-from remit.reports.layout import plain
-from remit.reports.visible import width
+from remit.reports.layout import display_width, plain_lines
 from remit.store.events import Event
 from remit.store.jobs import Job
 
@@ -33,7 +32,7 @@ def job(**more: Any) -> Job:
 
 
 def text(lines: Any) -> str:
-    return plain(lines)
+    return plain_lines(lines)
 
 
 def test_the_shape_of_a_job_is_the_fixed_one() -> None:
@@ -71,7 +70,7 @@ def test_lines_keep_within_the_columns(columns: int) -> None:
     )
     lines = [*text(job_lines(wide, columns)).splitlines()[:-2]]
     lines += text(list_lines([wide], columns)).splitlines() if columns >= 80 else []
-    assert max(map(width, lines)) <= columns
+    assert max(map(display_width, lines)) <= columns
 
 
 @pytest.mark.parametrize("field", ["agent", "prompt", "error", "result", "diff"])

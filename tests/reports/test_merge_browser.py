@@ -13,7 +13,7 @@ import pytest
 from merge_samples import PLACES, example, finding, merge_of, sources
 
 from remit.merging.model import Conflict, Merge
-from remit.reports.merge_html import TITLE, merge_html
+from remit.reports.merge.html import TITLE, merge_html
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium on the PATH")

@@ -11,8 +11,8 @@ from hypothesis import given
 from merge_samples import LOST, PLACES, SHOP, example, finding, merge_of, merges, sources
 
 from remit.merging.model import AgentReport, Conflict, Merge
-from remit.reports import merge_html as page
-from remit.reports.merge_html import merge_html
+from remit.reports.merge import html as page
+from remit.reports.merge.html import merge_html
 
 VOID = {"meta", "input", "rect"}
 TAGS = {

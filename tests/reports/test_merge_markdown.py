@@ -15,8 +15,8 @@ from remit.contract.render import render
 from remit.contract.template import find_placeholders
 from remit.evidence.grammar import references_in
 from remit.merging.model import AgentReport, Conflict, Merge
-from remit.reports.merge_markdown import merge_markdown, merged_result
-from remit.reports.merge_words import harmless, words
+from remit.reports.merge.markdown import merge_markdown, merged_result
+from remit.reports.merge.parts import neutralize_line, safe_text
 
 FAILED = (AgentReport("qa-engineer", "FAILED", None), AgentReport("ruff", "FAILED", "reject"))
 SQL = "f\"SELECT * FROM products WHERE name LIKE '%{text}%'\""
@@ -227,7 +227,7 @@ def test_a_title_of_a_million_characters_is_cut_to_three_hundred() -> None:
     ],
 )
 def test_an_agents_words_become_plain_markdown(written: str, expected: str) -> None:
-    assert words(written) == expected
+    assert safe_text(written) == expected
 
 
 @pytest.mark.parametrize(
@@ -244,16 +244,16 @@ def test_an_agents_words_become_plain_markdown(written: str, expected: str) -> N
     ],
 )
 def test_a_reference_in_words_stays_readable_and_is_none(written: str, expected: str) -> None:
-    assert harmless(written) == expected
+    assert neutralize_line(written) == expected
 
 
 @given(st.one_of(hostile, st.lists(st.sampled_from(PIECES), max_size=30).map(" ".join)))
 def test_no_words_hold_a_reference_or_a_placeholder(text: str) -> None:
     workspace = sources().workspace
     assert workspace is not None
-    line = words(text)
+    line = safe_text(text)
     for exists in (None, workspace.exists):
-        assert references_in(harmless(line, exists), workspace.exists) == []
+        assert references_in(neutralize_line(line, exists), workspace.exists) == []
     assert list(find_placeholders(line)) == []
 
 

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from merge_samples import LOST, PLACES, SHOP, example, finding, merge_of, merges, sources
 
 from remit.merging.model import AgentReport, Conflict, Merge
-from remit.reports.layout import plain
-from remit.reports.merge_text import merge_text_lines
-from remit.reports.visible import visible, width
+from remit.reports.layout import display_width, escape_control, plain_lines
+from remit.reports.merge.text import merge_text_lines
 
 
 def written(merge: Merge, columns: int = 80, *, with_checkout: bool = True) -> str:
-    return plain(merge_text_lines(merge, columns, sources().workspace if with_checkout else None))
+    return plain_lines(merge_text_lines(merge, columns, sources().workspace if with_checkout else None))
 
 
 def test_the_status_and_the_decision_come_first() -> None:
@@ -161,8 +160,8 @@ def test_the_worst_findings_come_first_as_the_merge_orders_them() -> None:
 @given(merges(), st.sampled_from([80, 140]))
 def test_no_line_is_wider_than_the_terminal_and_nothing_in_it_is_obeyed(merge: Merge, columns: int) -> None:
     for line in written(merge, columns).split("\n"):
-        assert width(line) <= columns
-        assert visible(line) == line
+        assert display_width(line) <= columns
+        assert escape_control(line) == line
 
 
 def test_nothing_to_merge_is_said_so() -> None:

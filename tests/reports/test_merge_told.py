@@ -8,16 +8,20 @@ from hypothesis import strategies as st
 from merge_samples import opinions
 
 from remit.merging.model import Opinion
-from remit.reports.merge_told import Told, told
+from remit.reports.merge.parts import OpinionDetails, opinion_details
 
 
-def parts(details: str) -> Told:
-    return told(Opinion(agent="a", id="QA-1", severity=None, confidence=90, line=3, title="A bug", details=details))
+def parts(details: str) -> OpinionDetails:
+    return opinion_details(
+        Opinion(agent="a", id="QA-1", severity=None, confidence=90, line=3, title="A bug", details=details)
+    )
 
 
 def test_the_parts_of_the_templates_details_are_found() -> None:
     text = "**QA-1: A bug**\n```py\n# a.py:3\ncall()\n```\n**Risk**: loss\nof data\n**Fix**: mend it\n\nMore."
-    assert parts(text) == Told(risk="loss of data", fix="mend it", also="", words="More.", code="# a.py:3\ncall()")
+    assert parts(text) == OpinionDetails(
+        risk="loss of data", fix="mend it", also="", words="More.", code="# a.py:3\ncall()"
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,7 +33,7 @@ def test_a_label_is_read_however_it_is_written(line: str) -> None:
 
 @pytest.mark.parametrize("line", ["At risk: nobody", "Risky: yes", "the fix is easy"])
 def test_other_words_are_no_label(line: str) -> None:
-    assert parts(line) == Told("", "", "", line, "")
+    assert parts(line) == OpinionDetails("", "", "", line, "")
 
 
 def test_a_label_inside_code_is_code() -> None:
@@ -47,4 +51,4 @@ def test_no_word_is_lost(lines: list[str]) -> None:
 
 @given(opinions)
 def test_any_details_are_read(opinion: Opinion) -> None:
-    assert len(" ".join(told(opinion))) <= 2 * len(opinion.details) + 4
+    assert len(" ".join(opinion_details(opinion))) <= 2 * len(opinion.details) + 4

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from remit.contract.findings import Severity
 from remit.merging.model import AgentReport, Conflict, Counts, Merge, MergedFinding, MergeStatus, Opinion
-from remit.merging.sarif import read_sarif
-from remit.reports.sarif import FINGERPRINT, ROOT, Profile, merge_sarif
+from remit.merging.sarif.read import read_sarif
+from remit.reports.merge.sarif import FINGERPRINT, ROOT, Profile, merge_sarif
 from remit.surfaces.cli.merge import command
 from remit.workspace.files import WorkTree
 

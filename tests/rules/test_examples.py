@@ -8,11 +8,13 @@ from remit.checking import Options, check_text
 from remit.contract.kinds import KINDS
 from remit.rules.base import Example, Rule
 from remit.rules.catalog import CATALOG
-from remit.rules.examples import RECEIPTS, sample, sources, written
+from remit.rules.examples import RECEIPTS, example_sources, example_text, sample_text
 
 
 def broken(example: Example) -> list[str]:
-    verdicts = check_text(written(example), options=Options(profile=example.profile), sources=sources(example))
+    verdicts = check_text(
+        example_text(example), options=Options(profile=example.profile), sources=example_sources(example)
+    )
     return sorted(violation.rule for verdict in verdicts for violation in verdict.violations)
 
 
@@ -27,7 +29,7 @@ def examples() -> list[pytest.param]:  # type: ignore[valid-type]
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("receipts", ["", "everything"])
 def test_the_sample_of_a_kind_breaks_no_rule(kind: str, receipts: str) -> None:
-    (verdict,) = check_text(sample(kind), sources=sources(Example(kind, receipts=receipts)))
+    (verdict,) = check_text(sample_text(kind), sources=example_sources(Example(kind, receipts=receipts)))
     assert (verdict.verdict, verdict.kind, verdict.violations) == ("accept", kind, ())
 
 
@@ -44,7 +46,7 @@ def test_a_rule_has_a_bad_example_that_names_it(rule: type[Rule]) -> None:
 
 def test_an_edit_that_fits_nowhere_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="0 times"):
-        written(Example("generic", edits=(("not there", "x"),)))
+        example_text(Example("generic", edits=(("not there", "x"),)))
 
 
 def test_every_kind_of_receipts_is_used_by_an_example() -> None:

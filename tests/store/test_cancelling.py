@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from support.fleet import Postgres
 
-from remit.store import ending
+from remit import aio
+from remit.aio import cancel_and_wait
 from remit.store.database import Database, open_database
-from remit.store.ending import ended
 
 #: Somewhere within so many turns of the event loop a connection that is given back reaches whoever waits for it.
 TURNS = 20
@@ -37,7 +37,7 @@ async def _cancelled_after(database: Database, turns: int) -> None:
     waiting.cancel()
     async with asyncio.timeout(10):
         done, _ = await asyncio.wait({waiting}, timeout=2)
-        await ended(waiting)
+        await cancel_and_wait(waiting)
         await asyncio.gather(*holders)
     assert done, f"the cancel was lost after {turns} turns"
     assert waiting.cancelled()
@@ -76,7 +76,7 @@ def test_what_is_done_after_a_cancel_is_done_in_the_store(postgres: Postgres, tm
 def test_a_task_that_forgets_that_it_was_cancelled_ends_all_the_same(
     forgotten: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ending, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(aio, "_AGAIN_SECONDS", 0.01)
 
     async def forgetful() -> None:
         for _ in range(forgotten):
@@ -93,7 +93,7 @@ def test_a_task_that_forgets_that_it_was_cancelled_ends_all_the_same(
         tasks = [asyncio.create_task(forgetful()), asyncio.create_task(failing())]
         await asyncio.sleep(0)
         async with asyncio.timeout(10):
-            await ended(*tasks)
+            await cancel_and_wait(*tasks)
         assert [task.done() for task in tasks] == [True, True]
 
     asyncio.run(work())

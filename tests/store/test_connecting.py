@@ -13,7 +13,7 @@ from support.fleet_fixtures import MakeFleet
 
 from remit.errors import EnvironmentBroken
 from remit.store.database import open_database
-from remit.store.migrating import migrations
+from remit.store.migrate import migrations
 
 
 @pytest.mark.parametrize(

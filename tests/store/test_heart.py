@@ -9,9 +9,9 @@ from pathlib import Path
 
 from support.fleet import Postgres, Store, until
 
-from remit.store import fleet, jobs
+from remit.store import jobs, workers
 from remit.store.database import Database, open_database
-from remit.store.heart import Heart
+from remit.store.workers import HeartbeatThread
 
 WORKER = "00000000-0000-0000-0000-000000000001"
 OFTEN = 0.05
@@ -21,16 +21,16 @@ HEART = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE
 
 
 @asynccontextmanager
-async def beating(postgres: Postgres, folder: Path) -> AsyncIterator[tuple[Heart, Store, Database]]:
+async def beating(postgres: Postgres, folder: Path) -> AsyncIterator[tuple[HeartbeatThread, Store, Database]]:
     address = postgres.database()
     async with open_database(address, folder) as database:
         await registered(database)
-        async with Heart(address, WORKER, OFTEN, SILENCE) as heart:
+        async with HeartbeatThread(address, WORKER, OFTEN, SILENCE) as heart:
             yield heart, Store(address), database
 
 
 async def registered(database: Database) -> None:
-    await fleet.register(database, WORKER, [], 1, is_listed=True)
+    await workers.register(database, WORKER, [], 1, is_listed=True)
 
 
 def next_beats(store: Store, count: int = 3) -> None:
@@ -90,7 +90,7 @@ def test_who_was_forgotten_knows_it_until_it_is_listed_again(postgres: Postgres,
 
 
 def test_its_end_is_the_end_of_its_thread(postgres: Postgres, tmp_path: Path) -> None:
-    async def work() -> Heart:
+    async def work() -> HeartbeatThread:
         async with beating(postgres, tmp_path) as (heart, _, _database):
             assert heart._thread.is_alive()
         return heart

@@ -14,11 +14,11 @@ from support.fleet import Postgres, Store, submitted
 from support.fleet_fixtures import MakeFleet
 
 from remit import testing
-from remit.dispatch.submitting import Queueing
-from remit.store import jobs, migrating, plans
+from remit.dispatch.submit import Queueing
+from remit.store import jobs, plans
 from remit.store.database import OPTIONS, Database, open_database
 from remit.store.jobs import Job
-from remit.store.migrating import Migration, migrate, migrations
+from remit.store.migrate import Migration, _parts, migrate, migrations, missing_migrations
 
 WORKER = "00000000-0000-0000-0000-000000000001"
 STEP = Migration(9001, "later", "ALTER TABLE remit.jobs ADD COLUMN later text")
@@ -62,7 +62,7 @@ def test_an_older_schema_gets_what_it_lacks(postgres: Postgres, monkeypatch: pyt
     address = postgres.database()
     asyncio.run(migrated(address))
     steps = (*migrations(), STEP)
-    monkeypatch.setattr(migrating, "migrations", lambda: steps)
+    monkeypatch.setattr("remit.store.migrate.migrations", lambda: steps)
 
     assert asyncio.run(migrated(address)) == ["9001 later"]
     Store(address).rows("SELECT later FROM remit.jobs")
@@ -71,11 +71,11 @@ def test_an_older_schema_gets_what_it_lacks(postgres: Postgres, monkeypatch: pyt
 def test_a_newer_schema_is_left_alone(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker of the last release goes on working beside new ones."""
     address, ours = postgres.database(), migrations()
-    monkeypatch.setattr(migrating, "migrations", lambda: (*ours, STEP))
+    monkeypatch.setattr("remit.store.migrate.migrations", lambda: (*ours, STEP))
     asyncio.run(migrated(address))
     store = Store(address)
     store.rows("COMMENT ON TABLE remit.procrastinate_jobs IS '99.0.0'")
-    monkeypatch.setattr(migrating, "migrations", lambda: ours)
+    monkeypatch.setattr("remit.store.migrate.migrations", lambda: ours)
 
     assert asyncio.run(migrated(address)) == []
     assert store.row("SELECT obj_description('remit.procrastinate_jobs'::regclass) AS said")["said"] == "99.0.0"
@@ -84,7 +84,7 @@ def test_a_newer_schema_is_left_alone(postgres: Postgres, monkeypatch: pytest.Mo
 def test_a_step_that_fails_leaves_nothing_behind(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     address, ours = postgres.database(), migrations()
     broken = Migration(9002, "broken", "CREATE TABLE remit.half (id int); SELECT nothing FROM nowhere")
-    monkeypatch.setattr(migrating, "migrations", lambda: (*ours, broken))
+    monkeypatch.setattr("remit.store.migrate.migrations", lambda: (*ours, broken))
 
     with pytest.raises(psycopg.errors.UndefinedTable):
         asyncio.run(migrated(address))
@@ -97,7 +97,9 @@ async def asked_for(database: Database, job: int) -> None:
     for _ in range(10):
         assert isinstance(await jobs.claim(database, job, WORKER, 1), Job)
         assert (await jobs.get(database, job)).id == job
-        assert [one.id for one in await jobs.listed(database, state=None, agent=None, limit=9, is_whole=True)] == [job]
+        assert [one.id for one in await jobs.list_jobs(database, state=None, agent=None, limit=9, is_whole=True)] == [
+            job
+        ]
         assert [one.name for one in await plans.whole_delegations(database, [1])] == ["one"]
 
 
@@ -129,12 +131,12 @@ def test_a_worker_from_before_step_4_connects_again_and_goes_on(
     postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address, steps = postgres.database(), migrations()
-    monkeypatch.setattr(migrating, "migrations", lambda: steps[:2])
+    monkeypatch.setattr("remit.store.migrate.migrations", lambda: steps[:2])
 
     async def before_and_after() -> None:
         async with open_database(address, tmp_path) as database:
             await whole_rows(database)
-            monkeypatch.setattr(migrating, "migrations", lambda: steps)
+            monkeypatch.setattr("remit.store.migrate.migrations", lambda: steps)
             assert await migrated(address) == [f"{step.number:04} {step.name}" for step in steps[2:]]
             await database.patiently(lambda: whole_rows(database))
 
@@ -158,7 +160,7 @@ def old_queue(address: str, last: str) -> Store:
     with psycopg.connect(address, autocommit=True, options=OPTIONS) as connection:
         connection.execute("CREATE SCHEMA remit")
         for name in names:
-            if migrating._parts(name) <= migrating._parts(last):
+            if _parts(name) <= _parts(last):
                 connection.execute((folder / name).read_text("utf-8"))  # type: ignore[call-overload]
         connection.execute(f"COMMENT ON TABLE procrastinate_jobs IS '{last}'")  # type: ignore[call-overload]
     return Store(address)
@@ -217,7 +219,7 @@ def test_what_the_last_release_uses_of_the_queue_stays_while_a_worker_is_alive(p
 
 async def lacking(address: str) -> list[str]:
     async with await psycopg.AsyncConnection.connect(address, row_factory=dict_row, options=OPTIONS) as connection:
-        return await migrating.missing(connection)
+        return await missing_migrations(connection)
 
 
 def test_what_is_missing_is_named_and_nothing_is_made(postgres: Postgres) -> None:

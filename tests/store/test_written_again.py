@@ -15,12 +15,12 @@ from psycopg_pool import AsyncConnectionPool
 from support.fleet import Postgres, Store, submitted
 
 from remit import testing
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.submit import Queueing
 from remit.evidence.receipts import Receipt
-from remit.store import budgets, fleet, jobs
+from remit.store import budgets, jobs, workers
 from remit.store.database import Connection, Database, open_database
-from remit.store.jobs import Fenced, Job
-from remit.store.transcript import Sums, Transcript
+from remit.store.jobs import AttemptFenced, Job
+from remit.store.transcript import Transcript, UsageSums
 
 OTHER = "00000000-0000-0000-0000-000000000002"
 WORKER = "00000000-0000-0000-0000-000000000001"
@@ -57,7 +57,7 @@ async def opened(address: str, kind: type[Database]) -> AsyncIterator[Database]:
 
 
 async def _message(database: Database, job: Job) -> None:
-    await Transcript(database, job.id, job.attempt).save_message(0, b'{"kind":"request"}', Sums(1, 10, 5), "text")
+    await Transcript(database, job.id, job.attempt).save_message(0, b'{"kind":"request"}', UsageSums(1, 10, 5), "text")
 
 
 async def _begun(database: Database, job: Job) -> None:
@@ -75,13 +75,13 @@ async def _result(database: Database, job: Job) -> None:
 
 
 async def _budget(database: Database, job: Job) -> None:
-    held = await budgets.reserve(database, job.id, job.attempt, budgets.Wanted(100, 200, 64))
+    held = await budgets.reserve(database, job.id, job.attempt, budgets.BudgetRequest(100, 200, 64))
     assert isinstance(held, budgets.Reservation)
-    await budgets.settle(database, job.id, job.attempt, held, budgets.Taken(20, 10, 0.5), is_broken=True)
+    await budgets.settle(database, job.id, job.attempt, held, budgets.ActualUsage(20, 10, 0.5), is_broken=True)
 
 
 async def _reserved(database: Database, job: Job) -> None:
-    await budgets.reserve(database, job.id, job.attempt, budgets.Wanted(100, 200, 64))
+    await budgets.reserve(database, job.id, job.attempt, budgets.BudgetRequest(100, 200, 64))
 
 
 async def _written_off(database: Database, job: Job) -> None:
@@ -92,11 +92,11 @@ async def _written_off(database: Database, job: Job) -> None:
 
 
 async def _slot(database: Database, job: Job) -> None:
-    assert await fleet.take_slot(database, "anthropic", job.id, job.attempt, 1, 60)
+    assert await workers.take_slot(database, "anthropic", job.id, job.attempt, 1, 60)
 
 
 async def _registered(database: Database, _: Job) -> None:
-    await fleet.register(database, WORKER, ["default"], 5, is_listed=True)
+    await workers.register(database, WORKER, ["default"], 5, is_listed=True)
 
 
 async def _finished(database: Database, job: Job) -> None:
@@ -190,7 +190,7 @@ def test_an_attempt_that_is_over_can_write_nothing(postgres: Postgres, tmp_path:
             assert isinstance(new, Job)
             before = _rows(address)
             for step in (_message, _begun, _call, _result, _reserved, _finished):
-                with pytest.raises(Fenced):
+                with pytest.raises(AttemptFenced):
                     await step(database, old)
             await _given_back(database, old)
             assert _rows(address) == before
@@ -230,7 +230,7 @@ def test_a_job_that_was_cancelled_is_not_begun_again(postgres: Postgres, tmp_pat
         async with opened(address, Database) as database:
             assert isinstance(await jobs.claim(database, number, WORKER, 1), Job)
             await jobs.cancel(database, number)
-            await fleet.register(database, OTHER, [], 1, is_listed=True)
+            await workers.register(database, OTHER, [], 1, is_listed=True)
             assert await jobs.take_over(database, OTHER, 60) == [number]
             job = await jobs.claim(database, number, WORKER, 2)
             assert isinstance(job, Job)
@@ -248,8 +248,8 @@ def test_only_the_longest_lived_worker_wakes_strays(postgres: Postgres, tmp_path
         registry = testing.registry("---\nname: builder\n---\nGo.")
         number = (await submitted(address, registry, [("go", tmp_path, Queueing())]))[0]
         async with opened(address, Database) as database:
-            await fleet.register(database, WORKER, [], 1, is_listed=True)
-            await fleet.register(database, young, [], 1, is_listed=True)
+            await workers.register(database, WORKER, [], 1, is_listed=True)
+            await workers.register(database, young, [], 1, is_listed=True)
             assert await jobs.wake_strays(database, WORKER, 60) == [], "it has a ticket"
             Store(address).rows("DELETE FROM remit.procrastinate_jobs")
             assert await jobs.wake_strays(database, young, 60) == []
@@ -268,7 +268,7 @@ def test_tickets_of_finished_jobs_do_not_stay_where_nobody_takes_them(postgres: 
         team = testing.registry("---\nname: builder\n---\nGo.")
         ended, waiting = await submitted(address, team, [("go", tmp_path, Queueing())] * 2)
         async with opened(address, Database) as database:
-            await fleet.register(database, WORKER, ["default", "run-alive"], 1, is_listed=True)
+            await workers.register(database, WORKER, ["default", "run-alive"], 1, is_listed=True)
             await jobs.cancel(database, ended)
             async with database.transaction() as connection:
                 for queue in ("run-alive", "run-over"):

@@ -25,7 +25,7 @@ from support.ready_process import Process, Source
 
 from remit.configuration import load
 from remit.dispatch.settings import load_settings
-from remit.dispatch.submitting import Queueing, Resolving, submit
+from remit.dispatch.submit import Queueing, Resolving, submit
 from remit.registry.lookup import Registry
 from remit.store.database import open_database
 from remit.store.server import EmbeddedServer, binaries

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 _MODULES = (
-    *("remit.surfaces.cli.group", "remit.surfaces.cli.run", "remit.surfaces.cli.worker", "remit.surfaces.cli.submit"),
-    *("remit.dispatch.worker", "remit.dispatch.loop", "remit.dispatch.toolset", "remit.dispatch.tools.toolbox"),
-    *("remit.checking", "remit.registry.api", "remit.reports.jobs", "remit.dispatch.submitting"),
+    *("remit.surfaces.cli.group", "remit.surfaces.cli.run", "remit.surfaces.cli.worker", "remit.surfaces.cli.jobs"),
+    *("remit.dispatch.worker", "remit.dispatch.conversation", "remit.dispatch.toolset", "remit.dispatch.tools.toolbox"),
+    *("remit.checking", "remit.registry.api", "remit.reports.jobs", "remit.dispatch.submit"),
 )
 
 
@@ -126,7 +126,7 @@ def _become(order: Mapping[str, Any]) -> NoReturn:
         os.environ.update(order["environment"])
         os.chdir(order["folder"])
         sys.argv = ["remit", *order["arguments"]]
-        importlib.reload(stops)  # it reads its variable when it is imported
+        importlib.reload(failpoints)  # it reads its variable when it is imported
         main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0
@@ -142,13 +142,13 @@ if __name__ == "__main__":
 
     for name in _MODULES:
         importlib.import_module(name)
-    from remit.dispatch import stops
-    from remit.dispatch.models import build_model, prices
+    from remit.dispatch import failpoints
+    from remit.dispatch.models import build_model, model_prices
     from remit.surfaces.cli import main
 
     os.environ["ANTHROPIC_API_KEY"] = "for-loading-only"
     build_model("anthropic:claude-opus-5")
     build_model.cache_clear()
-    prices("anthropic:claude-opus-5")
+    model_prices("anthropic:claude-opus-5")
     gc.freeze()  # what all have in common stays shared
     _serve()

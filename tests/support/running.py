@@ -22,7 +22,7 @@ from support.model_server import ModelServer, Request
 
 from remit.dispatch import models
 from remit.dispatch.settings import Settings, load_settings
-from remit.dispatch.submitting import Queueing, Resolving, submit
+from remit.dispatch.submit import Queueing, Resolving, submit
 from remit.dispatch.worker import Worker
 from remit.registry import api
 from remit.registry.lookup import Registry
@@ -222,8 +222,8 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(api, "_held", [])
     tiny = (0.001, 0.001, 0.001)
-    monkeypatch.setattr("remit.dispatch.asking.PAUSES", tiny)
-    monkeypatch.setattr("remit.dispatch.loop.PAUSES", tiny)
+    monkeypatch.setattr("remit.dispatch.model_client.PAUSES", tiny)
+    monkeypatch.setattr("remit.dispatch.conversation.PAUSES", tiny)
     models.build_model.cache_clear()
     folder = tmp_path / "elsewhere"
     folder.mkdir()
@@ -233,8 +233,8 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def short_circuit(monkeypatch: pytest.MonkeyPatch) -> None:
     """An open circuit closes at once, so that nobody waits half a minute."""
-    monkeypatch.setattr("remit.store.fleet.CIRCUIT_SECONDS", 0.0)
-    monkeypatch.setattr("remit.dispatch.asking.random.uniform", lambda low, _: low)
+    monkeypatch.setattr("remit.store.workers.CIRCUIT_SECONDS", 0.0)
+    monkeypatch.setattr("remit.dispatch.model_client.random.uniform", lambda low, _: low)
 
 
 @pytest.fixture
@@ -259,7 +259,7 @@ class _Clients:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._built: dict[str, Any] = {}
         models.build_model.cache_clear()
-        monkeypatch.setattr("remit.dispatch.loop.build_model", self._build)
+        monkeypatch.setattr("remit.dispatch.conversation.build_model", self._build)
         # Loopback is not encrypted, and reading every certificate for each client takes most of a test's time.
         monkeypatch.setattr("ssl.SSLContext.load_verify_locations", lambda *_, **__: None)
 

@@ -15,7 +15,7 @@ import pytest
 
 from remit.registry import api
 from remit.registry.tools import OFFERED
-from remit.reports.visible import width
+from remit.reports.layout import display_width
 from remit.surfaces.cli import main
 
 BRIEF = [
@@ -514,4 +514,4 @@ def test_no_line_is_wider_than_the_screen(remit: Remit, folder: Write) -> None:
         ran = remit("agents", *words)
         assert ran.code in (0, 1), ran.err
         for line in ran.out.splitlines():
-            assert width(line) <= 80, (words[0], line)
+            assert display_width(line) <= 80, (words[0], line)

@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from remit.reports.visible import width
-from remit.rules.examples import TREE, sample
+from remit.reports.layout import display_width
+from remit.rules.examples import TREE, sample_text
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 REMIT = [sys.executable, "-c", "import sys; sys.argv[0]='remit'; from remit.surfaces.cli import main; main()"]
@@ -37,7 +37,7 @@ for words in json.load(sys.stdin):
 json.dump(answers, sys.stdout)
 """
 
-GOOD = sample("review")
+GOOD = sample_text("review")
 #: Breaks one default rule (L2), confidence-reason, at line 48.
 WITHOUT_REASON = GOOD.replace("90 - every cited line was opened and read", "90")
 #: Breaks hard rules (L1): there is no Status.
@@ -91,7 +91,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "good.md").write_text(GOOD)
     (folder / "reason.md").write_text(WITHOUT_REASON)
     (folder / "status.md").write_text(WITHOUT_STATUS)
-    (folder / "two.md").write_text(GOOD + "\n" + sample("exploration"))
+    (folder / "two.md").write_text(GOOD + "\n" + sample_text("exploration"))
     (folder / "empty.md").write_bytes(b"")
     (folder / "blank.md").write_bytes(b" \n\t\n")
     (folder / "latin.md").write_bytes(GOOD.replace("Critical", "Schw\xe4re").encode("latin-1"))
@@ -428,9 +428,9 @@ def test_no_line_of_the_report_is_wider_than_the_screen(columns: int, desk: Path
     ran = run(desk, "check", f"w{columns}.md", "status.md", "--repo", "tree", "--claims", variables=shown)
     assert ran.code == 1
     heads = ("ACCEPT", "REVISE", "REJECT")
-    wide = [line for line in ran.out.splitlines() if not line.startswith(heads) and width(line) > columns]
+    wide = [line for line in ran.out.splitlines() if not line.startswith(heads) and display_width(line) > columns]
     assert wide == []
-    assert max(map(width, ran.out.splitlines())) > columns * 3 // 4
+    assert max(map(display_width, ran.out.splitlines())) > columns * 3 // 4
 
 
 def test_a_terminal_that_does_not_know_unicode_gets_the_report_all_the_same(desk: Path) -> None:

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
-from remit.clients.claude_code.answering import answer
-from remit.clients.claude_code.desk import folder_of
-from remit.clients.claude_code.results import keep
-from remit.gate.declaring import KINDS
-from remit.gate.delegations import close, launch, link
+from remit.clients.claude_code.compiled import folder_of
+from remit.clients.claude_code.events import handle_event
+from remit.clients.claude_code.results import keep_result
+from remit.gate.declarations import KINDS
+from remit.gate.delegations import close_delegation, link_delegation, open_delegation
 from remit.gate.rules import RULES
-from remit.gate.state import open_state, peek
+from remit.gate.session_store import open_session, read_session
 from remit.reports.gate import decision_schema
 from remit.surfaces.cli import main
 from remit.testing import result
@@ -77,7 +77,7 @@ def remit(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 def hook(project: Path, payload: dict[str, Any], session: str = "s1", call: str = "toolu_01") -> Any:
     """The client makes a call."""
     more = {"hook_event_name": "PreToolUse", "session_id": session, "cwd": str(project), "tool_use_id": call}
-    return answer({**more, **payload}, project=str(project))
+    return handle_event({**more, **payload}, project=str(project))
 
 
 class TestCheck:
@@ -137,8 +137,8 @@ class TestCheck:
         assert "delegate to: backend-specialist" in found.out
 
     def test_the_end_of_a_turn_waits_for_open_delegations(self, remit: Remit, project: Path) -> None:
-        with open_state(folder_of(str(project)), "s1") as state:
-            launch(state, "d1", "qa-engineer")
+        with open_session(folder_of(str(project)), "s1") as state:
+            open_delegation(state, "d1", "qa-engineer")
         found = remit("gate", "check", given={"hook_event_name": "Stop", "session_id": "s1"}).json
         assert (found["decision"], found["rule"]) == ("deny", "synthesize-early")
 
@@ -209,7 +209,7 @@ class TestAsking:
             remit("gate", "declare", "verify", "src/long.py", "--why", "x", "--format", "json").json["session"]
             == "fresh"
         )
-        state = peek(folder_of(str(project)), "fresh")
+        state = read_session(folder_of(str(project)), "fresh")
         assert state is not None
         assert state.declarations[0]["paths"] == ["src/long.py"]
 
@@ -223,17 +223,17 @@ class TestAsking:
     def test_sessions_of_our_own_orchestrators_are_found_in_their_data_folder(
         self, remit: Remit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with open_state(str(tmp_path / "data/gate"), "job-12") as state:
-            launch(state, "d1", "qa-engineer")
+        with open_session(str(tmp_path / "data/gate"), "job-12") as state:
+            open_delegation(state, "d1", "qa-engineer")
         monkeypatch.setenv("REMIT_DATA", str(tmp_path / "data"))
         assert "session job-12" in remit("gate", "status").out
 
     def test_the_status_shows_results_verdicts_and_warnings(self, remit: Remit, project: Path) -> None:
         sent(project, "qa-engineer", "It is fine.", "rejected", attempt=2)
         sent(project, "code-explorer", result("generic"), "accepted")
-        with open_state(folder_of(str(project)), "s1") as state:
-            launch(state, "d1", "qa-engineer")
-            close(state, "d1", "rejected")
+        with open_session(folder_of(str(project)), "s1") as state:
+            open_delegation(state, "d1", "qa-engineer")
+            close_delegation(state, "d1", "rejected")
         text = remit("gate", "status").out
         assert "qa-engineer                  rejected  reject, attempt 2" in text
         assert "code-explorer                accepted  accept" in text
@@ -252,7 +252,7 @@ class TestDeclare:
         hook(project, READ)
         found = remit("gate", "declare", "presentation", "src/long.py", "--why", "show me", "--format", "json").json
         assert (found["session"], found["paths"], found["missing"]) == ("s1", ["src/long.py"], [])
-        state = peek(folder_of(str(project)), "s1")
+        state = read_session(folder_of(str(project)), "s1")
         assert state is not None
         assert state.declarations[0]["why"] == "show me"
         assert remit("gate", "check", given={**READ, "session_id": "s1"}).json["rule"] == "presentation-size"
@@ -274,7 +274,7 @@ class TestDeclare:
         hook(project, READ)
         found = remit("gate", "declare", *words)
         assert (found.code, found.out) == (2, "")
-        state = peek(folder_of(str(project)), "s1")
+        state = read_session(folder_of(str(project)), "s1")
         assert state is not None
         assert state.declarations == []
 
@@ -283,7 +283,7 @@ class TestDeclare:
         hook(project, READ)
         found = remit("gate", "declare", "edit", path, "--why", "quickly")
         assert (found.code, "specification" in found.err) == (2, True)
-        state = peek(folder_of(str(project)), "s1")
+        state = read_session(folder_of(str(project)), "s1")
         assert state is not None
         assert state.declarations == []
 
@@ -296,18 +296,18 @@ def sent(project: Path, agent: str, text: str, outcome: str, **about: Any) -> No
     """A subagent's report, kept as the hooks keep it."""
     verdict = {"accepted": "accept", "returned": "revise", "rejected": "reject"}.get(outcome, "")
     about = {"agent_id": about.pop("agent_id", agent), "verdict": verdict, "attempt": 1} | about
-    with open_state(folder_of(str(project)), "s1"):
+    with open_session(folder_of(str(project)), "s1"):
         pass
-    keep(folder_of(str(project)), "s1", agent=agent, outcome=outcome, text=text, **about)
+    keep_result(folder_of(str(project)), "s1", agent=agent, outcome=outcome, text=text, **about)
 
 
 def delegated(project: Path, *ended: tuple[str, str, str]) -> None:
     """Delegations to one agent, one after the other: their key, their subagent, and how they ended."""
-    with open_state(folder_of(str(project)), "s1") as state:
+    with open_session(folder_of(str(project)), "s1") as state:
         for key, agent_id, outcome in ended:
-            launch(state, key, "release-helper")
-            link(state, key, agent_id)
-            close(state, key, outcome)
+            open_delegation(state, key, "release-helper")
+            link_delegation(state, key, agent_id)
+            close_delegation(state, key, outcome)
 
 
 def agents(found: Ran) -> dict[str, tuple[str, str | None]]:
@@ -349,9 +349,9 @@ class TestMergeOfASession:
     def test_who_failed_takes_part_as_failed(self, remit: Remit, project: Path) -> None:
         sent(project, "release-helper", result("generic"), "accepted")
         sent(project, "qa-engineer", "I looked at", "failed")
-        with open_state(folder_of(str(project)), "s1") as state:
-            launch(state, "d1", "team:security-auditor")
-            close(state, "d1", "failed")
+        with open_session(folder_of(str(project)), "s1") as state:
+            open_delegation(state, "d1", "team:security-auditor")
+            close_delegation(state, "d1", "failed")
         found = remit("merge", "--session", "last", "--format", "json")
         assert agents(found)["qa-engineer"][0] == "FAILED"
         assert agents(found)["security-auditor"] == ("FAILED", None)

@@ -19,10 +19,10 @@ from remit import __version__
 from remit.configuration import SETTINGS, load
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
-from remit.dispatch.health import Fact, facts
+from remit.dispatch.health import HealthFact, health_facts
 from remit.dispatch.settings import load_settings
 from remit.rules.catalog import BY_NAME, CATALOG
-from remit.rules.examples import sample
+from remit.rules.examples import sample_text
 from remit.surfaces.cli.group import COMMANDS, GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,7 +141,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     """Each sample in canonical Markdown, as JSON, and that JSON in Markdown again."""
     folder = tmp_path_factory.mktemp("converted")
     for name in SAMPLES:
-        (folder / f"{name}.md").write_text(sample(name), encoding="utf-8")
+        (folder / f"{name}.md").write_text(sample_text(name), encoding="utf-8")
     first = run_many(folder, *(["convert", f"{name}.md", "--to", form] for name in SAMPLES for form in ("md", "json")))
     assert {(ran.code, ran.err) for ran in first} == {(0, "")}
     for name, ran in zip(SAMPLES, first[1::2], strict=True):
@@ -168,7 +168,7 @@ def test_the_json_form_of_each_sample_keeps_the_printed_schema(
 
 
 def test_several_results_become_a_list_and_come_back_as_one_file(tmp_path: Path) -> None:
-    (tmp_path / "two.md").write_text(sample("review") + "\n" + sample("error"), encoding="utf-8")
+    (tmp_path / "two.md").write_text(sample_text("review") + "\n" + sample_text("error"), encoding="utf-8")
     canonical, data = run_many(tmp_path, ["convert", "two.md", "--to", "md"], ["convert", "two.md", "--to", "json"])
     first, _ = json.loads(data.out)
     assert first["agent"] == "Security Auditor"
@@ -307,9 +307,9 @@ def test_doctor_finds_a_folder_wrong_that_cannot_be_written(tmp_path: Path, monk
     may = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: not (path == tmp_path and mode & os.W_OK) and may(path, mode))
 
-    async def look() -> list[Fact]:
+    async def look() -> list[HealthFact]:
         configured = load()
-        return [fact async for fact in facts(configured, load_settings(configured))]
+        return [fact async for fact in health_facts(configured, load_settings(configured))]
 
     (database,) = [fact for fact in asyncio.run(look()) if fact.what == "database"]
     assert database.level == "bad"

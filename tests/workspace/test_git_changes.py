@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checkouts import Repository
 
-from remit.workspace.git import Change, changes, head
+from remit.workspace.git import FileChangeStat, changes, head
 from remit.workspace.safe_git import root_above
 
 
@@ -25,11 +25,11 @@ def test_lines_are_counted_for_every_kind_of_change(repository: Repository) -> N
     repository.git("add", "staged.py", "added.py")
     repository.write("new.py", "one\n")
     assert changes(repository.root) == {
-        "changed.py": Change(2, 1),
-        "deleted.py": Change(0, 2),
-        "staged.py": Change(1, 0),
-        "added.py": Change(3, 0, created=True),
-        "new.py": Change(None, 0, created=True),
+        "changed.py": FileChangeStat(2, 1),
+        "deleted.py": FileChangeStat(0, 2),
+        "staged.py": FileChangeStat(1, 0),
+        "added.py": FileChangeStat(3, 0, created=True),
+        "new.py": FileChangeStat(None, 0, created=True),
     }
 
 
@@ -37,21 +37,21 @@ def test_a_renamed_file_is_one_that_went_and_one_that_came(repository: Repositor
     repository.commit(**{"old.py": "one\ntwo\n"})
     repository.git("config", "diff.renames", "copies")
     repository.git("mv", "old.py", "new.py")
-    assert changes(repository.root) == {"old.py": Change(0, 2), "new.py": Change(2, 0, created=True)}
+    assert changes(repository.root) == {"old.py": FileChangeStat(0, 2), "new.py": FileChangeStat(2, 0, created=True)}
 
 
 def test_a_binary_file_has_no_count(repository: Repository) -> None:
     repository.write("image.png", b"\0one")
     repository.commit()
     repository.write("image.png", b"\0two")
-    assert changes(repository.root) == {"image.png": Change(None, None)}
+    assert changes(repository.root) == {"image.png": FileChangeStat(None, None)}
 
 
 def test_ignored_files_are_not_among_the_untracked(repository: Repository) -> None:
     repository.commit(**{".gitignore": "build/\n"})
     repository.write("build/a.o", "x")
     repository.write("a.py", "x")
-    assert changes(repository.root) == {"a.py": Change(None, 0, created=True)}
+    assert changes(repository.root) == {"a.py": FileChangeStat(None, 0, created=True)}
 
 
 @pytest.mark.parametrize("name", ["two words.py", "tab\t.py", "line\nbreak.py", "日本.py", 'quote".py', "-x.py"])
@@ -60,7 +60,10 @@ def test_names_come_as_they_are(repository: Repository, name: str) -> None:
     repository.commit()
     repository.write(name, "two\n")
     repository.write(f"new/{name}", "one\n")
-    assert changes(repository.root) == {name: Change(1, 1), f"new/{name}": Change(None, 0, created=True)}
+    assert changes(repository.root) == {
+        name: FileChangeStat(1, 1),
+        f"new/{name}": FileChangeStat(None, 0, created=True),
+    }
 
 
 def test_below_a_part_of_the_checkout_paths_are_relative_to_it(repository: Repository) -> None:
@@ -70,13 +73,16 @@ def test_below_a_part_of_the_checkout_paths_are_relative_to_it(repository: Repos
     repository.write("shop/new.py", "new\n")
     repository.write("top.py", "two\n")
     repository.write("other.py", "new\n")
-    assert changes(repository.root / "shop") == {"a.py": Change(1, 1), "new.py": Change(None, 0, created=True)}
+    assert changes(repository.root / "shop") == {
+        "a.py": FileChangeStat(1, 1),
+        "new.py": FileChangeStat(None, 0, created=True),
+    }
 
 
 def test_another_commit_may_be_the_base(repository: Repository) -> None:
     first = repository.commit(**{"a.py": "one\n"})
     repository.commit(**{"a.py": "one\ntwo\n"})
-    assert changes(repository.root, first) == {"a.py": Change(1, 0)}
+    assert changes(repository.root, first) == {"a.py": FileChangeStat(1, 0)}
     assert changes(repository.root, "no-such") is None
 
 

@@ -11,9 +11,15 @@ from checkouts import Repository
 
 from remit.workspace import commit as commit_module
 from remit.workspace.commit import Commit
-from remit.workspace.git_folder import git_folders, linked_home, what_leads_out
-from remit.workspace.ignored import keep_out_of_git
-from remit.workspace.safe_git import SWITCHABLE, GitStopped, environment, run, switched_off, without_filters
+from remit.workspace.git_folder import external_reference, git_folders, keep_out_of_git, linked_home
+from remit.workspace.safe_git import (
+    SWITCHABLE,
+    GitLimitReached,
+    disabled_filters,
+    environment,
+    run_git,
+    without_filters,
+)
 
 
 def _processes_in(folder: Path) -> list[str]:
@@ -32,8 +38,8 @@ def test_a_pipe_in_the_configuration_does_not_hold_git_for_ever(repository: Repo
     repository.commit(**{"a.txt": "a\n"})
     os.mkfifo(repository.root / "pipe")
     (repository.root / ".git" / "config").write_text(f"[include]\n\tpath = {repository.root}/pipe\n")
-    with pytest.raises(GitStopped, match=r"git log took longer than 0\.3 seconds and was stopped"):
-        run(repository.root, "log", seconds=0.3)
+    with pytest.raises(GitLimitReached, match=r"git log took longer than 0\.3 seconds and was stopped"):
+        run_git(repository.root, "log", seconds=0.3)
     assert _processes_in(repository.root) == []
     assert not [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
 
@@ -48,7 +54,7 @@ def test_a_pipe_among_the_objects_does_not_hold_a_commit_for_ever(
     os.mkfifo(place)
     monkeypatch.setattr(commit_module, "SECONDS", 0.3)
     commit = Commit(repository.root, "HEAD")
-    with pytest.raises(GitStopped, match="cat-file took longer"):
+    with pytest.raises(GitLimitReached, match="cat-file took longer"):
         commit.read("a.txt")
     commit.close()
     assert _processes_in(repository.root) == []
@@ -56,16 +62,16 @@ def test_a_pipe_among_the_objects_does_not_hold_a_commit_for_ever(
 
 def test_only_the_beginning_is_read_where_that_is_wanted(repository: Repository) -> None:
     repository.commit(**{"a.txt": "x" * 3_000_000})
-    assert run(repository.root, "cat-file", "blob", "HEAD:a.txt", most=1_000) == b"x" * 1_001
-    assert run(repository.root, "cat-file", "blob", "HEAD:a.txt", most=3_000_000) == b"x" * 3_000_000
-    assert run(repository.root, "cat-file", "blob", "HEAD:none", most=10) is None
+    assert run_git(repository.root, "cat-file", "blob", "HEAD:a.txt", most=1_000) == b"x" * 1_001
+    assert run_git(repository.root, "cat-file", "blob", "HEAD:a.txt", most=3_000_000) == b"x" * 3_000_000
+    assert run_git(repository.root, "cat-file", "blob", "HEAD:none", most=10) is None
 
 
 def test_output_without_end_is_not_kept(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.commit(**{"a.txt": "x" * 3_000_000})
     monkeypatch.setattr("remit.workspace.safe_git.MAX_OUTPUT", 1024**2)
-    with pytest.raises(GitStopped, match="printed more than 1 MB"):
-        run(repository.root, "cat-file", "blob", "HEAD:a.txt")
+    with pytest.raises(GitLimitReached, match="printed more than 1 MB"):
+        run_git(repository.root, "cat-file", "blob", "HEAD:a.txt")
 
 
 def test_git_gets_no_key_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,19 +96,19 @@ def test_what_names_files_elsewhere_can_be_switched_off(repository: Repository, 
     (tmp_path / "outside").write_text("* secret\n")
     repository.commit(**{"a.txt": "a\n"})
     repository.git("config", key, str(tmp_path / "outside"))
-    settings = switched_off(run(repository.root, *SWITCHABLE) or b"")
+    settings = disabled_filters(run_git(repository.root, *SWITCHABLE) or b"")
     assert without_filters(repository.root) == {}
     assert settings == {key.lower(): os.devnull if key[:4] in ("core", "diff") else ""}
-    assert run(repository.root, "blame", "a.txt", settings=settings) is not None
-    assert run(repository.root, "ls-files", "--others", "--exclude-standard", settings=settings) is not None
-    assert run(repository.root, "diff", "HEAD", settings=settings) is not None
+    assert run_git(repository.root, "blame", "a.txt", settings=settings) is not None
+    assert run_git(repository.root, "ls-files", "--others", "--exclude-standard", settings=settings) is not None
+    assert run_git(repository.root, "diff", "HEAD", settings=settings) is not None
 
 
 def test_more_filters_than_can_be_passed_on_are_said_to_be_too_many() -> None:
     names = b"".join(b"local\0filter.%s%d.clean\0" % (b"k" * 3_000, number) for number in range(1_500))
-    with pytest.raises(GitStopped, match="more filters than can be switched off"):
-        switched_off(names)
-    assert len(switched_off(names[: names.index(b"\0", 3_020) + 1])) == 1
+    with pytest.raises(GitLimitReached, match="more filters than can be switched off"):
+        disabled_filters(names)
+    assert len(disabled_filters(names[: names.index(b"\0", 3_020) + 1])) == 1
 
 
 def _nothing() -> None:
@@ -116,7 +122,7 @@ def test_a_whole_repository_keeps_to_itself(repository: Repository) -> None:
     (own / "hooks").symlink_to(repository.root)  # not read: nothing is run
     (own / "refs" / "heads" / "same").symlink_to("main")
     (own / "objects" / "info" / "alternates").write_text(f"# none\n\n{own}/objects\n")
-    assert what_leads_out(own, _nothing) == ""
+    assert external_reference(own, _nothing) == ""
 
 
 @pytest.mark.parametrize("place", ["objects", "refs", "refs/heads/x", "objects/ab", "HEAD", "packed-refs", "config"])
@@ -127,7 +133,7 @@ def test_a_link_out_of_the_repository_is_seen(repository: Repository, tmp_path: 
     if linked.exists():
         linked.rename(tmp_path / "moved")
     linked.symlink_to(tmp_path / "outside")
-    assert what_leads_out(repository.root / ".git", _nothing) == "holds a link that leads out of it"
+    assert external_reference(repository.root / ".git", _nothing) == "holds a link that leads out of it"
 
 
 @pytest.mark.parametrize("listed", ["{outside}\n", "../../../outside/objects", '"/quoted"\n', "{link}\n"])
@@ -137,12 +143,12 @@ def test_alternates_elsewhere_are_seen(repository: Repository, tmp_path: Path, l
     (repository.root / "link").symlink_to(tmp_path / "outside")
     text = listed.format(outside=tmp_path / "outside", link=repository.root / "link")
     (repository.root / ".git" / "objects" / "info" / "alternates").write_text(text)
-    assert "alternates" in what_leads_out(repository.root / ".git", _nothing)
+    assert "alternates" in external_reference(repository.root / ".git", _nothing)
 
 
 def test_a_pipe_in_a_git_folder_is_seen(repository: Repository) -> None:
     os.mkfifo(repository.root / ".git" / "index")
-    assert what_leads_out(repository.root / ".git", _nothing) == "holds a pipe or device"
+    assert external_reference(repository.root / ".git", _nothing) == "holds a pipe or device"
 
 
 def test_pointers_that_are_pipes_or_circles_lead_nowhere(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def do_everything(root: Path) -> None:
     assert isinstance(read, SourceFile)
     assert read.text == "one\n"
     commit.close()
-    assert "a.txt" in snapshot.take(root).files
+    assert "a.txt" in snapshot.take_snapshot(root).files
     assert isinstance(WorkTree(root).read("a.txt"), SourceFile)
 
 

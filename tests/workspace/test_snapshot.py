@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from remit.workspace.files import WorkTree
-from remit.workspace.snapshot import Snapshot, difference, take
+from remit.workspace.snapshot import Snapshot, difference, take_snapshot
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_snapshot_tells_afterwards_what_happened_to_each_file(root: Path) -> None:
-    before = take(root)
+    before = take_snapshot(root)
     (root / "changed.py").write_text("two\n")
     (root / "deleted.py").unlink()
     (root / "created.py").write_text("new\n")
@@ -39,24 +39,24 @@ def test_a_snapshot_tells_afterwards_what_happened_to_each_file(root: Path) -> N
 
 
 def test_files_that_are_no_text_and_those_of_git_are_left_out(root: Path) -> None:
-    assert sorted(take(root).files) == ["changed.py", "deleted.py", "kept.py"]
+    assert sorted(take_snapshot(root).files) == ["changed.py", "deleted.py", "kept.py"]
 
 
 def test_a_file_written_again_as_it_was_is_unchanged(root: Path) -> None:
-    before = take(root)
+    before = take_snapshot(root)
     (root / "kept.py").unlink()
     (root / "kept.py").write_text("one\n")
     assert difference(before, WorkTree(root), "kept.py") == "unchanged"
 
 
 def test_the_same_tree_gives_the_same_snapshot_and_it_survives_json(root: Path) -> None:
-    before = take(root)
-    assert take(root) == before
+    before = take_snapshot(root)
+    assert take_snapshot(root) == before
     assert msgspec.json.decode(msgspec.json.encode(before), type=Snapshot) == before
     assert msgspec.to_builtins(before)["schema"] == "remit.snapshot/1"
 
 
 def test_an_empty_file_is_a_file(root: Path) -> None:
-    before = take(root)
+    before = take_snapshot(root)
     (root / "empty.py").write_text("")
     assert difference(before, WorkTree(root), "empty.py") == "created"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.workspace.paths import ending, is_absolute, normal
+from remit.workspace.paths import folded_name, is_absolute, normalize_path
 
 ROOT = "/home/dev/shop"
 
@@ -42,7 +42,7 @@ ROOT = "/home/dev/shop"
     ],
 )
 def test_a_path_that_stays_inside_is_relative_and_plain(written: str, expected: str) -> None:
-    assert normal(written, ROOT) == expected
+    assert normalize_path(written, ROOT) == expected
 
 
 @pytest.mark.parametrize(
@@ -74,26 +74,26 @@ def test_a_path_that_stays_inside_is_relative_and_plain(written: str, expected: 
     ],
 )
 def test_a_path_that_leads_out_or_into_git_is_none(written: str) -> None:
-    assert normal(written, ROOT) is None
+    assert normalize_path(written, ROOT) is None
 
 
 @pytest.mark.parametrize("root", ["C:\\projects\\shop", "C:/projects/shop", "c:\\projects\\shop\\"])
 @pytest.mark.parametrize("written", ["C:\\projects\\shop\\app\\a.py", "c:/projects/shop/app/a.py", "app\\a.py"])
 def test_a_windows_path_below_a_windows_root_is_inside(root: str, written: str) -> None:
-    assert normal(written, root) == "app/a.py"
+    assert normalize_path(written, root) == "app/a.py"
 
 
 def test_below_the_root_of_the_file_system_every_path_is_inside() -> None:
-    assert normal("/home/dev/a.py", "/") == "home/dev/a.py"
+    assert normalize_path("/home/dev/a.py", "/") == "home/dev/a.py"
 
 
 @given(st.text(st.sampled_from("ab./\\~:C \n"), max_size=20))
 def test_what_is_inside_is_normal_already_and_never_leads_out(written: str) -> None:
-    found = normal(written, ROOT)
+    found = normalize_path(written, ROOT)
     if found is not None:
         assert {"..", "."}.isdisjoint(found.split("/"))
         assert not found.startswith("/")
-        assert normal(f"{ROOT}/{found}/.", ROOT) == found
+        assert normalize_path(f"{ROOT}/{found}/.", ROOT) == found
 
 
 @pytest.mark.parametrize("written", ["/a", "\\a", "~", "~/a", "C:\\a", "z:/a"])
@@ -107,4 +107,4 @@ def test_other_paths_are_relative(written: str) -> None:
 
 
 def test_the_ending_is_the_last_part_in_lower_case() -> None:
-    assert ending("App/Models/User.PY") == "user.py"
+    assert folded_name("App/Models/User.PY") == "user.py"

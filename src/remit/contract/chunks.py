@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from remit.contract.expressions import expression
 from remit.contract.headings import TITLE_WORDS, block_key, section_key
+from remit.lazy import lazy_pattern
 
-_HEADING = expression(r"^([ \t]*)(#{1,6})[ \t]+(\S.*)$")
-_FENCE = expression(r"^((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
-_TITLE_END = expression(rf"(?:{'|'.join(sorted(TITLE_WORDS, key=len, reverse=True))})[\s:：#*]*+$", re.IGNORECASE)
+_HEADING = lazy_pattern(r"^([ \t]*)(#{1,6})[ \t]+(\S.*)$")
+_FENCE = lazy_pattern(r"^((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
+_TITLE_END = lazy_pattern(rf"(?:{'|'.join(sorted(TITLE_WORDS, key=len, reverse=True))})[\s:：#*]*+$", re.IGNORECASE)
 _WRAP_INFO = frozenset({"", "md", "markdown", "text", "txt"})
 _MAX_HEADING = 300
 
@@ -41,7 +41,7 @@ def _bare_name(name: str) -> str:
     return name
 
 
-def is_inert(text: str) -> bool:
+def is_blank_content(text: str) -> bool:
     """Whether a text leaves the result it stands in whole: no heading ends the result, no fence stays open."""
     fence: str | None = None
     for line in text.split("\n"):

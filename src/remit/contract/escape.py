@@ -9,19 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from remit.contract.expressions import expression
 from remit.contract.model import Code, Content, Heading, Item, Items, Row, Table, Text
+from remit.lazy import lazy_pattern
 
 _RISKY = r"(?:[^\w\s\\]|_|\d{1,9}[.)])"
-_RISKY_LINE = expression(rf"^([ \t]*+)(?=\\*+{_RISKY})", re.MULTILINE)
-_GUARDED_LINE = expression(rf"^([ \t]*+)\\(?=\\*+{_RISKY})", re.MULTILINE)
-_COLON = expression(r"(?<!\\)(\\*+)([:：])(?=\s|$)")
-_GUARDED_COLON = expression(r"(?<!\\)\\(\\*+)([:：])(?=\s|$)")
-_UNGUARDED_COLON = expression(r"(?<!\\)[:：](?=\s|$)")
-_PIPE = expression(r"[|｜]")
-_GUARDED_PIPE = expression(r"\\([|｜])")
+_RISKY_LINE = lazy_pattern(rf"^([ \t]*+)(?=\\*+{_RISKY})", re.MULTILINE)
+_GUARDED_LINE = lazy_pattern(rf"^([ \t]*+)\\(?=\\*+{_RISKY})", re.MULTILINE)
+_COLON = lazy_pattern(r"(?<!\\)(\\*+)([:：])(?=\s|$)")
+_GUARDED_COLON = lazy_pattern(r"(?<!\\)\\(\\*+)([:：])(?=\s|$)")
+_UNGUARDED_COLON = lazy_pattern(r"(?<!\\)[:：](?=\s|$)")
+_PIPE = lazy_pattern(r"[|｜]")
+_GUARDED_PIPE = lazy_pattern(r"\\([|｜])")
 #: A pipe that separates, in a line such as `words | Severity: minor`.
-UNGUARDED_PIPE = expression(r"(?<!\\)[|｜]")
+UNGUARDED_PIPE = lazy_pattern(r"(?<!\\)[|｜]")
 
 
 def guard_lines(text: str) -> str:

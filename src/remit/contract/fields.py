@@ -6,9 +6,16 @@ import re
 from collections.abc import Iterator
 
 from remit.contract.escape import split_colon, unguard_cell, unguard_pipes
-from remit.contract.expressions import expression
 from remit.contract.headings import LABELS, column_index, fold, is_label
-from remit.contract.lines import end_of_line, entries, label_and_value, labelled, lines_of, plain, split_tail
+from remit.contract.lines import (
+    end_of_line,
+    entries,
+    label_and_value,
+    labelled_values,
+    lines_of,
+    plain_text,
+    split_tail,
+)
 from remit.contract.model import (
     STATUSES,
     Blocker,
@@ -24,20 +31,21 @@ from remit.contract.model import (
     Table,
     Tick,
 )
+from remit.lazy import lazy_pattern
 
-_NUMBER = expression(r"^[~≈]?[ ]*([+-]?\d{1,9}(?:\.\d{1,9})?)(?!\d)(?:[ ]*(?:%|/[ ]*100(?!\d)))?")
-_RANGE_AFTER = expression(r"^(?:[-–—]|\.\.| to )\d")
-_AFTER_SCORE = expression(r"^[\s:：,;.–—-]+")
-_HEADLINE_NAME = expression(
+_NUMBER = lazy_pattern(r"^[~≈]?[ ]*([+-]?\d{1,9}(?:\.\d{1,9})?)(?!\d)(?:[ ]*(?:%|/[ ]*100(?!\d)))?")
+_RANGE_AFTER = lazy_pattern(r"^(?:[-–—]|\.\.| to )\d")
+_AFTER_SCORE = lazy_pattern(r"^[\s:：,;.–—-]+")
+_HEADLINE_NAME = lazy_pattern(
     r"^[*_]{0,2}(?:overall |confidence )?(?:score|confidence|level)[*_]{0,2}\s*+[:：][*_]{0,2}\s*", re.IGNORECASE
 )
-_BOX = expression(r"^(?:[-*+][ \t]+)?\[([^\[\]]?)\][ \t]*(.*)$", re.DOTALL)
+_BOX = lazy_pattern(r"^(?:[-*+][ \t]+)?\[([^\[\]]?)\][ \t]*(.*)$", re.DOTALL)
 _TICKS = frozenset("xX✓✔✅☑")
-_MARKED = expression(r"^([✅☑✔✓❌☐✗])️?[ \t]*(.*)$", re.DOTALL)
-_DECORATION = expression(r"[\s*_`.!:：️]+|[\u2190-\u2bff\U0001f000-\U0001faff]")
-_BRACKET = expression(r"[(\[（【][^()\[\]（）【】]*[)\]）】]")
-_STATUS_TAIL = expression(r"(?<!\s)\s++[-–—:]\s")
-_SEVERITY_INSIDE = expression(
+_MARKED = lazy_pattern(r"^([✅☑✔✓❌☐✗])️?[ \t]*(.*)$", re.DOTALL)
+_DECORATION = lazy_pattern(r"[\s*_`.!:：️]+|[\u2190-\u2bff\U0001f000-\U0001faff]")
+_BRACKET = lazy_pattern(r"[(\[（【][^()\[\]（）【】]*[)\]）】]")
+_STATUS_TAIL = lazy_pattern(r"(?<!\s)\s++[-–—:]\s")
+_SEVERITY_INSIDE = lazy_pattern(
     rf"[(\[]?[*_]{{0,2}}(?:{'|'.join(LABELS['severity'])})[*_]{{0,2}}[ \t]*[:：][ \t]*([^\s()\[\]|,;.]+)[)\]]?",
     re.IGNORECASE,
 )
@@ -57,11 +65,11 @@ def is_not_applicable(score: Score | None) -> bool:
 
 def read_score(text: str) -> tuple[Score, str]:
     """A score and the words after it; words in place of a number stay words."""
-    bare = plain(text)
+    bare = plain_text(text)
     found = _NUMBER.match(bare)
     if not found or _RANGE_AFTER.match(bare[found.end() :]):
         before, _, rest = text.partition(" - ")
-        word = plain(before).removesuffix(" -").rstrip()
+        word = plain_text(before).removesuffix(" -").rstrip()
         return (word, rest.strip()) if word else (bare, "")
     rest = text[_raw_end(text, found.end()) :]
     if rest.startswith(" - "):
@@ -71,10 +79,10 @@ def read_score(text: str) -> tuple[Score, str]:
 
 def _raw_end(text: str, plain_end: int) -> int:
     """Where in `text` the first `plain_end` characters of `plain(text)` end."""
-    if plain(text[:plain_end]) == text[:plain_end]:
+    if plain_text(text[:plain_end]) == text[:plain_end]:
         return plain_end
     for end in range(plain_end, min(len(text), plain_end + 16) + 1):
-        if len(plain(text[:end])) >= plain_end and text[end : end + 1] not in "*_`":
+        if len(plain_text(text[:end])) >= plain_end and text[end : end + 1] not in "*_`":
             return end
     return len(text)
 
@@ -105,7 +113,7 @@ def read_confidence(content: list[Content], line: int) -> Confidence | None:
         name, value = _score_line(text)
         if name:
             parts.setdefault(name, read_score(value))
-        elif plain(value):
+        elif plain_text(value):
             headline.append(text if headline else value)
     if not headline and not parts:
         return None
@@ -127,7 +135,7 @@ def read_confidence(content: list[Content], line: int) -> Confidence | None:
 
 def read_justification(content: list[Content], line: int) -> Justification:
     """The Confidence Justification section."""
-    values = labelled(lines_of(content), ("score", "evidence_count", "method", "blind_spots"))
+    values = labelled_values(lines_of(content), ("score", "evidence_count", "method", "blind_spots"))
     return Justification(
         score=read_score(values["score"])[0] if values.get("score") else None,
         evidence_count=read_score(values["evidence_count"])[0] if values.get("evidence_count") else None,
@@ -139,7 +147,7 @@ def read_justification(content: list[Content], line: int) -> Justification:
 
 def read_error(content: list[Content], line: int) -> ErrorDetails:
     """The Error Details section: a table of Aspect and Value, or labelled lines."""
-    values = labelled(lines_of(content), ("error_type", "message", "occurred_at", "recoverable"))
+    values = labelled_values(lines_of(content), ("error_type", "message", "occurred_at", "recoverable"))
     return ErrorDetails(
         type=values.get("error_type", ""),
         message=values.get("message", ""),
@@ -210,7 +218,7 @@ def read_overrides(content: list[Content]) -> Iterator[Override]:
     """`- rule-name: reason`."""
     for text, line in entries(content):
         words, reason = split_colon(text)
-        rule = " ".join(plain(words).lower().split())
+        rule = " ".join(plain_text(words).lower().split())
         if rule or reason:
             yield Override(rule=rule, reason=reason, line=line)
 
@@ -220,9 +228,9 @@ def read_counts(content: list[Content]) -> Iterator[Count]:
     for text, line in lines_of(content):
         for piece in re.split(r"[,;、|]", text):
             match = label_and_value(piece.strip())
-            number = _NUMBER.match(plain(match[1])) if match else None
+            number = _NUMBER.match(plain_text(match[1])) if match else None
             if match and number and number.group(1).isdigit():
-                yield Count(severity=plain(match[0]).strip(_AROUND), count=int(number.group(1)), line=line)
+                yield Count(severity=plain_text(match[0]).strip(_AROUND), count=int(number.group(1)), line=line)
 
 
 def read_references(content: list[Content]) -> Iterator[KeyReference]:

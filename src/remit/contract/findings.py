@@ -11,12 +11,12 @@ from typing import Literal
 
 import msgspec
 
-from remit.contract.expressions import expression
 from remit.contract.fields import read_score
 from remit.contract.headings import block_key, column_index
 from remit.contract.kinds import slug
-from remit.contract.lines import plain, says_none
+from remit.contract.lines import is_none_text, plain_text
 from remit.contract.model import Block, Code, Content, Heading, Result, Table, Text
+from remit.lazy import lazy_pattern
 
 Severity = Literal["critical", "important", "minor"]
 
@@ -52,14 +52,14 @@ CATEGORY_BY_AGENT = {
 
 #: Words in a finding that say how sure its author is.
 FLAG_WORDS = {
-    "uncertain": expression(r"\b(?:uncertain|unsure|not certain)\b|不確実|不确定", re.IGNORECASE),
-    "assumed": expression(r"\b(?:assumed|assuming|assumption)\b|仮定|推測|假设", re.IGNORECASE),
-    "needs-corroboration": expression(r"\bneeds[ -]corroboration\b|要確認|需要佐证", re.IGNORECASE),
+    "uncertain": lazy_pattern(r"\b(?:uncertain|unsure|not certain)\b|不確実|不确定", re.IGNORECASE),
+    "assumed": lazy_pattern(r"\b(?:assumed|assuming|assumption)\b|仮定|推測|假设", re.IGNORECASE),
+    "needs-corroboration": lazy_pattern(r"\bneeds[ -]corroboration\b|要確認|需要佐证", re.IGNORECASE),
 }
 
-_ID = expression(r"^([A-Za-z][A-Za-z0-9]{0,15}-?\d{1,6})\b")
-_PREFIX = expression(r"^([A-Za-z]+)")
-_DETAIL = expression(r"^[*_\s]*([A-Za-z][A-Za-z0-9]{0,15}-\d{1,6})\b[*_\s]*[:：.–—-]?\s*(.*)$")
+_ID = lazy_pattern(r"^([A-Za-z][A-Za-z0-9]{0,15}-?\d{1,6})\b")
+_PREFIX = lazy_pattern(r"^([A-Za-z]+)")
+_DETAIL = lazy_pattern(r"^[*_\s]*([A-Za-z][A-Za-z0-9]{0,15}-\d{1,6})\b[*_\s]*[:：.–—-]?\s*(.*)$")
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ class Finding(msgspec.Struct, frozen=True):
     source: Literal["row", "bullet"]
 
 
-class Detail(msgspec.Struct, frozen=True):
+class FindingDetail(msgspec.Struct, frozen=True):
     """What Issue Details say of one ID."""
 
     id: str
@@ -95,7 +95,7 @@ class Detail(msgspec.Struct, frozen=True):
 
 def severity_of(word: str) -> Severity | None:
     """The severity a raw word stands for, or None."""
-    return SEVERITIES.get(re.sub(r"[^a-z]", "", plain(word).lower()))
+    return SEVERITIES.get(re.sub(r"[^a-z]", "", plain_text(word).lower()))
 
 
 def blocks(result: Result, key: str) -> list[Block]:
@@ -122,9 +122,9 @@ def findings_of(result: Result) -> list[Finding]:
     """Every finding, in the order of the document."""
     found = [finding for table in tables(result, "issues_detected") for finding in _rows(result, table)]
     for issue in result.issues:
-        if says_none(issue.title) and not issue.description:
+        if is_none_text(issue.title) and not issue.description:
             continue
-        title = plain(issue.title)
+        title = plain_text(issue.title)
         match = _ID.match(title)
         name = match.group(1) if match and "-" in match.group(1) else ""
         words = f"{issue.title} {issue.description}"
@@ -153,19 +153,19 @@ def _rows(result: Result, table: Table) -> list[Finding]:
     found = []
     for row in table.rows:
         cells = {key: row.cells[at] if at is not None else "" for key, at in where.items()}
-        if all(says_none(cell) for cell in row.cells):
+        if all(is_none_text(cell) for cell in row.cells):
             continue
         score = read_score(cells["confidence"])[0] if cells["confidence"] else None
-        name = plain(cells["id"])
+        name = plain_text(cells["id"])
         found.append(
             Finding(
                 id=name,
-                title=plain(cells["issue"]),
+                title=plain_text(cells["issue"]),
                 location=cells["location"],
                 severity=severity_of(cells["severity"]),
                 severity_text=cells["severity"],
                 confidence=score if isinstance(score, float) else None,
-                category=category_of(plain(cells["category"]), name, result.agent),
+                category=category_of(plain_text(cells["category"]), name, result.agent),
                 flags=flags_in(" ".join(row.cells)),
                 line=row.line,
                 source="row",
@@ -189,9 +189,9 @@ def flags_in(words: str) -> tuple[str, ...]:
     return tuple(flag for flag, pattern in FLAG_WORDS.items() if pattern.search(words))
 
 
-def details_of(result: Result) -> list[Detail]:
+def details_of(result: Result) -> list[FindingDetail]:
     """The entries of Issue Details: a bold or headed ID, and what follows it."""
-    found: list[Detail] = []
+    found: list[FindingDetail] = []
     for block in blocks(result, "issue_details"):
         open_at: tuple[str, str, int] | None = None
         own: list[Content] = []
@@ -199,12 +199,12 @@ def details_of(result: Result) -> list[Detail]:
             match = _detail_head(part)
             if match:
                 if open_at:
-                    found.append(Detail(*open_at, tuple(own)))
-                open_at, own = (match.group(1), plain(match.group(2)), part.line), [part]
+                    found.append(FindingDetail(*open_at, tuple(own)))
+                open_at, own = (match.group(1), plain_text(match.group(2)), part.line), [part]
             elif open_at:
                 own.append(part)
         if open_at:
-            found.append(Detail(*open_at, tuple(own)))
+            found.append(FindingDetail(*open_at, tuple(own)))
     return found
 
 

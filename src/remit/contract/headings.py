@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from remit.contract.expressions import expression
+from remit.lazy import lazy_pattern
 
 #: key -> (canonical English name, other accepted names)
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -127,9 +127,9 @@ LABELS: dict[str, tuple[str, ...]] = {
     "combined": ("combined_confidence", "combined", "Combined Confidence"),
 }
 
-_NUMBERING = expression(r"^\d{1,3}(?:\.\d{1,3})*[.)]\s+")
-_PARENTHESIS = expression(r"\s*[(（][^()（）]{0,60}[)）]$")
-_SEPARATORS = expression(r"[\s_\-‐-―]+")
+_NUMBERING = lazy_pattern(r"^\d{1,3}(?:\.\d{1,3})*[.)]\s+")
+_PARENTHESIS = lazy_pattern(r"\s*[(（][^()（）]{0,60}[)）]$")
+_SEPARATORS = lazy_pattern(r"[\s_\-‐-―]+")
 
 
 @lru_cache(maxsize=4096)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from remit.contract.expressions import expression
 from remit.contract.headings import BLOCKS
+from remit.lazy import lazy_pattern
 
 Form = Literal["table", "steps", "text", "fence", "details"]
 
@@ -199,7 +199,7 @@ KINDS: dict[str, Kind] = {
 }
 
 _BY_AGENT = {agent: kind for kind in KINDS.values() for agent in kind.agents}
-_NOT_SLUG = expression(r"[^\w:]+|_")
+_NOT_SLUG = lazy_pattern(r"[^\w:]+|_")
 
 
 def slug(name: str) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from remit.contract.escape import UNGUARDED_PIPE, unguard_cell, unguard_heading, unguard_lines
-from remit.contract.expressions import expression
 from remit.contract.headings import fold, is_label
 from remit.contract.model import Code, Content, Heading, Items, Row, Table
+from remit.lazy import lazy_pattern
 
-_EMPHASIS = expression(r"\*\*|__|`|(?<!\w)\*|\*(?!\w)")
-_LABEL = expression(r"\s*+(?:[-*+][ \t]++)?+([*_`]{0,3})([^:：|]{1,60}?)([*_`]{0,3})[ \t]*+[:：]")
+_EMPHASIS = lazy_pattern(r"\*\*|__|`|(?<!\w)\*|\*(?!\w)")
+_LABEL = lazy_pattern(r"\s*+(?:[-*+][ \t]++)?+([*_`]{0,3})([^:：|]{1,60}?)([*_`]{0,3})[ \t]*+[:：]")
 _MARKS = str.maketrans("", "", "*_`")
 _NOTHING = frozenset(
     {
@@ -40,12 +40,12 @@ class Line(NamedTuple):
     line: int
 
 
-def says_none(text: str) -> bool:
+def is_none_text(text: str) -> bool:
     """Whether an entry only says that there is nothing to say."""
     return fold(text).rstrip(".。") in _NOTHING
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Text without emphasis marks."""
     for _ in range(4):  # marks around marks around marks
         bare = _EMPHASIS.sub("", text)
@@ -108,7 +108,7 @@ def _value(label: re.Match[str], end: int | None = None) -> str:
     return value.strip()
 
 
-def labelled(lines: Iterable[Line], keys: tuple[str, ...]) -> dict[str, str]:
+def labelled_values(lines: Iterable[Line], keys: tuple[str, ...]) -> dict[str, str]:
     """The values of `Name: value` lines by key; lines without a name continue the value above them."""
     found: dict[str, list[str]] = {}
     current: list[str] | None = None

@@ -204,11 +204,11 @@ Status = Literal["SUCCESS", "PARTIAL", "FAILED"]
 STATUSES: tuple[Status, ...] = ("SUCCESS", "PARTIAL", "FAILED")
 
 
-def placeless(part: Any) -> Any:
+def without_lines(part: Any) -> Any:
     """The same part with every line forgotten, for a form in which those lines mean nothing."""
     if isinstance(part, Part):
-        fields = {name: placeless(getattr(part, name)) for name in part.__struct_fields__}
+        fields = {name: without_lines(getattr(part, name)) for name in part.__struct_fields__}
         return type(part)(**{**fields, "line": 0})
     if isinstance(part, tuple):
-        return tuple(placeless(member) for member in part)
+        return tuple(without_lines(member) for member in part)
     return part

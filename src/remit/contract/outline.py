@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import pyromark
 
-from remit.contract.expressions import expression
 from remit.contract.model import Code, Item, Items, Row, Table, Text
+from remit.lazy import lazy_pattern
 
 #: Tables larger than this are not something a person reads; such a document is refused (see `refusal`).
 MAX_CELLS = 100_000
@@ -26,17 +26,19 @@ MAX_NESTING = 12
 
 _TABLES = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES)
 
-_CONTAINERS = expression(rf"(?:[ \t]*(?:>|[-+*](?=[ \t]|$)|\d{{1,9}}[.)](?=[ \t]|$))){{0,{MAX_NESTING}}}[ \t]*")
-_FENCE_OR_COMMENT = expression(r"`{3}|~{3}|<!--")
-_RULE = expression(r"(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$")
-_MARKERS = expression(r">|[-+*]|\d{1,9}[.)]")
-_LATER_MARKER = expression(r"[-+*>]|\d{1,9}[.)]")
+_CONTAINERS = lazy_pattern(rf"(?:[ \t]*(?:>|[-+*](?=[ \t]|$)|\d{{1,9}}[.)](?=[ \t]|$))){{0,{MAX_NESTING}}}[ \t]*")
+_FENCE_OR_COMMENT = lazy_pattern(r"`{3}|~{3}|<!--")
+_RULE = lazy_pattern(r"(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$")
+_MARKERS = lazy_pattern(r">|[-+*]|\d{1,9}[.)]")
+_LATER_MARKER = lazy_pattern(r"[-+*>]|\d{1,9}[.)]")
 _INLINE = str.maketrans(dict.fromkeys("*_[]<&!`~", "x"))
 _INLINE_AND_MARKERS = str.maketrans(dict.fromkeys("*_[]<&!`~-+>.)", "x"))
-_LONE_BACKSLASH = expression(r"\\(?![\\|])")
-_DELIMITER_ROW = expression(r"^[ \t>]*+\|?+(?:[ \t]*+:?+-++:?+[ \t]*+\|)++(?:[ \t]*+:?+-++:?+[ \t]*+)?$", re.MULTILINE)
-_BLANK_LINE = expression(r"\n[ \t]*(?:\n|$)")
-_QUOTE_MARK = expression(r"^[ \t]*>[ \t]?")
+_LONE_BACKSLASH = lazy_pattern(r"\\(?![\\|])")
+_DELIMITER_ROW = lazy_pattern(
+    r"^[ \t>]*+\|?+(?:[ \t]*+:?+-++:?+[ \t]*+\|)++(?:[ \t]*+:?+-++:?+[ \t]*+)?$", re.MULTILINE
+)
+_BLANK_LINE = lazy_pattern(r"\n[ \t]*(?:\n|$)")
+_QUOTE_MARK = lazy_pattern(r"^[ \t]*>[ \t]?")
 
 
 class Head(NamedTuple):
@@ -50,7 +52,7 @@ class Head(NamedTuple):
 Node = Head | Text | Table | Items | Code
 
 
-def refusal(text: str) -> str | None:
+def unreadable_reason(text: str) -> str | None:
     """Why a text is too costly to read, or None.
 
     Every line and every cell costs something, however little it holds. Short rows of a table are filled up to
@@ -68,7 +70,7 @@ def refusal(text: str) -> str | None:
     return None
 
 
-def read(text: str, first_line: int = 1) -> list[Node]:
+def read_outline(text: str, first_line: int = 1) -> list[Node]:
     """The top-level blocks of a text, in order. Rules (`---`) and empty blocks are left out: they say nothing."""
     return [node for node in _nodes(text, first_line) if not isinstance(node, Head | Text) or node.text]
 
@@ -202,7 +204,7 @@ def _list(text: str, line: int, start: int, events: Iterator[tuple[Any, Any]], *
     return Items(items=tuple(items), ordered=ordered, line=line)
 
 
-_MARKER = expression(r"(?:[-+*]|\d{1,9}[.)])(?:[ \t]{1,4}(?=\S)|[ \t]|$|(?=\n))")
+_MARKER = lazy_pattern(r"(?:[-+*]|\d{1,9}[.)])(?:[ \t]{1,4}(?=\S)|[ \t]|$|(?=\n))")
 
 
 def _item_text(text: str, start: int, end: int) -> str:

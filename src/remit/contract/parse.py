@@ -15,19 +15,19 @@ import msgspec
 from remit.contract import fields, outline
 from remit.contract.chunks import Chunk, split
 from remit.contract.escape import clean, unguard_heading
-from remit.contract.expressions import expression
-from remit.contract.findings import Detail, Finding, details_of, findings_of
+from remit.contract.findings import Finding, FindingDetail, details_of, findings_of
 from remit.contract.lines import entries, lines_of
 from remit.contract.model import SCHEMA, Block, Extra, Result
 from remit.contract.render import free_text, render
 from remit.contract.sections import Outline, Section, arrange
+from remit.lazy import lazy_pattern
 
 MAX_BYTES = 1 << 20
 MAX_RESULTS = 1000
 _TOO_MANY = f"it holds more than {MAX_RESULTS:,} results"
 _LOOK_AHEAD = 12
 
-_JSON_FENCE = expression(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
+_JSON_FENCE = lazy_pattern(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
 
 
 class Document(msgspec.Struct, frozen=True, dict=True):
@@ -47,7 +47,7 @@ class Document(msgspec.Struct, frozen=True, dict=True):
         return findings_of(self.result)
 
     @cached_property
-    def details(self) -> list[Detail]:
+    def details(self) -> list[FindingDetail]:
         """The entries of Issue Details."""
         return details_of(self.result)
 
@@ -96,7 +96,7 @@ def parse(source: str | bytes) -> list[Document]:
     fenced = _JSON_FENCE.match(text)
     if fenced and (documents := _parse_json(fenced.group(1))):
         return documents
-    if refusal := outline.refusal(text):
+    if refusal := outline.unreadable_reason(text):
         return [_refused(refusal)]
     chunks = split(text)
     return [_parse_chunk(chunk) for chunk in chunks] if len(chunks) <= MAX_RESULTS else [_refused(_TOO_MANY)]
@@ -149,7 +149,7 @@ def _from_json(member: dict[str, Any]) -> Document:
         markdown = _normalised(render(_untag(result)))
     except (msgspec.ValidationError, RecursionError) as error:
         return _refused(f"it is JSON but not a result: {error}")
-    refusal = outline.refusal(markdown)
+    refusal = outline.unreadable_reason(markdown)
     return _refused(refusal) if refusal else _parse_chunk(Chunk(markdown, 1))
 
 
@@ -158,7 +158,7 @@ def _untag(result: _Tagged) -> Result:
 
 
 def _parse_chunk(chunk: Chunk) -> Document:
-    arranged = arrange(outline.read(chunk.text, chunk.first_line), chunk.first_line)
+    arranged = arrange(outline.read_outline(chunk.text, chunk.first_line), chunk.first_line)
     return Document(
         result=_build(arranged),
         outline=arranged,

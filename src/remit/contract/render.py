@@ -12,9 +12,16 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from remit.contract import outline
-from remit.contract.chunks import is_inert
-from remit.contract.escape import clean, guard_cell, guard_heading, guard_lines, guard_pipes, join_colon, unguard_lines
-from remit.contract.expressions import expression
+from remit.contract.chunks import is_blank_content
+from remit.contract.escape import (
+    clean,
+    guard_cell,
+    guard_heading,
+    guard_lines,
+    guard_pipes,
+    join_colon,
+    unguard_lines,
+)
 from remit.contract.fields import is_bare_headline, split_severity
 from remit.contract.headings import SECTIONS, block_key, section_key
 from remit.contract.lines import split_tail
@@ -35,12 +42,13 @@ from remit.contract.model import (
     Score,
     Table,
     Text,
-    placeless,
+    without_lines,
 )
 from remit.contract.sections import has_bold_name, split_name
+from remit.lazy import lazy_pattern
 
 #: A comment that is not closed hides everything after it.
-_COMMENT = expression(r"^[ \t]*+<!--", re.MULTILINE)
+_COMMENT = lazy_pattern(r"^[ \t]*+<!--", re.MULTILINE)
 #: What makes the start of a text something else than Markdown: JSON, or a byte order mark.
 _OTHER_FORMS = ("{", "[", "\ufeff")
 
@@ -53,10 +61,10 @@ def render(result: Result) -> str:
 
 def to_json(result: Result) -> bytes:
     """The JSON form, the same schema that `remit schema result` prints."""
-    return msgspec.json.encode({"schema": SCHEMA} | msgspec.to_builtins(placeless(result)))
+    return msgspec.json.encode({"schema": SCHEMA} | msgspec.to_builtins(without_lines(result)))
 
 
-def number(score: Score | None) -> str:
+def format_number(score: Score | None) -> str:
     """A score as people write it: no `.0`, no exponent."""
     if isinstance(score, str) or score is None:
         return score or ""
@@ -147,13 +155,13 @@ def _confidence(confidence: Confidence) -> str:
 
 
 def _score(score: Score, why: str) -> str:
-    return (_one_line(number(score)) + (f" - {_one_line(why)}" if why else "")).strip()
+    return (_one_line(format_number(score)) + (f" - {_one_line(why)}" if why else "")).strip()
 
 
 def _justification(justification: Justification) -> str:
     fields = [
-        ("Score", number(justification.score)),
-        ("Evidence Count", number(justification.evidence_count)),
+        ("Score", format_number(justification.score)),
+        ("Evidence Count", format_number(justification.evidence_count)),
         ("Verification Method", justification.method),
         ("Potential Blind Spots", justification.blind_spots),
     ]
@@ -223,8 +231,8 @@ def _free(text: str) -> str:
 
 def _is_free(text: str) -> bool:
     """Whether text with lists, tables and fences in it stays the same when it is read back."""
-    nodes = [node for node in outline.read(text) if not isinstance(node, outline.Head)]
-    return _is_plain(text) and is_inert(text) and _plain_text(clean(nodes)) == text
+    nodes = [node for node in outline.read_outline(text) if not isinstance(node, outline.Head)]
+    return _is_plain(text) and is_blank_content(text) and _plain_text(clean(nodes)) == text
 
 
 def _is_plain(text: str) -> bool:
@@ -232,7 +240,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _paragraph(text: str) -> str:
-    if _is_plain(text) and unguard_lines(text) == text and outline.read(text) == [Text(text=text)]:
+    if _is_plain(text) and unguard_lines(text) == text and outline.read_outline(text) == [Text(text=text)]:
         return text
     return guard_lines(text)
 
@@ -245,7 +253,7 @@ def _bullets(texts: Iterable[str], *, ordered: bool = False) -> str:
 def _items(part: Items, marker: str) -> str:
     plain = _list_lines(part, marker, guarded=False)
     same = all(unguard_lines(item.text) == item.text for item in part.items)
-    if same and is_inert(plain) and outline.read(plain) == [part]:
+    if same and is_blank_content(plain) and outline.read_outline(plain) == [part]:
         return plain
     return _list_lines(part, marker, guarded=True)
 

@@ -10,13 +10,13 @@ from collections import Counter
 from typing import NamedTuple
 
 from remit.contract.chunks import title_agent
-from remit.contract.expressions import expression
 from remit.contract.headings import block_key, section_key
 from remit.contract.model import Block, Content, Heading, Table, Text
 from remit.contract.outline import Head, Node
+from remit.lazy import lazy_pattern
 
-_BOLD = expression(r"^[ ]{0,3}\*\*([^*\n]{1,80})\*\*[ \t]*[:：]?[ \t]*(.*)$")
-_NAMED_VALUE = expression(r"^([^:：]{1,80})[:：][ \t]*(.*)$")
+_BOLD = lazy_pattern(r"^[ ]{0,3}\*\*([^*\n]{1,80})\*\*[ \t]*[:：]?[ \t]*(.*)$")
+_NAMED_VALUE = lazy_pattern(r"^([^:：]{1,80})[:：][ \t]*(.*)$")
 
 
 class Section(NamedTuple):

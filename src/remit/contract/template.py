@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from remit.contract.expressions import expression
 from remit.contract.headings import BOXES, SECTIONS
 from remit.contract.kinds import KINDS, BlockSpec, Kind
 from remit.contract.lines import Line, lines_of
 from remit.contract.model import Code, Content
 from remit.contract.parse import Document
+from remit.lazy import lazy_pattern
 
 #: Placeholders of templates that agents have been given elsewhere, among them the contract's first version.
 _FOREIGN = (
@@ -28,11 +28,11 @@ _FOREIGN = (
     "What might have been missed", "Agent", "Summary", "Title", "Location", "file:line", "path", "Reason",
 )  # fmt: skip
 
-_BRACKETED = expression(r"(?<![\w\]/\\!])\[([^\[\]\n]{1,120})\](?![(\[/\w])")
-_GENERIC = expression(r"^(?:\.{3}|…|todo\b.*|tbd|tba|your .*|insert .*|fill .*|placeholder.*)$", re.IGNORECASE)
-_CODE_SPAN = expression(r"`[^`\n]*`")
-_PLACE_SPAN = expression(r"`(\[[^\[\]`\n]*(?:file:line|path/to/)[^\[\]`\n]*\])`")
-_BOX = expression(r"^\s*(?:[-*+]\s+)?\[[ xX✓✔]?\]")
+_BRACKETED = lazy_pattern(r"(?<![\w\]/\\!])\[([^\[\]\n]{1,120})\](?![(\[/\w])")
+_GENERIC = lazy_pattern(r"^(?:\.{3}|…|todo\b.*|tbd|tba|your .*|insert .*|fill .*|placeholder.*)$", re.IGNORECASE)
+_CODE_SPAN = lazy_pattern(r"`[^`\n]*`")
+_PLACE_SPAN = lazy_pattern(r"`(\[[^\[\]`\n]*(?:file:line|path/to/)[^\[\]`\n]*\])`")
+_BOX = lazy_pattern(r"^\s*(?:[-*+]\s+)?\[[ xX✓✔]?\]")
 
 STATUS = "[SUCCESS | PARTIAL | FAILED]"
 SUMMARY = "[two or three sentences: what was done, what came of it]"
@@ -98,7 +98,7 @@ def _block(spec: BlockSpec) -> str:
     return f"{head}- [{spec.hint.replace('*', '')}]"
 
 
-def written_lines(document: Document) -> Iterator[Line]:
+def filled_lines(document: Document) -> Iterator[Line]:
     """Every line an author wrote: title, headings and the content of sections; of fences what the form has in them."""
     yield Line(document.result.agent, document.title_line)
     for section in document.outline.sections:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from remit.contract.expressions import expression
+from remit.lazy import lazy_pattern
 
 
 def _table(kinds: dict[str, str], rest: bytes) -> bytes:
@@ -110,7 +110,7 @@ _PER_CHARACTER = {kind: tokens for kind, tokens, _ in _SCRIPTS} | {"N": 1.27, "F
 
 #: Below this there are neither Han nor kana: a text of arrows and accents needs no table of all characters.
 _SMALL = 0x3000
-_ASCII_RUN = expression(r"[\x00-\x7f]+")
+_ASCII_RUN = lazy_pattern(r"[\x00-\x7f]+")
 
 
 def estimate_tokens(text: str) -> int:

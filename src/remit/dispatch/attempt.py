@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from remit.dispatch.asking import Asker
-from remit.dispatch.ends import end_job, stop_job, what_there_is, worktree_of
+from remit import aio
+from remit.dispatch.events import EventWriter
+from remit.dispatch.failpoints import failpoint
+from remit.dispatch.finish import RunEnd, RunStopped, end_job, partial_output, stop_job, worktree_of
+from remit.dispatch.model_client import ModelClient
 from remit.dispatch.models import provider_of
-from remit.dispatch.narrator import Narrator
-from remit.dispatch.outcome import Ended, Stopped
 from remit.dispatch.settings import Settings
-from remit.dispatch.stops import stop_point
 from remit.dispatch.worktree import WORKTREE, is_usable, make_worktree
 from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.model import Brief
-from remit.registry.tools import AllowList, known
-from remit.store import ending, jobs
+from remit.registry.tools import AllowList, find_tool
+from remit.store import jobs
 from remit.store.database import Database
-from remit.store.jobs import Fenced, Job
+from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _TELL_SECONDS = 1.0
 T = TypeVar("T")
 
 
-class Parts(NamedTuple):
+class AttemptParts(NamedTuple):
     """What a runner of another layer needs to run a job's conversation."""
 
     database: Database
@@ -50,12 +50,12 @@ class Parts(NamedTuple):
     brief: Brief
     root: Path
     transcript: Transcript
-    narrator: Narrator
+    narrator: EventWriter
     calls: Calls
-    asker: Asker
+    asker: ModelClient
 
 
-Runner = Callable[[Parts], Awaitable[Ended]]
+Runner = Callable[[AttemptParts], Awaitable[RunEnd]]
 
 
 class Attempt:
@@ -69,32 +69,32 @@ class Attempt:
         self._settings = settings
         self._runners = runners or {}
         self._transcript = Transcript(database, job.id, job.attempt)
-        self._narrator = Narrator(database, job.id, job.attempt)
+        self._narrator = EventWriter(database, job.id, job.attempt)
 
     async def run(self) -> None:
         """Run the job to its end. Raises Fenced or EnvironmentBroken if it has to be left to somebody else."""
-        stop_point("claimed")
+        failpoint("claimed")
         job = self._job
         if job.is_cancelled:
             await stop_job(self._database, job, self._settings, is_shutdown=False)
             return
         if job.deaths >= MAX_DEATHS:
-            text = await what_there_is(self._database, job.id)
-            await self._finish(Ended("error", text, f"stopped after {job.deaths} attempts died: {job.last_death}"))
+            text = await partial_output(self._database, job.id)
+            await self._finish(RunEnd("error", text, f"stopped after {job.deaths} attempts died: {job.last_death}"))
             return
-        brief = bounded(await jobs.brief_of(self._database, job), self._settings)
+        brief = apply_limits(await jobs.brief_of(self._database, job), self._settings)
         await self._narrator.tell("started", {"attempt": job.attempt, "model": brief.model, "tools": list(brief.tools)})
         root = Path(job.workspace)
         try:
             root = await self._workspace()
             ended = await self._in_time(brief, root)
-        except Stopped as stopped:
-            ended = Ended(stopped.outcome, "", stopped.error)
+        except RunStopped as stopped:
+            ended = RunEnd(stopped.outcome, "", stopped.error)
         except UsageError as error:
-            ended = Ended("error", "", str(error))
+            ended = RunEnd("error", "", str(error))
         if ended.outcome != "completed":
             await self._narrator.flush()
-            ended = ended._replace(text=await what_there_is(self._database, job.id) or ended.text)
+            ended = ended._replace(text=await partial_output(self._database, job.id) or ended.text)
         # What an orchestrator says is said to a person: it is no result in the contract.
         is_result = ended.outcome == "completed" and brief.runner not in self._runners
         verdict = await self._check(brief, root, ended) if is_result else None
@@ -110,16 +110,16 @@ class Attempt:
         if not is_made:
             await self._set_worktree(None)  # until it is whole: who comes after us makes it anew
         root = await _prepared(partial(make_worktree, is_made=is_made, diff=job.diff), project, folder)
-        stop_point("worktree-made")
+        failpoint("worktree-made")
         await self._set_worktree(str(folder))
         return root
 
     async def _set_worktree(self, folder: str | None) -> None:
         job = self._job
         if not await self._database.rows("jobs.set_worktree", job=job.id, attempt=job.attempt, worktree=folder):
-            raise Fenced(f"job {job.id} is no longer attempt {job.attempt}'s")
+            raise AttemptFenced(f"job {job.id} is no longer attempt {job.attempt}'s")
 
-    async def _in_time(self, brief: Brief, root: Path) -> Ended:
+    async def _in_time(self, brief: Brief, root: Path) -> RunEnd:
         """The run within the wall time of the job and of its tree, counted by the database's clock."""
         row = await self._database.row("budgets.seconds_left", job=self._job.id)
         left = row["seconds"] if row is not None else None
@@ -131,7 +131,7 @@ class Attempt:
             if row is None or not limit.expired():
                 raise
             own = f"{self._job.max_seconds or 0:g} seconds are over"
-            return Ended("timeout", "", "the time of all jobs of its tree is over" if row.get("is_tree") else own)
+            return RunEnd("timeout", "", "the time of all jobs of its tree is over" if row.get("is_tree") else own)
 
     @asynccontextmanager
     async def _heard(self) -> AsyncIterator[None]:
@@ -140,14 +140,14 @@ class Attempt:
         try:
             yield
         finally:
-            await ending.ended(telling)
+            await aio.cancel_and_wait(telling)
 
     async def _keep_telling(self) -> None:
         while True:
             await asyncio.sleep(_TELL_SECONDS)
             await self._narrator.flush()
 
-    async def _work(self, brief: Brief, root: Path) -> Ended:
+    async def _work(self, brief: Brief, root: Path) -> RunEnd:
         own = self._runners.get(brief.runner)
         if own is not None:
             return await own(self._parts(brief, root))
@@ -157,17 +157,17 @@ class Attempt:
             return await run_program(brief, self._job, root, self._settings, self._transcript, self._narrator)
         return await self._converse(self._parts(brief, root))
 
-    def _parts(self, brief: Brief, root: Path) -> Parts:
+    def _parts(self, brief: Brief, root: Path) -> AttemptParts:
         from remit.dispatch.toolset import Calls
 
         job, settings = self._job, self._settings
         calls = Calls(self._transcript, self._narrator.tell, is_redacting=settings.is_redacting)
         most = settings.provider_limits.get(provider_of(brief.model))
-        asker = Asker(self._database, job.id, job.attempt, brief.model, int(most) if most is not None else None)
-        return Parts(self._database, settings, job, brief, root, self._transcript, self._narrator, calls, asker)
+        asker = ModelClient(self._database, job.id, job.attempt, brief.model, int(most) if most is not None else None)
+        return AttemptParts(self._database, settings, job, brief, root, self._transcript, self._narrator, calls, asker)
 
-    async def _converse(self, parts: Parts) -> Ended:
-        from remit.dispatch.loop import Conversation
+    async def _converse(self, parts: AttemptParts) -> RunEnd:
+        from remit.dispatch.conversation import Conversation
         from remit.dispatch.tools.model import ToolLimits
         from remit.dispatch.tools.toolbox import Toolbox
         from remit.dispatch.toolset import job_tools
@@ -179,15 +179,15 @@ class Attempt:
         toolbox = Toolbox(parts.root, _own(brief.tools), spill=spill, limits=limits, is_redacting=settings.is_redacting)
         toolsets: list[AbstractToolset[None]] = [job_tools(toolbox, parts.calls)]
         if brief.mcp_servers:
-            from remit.dispatch.mcp import Keeping, mcp_toolsets
+            from remit.dispatch.mcp import ServerPool, mcp_toolsets
 
-            keeping = Keeping(spill, settings.is_redacting)
+            keeping = ServerPool(spill, settings.is_redacting)
             toolsets += mcp_toolsets(brief, settings.mcp_servers, parts.calls, parts.root, keeping)
         return await Conversation(
             brief, parts.job.prompt, parts.transcript, parts.calls, toolsets, parts.asker, parts.narrator
         ).run()
 
-    async def _check(self, brief: Brief, root: Path, ended: Ended) -> str:
+    async def _check(self, brief: Brief, root: Path, ended: RunEnd) -> str:
         """Hold the result against the contract, the project and the receipts."""
         receipts = await self._transcript.receipts()
         started = time.monotonic()
@@ -195,7 +195,7 @@ class Attempt:
         # A program cannot be asked to correct its answer, so its first submission is its last.
         attempt = submission if brief.runner == "model" else max(submission, 2)
         verdict = await asyncio.to_thread(_verdict, ended.text, brief, root, receipts, attempt)
-        stop_point("checked")
+        failpoint("checked")
         report = msgspec.json.encode(
             {
                 "verdict": verdict.verdict,
@@ -213,7 +213,7 @@ class Attempt:
             }
         )
         await self._transcript.save_result(submission, ended.text, verdict.verdict, report)
-        stop_point("result-saved")
+        failpoint("result-saved")
         await self._narrator.tell(
             "checked",
             {
@@ -225,7 +225,7 @@ class Attempt:
         )
         return verdict.verdict
 
-    async def _finish(self, ended: Ended, verdict: str | None = None) -> None:
+    async def _finish(self, ended: RunEnd, verdict: str | None = None) -> None:
         await self._narrator.flush()
         await end_job(self._database, self._job, self._settings, ended, verdict)
 
@@ -239,13 +239,13 @@ async def _prepared(work: Callable[..., T], *arguments: Path) -> T:
         await asyncio.wait({doing})
         raise
     except (EnvironmentBroken, OSError) as error:  # a checkout that is gone or broken: no other attempt fares better
-        raise Stopped("error", f"the job cannot have its worktree: {error}") from error
+        raise RunStopped("error", f"the job cannot have its worktree: {error}") from error
 
 
-def bounded(brief: Brief, settings: Settings) -> Brief:
+def apply_limits(brief: Brief, settings: Settings) -> Brief:
     """A brief without the tools that this worker does not offer: nothing exceeds its allow-list."""
     allowed = AllowList(settings.allow_tools)
-    asked = (known(name, allowed.own) for name in brief.tools)
+    asked = (find_tool(name, allowed.own) for name in brief.tools)
     tools = tuple(str(part) for tool in asked if tool is not None for part in allowed.granted(tool))
     return brief if tools == brief.tools else msgspec.structs.replace(brief, tools=tools)
 

@@ -21,7 +21,7 @@ _MOST_SKEW = 2.0
 _USUAL_QUEUE = "default"
 
 
-class Fact(NamedTuple):
+class HealthFact(NamedTuple):
     """Something that was looked at."""
 
     what: str
@@ -29,18 +29,18 @@ class Fact(NamedTuple):
     words: str
 
 
-async def facts(configured: Configuration, settings: Settings) -> AsyncIterator[Fact]:
+async def health_facts(configured: Configuration, settings: Settings) -> AsyncIterator[HealthFact]:
     """Everything that jobs need, one by one."""
     yield _models(configured)
     if find_spec("psycopg") is None or find_spec("procrastinate") is None:
-        yield Fact("database", "odd", "not installed: remit[run] brings it")
+        yield HealthFact("database", "odd", "not installed: remit[run] brings it")
         return
     async for fact in _database(settings):
         yield fact
-    from remit.dispatch.tools.sandbox import described
+    from remit.dispatch.tools.sandbox import describe_sandbox
 
-    line = await asyncio.to_thread(described, network=False)
-    yield Fact("sandbox", "odd" if line.startswith("none") else "good", line)
+    line = await asyncio.to_thread(describe_sandbox, network=False)
+    yield HealthFact("sandbox", "odd" if line.startswith("none") else "good", line)
 
 
 def missing_key(configured: Configuration) -> str | None:
@@ -53,7 +53,7 @@ def _has_key(provider: str) -> bool:
     return any(os.environ.get(key) for key in KEYS.get(provider, ()))
 
 
-def _models(configured: Configuration) -> Fact:
+def _models(configured: Configuration) -> HealthFact:
     name = full_name(configured["model"], configured["models"])
     names = {name, *(full_name(short, configured["models"]) for short in (*TABLE, *configured["models"]))}
     providers = sorted({provider_of(one) for one in names})
@@ -62,19 +62,19 @@ def _models(configured: Configuration) -> Fact:
     own = provider_of(name)
     wanted = f"; set {KEYS[own][0]}" if own in missing else ""
     level: Level = "odd" if own in missing else "good"
-    return Fact("model", level, f"{name}; keys present for {', '.join(found) or 'no provider'}{wanted}")
+    return HealthFact("model", level, f"{name}; keys present for {', '.join(found) or 'no provider'}{wanted}")
 
 
-def _migrations(lacking: list[str]) -> Fact:
+def _migrations(lacking: list[str]) -> HealthFact:
     if not lacking:
-        return Fact("migrations", "good", "all applied")
-    return Fact("migrations", "odd", f"missing: {', '.join(lacking)}; the next job or worker applies them")
+        return HealthFact("migrations", "good", "all applied")
+    return HealthFact("migrations", "odd", f"missing: {', '.join(lacking)}; the next job or worker applies them")
 
 
-async def _database(settings: Settings) -> AsyncIterator[Fact]:
-    from remit.store import fleet
+async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
+    from remit.store import workers
     from remit.store.database import open_database
-    from remit.store.migrating import missing
+    from remit.store.migrate import missing_migrations
 
     where = "shared" if settings.database else f"embedded in {settings.data / 'postgres'}"
     if not settings.database and not (settings.data / "postgres" / "made").exists():
@@ -83,45 +83,47 @@ async def _database(settings: Settings) -> AsyncIterator[Fact]:
     try:
         async with open_database(settings.database, settings.data, is_examined=True) as database:
             row = await database.row("health.server")
-            yield Fact("database", "good", f"{where}: PostgreSQL {row['version'] if row else ''}")
+            yield HealthFact("database", "good", f"{where}: PostgreSQL {row['version'] if row else ''}")
             async with database.transaction() as connection:
-                lacking = await missing(connection)
+                lacking = await missing_migrations(connection)
             yield _migrations(lacking)
             is_made = not any(name.startswith("0001 ") for name in lacking)
-            yield _workers(await fleet.alive(database, settings.takeover_seconds) if is_made else [])
-            skew = await fleet.clock_skew(database)
+            yield _workers(await workers.live_workers(database, settings.takeover_seconds) if is_made else [])
+            skew = await workers.clock_skew(database)
             level: Level = "good" if abs(skew) <= _MOST_SKEW else "bad"
-            yield Fact("clock", level, f"{skew:+.2f} s against the database's")
+            yield HealthFact("clock", level, f"{skew:+.2f} s against the database's")
     except RemitError as error:
-        yield Fact("database", "bad", str(error))
+        yield HealthFact("database", "bad", str(error))
 
 
-def _not_made(where: str, data: Path) -> Fact:
+def _not_made(where: str, data: Path) -> HealthFact:
     """The embedded database before its first job: could it be made?"""
     from remit.store.server import binaries
 
     try:
         binaries()
     except RemitError as error:
-        return Fact("database", "bad", str(error))
+        return HealthFact("database", "bad", str(error))
     nearest = next(folder for folder in (data, *data.parents) if os.access(folder, os.F_OK))
     if not nearest.is_dir():
         why = f"{nearest} is no folder"
     elif not os.access(nearest, os.W_OK | os.X_OK):
         why = f"{nearest} cannot be written"
     else:
-        return Fact("database", "good", f"{where}: not made yet, the first job makes it")
+        return HealthFact("database", "good", f"{where}: not made yet, the first job makes it")
     elsewhere = "REMIT_DATA names another folder, REMIT_DATABASE_URL a PostgreSQL server"
-    return Fact("database", "bad", f"{where}: cannot be made, for {why}; {elsewhere}")
+    return HealthFact("database", "bad", f"{where}: cannot be made, for {why}; {elsewhere}")
 
 
-def _workers(alive: Sequence[Mapping[str, Any]]) -> Fact:
+def _workers(alive: Sequence[Mapping[str, Any]]) -> HealthFact:
     if not alive:
-        return Fact("workers", "odd", "none alive; `remit worker` starts one")
+        return HealthFact("workers", "odd", "none alive; `remit worker` starts one")
     told = ", ".join(f"{one['host']} pid {one['pid']} ({_queues(one['queues'])})" for one in alive)
     if any(not one["queues"] or _USUAL_QUEUE in one["queues"] for one in alive):
-        return Fact("workers", "good", told)
-    return Fact("workers", "odd", f"{told}; none takes the queue {_USUAL_QUEUE}; `remit worker` starts one that does")
+        return HealthFact("workers", "good", told)
+    return HealthFact(
+        "workers", "odd", f"{told}; none takes the queue {_USUAL_QUEUE}; `remit worker` starts one that does"
+    )
 
 
 def _queues(names: Sequence[str]) -> str:

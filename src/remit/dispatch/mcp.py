@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, TextIO
 
 from fastmcp.client import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
@@ -23,18 +24,17 @@ from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_json
 
-from remit.dispatch.complaints import Complaints, harmless
-from remit.dispatch.programs import program_of
-from remit.dispatch.redact import redacted
-from remit.dispatch.tools.capping import capped
+from remit.dispatch.redact import redact
+from remit.dispatch.runners import resolve_program
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
-from remit.dispatch.tools.toolbox import recorded
+from remit.dispatch.tools.output import cap_text
+from remit.dispatch.tools.toolbox import recorded_arguments
 from remit.dispatch.toolset import Calls
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief
-from remit.registry.tools import AllowList, Tool, server_of
-from remit.store.storable import storable
+from remit.registry.tools import AllowList, KnownTool, server_of
+from remit.store.storable import to_storable
 
 log = logging.getLogger("remit.worker")
 MAX_OUTPUT = 30_000
@@ -43,9 +43,14 @@ _SECONDS = 120.0
 _PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TERM")
 #: What providers take as the name of a tool.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_complaints_log = logging.getLogger("remit.worker")
+MAX_LINES = 20
+MAX_LINE = 300
+#: How long a server's last words may take; whatever it started may hold its standard error open for ever.
+_LAST_SECONDS = 1.0
 
 
-class Keeping(NamedTuple):
+class ServerPool(NamedTuple):
     """How long answers are kept: where the whole of one goes, and whether it is looked through before."""
 
     spill: Path | None = None
@@ -57,7 +62,7 @@ def mcp_toolsets(
     servers: Mapping[str, str],
     calls: Calls,
     root: Path,
-    keeping: Keeping = Keeping(),  # noqa: B008 (it never changes)
+    keeping: ServerPool = ServerPool(),  # noqa: B008 (it never changes)
 ) -> list[AbstractToolset[None]]:
     """The servers that a brief names, as far as its tools allow."""
     allowed = AllowList(brief.tools)
@@ -86,7 +91,7 @@ def _program(name: str, line: str, environment: Mapping[str, str]) -> tuple[str,
     if not words or ("/" in words[0] and not words[0].startswith("/")):
         raise UsageError(f"the MCP server {name!r} must name a program on the PATH or an absolute path")
     try:
-        return program_of(words, environment), words[1:]
+        return resolve_program(words, environment), words[1:]
     except OSError as error:
         raise UsageError(f"the MCP server {name!r} cannot be started: {words[0]}: {error.strerror}") from error
 
@@ -100,7 +105,7 @@ class ServerTools(AbstractToolset[None]):
         client: Client[Any],
         allowed: AllowList,
         calls: Calls,
-        keeping: Keeping = Keeping(),  # noqa: B008 (it never changes)
+        keeping: ServerPool = ServerPool(),  # noqa: B008 (it never changes)
     ) -> None:
         self._server = server
         self._transport = client.transport
@@ -119,7 +124,7 @@ class ServerTools(AbstractToolset[None]):
     async def __aenter__(self) -> ServerTools:
         async with AsyncExitStack() as opening:
             if isinstance(self._transport, StdioTransport):
-                self._transport.log_file = (await opening.enter_async_context(Complaints(self._server))).file
+                self._transport.log_file = (await opening.enter_async_context(StderrLogger(self._server))).file
             try:
                 await opening.enter_async_context(self._wrapped)
             except Exception as error:  # whatever a server does, the job ends with it in words
@@ -131,7 +136,7 @@ class ServerTools(AbstractToolset[None]):
         return await self._open.__aexit__(*args)
 
     def _unusable(self, error: Exception) -> UsageError:
-        said = harmless(" ".join(str(error)[:2_000].split()))[:300] or type(error).__name__
+        said = sanitize_line(" ".join(str(error)[:2_000].split()))[:300] or type(error).__name__
         return UsageError(f"the MCP server {self._server!r} cannot be used: {said}")
 
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
@@ -148,7 +153,7 @@ class ServerTools(AbstractToolset[None]):
             long_name = f"mcp__{self._server}__{name}"
             if not _NAME.fullmatch(long_name):
                 self._warn(name)
-            elif self._allowed.granted(Tool(long_name)):
+            elif self._allowed.granted(KnownTool(long_name)):
                 definition = replace(tool.tool_def, name=long_name, sequential=True)
                 found[long_name] = replace(tool, toolset=self, tool_def=definition)
         return found
@@ -161,7 +166,7 @@ class ServerTools(AbstractToolset[None]):
                 "a tool of the MCP server %s is left out, for no provider takes its name %s: with the server's it may "
                 "have 64 letters, digits, _ and -",
                 self._server,
-                harmless(repr(name[:100])),
+                sanitize_line(repr(name[:100])),
             )
 
     async def call_tool(
@@ -182,7 +187,7 @@ class ServerTools(AbstractToolset[None]):
             except Exception as error:  # noqa: BLE001 (whatever a server does, the model is told and the job goes on)
                 text = f"{type(error).__name__}: {error}"
             text = await asyncio.to_thread(self._shown, text, key)
-            return ToolOutput(text, Receipt(tool=name, arguments=recorded(arguments), failed=failed), failed)
+            return ToolOutput(text, Receipt(tool=name, arguments=recorded_arguments(arguments), failed=failed), failed)
 
         return await self._calls.answer(ctx.tool_call_id or name, spec, tool_args, run)
 
@@ -190,9 +195,80 @@ class ServerTools(AbstractToolset[None]):
         """As much of an answer as the model is told; all of it is in a file that it can read, like any tool's."""
         if len(text) <= MAX_OUTPUT:
             return text
-        text = storable(text)
+        text = to_storable(text)
         if self._keeping.is_redacting:  # before it is cut: the rest goes to a file
-            text = redacted(text)
+            text = redact(text)
         if self._keeping.spill is None:
             return f"{text[:MAX_OUTPUT]}\n[{max(len(text) - MAX_OUTPUT, 0):,} more characters were left out]"
-        return capped(text, MAX_OUTPUT, self._keeping.spill, key).text
+        return cap_text(text, MAX_OUTPUT, self._keeping.spill, key).text
+
+
+def sanitize_line(text: str) -> str:
+    """One line of text from outside, without secrets and without what a terminal would obey."""
+    return "".join(one if one.isprintable() else "\ufffd" for one in redact(text))
+
+
+class StderrLogger:
+    """A pipe for the standard error of one server; `file` is the end for its process."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self.file: TextIO | None = None
+        self._lines: _Lines | None = None
+        self._transport: asyncio.ReadTransport | None = None
+
+    async def __aenter__(self) -> StderrLogger:
+        reading, writing = os.pipe()
+        lines = self._lines = _Lines(self._server)
+        pipe = os.fdopen(reading, "rb", buffering=0)
+        self.file = os.fdopen(writing, "w", encoding="utf-8")
+        self._transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: lines, pipe)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.file is not None:
+            self.file.close()
+        if self._lines is not None and self._transport is not None:
+            await asyncio.wait([self._lines.ended], timeout=_LAST_SECONDS)
+            self._transport.close()
+            self._lines.ended.cancel()
+
+
+class _Lines(asyncio.Protocol):
+    """Tells the first lines that come; the rest is read and dropped, so that the server does not wait."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._line = bytearray()
+        self._told = 0
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def data_received(self, data: bytes) -> None:
+        """Some more of it."""
+        *whole, rest = data.split(b"\n") if self._told <= MAX_LINES else [b""]
+        for part in whole:
+            self._add(part)
+            self._tell()
+        self._add(rest)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The end of it."""
+        self._tell()
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def _add(self, part: bytes) -> None:
+        self._line += part[: MAX_LINE * 4 - len(self._line)]  # a character has up to four bytes
+
+    def _tell(self) -> None:
+        text = sanitize_line(self._line.decode("utf-8", "replace").strip())[:MAX_LINE]
+        self._line.clear()
+        if not text or self._told > MAX_LINES:
+            return
+        self._told += 1
+        if self._told > MAX_LINES:
+            _complaints_log.warning("the MCP server %s says more, which is left out", self._server)
+        else:
+            _complaints_log.warning("the MCP server %s says: %s", self._server, text)

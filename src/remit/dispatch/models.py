@@ -130,7 +130,7 @@ def _not_later(response: ModelResponse) -> float | None:
     return None
 
 
-def told(brief: Brief) -> tuple[tuple[str, ...], str | None]:
+def instruction_blocks(brief: Brief) -> tuple[tuple[str, ...], str | None]:
     """The brief as system prompts and instructions, so that on the wire the chosen text and the contract are two."""
     texts = tuple(text for text in (brief.system, brief.contract) if text)
     if provider_of(brief.model) == "openai":
@@ -159,11 +159,11 @@ def model_settings(name: str, output: int) -> ModelSettings:
 
 def check_price(name: str) -> None:
     """Refuse a limit of money where nobody knows what anything costs: it could not be kept."""
-    if prices(name)[1] == 0.0:
+    if model_prices(name)[1] == 0.0:
         raise UsageError(f"the price of {name!r} is not known, so a limit of money cannot be kept: limit its tokens")
 
 
-def prices(name: str) -> tuple[float, float]:
+def model_prices(name: str) -> tuple[float, float]:
     """Dollars for a token sent and a token got; zeros where the price is not known."""
     from genai_prices import Usage, calc_price
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from remit.configuration import Configuration, load
 from remit.errors import ConfigurationError
-from remit.gate.configured import gate_settings
-from remit.gate.settings import GateSettings
+from remit.gate.settings import GateSettings, from_configuration
 from remit.registry.api import allow_list
 from remit.store.database import data_folder
 
@@ -61,7 +60,7 @@ def load_settings(configured: Configuration | None = None, start: Path | None = 
         mcp_servers=configured["mcp_servers"],
         shutdown_seconds=float(configured["shutdown_seconds"]),
         allow_tools=tuple(map(str, allow_list(configured, None))),
-        gate=gate_settings(configured),
+        gate=from_configuration(configured),
     )
 
 

@@ -11,11 +11,11 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from remit.dispatch.redact import redacted
-from remit.dispatch.repeats import Repeats
-from remit.dispatch.stops import stop_point
+from remit.dispatch.failpoints import failpoint
+from remit.dispatch.loop_guard import LoopGuard
+from remit.dispatch.redact import redact
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
-from remit.dispatch.tools.toolbox import Toolbox, recorded
+from remit.dispatch.tools.toolbox import Toolbox, recorded_arguments
 from remit.evidence.receipts import Receipt
 from remit.store.transcript import Transcript
 
@@ -40,7 +40,7 @@ class Calls:
         self._is_redacting = is_redacting
         #: The turn that the calls belong to: ids are a provider's, and may come again in another turn.
         self.turn = 0
-        self._repeats = Repeats()
+        self._repeats = LoopGuard()
 
     async def answer(self, call_id: str, spec: ToolSpec, arguments: Any, run: Run) -> str:
         """The answer of a call: the one that is written down, or that of running it now."""
@@ -54,13 +54,13 @@ class Calls:
         seen = _Moment()
         await self._transcript.begin_call(call, self.turn, spec.name, known)
         await self._tell("tool", {"call": call, "name": spec.name, "arguments": _short(known)})
-        stop_point("tool-begun")
+        failpoint("tool-begun")
         await self._hold(seen)
         output = await run(known, call)
-        stop_point("tool-ran")
-        text = redacted(output.text) if self._is_redacting else output.text
+        failpoint("tool-ran")
+        text = redact(output.text) if self._is_redacting else output.text
         await self._transcript.finish_call(call, text, output.receipt, is_failed=output.failed)
-        stop_point("tool-finished")
+        failpoint("tool-finished")
         why = {"why": _line(text)} if output.failed else {}
         await self._tell("tool-done", {"call": call, "name": spec.name, "failed": output.failed, **why})
         self._repeats.note(self.turn, spec.name, known, text, failed=output.failed)
@@ -84,7 +84,7 @@ class Calls:
     async def _unknown(self, call: str, spec: ToolSpec, arguments: Any) -> str:
         """A call in flight when its worker died: it may have taken effect, so it is on record as one that failed."""
         text = _UNKNOWN.format(name=spec.name)
-        receipt = Receipt(tool=spec.name, arguments=recorded(arguments), failed=True)
+        receipt = Receipt(tool=spec.name, arguments=recorded_arguments(arguments), failed=True)
         await self._transcript.finish_call(call, text, receipt, is_failed=True, state="unknown")
         await self._tell("tool-done", {"call": call, "name": spec.name, "failed": True, "why": text})
         return text
@@ -151,9 +151,9 @@ def job_tools(toolbox: Toolbox, calls: Calls) -> WrittenTools:
 
 def _line(text: str) -> str:
     """Why a call failed, for a line of progress."""
-    return redacted(" ".join(text[:1000].split())[:300])
+    return redact(" ".join(text[:1000].split())[:300])
 
 
 def _short(arguments: dict[str, Any]) -> list[list[str]]:
     """Arguments for a line of progress, in the order they were given: the database keeps none in an object."""
-    return [[name, redacted(str(value)[:200])] for name, value in list(arguments.items())[:8]]
+    return [[name, redact(str(value)[:200])] for name, value in list(arguments.items())[:8]]

@@ -21,17 +21,17 @@ import psycopg
 from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
 
+from remit.aio import cancel_and_wait
 from remit.dispatch.attempt import Attempt, Runner
-from remit.dispatch.ends import fail_job, stop_job
+from remit.dispatch.failpoints import failpoint
+from remit.dispatch.finish import fail_job, stop_job
+from remit.dispatch.preload import preload
 from remit.dispatch.settings import Settings
-from remit.dispatch.stops import stop_point
-from remit.dispatch.warming import warm_up
 from remit.errors import EnvironmentBroken
-from remit.store import fleet, jobs
-from remit.store.database import AWAY, OPTIONS, RECONNECT_SECONDS, Database, NoAnswer
-from remit.store.ending import ended
-from remit.store.heart import Heart
-from remit.store.jobs import Fenced, Job
+from remit.store import jobs, workers
+from remit.store.database import CONNECTION_ERRORS, OPTIONS, RECONNECT_SECONDS, Database, DatabaseUnavailable
+from remit.store.jobs import AttemptFenced, Job
+from remit.store.workers import HeartbeatThread
 
 log = logging.getLogger("remit.worker")
 #: The name under which the queue knows our one task.
@@ -94,27 +94,27 @@ class Worker:
         """Work until told to stop; `until_idle`: until there is nothing to do."""
         with self._signals():
             if self._is_listed:
-                await asyncio.to_thread(warm_up)
+                await asyncio.to_thread(preload)
             await self._register()
             seconds = self._settings.takeover_seconds
             try:
-                async with Heart(self._database.address, self.id, seconds / 6, seconds * _SILENCE) as heart:
+                async with HeartbeatThread(self._database.address, self.id, seconds / 6, seconds * _SILENCE) as heart:
                     await self._work_and_watch(heart, until_idle=until_idle)
             finally:
                 with contextlib.suppress(EnvironmentBroken):
-                    await fleet.unregister(self._database, self.id)
+                    await workers.unregister(self._database, self.id)
 
     async def _register(self) -> None:
-        await fleet.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
+        await workers.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
 
-    async def _work_and_watch(self, heart: Heart, *, until_idle: bool) -> None:
+    async def _work_and_watch(self, heart: HeartbeatThread, *, until_idle: bool) -> None:
         watch = asyncio.create_task(self._watch(heart))
         try:
             if self._on_start is not None:
                 self._on_start()
             await self._work(until_idle=until_idle)
         finally:
-            await ended(watch)
+            await cancel_and_wait(watch)
 
     async def _work(self, *, until_idle: bool) -> None:
         """Run the queue's worker, again and again while the database may be restarting."""
@@ -125,7 +125,7 @@ class Worker:
                     await self._until_stopped(self._queue_worker(app, until_idle=until_idle))
                 if until_idle and not await self._is_work_left():
                     return
-            except (*AWAY, ConnectorException) as error:
+            except (*CONNECTION_ERRORS, ConnectorException) as error:
                 log.warning("the database is away, trying again: %s", " ".join(str(error).split()))
             await self.stopped(1.0)
 
@@ -173,7 +173,7 @@ class Worker:
 
     async def _take(self, context: procrastinate.JobContext, *, job: int) -> None:
         """What a ticket does: claim its job and run it."""
-        stop_point("ticket-taken")
+        failpoint("ticket-taken")
         self._held[job] += 1
         try:
             found = await self._claim(job, context.job.id)
@@ -182,7 +182,7 @@ class Worker:
                     await self._run(found, context)
                 finally:
                     await self._make_room(found.queue)
-        except (EnvironmentBroken, *AWAY) as error:
+        except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
             # Whatever the database has of it is put right when it is back: see `_look_after_own`.
             log.warning("job %s has to wait: %s", job, error)
         finally:
@@ -194,20 +194,22 @@ class Worker:
             return
         try:
             await jobs.wake_next(self._database, queue)
-        except (EnvironmentBroken, *AWAY) as error:
+        except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
             log.warning("the next job of %s has to wait: %s", queue, " ".join(str(error).split()))
 
     async def _run(self, job: Job, context: procrastinate.JobContext) -> None:
         try:
             await Attempt(self._database, job, self._settings, self._runners).run()
-        except Fenced as error:
+        except AttemptFenced as error:
             log.warning("%s", error)
         except asyncio.CancelledError:
             is_shutdown = context.abort_reason() is not AbortReason.USER_REQUEST
             await asyncio.shield(stop_job(self._database, job, self._settings, is_shutdown=is_shutdown))
             raise
         except Exception as error:  # whatever it is, the job ends with it and the worker goes on
-            if not isinstance(error, (NoAnswer, *AWAY)):  # what else is broken stays so, however often it is tried
+            if not isinstance(
+                error, (DatabaseUnavailable, *CONNECTION_ERRORS)
+            ):  # what else is broken stays so, however often it is tried
                 log.exception("job %s failed", job.id, exc_info=error)
                 await fail_job(self._database, job, self._settings, error)
                 return
@@ -221,26 +223,26 @@ class Worker:
             return None
         return found
 
-    async def _watch(self, heart: Heart) -> None:
+    async def _watch(self, heart: HeartbeatThread) -> None:
         """Take over from those who do not live any more, and stop what hangs."""
         seconds = self._settings.takeover_seconds
         while True:
             try:
                 await self._look_around(heart, seconds)
-            except (EnvironmentBroken, *AWAY) as error:
+            except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
                 log.warning("the database is away: %s", " ".join(str(error).split()))
             except Exception:
                 log.exception("looking around failed")  # and is done again: dead workers' jobs must not wait for ever
             await asyncio.sleep(seconds / 6)
 
-    async def _look_around(self, heart: Heart, seconds: float) -> None:
+    async def _look_around(self, heart: HeartbeatThread, seconds: float) -> None:
         if heart.is_forgotten:  # while we were frozen: what we had is somebody else's
             await self._register()
         await self._look_after_others(seconds * _SILENCE)
         await self._look_after_own()
         for job in await jobs.end_hung(self._database, self._settings.hung_seconds):
             log.warning("job %s hung and is stopped", job)
-        await self._database.rows("fleet.forget", seconds=max(3600.0, 20 * seconds))
+        await self._database.rows("workers.forget", seconds=max(3600.0, 20 * seconds))
 
     async def _look_after_others(self, most: float) -> None:
         silent = await jobs.take_over(self._database, self.id, most)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from remit.errors import EnvironmentBroken
 from remit.workspace.git_folder import linked_home
-from remit.workspace.safe_git import SECONDS, limited, root_above, run, start, without_filters
+from remit.workspace.safe_git import SECONDS, root_above, run_git, start_git, within_limit, without_filters
 
 WORKTREE = "worktree"
 MAX_DIFF = 4 * 1024 * 1024
@@ -29,7 +29,7 @@ _GONE = ".gone"
 _MAX_LIST = 16 * 1024 * 1024
 
 
-class Changes(NamedTuple):
+class WorktreeChanges(NamedTuple):
     """What a job did in its worktree."""
 
     #: None: it cannot be read.
@@ -65,15 +65,17 @@ def _make(root: Path, folder: Path) -> None:
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for gone in folder.parent.glob(f"*{_GONE}"):
         shutil.rmtree(gone, ignore_errors=True)
-    run(root, "worktree", "prune")
-    made = run(root, "worktree", "add", "--detach", "--force", str(folder), "HEAD", settings=_without_programs(root))
+    run_git(root, "worktree", "prune")
+    made = run_git(
+        root, "worktree", "add", "--detach", "--force", str(folder), "HEAD", settings=_without_programs(root)
+    )
     if made is None:
         raise EnvironmentBroken(f"git cannot make a worktree of {root} in {folder}; has it a first commit?")
 
 
 def _bring_back(folder: Path, diff: str) -> None:
     """What the job had changed before, in a worktree that is new."""
-    if not is_whole(diff):
+    if not is_complete(diff):
         raise EnvironmentBroken("the worktree of the job is gone, and its diff is not whole")
     try:
         _feed(folder, "apply", *_EXACTLY, "-", settings=_without_programs(folder), given=diff.encode())
@@ -88,24 +90,26 @@ def _without_programs(root: Path) -> dict[str, str]:
     return without_filters(root, also_trusted=True) | {"submodule.recurse": "false"}
 
 
-def read_changes(project: Path, folder: Path) -> Changes:
+def read_changes(project: Path, folder: Path) -> WorktreeChanges:
     """What changed in a worktree, and whether there is something that the diff does not show."""
     try:
         _check_own(project, folder)
         nested = nested_repositories(folder)
         diff = read_diff(folder)
     except (EnvironmentBroken, OSError) as error:
-        return Changes(None, f"what changed in it cannot be read: {error}")
+        return WorktreeChanges(None, f"what changed in it cannot be read: {error}")
     if nested:
         names = ", ".join(name.decode("utf-8", "replace")[:100] for name in nested[:3])
         more = f" and {len(nested) - 3} more" if len(nested) > 3 else ""
-        return Changes(diff, f"the diff does not show what is in the git repositories inside it: {names}{more}")
-    return Changes(diff, None if is_whole(diff) else "the diff is longer than what is stored, or not all of it is text")
+        return WorktreeChanges(diff, f"the diff does not show what is in the git repositories inside it: {names}{more}")
+    return WorktreeChanges(
+        diff, None if is_complete(diff) else "the diff is longer than what is stored, or not all of it is text"
+    )
 
 
 def _check_own(project: Path, folder: Path) -> None:
     """Raises EnvironmentBroken if a worktree is not the project's any more: an agent can write a `.git` of its own."""
-    shared = run(project, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    shared = run_git(project, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if shared is None:
         raise EnvironmentBroken(f"{project} is no git checkout any more")
     if linked_home(folder) != Path(os.fsdecode(shared.rstrip(b"\n"))).resolve():
@@ -124,7 +128,7 @@ def read_diff(folder: Path) -> str:
     return text if len(found) <= MAX_DIFF else text + _CUT
 
 
-def is_whole(diff: str) -> bool:
+def is_complete(diff: str) -> bool:
     """Whether a diff is all of what changed, byte for byte."""
     return not diff.endswith(_CUT) and "\ufffd" not in diff and "\0" not in diff
 
@@ -148,7 +152,7 @@ def _listed(folder: Path, *arguments: str, settings: Mapping[str, str]) -> Itera
 
 def _printed(folder: Path, *arguments: str, settings: Mapping[str, str], most: int) -> bytes:
     """The first bytes that a git command prints."""
-    found = run(folder, *arguments, settings=settings, most=most)
+    found = run_git(folder, *arguments, settings=settings, most=most)
     if found is None:
         raise EnvironmentBroken(f"git {arguments[0]} failed")
     return found
@@ -156,8 +160,8 @@ def _printed(folder: Path, *arguments: str, settings: Mapping[str, str], most: i
 
 def _feed(folder: Path, *arguments: str, settings: Mapping[str, str], given: bytes) -> None:
     """Run a git command that reads what it is given."""
-    process = start(folder, *arguments, settings=settings, fed=True)
-    with limited(process, SECONDS, arguments[0]), process:
+    process = start_git(folder, *arguments, settings=settings, fed=True)
+    with within_limit(process, SECONDS, arguments[0]), process:
         process.communicate(given)
     if process.returncode:
         raise EnvironmentBroken(f"git {arguments[0]} failed")
@@ -176,5 +180,5 @@ def remove_worktree(project: Path, folder: Path) -> None:
     gone = folder.with_name(folder.name + _GONE)
     shutil.rmtree(gone, ignore_errors=True)
     folder.rename(gone)
-    run(project, "worktree", "remove", "--force", str(folder))
+    run_git(project, "worktree", "remove", "--force", str(folder))
     shutil.rmtree(gone, ignore_errors=True)

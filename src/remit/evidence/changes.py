@@ -7,49 +7,49 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from remit.contract.expressions import expression
 from remit.contract.findings import blocks, tables
 from remit.contract.headings import column_index
-from remit.contract.lines import plain, says_none
+from remit.contract.lines import is_none_text, plain_text
 from remit.contract.model import Code, Items, Result, Row, Table, Text
-from remit.evidence.commands import Simple, is_only_looking, simple_commands
+from remit.evidence.commands import SimpleCommand, only_reads, simple_commands
 from remit.evidence.grammar import references_in
 from remit.evidence.model import ChangeClaim, Outcome, RunClaim
-from remit.evidence.receipts import RERUN, Ledger, Receipt
-from remit.evidence.references import shown_path
+from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
+from remit.evidence.references import display_path
+from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 from remit.workspace.snapshot import Snapshot, difference
 
 if TYPE_CHECKING:
-    from remit.workspace.git import Change
+    from remit.workspace.git import FileChangeStat
 
-_ADDED = expression(r"\+\s?(\d{1,7})")
-_REMOVED = expression(r"[-−–]\s?(\d{1,7})")
-_PLAIN = expression(r"(\d{1,7})")
-_RUNNER = expression(
+_ADDED = lazy_pattern(r"\+\s?(\d{1,7})")
+_REMOVED = lazy_pattern(r"[-−–]\s?(\d{1,7})")
+_PLAIN = lazy_pattern(r"(\d{1,7})")
+_RUNNER = lazy_pattern(
     r"\b(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|ava|karma|cypress|playwright|rspec|minitest|phpunit|ctest|"
     r"nextest|busted|bats|prove|nosetests|hypothesis)\b"
     r"|\b(?:npm|pnpm|yarn|bun|deno|go|cargo|mvn|mvnw|gradle|gradlew|dotnet|make|just|swift|mix|rake|sbt|lein|zig|bazel|rails)\b"
     r"[^|;&\n]{0,80}?\b(?:tests?|check|verify|spec)\b|\btests?\.(?:py|sh|js)\b|\b(?:run[-_]?)?tests?\b",
     re.IGNORECASE,
 )
-_SAYS_RUN = expression(
+_SAYS_RUN = lazy_pattern(
     r"\b(?:all|\d+)?\s?(?:unit |integration |existing |the )?(?:tests?|suite|specs?)\b[^.\n]{0,40}?"
     r"\b(?:pass(?:ed|es|ing)?|green|succeed(?:ed|s)?|fail(?:ed|s|ing)?)\b|\b\d+ passed\b"
     r"|テスト[^。\n]{0,20}(?:成功|通過|合格|パス)|测试[^。\n]{0,20}通过",
     re.IGNORECASE,
 )
-_NOT_RUN = expression(
+_NOT_RUN = lazy_pattern(
     r"\b(?:not (?:been )?(?:run|tested|executed)|no tests?(?! fail)|cannot run|skipped the tests)\b",
     re.IGNORECASE,
 )
-_FAILURES = expression(
+_FAILURES = lazy_pattern(
     r"\b[1-9]\d* (?:tests? )?fail(?:s|ed|ures?|ing)?\b|^FAIL(?:ED)?\b(?!\s?[:=]\s?0)|\bfail(?:ed|ures?)\s?[:=]\s?[1-9]"
     r"|(?<!no )\btests? (?:fail(?!\w*\s?[:=]\s?0)|are failing)",
     re.IGNORECASE | re.MULTILINE,
 )
-_SENTENCE = expression(r"[^.。\n]*")
-_PROMPT = expression(r"^\s*[$>%]\s+(.+)$")
+_SENTENCE = lazy_pattern(r"[^.。\n]*")
+_PROMPT = lazy_pattern(r"^\s*[$>%]\s+(.+)$")
 _UNCHANGED = "git shows no change against HEAD"
 #: Programs that speak of tests without running them, and what package managers are told in order to install.
 _NO_RUNNERS = frozenset(
@@ -61,16 +61,16 @@ _INSTALLS = frozenset({"add", "ci", "i", "init", "install", "remove", "uninstall
 _MANAGERS = frozenset({"bun", "cargo", "gem", "npm", "npx", "pip", "pip3", "pipx", "pnpm", "poetry", "uv", "yarn"})
 
 
-class Changes:
+class ChangeChecker:
     """Looks change claims up; git is asked only if there are any."""
 
-    def __init__(self, workspace: Workspace, ledger: Ledger | None, snapshot: Snapshot | None) -> None:
+    def __init__(self, workspace: Workspace, ledger: ReceiptIndex | None, snapshot: Snapshot | None) -> None:
         self._workspace = workspace
         self._ledger = ledger
         self._snapshot = snapshot
 
     @cached_property
-    def _git(self) -> dict[str, Change] | None:
+    def _git(self) -> dict[str, FileChangeStat] | None:
         """What git says has changed; None: it cannot say."""
         from remit.workspace.git import changes  # late: few results claim a change that only git can tell
 
@@ -95,8 +95,8 @@ class Changes:
             for row in table.rows:
                 found = references_in(row.cells[where], self._workspace.exists, bare=True)
                 if found:
-                    stated = plain(row.cells[lines]) if lines is not None else ""
-                    yield self._claim(shown_path(found[0].path, self._workspace), verb, stated, row, count)
+                    stated = plain_text(row.cells[lines]) if lines is not None else ""
+                    yield self._claim(display_path(found[0].path, self._workspace), verb, stated, row, count)
 
     def _claim(
         self, path: str, verb: str, stated: str, row: Row, count: Callable[[ChangeClaim, SourceFile, str], None]
@@ -123,7 +123,7 @@ class Changes:
             return "verified", "", False  # before git is asked, which takes longer than all else
         changed = path in self._git if self._git is not None else None
         if self._ledger is not None:
-            wrote = any(not is_only_looking(run.command) for run in self._ledger.runs)
+            wrote = any(not only_reads(run.command) for run in self._ledger.runs)
             if wrote and changed:
                 return "verified", "", False
             if changed is None and any(_may_write(run.command) for run in self._ledger.runs):
@@ -171,7 +171,7 @@ def run_claims(result: Result) -> list[RunClaim]:
     for block in blocks(result, "test_results"):
         texts = [_words(part) for part in block.content]
         whole = "\n".join(texts)
-        if not says_none(whole) and not _NOT_RUN.search(whole):
+        if not is_none_text(whole) and not _NOT_RUN.search(whole):
             line = next((part.line for part in block.content), block.line)
             return [RunClaim(at=line, passed=not _FAILURES.search(whole), command=_command(whole), text=whole[:200])]
     said = [found.start() for found in _SAYS_RUN.finditer(result.summary)] if _names_tests(result.summary) else []
@@ -227,7 +227,7 @@ def _tests_in(command: str, stated: str) -> list[int]:
     return [place for place, simple in enumerate(simple_commands(command)) if _runs_tests(simple, stated)]
 
 
-def _runs_tests(simple: Simple, stated: str) -> bool:
+def _runs_tests(simple: SimpleCommand, stated: str) -> bool:
     words = simple.words
     if not words or simple.shows or simple.program in _NO_RUNNERS or "--collect-only" in words:
         return False

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from remit.contract.expressions import expression
 from remit.evidence.model import WHOLE, Span
+from remit.lazy import lazy_pattern
 from remit.workspace.paths import is_absolute
 
 #: Programs that show something and change nothing: their success proves nothing.
@@ -40,24 +40,24 @@ _KEYWORDS = frozenset({"!", "do", "done", "elif", "else", "esac", "fi", "if", "t
 _HEADS = frozenset({"case", "for", "function", "select"})
 _NO_FILE = frozenset({"-", "/dev/null", "/dev/stderr", "/dev/stdout", "1", "2"})
 
-_TOKEN = expression(
+_TOKEN = lazy_pattern(
     r"(?P<space>(?:[ \t\r]|\\\n)++|(?<![^\s;|&()<>])#[^\n]*)"
     r"|(?P<redirect>&>>?|\d*(?:<<<|<<-?|<>|<&|>>|>&|>\||<|>))"
     r"|(?P<operator>&&|\|\||\|&|;;|[;|&()\n])"
     r"|(?P<word>(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;|&()<>'\"\\]|['\"\\])++)",
     re.DOTALL,
 )
-_PIECE = expression(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.DOTALL)
-_ESCAPED = expression(r"\\([$`\"\\\n])")
-_ASSIGNMENT = expression(r"^[A-Za-z_]\w*\+?=")
-_IN_PLACE = expression(r"^(?:-[A-Za-z]*i|--in-place)")
-_SED_SPAN = expression(r"^(\d{1,9})(?:,(\d{1,9}))?p;?$")
-_HEAD_COUNT = expression(r"^-(?:n|-lines=)?(\d{1,9})$")
-_TAIL_START = expression(r"^(?:-n|--lines=)?\+(\d{1,9})$")
+_PIECE = lazy_pattern(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.DOTALL)
+_ESCAPED = lazy_pattern(r"\\([$`\"\\\n])")
+_ASSIGNMENT = lazy_pattern(r"^[A-Za-z_]\w*\+?=")
+_IN_PLACE = lazy_pattern(r"^(?:-[A-Za-z]*i|--in-place)")
+_SED_SPAN = lazy_pattern(r"^(\d{1,9})(?:,(\d{1,9}))?p;?$")
+_HEAD_COUNT = lazy_pattern(r"^-(?:n|-lines=)?(\d{1,9})$")
+_TAIL_START = lazy_pattern(r"^(?:-n|--lines=)?\+(\d{1,9})$")
 _MAX_COMMAND = 20_000
 
 
-class Simple(NamedTuple):
+class SimpleCommand(NamedTuple):
     """One command of a command line."""
 
     #: The operator between it and the one before: `&&`, `|`, a line break.
@@ -88,9 +88,9 @@ class Simple(NamedTuple):
         return program in _LOOKERS or (len(words) != 1 and all(word in _QUESTIONS for word in words[1:]))
 
 
-def simple_commands(command: str) -> list[Simple]:
+def simple_commands(command: str) -> list[SimpleCommand]:
     """The commands of a shell's command line, in order. A line that is none gives some words, never an error."""
-    found: list[Simple] = []
+    found: list[SimpleCommand] = []
     folder: str | None = ""
     above: list[str | None] = []
     for joined, words, writes in _pieces(command[:_MAX_COMMAND]):
@@ -98,10 +98,10 @@ def simple_commands(command: str) -> list[Simple]:
             above.append(folder)
         elif joined == ")" and above:
             folder = above.pop()
-        simple = Simple(joined, _bare(words), folder, writes)
+        simple = SimpleCommand(joined, _bare(words), folder, writes)
         if simple.program in _SHELLS and (script := _script(simple.words)) is not None:
             inner = simple_commands(script)
-            found.extend(one._replace(folder=below(folder, one.folder), writes=one.writes + writes) for one in inner)
+            found.extend(one._replace(folder=is_below(folder, one.folder), writes=one.writes + writes) for one in inner)
         elif simple.words or writes:
             found.append(simple)
         if simple.program in ("cd", "pushd"):
@@ -178,17 +178,17 @@ def _moved(folder: str | None, words: list[str]) -> str | None:
     targets = [word for word in words if not word.startswith("-")]
     if len(targets) != 1 or any(mark in targets[0] for mark in "$`*~"):
         return None
-    return below(folder, targets[0])
+    return is_below(folder, targets[0])
 
 
-def below(folder: str | None, name: str | None) -> str | None:
+def is_below(folder: str | None, name: str | None) -> str | None:
     """A name seen from where the command line began; None: that cannot be told."""
     if name is None or is_absolute(name):
         return name
     return None if folder is None else f"{folder}/{name}".rstrip("/") if folder else name
 
 
-def is_only_looking(command: str) -> bool:
+def only_reads(command: str) -> bool:
     """Whether a command line only shows things. Then it proves nothing by having succeeded."""
     return all(simple.shows and not simple.writes for simple in simple_commands(command))
 
@@ -201,7 +201,7 @@ def _git_verb(words: list[str]) -> str:
     return rest[0] if rest else "help"
 
 
-def read_by_shell(command: str) -> list[tuple[str, Span | None]]:
+def shell_reads(command: str) -> list[tuple[str, Span | None]]:
     """The files a command line shows, each with the lines it shows (None: unknown)."""
     found: list[tuple[str, Span | None]] = []
     commands = simple_commands(command)
@@ -211,21 +211,21 @@ def read_by_shell(command: str) -> list[tuple[str, Span | None]]:
             if span is None or following.joined not in ("|", "|&"):
                 break
             span = _narrowed(span, following)
-        whole = (below(simple.folder, name) for name in _files(simple))
+        whole = (is_below(simple.folder, name) for name in _files(simple))
         found.extend((name, span) for name in whole if name)
     return found
 
 
-def written_by_shell(command: str) -> list[str]:
+def shell_writes(command: str) -> list[str]:
     """The files a command line writes by a redirection, `tee` or `sed -i`."""
     found: list[str | None] = []
     for simple in simple_commands(command):
         edits = simple.program == "tee" or (simple.program == "sed" and not simple.shows)
-        found.extend(below(simple.folder, name) for name in (*simple.writes, *(_files(simple) if edits else ())))
+        found.extend(is_below(simple.folder, name) for name in (*simple.writes, *(_files(simple) if edits else ())))
     return [name for name in found if name]
 
 
-def _files(simple: Simple) -> list[str]:
+def _files(simple: SimpleCommand) -> list[str]:
     if simple.program in _NAMERS:
         return []
     words = [word for word in simple.words[1:] if not word.startswith("-") and len(word) < 1024]
@@ -236,7 +236,7 @@ def _files(simple: Simple) -> list[str]:
     return words[1:] if has_pattern else words
 
 
-def _shown(simple: Simple) -> Span | None:
+def _shown(simple: SimpleCommand) -> Span | None:
     """Which lines a reader shows of its files; None: nobody can tell."""
     words = simple.words[1:]
     match simple.program:
@@ -265,7 +265,7 @@ def _first_lines(words: list[str]) -> Span | None:
     return (1, 10)
 
 
-def _narrowed(span: Span | None, following: Simple) -> Span | None:
+def _narrowed(span: Span | None, following: SimpleCommand) -> Span | None:
     """What is left of shown lines behind a pipe."""
     if following.program in ("cat", "less", "more", "nl"):
         return span

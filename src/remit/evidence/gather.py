@@ -10,18 +10,18 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from remit.contract.kinds import Kind
-from remit.contract.lines import says_none
+from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
-from remit.evidence.changes import Changes, run_claims, settle_runs
+from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.grammar import references_in
-from remit.evidence.model import Evidence, Place, Quote, Reference
-from remit.evidence.places import Fence, Placed, finding_rows, inline_quotes, quote_of_fence
-from remit.evidence.quotes import Quotes
-from remit.evidence.references import Guesser, attach_called, find_references, look_up, shown_path
+from remit.evidence.model import Evidence, Location, Quote, Reference
+from remit.evidence.quote_locations import Fence, LocatedQuote, finding_rows, inline_quotes, quote_of_fence
+from remit.evidence.quotes import QuoteChecker
+from remit.evidence.references import SuggestionFinder, attach_symbols, display_path, find_references, look_up
 from remit.evidence.segments import Segment, segments
 from remit.evidence.sources import Sources
-from remit.evidence.support import supported
-from remit.evidence.symbols import Symbols
+from remit.evidence.support import supported_confidence
+from remit.evidence.symbols import SymbolFinder
 from remit.evidence.tables import planned_rows
 from remit.workspace.files import SourceFile, Workspace
 
@@ -50,15 +50,15 @@ def gather(document: Document, kind: Kind, sources: Sources) -> Evidence:
 def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
     """The files that a design says it creates."""
     cells = (references_in(cell, workspace.exists, bare=True) for cell, _ in planned_rows(document))
-    return frozenset(shown_path(written.path, workspace) for found in cells for written in found)
+    return frozenset(display_path(written.path, workspace) for found in cells for written in found)
 
 
 def _references(
     document: Document, pieces: list[Segment], workspace: Workspace | None
-) -> tuple[list[Reference], list[Placed]]:
+) -> tuple[list[Reference], list[LocatedQuote]]:
     """All references and quotes of a document, in its order."""
     references: list[Reference] = []
-    quotes: list[Placed] = []
+    quotes: list[LocatedQuote] = []
     by_line: dict[int, list[Reference]] = {}
     here: list[Reference] = []  # of the current list or paragraph
     before: list[Reference] = []  # of the one before
@@ -77,7 +77,7 @@ def _references(
             here = own[-1:] or here
             by_line.setdefault(piece.line, []).extend(own)
         if row and row[0].row:
-            attach_called(own_of_row, row, workspace)
+            attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)
     for placed in _quotes_of_fences(document, pieces, workspace, references, by_line):
         quotes.append(placed)
@@ -89,7 +89,7 @@ def _references(
 
 def _is_empty(text: str) -> bool:
     """Whether a text only says that there is nothing; words in brackets after it may say more."""
-    return says_none(text) and "(" not in text and "（" not in text
+    return is_none_text(text) and "(" not in text and "（" not in text
 
 
 def _quotes_of_fences(
@@ -98,7 +98,7 @@ def _quotes_of_fences(
     workspace: Workspace | None,
     references: list[Reference],
     by_line: dict[int, list[Reference]],
-) -> Iterator[Placed]:
+) -> Iterator[LocatedQuote]:
     rows = finding_rows(document, references)
     starts = sorted(rows)
     for piece in pieces:
@@ -116,23 +116,23 @@ def _quotes_of_fences(
 
 
 def _look_everything_up(
-    document: Document, kind: Kind, evidence: Evidence, placed: list[Placed], sources: Sources
+    document: Document, kind: Kind, evidence: Evidence, placed: list[LocatedQuote], sources: Sources
 ) -> None:
     workspace = sources.workspace
     if workspace is None:
         return
     planned = planned_files(document, workspace) if kind.name == "design" else frozenset()
-    guesser = Guesser(workspace)
-    symbols = Symbols(reference.symbol for reference in evidence.references if reference.symbol)
+    guesser = SuggestionFinder(workspace)
+    symbols = SymbolFinder(reference.symbol for reference in evidence.references if reference.symbol)
     # By file, so that each is read once even where all of them do not fit in memory.
     for reference in sorted(evidence.references, key=lambda reference: reference.path):
         look_up(reference, workspace, guesser, symbols, planned)
     _check_quotes(placed, workspace, document.text.strip())
-    evidence.changes = Changes(workspace, sources.ledger, sources.snapshot).claims(document.result)
+    evidence.changes = ChangeChecker(workspace, sources.ledger, sources.snapshot).claims(document.result)
 
 
-def _check_quotes(placed: list[Placed], workspace: Workspace, document: str) -> None:
-    quotes = Quotes(workspace)
+def _check_quotes(placed: list[LocatedQuote], workspace: Workspace, document: str) -> None:
+    quotes = QuoteChecker(workspace)
     settled = [
         (quote, _check_quote(quote, places, quotes, workspace))
         for quote, places, _ in sorted(placed, key=lambda one: one.quote.path)
@@ -150,7 +150,7 @@ def _check_quotes(placed: list[Placed], workspace: Workspace, document: str) -> 
         _settle_place(reference, quote)
 
 
-def _check_quote(quote: Quote, places: list[Reference], quotes: Quotes, workspace: Workspace) -> Reference:
+def _check_quote(quote: Quote, places: list[Reference], quotes: QuoteChecker, workspace: Workspace) -> Reference:
     """Look for a quote, and give back the reference that is its place: of several, the one where it stands."""
     order = [*reversed(places), places[-1]] if len(places) > 1 else places
     for place in order:
@@ -182,7 +182,7 @@ def _settle_place(reference: Reference, quote: Quote) -> None:
     elif quote.outcome == "unchecked" and reference.outcome == "verified":
         reference.outcome, reference.why = "unchecked", f"the quote: {quote.why}"
     elif reference.outcome == "missing-file" and quote.found is not None:
-        reference.found = Place(quote.found.path, quote.found.line)
+        reference.found = Location(quote.found.path, quote.found.line)
 
 
 def _ask_receipts(evidence: Evidence, sources: Sources) -> None:
@@ -192,7 +192,7 @@ def _ask_receipts(evidence: Evidence, sources: Sources) -> None:
             reference.seen = ledger.seen(reference.path, reference.line, reference.end_line)
         evidence.executed = ledger.executed
         if evidence.has_repository:
-            evidence.supported = supported(evidence, ledger)
+            evidence.supported = supported_confidence(evidence, ledger)
     runs = [*(ledger.runs if ledger is not None else ()), *([sources.rerun] if sources.rerun else ())]
     if ledger is not None or sources.rerun is not None:
         settle_runs(evidence.run_claims, runs)

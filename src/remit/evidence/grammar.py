@@ -13,10 +13,20 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from remit.contract.expressions import expression
-from remit.evidence.lines import (
+from remit.evidence.file_names import (
+    MAX_PATH,
+    Exists,
+    has_known_ending,
+    has_letter,
+    is_url_or_host,
+    looks_like_file,
+    path_parts,
+    resolve_written,
+    unwrap,
+)
+from remit.evidence.line_ranges import (
+    LineMention,
     Range,
-    Told,
     lines_after,
     lines_alone,
     lines_at_end,
@@ -24,53 +34,43 @@ from remit.evidence.lines import (
     lines_in_brackets,
     next_path,
 )
-from remit.evidence.names import (
-    MAX_PATH,
-    Exists,
-    has_known_ending,
-    has_letter,
-    is_elsewhere,
-    looks_like_file,
-    meant,
-    parts,
-    unwrapped,
-)
+from remit.lazy import lazy_pattern
 
-__all__ = ["Exists", "Written", "cursor_place", "looks_like_file", "nowhere", "references_in"]
+__all__ = ["Exists", "WrittenReference", "cursor_place", "looks_like_file", "never_exists", "references_in"]
 
 #: Accents and vowel signs that are characters of their own.
 _MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0e7f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a"
 _PATH_CHARACTERS = rf"\w./\\@+\-$~\[\](){{}}%&={_MARKS}"
-_RUN = expression(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
-_PLAIN_SPAN = expression(rf"[{_PATH_CHARACTERS}:]*+$")
-_URL = expression(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+")
-_LINK = expression(
+_RUN = lazy_pattern(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
+_PLAIN_SPAN = lazy_pattern(rf"[{_PATH_CHARACTERS}:]*+$")
+_URL = lazy_pattern(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+")
+_LINK = lazy_pattern(
     r"\[((?:[^\[\]\n]++|\[[^\[\]\n]*+\])++)\]"
     r"\(([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+){0,8}+)(?:\s++\"[^\"\n]*+\")?\)"
 )
-_BRACES = expression(
+_BRACES = lazy_pattern(
     r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?:,\s?[\w./@+\-]++){1,19}+)\}([\w./\\@+\-$~]*+)"
 )
-_SPAN_PATH = expression(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORECASE)
-_PATH_LIKE = expression(r"[./\\(\[@]")
-_TOLD = expression(r"[`*]{0,3}[:：#]")
-_BRACKET_TAIL = expression(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE)
+_SPAN_PATH = lazy_pattern(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORECASE)
+_PATH_LIKE = lazy_pattern(r"[./\\(\[@]")
+_TOLD = lazy_pattern(r"[`*]{0,3}[:：#]")
+_BRACKET_TAIL = lazy_pattern(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE)
 _BRACKET_ENDS = frozenset(")]0123456789")
 #: `<project-root>/a/b.py`, `…/b.py`
-_STANDS_FOR_ROOT = expression(
+_STANDS_FOR_ROOT = lazy_pattern(
     r"(?:<[\w\-]{0,20}(?:root|repo|project|workspace|checkout)[\w\-]{0,20}>|…)$", re.IGNORECASE
 )
-_LINE_WORD = expression(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
+_LINE_WORD = lazy_pattern(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
 #: Without one of these no line is told.
-_MARK = expression(r"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|行|row|\+", re.IGNORECASE)
-_DIGIT = expression(r"\d")
-_GLOB = expression(r"\*{1,2}[\w./]")
-_CURSOR = expression(r"^(\d{1,9}):(\d{1,9}):([^\s:]+)$")
+_MARK = lazy_pattern(r"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|行|row|\+", re.IGNORECASE)
+_DIGIT = lazy_pattern(r"\d")
+_GLOB = lazy_pattern(r"\*{1,2}[\w./]")
+_CURSOR = lazy_pattern(r"^(\d{1,9}):(\d{1,9}):([^\s:]+)$")
 #: Documents have headings that are numbers; in other files `#12` can only be a line.
 _MARKUP = (".md", ".mdx", ".rst", ".html", ".htm", ".org", ".tex")
 
 
-class Written(NamedTuple):
+class WrittenReference(NamedTuple):
     """A reference as written: where in the text, and what it names. `line` None: the file as a whole."""
 
     start: int
@@ -81,16 +81,16 @@ class Written(NamedTuple):
     end_line: int | None
 
 
-def nowhere(_: str) -> bool:
+def never_exists(_: str) -> bool:
     """The `exists` of a text that is read without a repository."""
     return False
 
 
-def references_in(text: str, exists: Exists = nowhere, *, bare: bool = False) -> list[Written]:
+def references_in(text: str, exists: Exists = never_exists, *, bare: bool = False) -> list[WrittenReference]:
     """Every reference in one line of text, in order; with `bare`, paths without a line too."""
     if not bare and not (_DIGIT.search(text) and _MARK.search(text)):
         return []
-    found: list[Written] = []
+    found: list[WrittenReference] = []
     if "](" in text:
         text = _take(text, _links(text, exists, bare=bare), found)
     if "://" in text:
@@ -104,15 +104,15 @@ def references_in(text: str, exists: Exists = nowhere, *, bare: bool = False) ->
     return sorted([*whole, *found], key=lambda written: written.start) if whole else found
 
 
-def cursor_place(info: str) -> Written | None:
+def cursor_place(info: str) -> WrittenReference | None:
     """`12:18:a/b.py`, as some editors write after an opening fence."""
     found = _CURSOR.match(info)
     if not found:
         return None
-    return Written(0, len(info), info, found.group(3), int(found.group(1)), int(found.group(2)))
+    return WrittenReference(0, len(info), info, found.group(3), int(found.group(1)), int(found.group(2)))
 
 
-def _take(text: str, spans: Iterator[tuple[int, int, list[Written]]], found: list[Written]) -> str:
+def _take(text: str, spans: Iterator[tuple[int, int, list[WrittenReference]]], found: list[WrittenReference]) -> str:
     """Keep what stands in some spans, and give the text back with blanks in their place."""
     pieces: list[str] = []
     done = 0
@@ -124,13 +124,13 @@ def _take(text: str, spans: Iterator[tuple[int, int, list[Written]]], found: lis
     return "".join([*pieces, text[done:]]) if pieces else text
 
 
-def _written(text: str, start: int, end: int, path: str, ranges: tuple[Range, ...]) -> list[Written]:
+def _written(text: str, start: int, end: int, path: str, ranges: tuple[Range, ...]) -> list[WrittenReference]:
     """An entry for each line or range; the first has the words as they stand."""
     first, *others = ranges
     return [
-        Written(start, end, text[start:end], path, *first),
+        WrittenReference(start, end, text[start:end], path, *first),
         *(
-            Written(start, end, f"{path}:{line}" + (f"-{last}" if last else ""), path, line, last)
+            WrittenReference(start, end, f"{path}:{line}" + (f"-{last}" if last else ""), path, line, last)
             for line, last in others
         ),
     ]
@@ -147,17 +147,17 @@ def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]
         if name.isascii():
             yield start, end
         else:
-            yield from ((start + first, start + last) for first, last in parts(name, exists))
+            yield from ((start + first, start + last) for first, last in path_parts(name, exists))
 
 
-def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) -> Iterator[Written]:
+def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) -> Iterator[WrittenReference]:
     if end - start > MAX_PATH:
         return
     begun, told = start, None
     if text[end - 1] in _BRACKET_ENDS:
         told, end = _in_brackets(text, start, end, exists)
     start, end = _trimmed(text, start, end)
-    path, skipped = meant(text[start:end], exists)
+    path, skipped = resolve_written(text[start:end], exists)
     start += skipped
     if _is_decoy(text, begun, end, path) or not _is_file(text, begun, path, exists):
         return
@@ -172,10 +172,10 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
             path, start = path[1:], start + 1  # emphasis
         yield from _written(text, min(start, told.start), told.end, path, told.ranges)
     elif bare:
-        yield Written(start, end, text[start:end], path, None, None)
+        yield WrittenReference(start, end, text[start:end], path, None, None)
 
 
-def _in_brackets(text: str, start: int, end: int, exists: Exists) -> tuple[Told | None, int]:
+def _in_brackets(text: str, start: int, end: int, exists: Exists) -> tuple[LineMention | None, int]:
     """The lines in brackets at the end of a run, and where the path before them ends."""
     tail = _BRACKET_TAIL.search(text, start, end)
     stem = text[start : tail.start()] if tail else ""
@@ -187,7 +187,7 @@ def _in_brackets(text: str, start: int, end: int, exists: Exists) -> tuple[Told 
 def _is_file(text: str, begun: int, path: str, exists: Exists) -> bool:
     if not looks_like_file(path):
         return bool(path) and exists(path)
-    return not is_elsewhere(text, begun, path) or exists(path)
+    return not is_url_or_host(text, begun, path) or exists(path)
 
 
 def _is_source(path: str) -> bool:
@@ -198,7 +198,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """A run without what only stands around it: the text of a link, brackets, the end of a sentence."""
     if (link := text.rfind("](", start, end)) >= 0:
         start = link + 2
-    first, last = unwrapped(text[start:end])
+    first, last = unwrap(text[start:end])
     start, end = start + first, start + last
     if text.startswith("/", start, end) and _STANDS_FOR_ROOT.search(text, max(0, start - 40), start):
         start += 1
@@ -222,7 +222,7 @@ def _is_globbed(text: str, start: int, end: int, path: str) -> bool:
     return path[:1] in "./" and text[start - 1 : start] == "*" and text[end : end + 1] != "*"
 
 
-def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[Written]]]:
+def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
     """`[label](target)`: one reference, whichever of the two tells the file and the line."""
     for link in _LINK.finditer(text):
         label, target = link.groups()
@@ -233,7 +233,7 @@ def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int,
             found = [(_under(written.path, target, exists), written) for written in inside]
             yield (
                 *link.span(),
-                [Written(*link.span(), w.text, path, w.line, w.end_line) for path, w in found],
+                [WrittenReference(*link.span(), w.text, path, w.line, w.end_line) for path, w in found],
             )
             continue
         targets = references_in(target, exists, bare=True)
@@ -242,25 +242,27 @@ def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int,
 
 
 def _of_link(
-    text: str, link: re.Match[str], inside: list[Written], target: Written, *, bare: bool
-) -> tuple[int, int, list[Written]]:
+    text: str, link: re.Match[str], inside: list[WrittenReference], target: WrittenReference, *, bare: bool
+) -> tuple[int, int, list[WrittenReference]]:
     (start, end), path = link.span(), target.path
     own = [
-        Written(start, end, written.text, path if _ends_with(path, written.path) else written.path, *written[4:])
+        WrittenReference(
+            start, end, written.text, path if _ends_with(path, written.path) else written.path, *written[4:]
+        )
         for written in inside
     ]
     if target.line is not None:
-        cited = Written(start, end, target.text, *target[3:])
+        cited = WrittenReference(start, end, target.text, *target[3:])
         return start, end, [*(written for written in own if written[3:] != cited[3:]), cited]
     if own:
         return start, end, own
-    told: Told | None = None
+    told: LineMention | None = None
     ranges = lines_at_end(link[1]) or (lines_alone(link[1]) if _LINE_WORD.search(link[1]) else ())
     if not ranges and (told := lines_after(text, end) or lines_before(text, start, end)):
         start, end, ranges = min(start, told.start), max(end, told.end), told.ranges
     if ranges:
         return start, end, _written(text, start, end, path, ranges)
-    return start, end, [Written(start, end, path, path, None, None)] if bare else []
+    return start, end, [WrittenReference(start, end, path, path, None, None)] if bare else []
 
 
 def _ends_with(path: str, ending: str) -> bool:
@@ -278,7 +280,7 @@ def _under(path: str, url: str, exists: Exists) -> str:
     return next((candidate for candidate in longer if exists(candidate)), path)
 
 
-def _odd_spans(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[Written]]]:
+def _odd_spans(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
     """Names with spaces or other odd characters count inside backticks, if such a file exists."""
     at = 0
     for place, span in enumerate(text.split("`")):
@@ -295,10 +297,10 @@ def _odd_spans(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, 
         if told is not None:
             yield begun, max(end, told.end), _written(text, begun, max(end, told.end), name[1], told.ranges)
         elif bare:
-            yield begun, end, [Written(begun, end, name[1], name[1], None, None)]
+            yield begun, end, [WrittenReference(begun, end, name[1], name[1], None, None)]
 
 
-def _braces(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[Written]]]:
+def _braces(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
     """`src/{a,b}.py` is two files."""
     for found in _BRACES.finditer(text):
         paths = [found[1] + name.strip() + found[3] for name in found[2].split(",")]
@@ -309,4 +311,8 @@ def _braces(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int
             continue
         start, end = found.start(), max(found.end(), told.end) if told else found.end()
         ranges: tuple[tuple[int | None, int | None], ...] = told.ranges if told else ((None, None),)
-        yield start, end, [Written(start, end, text[start:end], path, *lines) for path in paths for lines in ranges]
+        yield (
+            start,
+            end,
+            [WrittenReference(start, end, text[start:end], path, *lines) for path in paths for lines in ranges],
+        )

@@ -14,7 +14,6 @@ Seen = Literal["line", "file", "no"]
 Span = tuple[int, int]
 #: The last line of a file whose length is not known.
 WHOLE = 1 << 30
-
 OUTCOMES: dict[Outcome, str] = {
     "verified": "the file is there, the line is in range, and the symbol and quote beside it are there",
     "relocated": "what it points at stands somewhere else",
@@ -27,7 +26,7 @@ OUTCOMES: dict[Outcome, str] = {
 }
 
 
-class Place(msgspec.Struct, frozen=True):
+class Location(msgspec.Struct, frozen=True):
     """A file, and perhaps a line."""
 
     path: str
@@ -43,7 +42,7 @@ class Reference(msgspec.Struct):
     end_line: int | None
     at: int
     outcome: Outcome = "unchecked"
-    found: Place | None = None
+    found: Location | None = None
     seen: Seen | None = None
     why: str = ""
     #: The symbol that should stand there.
@@ -65,7 +64,7 @@ class Quote(msgspec.Struct):
     at: int
     text: str
     outcome: Outcome = "unchecked"
-    found: Place | None = None
+    found: Location | None = None
     similarity: float | None = None
     why: str = ""
 
@@ -115,3 +114,13 @@ class Evidence(msgspec.Struct):
     def has_receipts(self) -> bool:
         """Whether it is known what the agent did."""
         return self.tool_calls is not None
+
+
+def format_location(place: Location) -> str:
+    """A place as people write it."""
+    return f"{place.path}:{place.line}" if place.line else place.path
+
+
+def suggestion(reference: Reference) -> str:
+    """`; did you mean a/b.py:12?`, or nothing."""
+    return f"; did you mean {format_location(reference.found)}?" if reference.found else ""

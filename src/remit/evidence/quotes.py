@@ -6,20 +6,20 @@ within limits. What is nowhere gets a guess: the lines near its place that are m
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from remit.contract.expressions import expression
-from remit.evidence.model import Place, Quote
-from remit.evidence.readings import readings
+from remit.evidence.model import Location, Quote
 from remit.evidence.symbols import REACH
+from remit.lazy import lazy_pattern
 from remit.workspace.files import Collapsed, SourceFile, Workspace
 
 if TYPE_CHECKING:
-    from remit.evidence.alike import Alike
+    from remit.evidence.similarity import WindowMatcher
 
 #: Quotes with fewer characters than this are too common to be found elsewhere.
 MIN_MOVED = 10
@@ -43,10 +43,26 @@ _NO_TEXT = (
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".mp4", ".woff", ".woff2", ".ttf"),
     *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
 )
-_NO_WORD = expression(r"\W")
+_NO_WORD = lazy_pattern(r"\W")
+_COMMENT = r"(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|<!--|\*|')"
+_DOTS = r"(?:\.{3,}|…|⋮|···)"
+#: A line that stands for any lines; `...state,` is code, `... the rest` and `// ...the rest` are not.
+_ELLIPSIS = lazy_pattern(
+    rf"\s*+(?:{_COMMENT}\s*+{_DOTS}.{{0,120}}|[(\[{{<]\s*+(?:{_DOTS}|snip\b|omitted\b).{{0,120}}[)\]}}>]\s*+|"
+    rf"{_DOTS}(?:[)\]}}>*/]*+|\s.{{0,120}}))$"
+)
+#: One of these is in every such line.
+_SIGNS_OF_ELLIPSIS = ("...", "…", "⋮", "···", "snip", "omitted")
+#: What may stand between a line's number and the line; one of them all the way down.
+_NUMBERED = tuple(
+    lazy_pattern(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:{mark})(.*)$")
+    for mark in (r"\s*+[|│┃▏→]\s?", r"[:\])-]\s?", r"\.(?:\s|$)", r"\s++|$")
+)
+_DIFF_HEAD = lazy_pattern(r"(?:diff --git |index [0-9a-f]{4,}\.|--- \S|\+\+\+ \S|\\ No newline)")
+_HUNK = lazy_pattern(r"@@ .*")
 
 
-class Hit(NamedTuple):
+class QuoteMatch(NamedTuple):
     """Where a quote stands in a file: its first and its last line."""
 
     line: int
@@ -57,7 +73,7 @@ class Hit(NamedTuple):
         return max(0, self.line - last, first - self.last)
 
 
-class Quotes:
+class QuoteChecker:
     """Looks for the quotes of one result."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -65,36 +81,36 @@ class Quotes:
         self._left = MAX_SCANNED
 
     @cached_property
-    def _alike(self) -> Alike:
-        from remit.evidence.alike import Alike  # late: most quotes are exact
+    def _alike(self) -> WindowMatcher:
+        from remit.evidence.similarity import WindowMatcher  # late: most quotes are exact
 
-        return Alike()
+        return WindowMatcher()
 
     def check(self, quote: Quote, file: SourceFile) -> bool:
         """Look for a quote at its place and then in the whole file; False if it is not there."""
-        meanings = readings(quote.text)
+        meanings = quote_readings(quote.text)
         near = self._near(quote, file, meanings)
         if near is not None:
             hit, similarity = near
             quote.outcome, quote.similarity = "verified", round(similarity, 4)
             if quote.line is not None and hit.gap(quote.line, quote.end_line or quote.line):
-                quote.found = Place(file.path, hit.line)
+                quote.found = Location(file.path, hit.line)
             return True
         for pieces in meanings:
             if _weight(pieces) >= MIN_MOVED and (moved := self._nearest(file, pieces, quote.line or 1)) is not None:
                 quote.outcome, quote.similarity = "relocated", 1.0
-                quote.found, quote.why = Place(file.path, moved.line), f"it stands at line {moved.line}"
+                quote.found, quote.why = Location(file.path, moved.line), f"it stands at line {moved.line}"
                 return True
         return False
 
-    def _near(self, quote: Quote, file: SourceFile, meanings: list[list[str]]) -> tuple[Hit, float] | None:
+    def _near(self, quote: Quote, file: SourceFile, meanings: list[list[str]]) -> tuple[QuoteMatch, float] | None:
         cited = cited_lines(quote, file)
         if cited is None:
             return None
         first, last = cited
         low, high = (first - REACH, last + REACH) if quote.line is not None else cited
         for pieces in meanings:
-            best: Hit | None = None
+            best: QuoteMatch | None = None
             for hit in self._hits(file.collapsed, pieces, low, high):
                 if best is None or hit.gap(first, last) < best.gap(first, last):
                     best = hit
@@ -105,10 +121,10 @@ class Quotes:
         for pieces in meanings:
             like = self._alike.pieces(file, pieces, low, high, MIN_SIMILARITY)
             if like is not None:
-                return Hit(like.line, like.last), like.similarity
+                return QuoteMatch(like.line, like.last), like.similarity
         return None
 
-    def _hits(self, collapsed: Collapsed, pieces: list[str], low: int, high: int) -> Iterator[Hit]:
+    def _hits(self, collapsed: Collapsed, pieces: list[str], low: int, high: int) -> Iterator[QuoteMatch]:
         """The places where the pieces stand in their order, if they touch the lines."""
         needles = [piece.replace("\n", " ") for piece in pieces]
         start, stop = collapsed.span(low, high)
@@ -124,7 +140,7 @@ class Quotes:
             if hit.gap(low, high) == 0:
                 yield hit
 
-    def _nearest(self, file: SourceFile, pieces: list[str], wanted: int) -> Hit | None:
+    def _nearest(self, file: SourceFile, pieces: list[str], wanted: int) -> QuoteMatch | None:
         """The occurrence in the whole file whose first line is nearest to a line."""
         if self._left <= 0:
             return None
@@ -183,10 +199,10 @@ class Quotes:
             if searched > MAX_SEARCHED or skipped > 4 * MAX_SEARCHED:
                 return
 
-    def _anywhere(self, file: SourceFile, lost: _Lost) -> Place | None:
+    def _anywhere(self, file: SourceFile, lost: _Lost) -> Location | None:
         for pieces, longest in lost.meanings:
             if longest in file.text and (hit := self._nearest(file, pieces, 1)) is not None:
-                return Place(file.path, hit.line)
+                return Location(file.path, hit.line)
         return None
 
     def guess(self, quote: Quote, file: SourceFile) -> None:
@@ -196,12 +212,12 @@ class Quotes:
         low, high = (line - GUESS_REACH, last + GUESS_REACH) if quote.line is not None else (1, len(file.lines))
         likes = [
             like
-            for pieces in readings(quote.text)
+            for pieces in quote_readings(quote.text)
             if (like := self._alike.run(file, "\n".join(pieces), low, high, MIN_GUESS)) is not None
         ]
         if likes:
             best = max(likes, key=lambda like: like.similarity)
-            quote.found, quote.similarity = Place(file.path, best.line), round(best.similarity, 4)
+            quote.found, quote.similarity = Location(file.path, best.line), round(best.similarity, 4)
             quote.why += f"; line {best.line} is most like it ({best.similarity:.0%})"
 
 
@@ -211,7 +227,7 @@ class _Lost:
     def __init__(self, quote: Quote, meanings: list[list[str]]) -> None:
         self.quote = quote
         self.meanings = [(pieces, max(" ".join(pieces).split(), key=len)) for pieces in meanings]
-        self.places: list[Place] = []
+        self.places: list[Location] = []
 
 
 class _After:
@@ -249,11 +265,11 @@ def _weight(pieces: list[str]) -> int:
 
 
 def _heavy(quote: Quote) -> list[list[str]]:
-    return [pieces for pieces in readings(quote.text) if _weight(pieces) >= MIN_MOVED]
+    return [pieces for pieces in quote_readings(quote.text) if _weight(pieces) >= MIN_MOVED]
 
 
-def _hit(collapsed: Collapsed, needles: list[str], positions: list[int]) -> Hit:
-    return Hit(collapsed.line_at(positions[0]), collapsed.line_at(positions[-1] + len(needles[-1]) - 1))
+def _hit(collapsed: Collapsed, needles: list[str], positions: list[int]) -> QuoteMatch:
+    return QuoteMatch(collapsed.line_at(positions[0]), collapsed.line_at(positions[-1] + len(needles[-1]) - 1))
 
 
 def _occurrences(text: str, needle: str, start: int, stop: int, spend: Callable[[int], bool]) -> Iterator[int]:
@@ -275,3 +291,66 @@ def _occurrences(text: str, needle: str, start: int, stop: int, spend: Callable[
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
+
+
+def quote_readings(text: str) -> list[list[str]]:
+    """Every reading of a quote; a reading is the pieces between its ellipses, white space collapsed by line."""
+    lines = text.split("\n")
+    styles = _NUMBERED if any(_may_be_numbered(line) for line in lines) else ()
+    bases = [lines, *(plain for style in styles if (plain := _without_numbers(lines, style)) is not None)]
+    sides = [*bases, *(side for base in bases for side in _sides(base))]
+    found = [pieces for side in sides if (pieces := _pieces(side))]
+    return [pieces for at, pieces in enumerate(found) if pieces not in found[:at]]
+
+
+def is_ellipsis(line: str) -> bool:
+    """Whether a line stands for any run of lines."""
+    return any(sign in line for sign in _SIGNS_OF_ELLIPSIS) and bool(_ELLIPSIS.match(line))
+
+
+def _may_be_numbered(line: str) -> bool:
+    return line.lstrip().lstrip(">*").lstrip().lstrip("Ll")[:1].isdecimal()
+
+
+def _without_numbers(lines: list[str], style: re.Pattern[str]) -> list[str] | None:
+    """The lines without the numbers before them, if all of them are numbered and the numbers ascend."""
+    plain: list[str] = []
+    numbers: list[int] = []
+    for line in lines:
+        found = style.match(line)
+        if found:
+            numbers.append(int(found[1]))
+            plain.append(found[2])
+        elif line.strip() and not is_ellipsis(line):
+            return None
+        else:
+            plain.append(line)
+    return plain if numbers and all(one < other for one, other in pairwise(numbers)) else None
+
+
+def _sides(lines: list[str]) -> list[list[str]]:
+    """The old and the new side of a diff; lines that were taken away are left out only where others were added."""
+    added = any(line.startswith("+") and not _DIFF_HEAD.match(line) for line in lines)
+    removed = any(line.startswith("-") and not _DIFF_HEAD.match(line) for line in lines)
+    if not (added or removed) or not all(_in_diff(line) for line in lines):
+        return []
+    body = ["..." if _HUNK.match(line) else line for line in lines if not _DIFF_HEAD.match(line)]
+    old = [line if line == "..." else line[1:] for line in body if not line.startswith("+")]
+    new = [line if line == "..." else line[1:] for line in body if not line.startswith("-")]
+    return [old, new] if added else [old]
+
+
+def _in_diff(line: str) -> bool:
+    return (
+        not line.strip() or line[0] in "+- " or bool(_HUNK.match(line) or _DIFF_HEAD.match(line)) or is_ellipsis(line)
+    )
+
+
+def _pieces(lines: list[str]) -> list[str]:
+    pieces: list[list[str]] = [[]]
+    for line in lines:
+        if is_ellipsis(line):
+            pieces.append([])
+        elif bare := " ".join(line.split()):
+            pieces[-1].append(bare)
+    return ["\n".join(piece) for piece in pieces if piece]

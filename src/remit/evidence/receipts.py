@@ -13,9 +13,9 @@ from typing import Any, Literal
 import msgspec
 
 from remit.errors import UsageError
-from remit.evidence.commands import is_only_looking, read_by_shell, written_by_shell
+from remit.evidence.commands import only_reads, shell_reads, shell_writes
 from remit.evidence.model import WHOLE, Seen, Span
-from remit.workspace.paths import is_absolute, normal
+from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.snapshot import Snapshot
 
 Action = Literal["read", "search", "edit", "run", "other"]
@@ -77,7 +77,7 @@ def read_receipts(data: bytes, name: str) -> ReceiptFile:
         raise UsageError(f"{name}: not receipts of the shape remit.receipts/1: {error}") from error
 
 
-class Ledger:
+class ReceiptIndex:
     """What the receipts say of each file and command. Paths are those of the repository."""
 
     def __init__(self, receipts: Iterable[Receipt], root: str, *, other_roots: Iterable[str] = ()) -> None:
@@ -103,9 +103,9 @@ class Ledger:
         if receipt.action == "run":
             self.runs.append(receipt)
             if receipt.exit in (0, None):
-                for name, span in read_by_shell(receipt.command):
+                for name, span in shell_reads(receipt.command):
                     self._touch(name, receipt.cwd, [span] if span is not None else ())
-                for name in written_by_shell(receipt.command):
+                for name in shell_writes(receipt.command):
                     self._touch(name, receipt.cwd, edited=True)
 
     def _touch(self, name: str, cwd: str | None, spans: Iterable[Span] = (), *, edited: bool = False) -> None:
@@ -119,7 +119,7 @@ class Ledger:
 
     def _normal(self, written: str, cwd: str | None) -> str | None:
         whole = f"{cwd}/{written}" if cwd and not is_absolute(written) else written
-        return next((inside for root in self._roots if (inside := normal(whole, root)) is not None), None)
+        return next((inside for root in self._roots if (inside := normalize_path(whole, root)) is not None), None)
 
     def seen(self, path: str, line: int | None, end_line: int | None) -> Seen:
         """Whether the line lay in a range that was read, only its file was touched, or neither."""
@@ -130,4 +130,4 @@ class Ledger:
     @property
     def executed(self) -> bool:
         """Whether a command that does more than look ran and succeeded."""
-        return any(run.exit == 0 and not is_only_looking(run.command) for run in self.runs)
+        return any(run.exit == 0 and not only_reads(run.command) for run in self.runs)

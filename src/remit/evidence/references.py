@@ -6,14 +6,14 @@ from bisect import bisect_left
 from itertools import groupby
 from operator import itemgetter
 
-from remit.evidence.grammar import nowhere, references_in
-from remit.evidence.likeness import likeness_to
-from remit.evidence.lines import lines_alone
-from remit.evidence.model import Place, Reference
+from remit.evidence.grammar import never_exists, references_in
+from remit.evidence.line_ranges import lines_alone
+from remit.evidence.model import Location, Reference
 from remit.evidence.segments import Segment
-from remit.evidence.symbols import Symbols, is_near, stands_near, symbol_after, symbols_called
+from remit.evidence.similarity import similarity_to
+from remit.evidence.symbols import SymbolFinder, is_near, occurs_near, symbol_after, symbols_called
 from remit.workspace.files import Absent, SourceFile, Workspace
-from remit.workspace.paths import ending, normal
+from remit.workspace.paths import folded_name, normalize_path
 
 #: Misspelt names are compared with all names of the tree; beyond this many, only equal names are suggested.
 MAX_GUESSES = 50
@@ -35,7 +35,7 @@ _WHY = {
 
 def find_references(segment: Segment, workspace: Workspace | None) -> list[Reference]:
     """The references in one segment, not yet looked up."""
-    exists = workspace.exists if workspace is not None else nowhere
+    exists = workspace.exists if workspace is not None else never_exists
     written = references_in(segment.text, exists, bare=segment.is_place)
     if segment.lines and len(written) == 1 and written[0].line is None:
         own = written[0]
@@ -43,7 +43,7 @@ def find_references(segment: Segment, workspace: Workspace | None) -> list[Refer
     found = [
         Reference(
             text=one.text,
-            path=shown_path(one.path, workspace),
+            path=display_path(one.path, workspace),
             line=one.line,
             end_line=one.end_line,
             at=segment.line,
@@ -62,13 +62,13 @@ def find_references(segment: Segment, workspace: Workspace | None) -> list[Refer
     return found
 
 
-def shown_path(written: str, workspace: Workspace | None) -> str:
+def display_path(written: str, workspace: Workspace | None) -> str:
     """A path as the output shows it: relative, with slashes; one that leads outside stays as written."""
-    inside = workspace.normal(written) if workspace is not None else normal(written, "/")
+    inside = workspace.normal(written) if workspace is not None else normalize_path(written, "/")
     return inside if inside is not None else written.replace("\\", "/")
 
 
-def attach_called(references: list[Reference], row: list[Segment], workspace: Workspace | None) -> None:
+def attach_symbols(references: list[Reference], row: list[Segment], workspace: Workspace | None) -> None:
     """Give the references of a row the symbols that stand in it as `name()`: each at most one, the first first."""
     called = [symbol for cell in row for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
@@ -95,10 +95,10 @@ def _give(symbols: list[str], references: list[Reference], workspace: Workspace 
 
 def _stands_at(symbol: str, reference: Reference, workspace: Workspace | None) -> bool:
     file = workspace.read(reference.path) if workspace is not None else None
-    return isinstance(file, SourceFile) and stands_near(file, symbol, reference.line, reference.end_line)
+    return isinstance(file, SourceFile) and occurs_near(file, symbol, reference.line, reference.end_line)
 
 
-class Guesser:
+class SuggestionFinder:
     """Suggests the path that was probably meant. A path is guessed once, and there is an end to guessing."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -115,7 +115,7 @@ class Guesser:
 
     def _guess(self, path: str) -> str | None:
         names = self._workspace.by_name
-        same = names.get(ending(path))
+        same = names.get(folded_name(path))
         if same:
             return self._likest(same, path)
         return self._inside(path.rstrip("/") + "/") or self._similar(path, names)
@@ -137,7 +137,7 @@ class Guesser:
         if self._left <= 0:
             return None
         self._left -= 1
-        wanted = ending(path)
+        wanted = folded_name(path)
         if len(names) <= _FEW_NAMES:
             name = _nearest([name for name in names if _may_be_near(name, wanted)], wanted)
             return self._likest(names[name], path) if name else None
@@ -149,7 +149,7 @@ class Guesser:
 
 def _nearest(names: list[str], wanted: str) -> str | None:
     """The name that is most like the one wanted, if it is like enough."""
-    likeness = likeness_to(wanted, sum(map(len, names)))
+    likeness = similarity_to(wanted, sum(map(len, names)))
     score, _, name = max(((likeness(name, 0.0), -at, name) for at, name in enumerate(names)), default=(0.0, 0, None))
     return name if score >= _NEAR_NAME / 100 else None
 
@@ -176,7 +176,11 @@ def _common_tail(one: str, other: str) -> int:
 
 
 def look_up(
-    reference: Reference, workspace: Workspace, guesser: Guesser, symbols: Symbols, planned: frozenset[str]
+    reference: Reference,
+    workspace: Workspace,
+    guesser: SuggestionFinder,
+    symbols: SymbolFinder,
+    planned: frozenset[str],
 ) -> None:
     """Say what is at a reference."""
     file = workspace.read(reference.path)
@@ -185,9 +189,9 @@ def look_up(
     elif (problem := _range_problem(reference, file)) is not None:
         reference.outcome, reference.why = "out-of-range", problem
         nearest = min(max(reference.line or 1, 1), len(file.lines))
-        reference.found = Place(file.path, nearest) if file.lines else None
+        reference.found = Location(file.path, nearest) if file.lines else None
         if reference.symbol and (line := symbols.find(file, reference.symbol, nearest, None)):
-            reference.outcome, reference.found = "relocated", Place(file.path, line)
+            reference.outcome, reference.found = "relocated", Location(file.path, line)
             reference.why = f"{reference.symbol} stands at line {line}"
     else:
         reference.outcome = "verified"
@@ -199,8 +203,8 @@ def _explain_absent(
     reference: Reference,
     absent: Absent,
     workspace: Workspace,
-    guesser: Guesser,
-    symbols: Symbols,
+    guesser: SuggestionFinder,
+    symbols: SymbolFinder,
     planned: frozenset[str],
 ) -> None:
     if absent.why == "outside":
@@ -214,10 +218,10 @@ def _explain_absent(
         reference.why = "it is a folder" if absent.why == "folder" else "there is no such file"
         guess = guesser.guess(reference.path)
         if guess is not None:
-            reference.found = Place(guess, _line_in(workspace, guess, reference, symbols))
+            reference.found = Location(guess, _line_in(workspace, guess, reference, symbols))
 
 
-def _line_in(workspace: Workspace, path: str, reference: Reference, symbols: Symbols) -> int | None:
+def _line_in(workspace: Workspace, path: str, reference: Reference, symbols: SymbolFinder) -> int | None:
     """The line that a suggested file should be opened at: the symbol's, else the cited one if it exists."""
     file = workspace.read(path)
     if not isinstance(file, SourceFile) or reference.line is None:
@@ -240,10 +244,10 @@ def _range_problem(reference: Reference, file: SourceFile) -> str | None:
     return None
 
 
-def _check_symbol(reference: Reference, file: SourceFile, symbols: Symbols) -> None:
+def _check_symbol(reference: Reference, file: SourceFile, symbols: SymbolFinder) -> None:
     line = symbols.find(file, reference.symbol, reference.line, reference.end_line)
     if line is None:
         reference.outcome, reference.why = "mismatch", f"{reference.symbol} is nowhere in the file"
     elif not is_near(line, reference.line, reference.end_line):
-        reference.outcome, reference.found = "relocated", Place(file.path, line)
+        reference.outcome, reference.found = "relocated", Location(file.path, line)
         reference.why = f"{reference.symbol} stands at line {line}"

@@ -10,20 +10,20 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from remit.contract.expressions import expression
 from remit.contract.headings import block_key, column_index, fold
 from remit.contract.model import Block, Code, Content, Heading, Items, Table
 from remit.contract.parse import Document
+from remit.lazy import lazy_pattern
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
 #: `- **File**: a/b.py`, and `- **Lines**: 12-18` below it.
-_FILE_LINE = expression(r"[\s*_>\-+]*+(?:file|path|location|ファイル|文件)[*_]{0,2}\s?[:：]", re.IGNORECASE)
-_LINES_LINE = expression(
+_FILE_LINE = lazy_pattern(r"[\s*_>\-+]*+(?:file|path|location|ファイル|文件)[*_]{0,2}\s?[:：]", re.IGNORECASE)
+_LINES_LINE = lazy_pattern(
     r"[\s*_>\-+]*+(?:lines?|行番号|行号|行)[*_]{0,2}\s?[:：][*_]{0,2}\s*+([^\n]{1,80})$", re.IGNORECASE
 )
 _LINE_COLUMNS = frozenset({"line", "line number", "line no.", "line #", "行", "行番号", "行号"})
-_SPREAD = expression(r"[`*\s]*+(?:L|\d++\s?[-–—])")
-_FENCE = expression(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
+_SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++\s?[-–—])")
+_FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
 
 
 class Segment(NamedTuple):

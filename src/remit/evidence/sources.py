@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from remit.errors import UsageError
-from remit.evidence.receipts import RERUN, Ledger, Receipt, read_receipts
+from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex, read_receipts
 from remit.workspace.files import Workspace, WorkTree
-from remit.workspace.paths import is_absolute, normal
+from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.safe_git import root_above
 from remit.workspace.snapshot import Snapshot
 
@@ -27,7 +27,7 @@ class Sources(msgspec.Struct, frozen=True):
     """Where to look. What is None is not known, and what depends on it is said to be unchecked."""
 
     workspace: Workspace | None = None
-    ledger: Ledger | None = None
+    ledger: ReceiptIndex | None = None
     snapshot: Snapshot | None = None
     rerun: Receipt | None = None
 
@@ -61,9 +61,9 @@ def open_sources(
     known = bool(transcripts or receipts) or records is not None
     return Sources(
         workspace=workspace,
-        ledger=Ledger(found, root, other_roots=_stand_ins(others, workspace)) if known else None,
+        ledger=ReceiptIndex(found, root, other_roots=_stand_ins(others, workspace)) if known else None,
         snapshot=snapshot,
-        rerun=run_again(rerun, workspace.root) if rerun and workspace is not None else None,
+        rerun=rerun_command(rerun, workspace.root) if rerun and workspace is not None else None,
     )
 
 
@@ -87,7 +87,7 @@ def _stand_ins(roots: Iterable[str], workspace: Workspace | None) -> list[str]:
         return []
     own, prefix = workspace.folder, ""
     other = list(dict.fromkeys(root.replace("\\", "/").rstrip("/") for root in roots))
-    other = [root for root in other if normal(root, own) is None and normal(own, root or "/") is None]
+    other = [root for root in other if normalize_path(root, own) is None and normalize_path(own, root or "/") is None]
     if other and (top := root_above(workspace.root)) is not None:
         prefix = workspace.root.relative_to(top).as_posix()
     inner = [f"{root}/{prefix}" for root in other] if prefix not in ("", ".") else []
@@ -105,7 +105,7 @@ def _bytes(path: Path) -> bytes:
     return data
 
 
-def run_again(command: str, root: Path) -> Receipt:
+def rerun_command(command: str, root: Path) -> Receipt:
     """Run a command of the caller's in the checkout and keep a receipt. Never done unless asked for."""
     import signal  # late, both: hardly anybody asks for it
     import subprocess

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from remit.evidence.model import Evidence, Quote, Reference
-from remit.evidence.receipts import Ledger
+from remit.evidence.receipts import ReceiptIndex
 
 #: Lower edge of each band, and its name.
 BANDS: tuple[tuple[float, str], ...] = (
@@ -18,7 +18,7 @@ BANDS: tuple[tuple[float, str], ...] = (
 _WORTH = {"verified": 1.0, "relocated": 0.5}
 
 
-def supported(evidence: Evidence, ledger: Ledger) -> float | None:
+def supported_confidence(evidence: Evidence, ledger: ReceiptIndex) -> float | None:
     """60·r + 25·q + 15·x; None if there is no reference.
 
     r and q are the means over references and quotes, halved where the file was never read; x is whether
@@ -32,7 +32,7 @@ def supported(evidence: Evidence, ledger: Ledger) -> float | None:
     return round(60 * r + 25 * q + 15 * ledger.executed, 2)
 
 
-def _mean(claims: Sequence[Reference | Quote], ledger: Ledger) -> float:
+def _mean(claims: Sequence[Reference | Quote], ledger: ReceiptIndex) -> float:
     known = ledger.read.keys() | ledger.edited
     worth = (_WORTH.get(claim.outcome, 0.0) * (1.0 if claim.path in known else 0.5) for claim in claims)
     return sum(worth) / len(claims)

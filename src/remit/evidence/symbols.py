@@ -7,18 +7,18 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from remit.contract.expressions import expression
-from remit.evidence.names import has_known_ending
+from remit.evidence.file_names import has_known_ending
+from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile
 
 #: How far from the cited lines a symbol or quote may stand.
 REACH = 5
 
 _NAME = r"[A-Za-z_$][\w$]{0,80}(?:(?:\.|::|#|->)[\w$]{1,80}){0,6}"
-_AFTER = expression(rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)]))\s?[)）]")
-_CALL = expression(rf"`({_NAME})\(\)`")
-_SEPARATOR = expression(r"\.|::|#|->")
-_WORD = expression(r"[\w$]+")
+_AFTER = lazy_pattern(rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)]))\s?[)）]")
+_CALL = lazy_pattern(rf"`({_NAME})\(\)`")
+_SEPARATOR = lazy_pattern(r"\.|::|#|->")
+_WORD = lazy_pattern(r"[\w$]+")
 #: Plain words that people put in brackets after a reference and that name nothing.
 _REMARKS = frozenset(
     """
@@ -32,13 +32,13 @@ _REMARKS = frozenset(
     success test tests this todo type types unchanged unused updated usage used util utils verified wip
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
-_SHORTHAND = expression(r"[lvp]\d+$", re.IGNORECASE)
-_DEFINED = expression(
+_SHORTHAND = lazy_pattern(r"[lvp]\d+$", re.IGNORECASE)
+_DEFINED = lazy_pattern(
     r"\b(?:def|class|function\*?|func|fn|interface|type|struct|enum|trait|impl|const|let|var|val|module|"
     r"namespace|package|object|record|sub|proc|macro_rules!|CREATE\s+(?:TABLE|FUNCTION|VIEW))"
     r"(?=\s+(?:\([^)\n]{0,80}\)\s*)?([\w$]+))"
 )
-_CALLABLE = expression(r"\b(?:def|class|function|func|fn|struct|interface)\s+([\w$]+)")
+_CALLABLE = lazy_pattern(r"\b(?:def|class|function|func|fn|struct|interface)\s+([\w$]+)")
 #: Up to this many characters around a reference are read directly.
 _SMALL = 20_000
 _GLANCE = 200_000
@@ -82,13 +82,13 @@ def is_near(line: int, cited: int | None, end_line: int | None) -> bool:
     return cited is None or cited - REACH <= line <= (end_line or cited) + REACH
 
 
-def stands_near(file: SourceFile, symbol: str, line: int | None, end_line: int | None) -> bool:
+def occurs_near(file: SourceFile, symbol: str, line: int | None, end_line: int | None) -> bool:
     """Whether a symbol stands in reach of some lines, as far as that can be told at a glance."""
     first, around = _around(file, line, end_line)
     return bool(around) and bool(_near(around, first, _last_part(symbol)))
 
 
-class Symbols:
+class SymbolFinder:
     """Where the symbols of one result stand; a file with many of them is gone through once."""
 
     def __init__(self, symbols: Iterable[str]) -> None:

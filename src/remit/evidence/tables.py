@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from remit.contract.findings import tables
 from remit.contract.headings import column_index
-from remit.contract.lines import plain
+from remit.contract.lines import plain_text
 from remit.contract.model import Table
 from remit.contract.parse import Document
 
 _CREATES = ("create", "new", "add", "作成", "新規", "创建", "新建")
 
 
-def placed_tables(document: Document) -> Iterator[tuple[Table, str]]:
+def located_tables(document: Document) -> Iterator[tuple[Table, str]]:
     """Every table that has a column for places, with the name of what it stands in."""
     for section in document.outline.sections:
         if section.key != "findings":
@@ -35,5 +35,5 @@ def planned_rows(document: Document) -> Iterator[tuple[str, int]]:
         if where is None or action is None:
             continue
         for row in table.rows:
-            if plain(row.cells[action]).lower().startswith(_CREATES):
-                yield plain(row.cells[where]), row.line
+            if plain_text(row.cells[action]).lower().startswith(_CREATES):
+                yield plain_text(row.cells[where]), row.line

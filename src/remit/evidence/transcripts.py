@@ -13,21 +13,20 @@ from typing import Any
 
 import msgspec
 
-from remit.contract.digest import digest
-from remit.contract.expressions import expression
 from remit.errors import UsageError
-from remit.evidence.commands import below, read_by_shell, simple_commands
+from remit.evidence.commands import is_below, shell_reads, simple_commands
 from remit.evidence.receipts import Receipt
+from remit.lazy import digest, lazy_pattern
 
 #: Longer lines are passed over: memory stays bounded whatever the file.
 MAX_LINE = 16 * 1024 * 1024
 _MAX_OUTPUT = 2_000_000
 _MAX_NAMES = 5000
-_NUMBERED = expression(r"\s*(\d{1,9})(?:\t|→)")
-_EXIT = expression(r"^(?:Error: )?Exit code (-?\d{1,5})")
-_HIT = expression(r"^(?:\./)?([^\s:][^:]{0,400}):(\d{1,9}):")
-_OWN_HIT = expression(r"^(\d{1,9})[:\-]")
-_CONTEXT = expression(r"-(\d{1,9})-")
+_NUMBERED = lazy_pattern(r"\s*(\d{1,9})(?:\t|→)")
+_EXIT = lazy_pattern(r"^(?:Error: )?Exit code (-?\d{1,5})")
+_HIT = lazy_pattern(r"^(?:\./)?([^\s:][^:]{0,400}):(\d{1,9}):")
+_OWN_HIT = lazy_pattern(r"^(\d{1,9})[:\-]")
+_CONTEXT = lazy_pattern(r"-(\d{1,9})-")
 _BACKGROUND = "Command running in background"
 _NOTICES = ("Found ", "No files found", "No matches found", "[Showing results", "(Results are truncated")
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fgrep", "grep", "rg"})
@@ -236,9 +235,9 @@ def _shell_hits(command: str, output: str) -> dict[str, tuple[int, ...]]:
     """What a search in the shell showed: `grep -rn word src`."""
     for simple in simple_commands(command):
         if simple.program in _SEARCHERS or (simple.program == "git" and "grep" in simple.words):
-            files = [name for name, _ in read_by_shell(command)]
+            files = [name for name, _ in shell_reads(command)]
             found = _shown_hits(output, files[0] if len(files) == 1 else None)
-            inside = {name: lines for hit, lines in found.items() if (name := below(simple.folder, hit))}
+            inside = {name: lines for hit, lines in found.items() if (name := is_below(simple.folder, hit))}
             return found if found.keys() <= set(files) else inside
     return {}
 

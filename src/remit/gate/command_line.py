@@ -1,6 +1,5 @@
 """What the rules say of a command line: its writes, searches and reads, once the shell reader has told them."""
 
-# ruff: noqa: PTH112
 # pathlib takes as long to load as all of the gate.
 
 from __future__ import annotations
@@ -8,19 +7,20 @@ from __future__ import annotations
 import os
 
 from remit.gate.delegations import judge_subagent_write
-from remit.gate.model import LONGEST_NAME, Ruling, worst
-from remit.gate.paths import classify, is_glob, is_guarded, locate, matches
-from remit.gate.reads import Read, judge_reads
-from remit.gate.searches import Search, judge_pattern, judge_search
-from remit.gate.shell import read_command
+from remit.gate.model import LONGEST_NAME
+from remit.gate.paths import classify, is_guarded, locate
+from remit.gate.reads import ReadRequest, SearchRequest, judge_pattern, judge_reads, judge_search
+from remit.gate.ruling import Ruling, worst
 from remit.gate.writes import judge_shell_writes, judge_write
+from remit.globs import find_matches, is_glob
+from remit.shell.interpret import read_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.gate.effects import Effects
-    from remit.gate.memory import State
-    from remit.gate.model import Call
+    from remit.gate.model import ToolUse
+    from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
+    from remit.shell.effects import Effects
 
 #: Programs whose only work is to look for weaknesses.
 _SCANNERS_TEXT = """
@@ -38,7 +38,7 @@ _OF_THE_GATE = ("remit install", "remit uninstall", "remit hook", "remit ?")
 _OUR_PARTS = ("remit.gate", "remit.clients", "remit.surfaces", "remit.__main__", "hooks/entry.py")
 
 
-def judge_command(call: Call, state: State, settings: GateSettings, project: str) -> Ruling:
+def judge_command(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     """All that a command line does, judged together: it is one call."""
     effects = read_command(call.text("command"), call.cwd or project)
     rulings = [*_scans(effects, settings)]
@@ -46,9 +46,9 @@ def judge_command(call: Call, state: State, settings: GateSettings, project: str
     if effects.unknown:
         rulings.append(_not_understood(effects, settings))
     rulings += _words_for_a_person(call, effects)
-    reads: list[Read] = []
+    reads: list[ReadRequest] = []
     for search in effects.searches:
-        said, found = judge_search(Search(*search), call, settings, project)
+        said, found = judge_search(SearchRequest(*search), call, settings, project)
         rulings += said
         reads += found
     for pattern in effects.patterns:
@@ -108,18 +108,18 @@ def _not_understood(effects: Effects, settings: GateSettings) -> Ruling:
 
 
 def _expanded(
-    path: str, lines: int | None, first: int, call: Call, settings: GateSettings, project: str
-) -> tuple[list[Ruling], list[Read]]:
+    path: str, lines: int | None, first: int, call: ToolUse, settings: GateSettings, project: str
+) -> tuple[list[Ruling], list[ReadRequest]]:
     """A name with wildcards as the files that it matches; more than a few are a bulk search."""
     if not is_glob(path) or os.path.lexists(locate(path, call.cwd, project).real):
-        return [], [Read(path, lines, first)]
+        return [], [ReadRequest(path, lines, first)]
     parts = path.split("/")
     fixed = next(at for at, part in enumerate(parts) if is_glob(part))
     root = locate("/".join(parts[:fixed]) or ("/" if fixed else "."), call.cwd, project)
     most = settings.limits["search_files"]
-    found = matches(root.real, "/".join(parts[fixed:]), most + 1)
+    found = find_matches(root.real, "/".join(parts[fixed:]), most + 1)
     if found is not None and len(found) <= most:
-        return [], [Read(one, lines, first) for one in found]
+        return [], [ReadRequest(one, lines, first) for one in found]
     root.name += "/_"
     if classify(root, settings) == "state":
         return [], []
@@ -128,7 +128,7 @@ def _expanded(
     return [Ruling(1, "bulk-search", reason, delegate_to=explorer, paths=(root.name[:-2],))], []
 
 
-def judge_subagent_command(call: Call, state: State, settings: GateSettings, project: str) -> Ruling:
+def judge_subagent_command(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     """A subagent's command line: files that others write, and what no orchestrator of its own may touch either."""
     effects = read_command(call.text("command"), call.cwd or project)
     asked = _words_for_a_person(call, effects)
@@ -146,7 +146,7 @@ def judge_subagent_command(call: Call, state: State, settings: GateSettings, pro
     return judge_subagent_write(call, state, names)
 
 
-def _words_for_a_person(call: Call, effects: Effects) -> list[Ruling]:
+def _words_for_a_person(call: ToolUse, effects: Effects) -> list[Ruling]:
     """Commands of ours that are a person's to give."""
     text = call.text("command")
     asked = [_change_of_the_gate(program) for program in _OF_THE_GATE if program in effects.programs]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 
-from remit.gate.model import LONGEST_NAME, Ruling
+from remit.gate.model import LONGEST_NAME
 from remit.gate.paths import locate
+from remit.gate.ruling import Ruling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from remit.gate.memory import State
-    from remit.gate.model import Call
+    from remit.gate.model import ToolUse
+    from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
 
 #: Before the names of agents that come from the plugin of this install.
@@ -21,15 +22,15 @@ OUR_PLUGIN = "remit:"
 OUTCOMES = ("accepted", "rejected", "failed")
 
 
-def judge_launch(call: Call, state: State, project: str) -> Ruling:
+def judge_launch(call: ToolUse, state: SessionState, project: str) -> Ruling:
     """A delegation that says in `writes` which files it will change must not meet another open one there."""
     given = call.input.get("writes")
     named = [path for path in given if isinstance(path, str)] if isinstance(given, list | tuple) else []
     paths = tuple(locate(path, call.cwd, project).name[:LONGEST_NAME] for path in named[:64])
     agent = call.text("subagent_type")[:LONGEST_NAME] or "general-purpose"
 
-    def start(state: State) -> None:
-        launch(state, call.tool_use_id, agent, writes=paths)
+    def start(state: SessionState) -> None:
+        open_delegation(state, call.tool_use_id, agent, writes=paths)
 
     ruling = Ruling(paths=paths, apply=start)
     for path in paths:
@@ -47,7 +48,7 @@ def judge_launch(call: Call, state: State, project: str) -> Ruling:
     return ruling
 
 
-def judge_subagent_write(call: Call, state: State, names: Iterable[str]) -> Ruling:
+def judge_subagent_write(call: ToolUse, state: SessionState, names: Iterable[str]) -> Ruling:
     """A subagent takes a file by its first write; another one waits until that delegation has ended."""
     mine = tuple(name[:LONGEST_NAME] for name in names)
     for name in mine:
@@ -61,17 +62,17 @@ def judge_subagent_write(call: Call, state: State, names: Iterable[str]) -> Ruli
                 paths=mine,
             )
 
-    def take(state: State) -> None:
+    def take(state: SessionState) -> None:
         for name in mine:
             holder = state.locks.get(name, "")
             if holder in state.delegations:
-                link(state, holder, call.agent_id)
+                link_delegation(state, holder, call.agent_id)
             state.locks[name] = call.agent_id
 
     return Ruling(paths=mine, apply=take)
 
 
-def _becomes(state: State, holder: str, call: Call) -> bool:
+def _becomes(state: SessionState, holder: str, call: ToolUse) -> bool:
     """Whether the caller may be the subagent of that launch: of its kind, with no other launch of its own."""
     entry = state.delegations.get(holder)
     if entry is None:
@@ -79,33 +80,35 @@ def _becomes(state: State, holder: str, call: Call) -> bool:
     if entry.get("agent_id"):
         return bool(entry["agent_id"] == call.agent_id)
     linked = any(other.get("agent_id") == call.agent_id for other in state.delegations.values())
-    return not linked and same_agent(str(entry.get("agent", "")), call.agent_type)
+    return not linked and is_same_agent(str(entry.get("agent", "")), call.agent_type)
 
 
-def same_agent(one: str, other: str) -> bool:
+def is_same_agent(one: str, other: str) -> bool:
     """Whether two names mean one agent: `plugin:agent` and `agent` do, and so do all ways to write it."""
-    return one == other or plain_agent(one.rpartition(":")[2]) == plain_agent(other.rpartition(":")[2])
+    return one == other or agent_slug(one.rpartition(":")[2]) == agent_slug(other.rpartition(":")[2])
 
 
-def plain_agent(name: str) -> str:
+def agent_slug(name: str) -> str:
     """An agent's name without what the client overlooks in it: capitals, and what stands between its words."""
     return "".join(letter for letter in name.lower() if letter not in " _-")
 
 
-def _holder_name(state: State, holder: str) -> str:
+def _holder_name(state: SessionState, holder: str) -> str:
     for key, entry in state.delegations.items():
         if holder in (key, entry.get("agent_id")):
             return str(entry.get("agent"))
     return "another subagent"
 
 
-def launch(state: State, key: str, agent: str, *, writes: Iterable[str] = (), now: float | None = None) -> str:
+def open_delegation(
+    state: SessionState, key: str, agent: str, *, writes: Iterable[str] = (), now: float | None = None
+) -> str:
     """A delegation begins; its key. After one of the same agent that failed, this is its one retry."""
     key = key or f"launch-{len(state.delegations)}"
     retry_of = ""
     for other, entry in state.delegations.items():
         ended = entry.get("state") in ("failed", "rejected") and not entry.get("retry_of")
-        if ended and not entry.get("retried") and same_agent(str(entry.get("agent", "")), agent):
+        if ended and not entry.get("retried") and is_same_agent(str(entry.get("agent", "")), agent):
             retry_of = other
     if retry_of:
         state.delegations[retry_of]["retried"] = True
@@ -123,13 +126,15 @@ def launch(state: State, key: str, agent: str, *, writes: Iterable[str] = (), no
     return key
 
 
-def link(state: State, key: str, agent_id: str) -> None:
+def link_delegation(state: SessionState, key: str, agent_id: str) -> None:
     """The subagent that a launch started."""
     if key in state.delegations and agent_id:
         state.delegations[key]["agent_id"] = agent_id[:LONGEST_NAME]
 
 
-def close(state: State, key: str, outcome: str, *, files: Iterable[str] = (), now: float | None = None) -> None:
+def close_delegation(
+    state: SessionState, key: str, outcome: str, *, files: Iterable[str] = (), now: float | None = None
+) -> None:
     """A delegation ends: `accepted` with the files that its result covers, `rejected` or `failed`.
 
     `key` is the id of the launching call or of the subagent. One that was never launched is known from now on.
@@ -138,38 +143,38 @@ def close(state: State, key: str, outcome: str, *, files: Iterable[str] = (), no
         raise ValueError(f"a delegation ends as one of {', '.join(OUTCOMES)}, not as {outcome!r}")
     found = next((name for name, entry in state.delegations.items() if key and entry.get("agent_id") == key), key)
     if found not in state.delegations:
-        found = launch(state, found, "unknown", now=now)
+        found = open_delegation(state, found, "unknown", now=now)
     entry = state.delegations[found]
     entry["state"] = outcome
-    release(state, found)
-    release(state, str(entry.get("agent_id") or ""))
+    release_writes(state, found)
+    release_writes(state, str(entry.get("agent_id") or ""))
     if outcome == "accepted":
         for path in files:
             state.analysed[path[:LONGEST_NAME]] = entry["agent"]
         for other in state.delegations.values():
-            if same_agent(str(other.get("agent", "")), entry["agent"]):
+            if is_same_agent(str(other.get("agent", "")), entry["agent"]):
                 other["fallback"] = None  # it worked after all: nothing to fall back from
         state.open_window("delegation", now)
     else:
-        warn_of(state, entry["agent"])
+        add_failure_warning(state, entry["agent"])
 
 
-def warn_of(state: State, agent: str) -> None:
+def add_failure_warning(state: SessionState, agent: str) -> None:
     """Remember that a result is missing."""
     state.warn(f"Agent {agent[:LONGEST_NAME]} failed, results may be incomplete")
 
 
-def release(state: State, holder: str) -> None:
+def release_writes(state: SessionState, holder: str) -> None:
     """Give back the files that a subagent or a launch holds."""
     state.locks = {path: other for path, other in state.locks.items() if other != holder}
 
 
-def still_open(state: State) -> list[str]:
+def open_delegations(state: SessionState) -> list[str]:
     """The agents whose delegations have not ended."""
     return [str(entry.get("agent")) for entry in state.delegations.values() if entry.get("state") == "open"]
 
 
-def to_fall_back_from(state: State) -> tuple[dict[str, Any] | None, str]:
+def failed_delegation(state: SessionState) -> tuple[dict[str, Any] | None, str]:
     """The retry that failed after its delegation had, or else the agent whose delegation failed and was not retried."""
     waiting = ""
     for entry in state.delegations.values():
@@ -181,18 +186,18 @@ def to_fall_back_from(state: State) -> tuple[dict[str, Any] | None, str]:
     return None, waiting
 
 
-def gave_up(state: State, agent: str) -> bool:
+def has_given_up(state: SessionState, agent: str) -> bool:
     """Whether that agent's delegation and its retry failed, and none was accepted since."""
     return any(
         entry.get("state") in ("failed", "rejected")
         and entry.get("retry_of")
         and isinstance(entry.get("fallback"), dict)
-        and same_agent(str(entry.get("agent", "")), agent)
+        and is_same_agent(str(entry.get("agent", "")), agent)
         for entry in state.delegations.values()
     )
 
 
-def judge_tools(call: Call, settings: GateSettings) -> Ruling | None:
+def judge_tools(call: ToolUse, settings: GateSettings) -> Ruling | None:
     """A subagent uses the tools of its definition, and no other."""
     # An agent of another plugin has another definition, whatever its name; the client knows that one.
     allowed = settings.tools.get(call.agent_type) or settings.tools.get(call.agent_type.removeprefix(OUR_PLUGIN))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from remit.errors import UsageError, did_you_mean
 from remit.gate.model import COSTS
+from remit.gate.rules import RULES, describe_rule
+from remit.gate.session_store import find_session, recorded_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.gate.memory import State
+    from remit.gate.session import SessionState
 
 #: What a line read costs in tokens, roughly: for what a denied read would have cost.
 TOKENS_A_LINE = 10
 
 
-def entries(state: State, *, denied: bool = False) -> list[dict[str, Any]]:
+def log_entries(state: SessionState, *, denied: bool = False) -> list[dict[str, Any]]:
     """The decisions kept, oldest first; `denied`: only those that denied, or would have."""
     return [entry for entry in state.decisions if not denied or is_denied(entry)]
 
@@ -24,7 +27,7 @@ def is_denied(entry: dict[str, Any]) -> bool:
     return "deny" in (entry.get("decision"), entry.get("would"))
 
 
-def cost(entry: dict[str, Any]) -> dict[str, int | None]:
+def exception_cost(entry: dict[str, Any]) -> dict[str, int | None]:
     """What a decision is about in lines and tokens: what a denied call would have cost; what one that was let through
     as an exception saved against the delegation. None: that cannot be said."""
     lines = entry.get("lines")
@@ -35,7 +38,7 @@ def cost(entry: dict[str, Any]) -> dict[str, int | None]:
     return {"lines": lines or None, "tokens": own or None, "saved": instead - own if instead is not None else None}
 
 
-def status(state: State) -> dict[str, Any]:
+def session_summary(state: SessionState) -> dict[str, Any]:
     """The session at a glance."""
     answers: dict[str, int] = {}
     rules: dict[str, int] = {}
@@ -55,7 +58,7 @@ def status(state: State) -> dict[str, Any]:
         "answers": answers,
         "rules": rules,
         "exceptions": {"used": dict(state.used), "tokens_saved": state.saved},
-        "denied": spared(state),
+        "denied": saved_tokens(state),
         "analysed": len(state.analysed),
         "delegations": [
             {"id": key, "agent": entry.get("agent"), "state": entry.get("state"), "retry": bool(entry.get("retry_of"))}
@@ -66,13 +69,13 @@ def status(state: State) -> dict[str, Any]:
     }
 
 
-def spared(state: State) -> dict[str, int]:
+def saved_tokens(state: SessionState) -> dict[str, int]:
     """What the denied calls would have cost together."""
-    lines = sum(cost(entry)["lines"] or 0 for entry in entries(state, denied=True))
+    lines = sum(exception_cost(entry)["lines"] or 0 for entry in log_entries(state, denied=True))
     return {"lines": lines, "tokens": lines * TOKENS_A_LINE}
 
 
-def why(state: State, wanted: str = "") -> dict[str, Any] | None:
+def find_decision(state: SessionState, wanted: str = "") -> dict[str, Any] | None:
     """The latest decision of a call (its id, or the beginning or end of it), or of a rule; without either the latest
     that was not simply allowed."""
     entry: dict[str, Any]
@@ -85,3 +88,20 @@ def why(state: State, wanted: str = "") -> dict[str, Any] | None:
         if str(entry.get("id")).startswith(wanted) or str(entry.get("id")).endswith(wanted):
             return entry
     return None
+
+
+def explain_decision(folders: list[str], session: str, wanted: str) -> tuple[dict[str, Any] | None, str, str | None]:
+    """A decision, its rule and its session; only the rule, where it is named and has decided nothing."""
+    is_rule = describe_rule(wanted) is not None
+    if is_rule and not recorded_sessions(folders):
+        return None, wanted, None
+    state = find_session(folders, session).state
+    entry = find_decision(state, wanted)
+    if entry is not None:
+        return entry, str(entry.get("rule") or ""), state.session
+    if is_rule:
+        return None, wanted, state.session
+    if not wanted:
+        raise UsageError(f"nothing was denied or warned of in session {state.session}; `remit gate log` shows it all")
+    near = did_you_mean(wanted, [name for name, *_ in RULES]) or "; `remit gate log` shows the ids of its decisions"
+    raise UsageError(f"session {state.session} has no decision {wanted!r}, and no rule has that name{near}")

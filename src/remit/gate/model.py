@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # type checkers take it for true; `typing` itself is slow to load
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
-    from remit.gate.memory import State
 
 SCHEMA = "remit.decision/1"
 #: Longer names are cut before they are kept or shown.
@@ -23,7 +22,7 @@ COSTS: dict[str, tuple[int, int | None]] = {
 }
 
 
-class Call:
+class ToolUse:
     """A tool call. What is missing or of another type in a payload is empty here."""
 
     __slots__ = ("agent_id", "agent_type", "cwd", "input", "session", "tool", "tool_use_id")
@@ -49,7 +48,7 @@ class Call:
         self.tool_use_id = tool_use_id
 
     @classmethod
-    def from_payload(cls, payload: object) -> Call:
+    def from_payload(cls, payload: object) -> ToolUse:
         """The call of a hook's payload, whatever that is."""
         known = payload if isinstance(payload, dict) else {}
         given = known.get("tool_input")
@@ -79,63 +78,6 @@ class Call:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-class Ruling:
-    """What a rule says of a call: level 1 to 3 if it is broken, 0 if all is well.
-
-    `apply` counts the call, once it is let through; `observed` is what is kept of a call that `observe` lets through
-    although it would be denied.
-    """
-
-    __slots__ = (
-        "apply",
-        "asks",
-        "delegate_to",
-        "detail",
-        "exception",
-        "level",
-        "lines",
-        "observed",
-        "paths",
-        "reason",
-        "rule",
-    )
-
-    def __init__(
-        self,
-        level: int = 0,
-        rule: str | None = None,
-        reason: str = "",
-        *,
-        delegate_to: str | None = None,
-        exception: str | None = None,
-        paths: tuple[str, ...] = (),
-        lines: int = 0,
-        apply: Callable[[State], None] | None = None,
-    ) -> None:
-        self.level = level
-        self.rule = rule
-        self.reason = reason
-        self.delegate_to = delegate_to
-        self.exception = exception
-        self.paths = paths
-        self.lines = lines
-        self.apply = apply
-        self.observed: Callable[[State], None] | None = None
-        #: Whatever the mode, a person is asked.
-        self.asks = False
-        #: Added to the reason for the caller; as it may be content of the call, it is never kept.
-        self.detail = ""
-
-
-def worst(rulings: list[Ruling]) -> Ruling | None:
-    """The ruling that decides: the first of the hardest level, one that asks a person before others; without
-    any, the first with something to say."""
-    broken = [ruling for ruling in rulings if ruling.level]
-    if broken:
-        return min(broken, key=lambda ruling: (ruling.level, not ruling.asks))
-    return next((ruling for ruling in rulings if ruling.reason or ruling.exception), rulings[0] if rulings else None)
 
 
 class Decision:

@@ -1,33 +1,25 @@
 """Where a path really leads, and of which class it is. Links and `..` are followed before anything is compared."""
 
-# ruff: noqa: PTH111, PTH113, PTH118
-# pathlib takes as long to load as all of the gate.
-
 from __future__ import annotations
 
 import os
 import stat
 
+from remit.globs import MAX_PATH_LENGTH, expand_braces, is_glob, matches_glob, part_matches
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from remit.gate.settings import GateSettings
 
 #: Written by no rule's measure: not files of anybody.
 _DEVICES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/fd")
-_LONGEST_PATH = 4096
 #: Where the client puts other checkouts of the project: their files are of the classes of the project's own.
 _WORKTREES = ".claude/worktrees/"
-#: Folders that a search of a project does not go into.
-_SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".remit"})
-#: A search that has looked at so many names without an answer is taken for a large one.
-MOST_ENTRIES = 20_000
 _BLOCK = 1 << 18
 _MOST_BLOCKS = 256
 
 
-class Place:
+class ProjectPath:
     """A file by its real name: relative to the project if it is inside, else absolute."""
 
     __slots__ = ("inside", "name", "real")
@@ -38,22 +30,22 @@ class Place:
         self.inside = inside
 
 
-def locate(path: str, cwd: str, project: str) -> Place:
+def locate(path: str, cwd: str, project: str) -> ProjectPath:
     """Where a path leads; one that no file can have is inside the project and does not exist."""
     try:
-        if len(path) > _LONGEST_PATH or "\0" in path:
-            return Place("", path[:200].replace("\0", "?"), inside=True)
+        if len(path) > MAX_PATH_LENGTH or "\0" in path:
+            return ProjectPath("", path[:200].replace("\0", "?"), inside=True)
         whole = os.path.join(cwd or project, os.path.expanduser(_of_the_command(path, cwd or project)))
         # A stream of the command's own is not the one of this process.
         real = whole if whole in _DEVICES else os.path.realpath(whole)
         root = os.path.realpath(project)
     except (ValueError, OSError):  # letters that no name on disk can have
-        return Place("", ascii(path[:200]), inside=True)
+        return ProjectPath("", ascii(path[:200]), inside=True)
     if real == root:
-        return Place(real, ".", inside=True)
+        return ProjectPath(real, ".", inside=True)
     if real.startswith(root.rstrip("/") + "/"):
-        return Place(real, real[len(root.rstrip("/")) + 1 :], inside=True)
-    return Place(real, real, inside=False)
+        return ProjectPath(real, real[len(root.rstrip("/")) + 1 :], inside=True)
+    return ProjectPath(real, real, inside=False)
 
 
 def _of_the_command(path: str, cwd: str) -> str:
@@ -64,7 +56,7 @@ def _of_the_command(path: str, cwd: str) -> str:
     return path
 
 
-def classify(place: Place, settings: GateSettings) -> str:
+def classify(place: ProjectPath, settings: GateSettings) -> str:
     """state, spec, tests, prose or code; outside the project also scratch: temporary files and devices."""
     if not place.inside and _is_scratch(place.real):
         return "scratch"
@@ -74,19 +66,19 @@ def classify(place: Place, settings: GateSettings) -> str:
     for kind, globs in settings.paths.items():
         for glob in globs:
             # Outside, a pattern of a folder of the project says nothing.
-            if (place.inside or glob.startswith("**/")) and fits(name, glob):
+            if (place.inside or glob.startswith("**/")) and matches_glob(name, glob):
                 return kind
     return "code"
 
 
-def is_guarded(place: Place, settings: GateSettings, project: str) -> bool:
+def is_guarded(place: ProjectPath, settings: GateSettings, project: str) -> bool:
     """Whether a write here can reach into a folder that only remit writes, also by wildcards, links or from above."""
     for folder in settings.guarded:
         if folder.startswith("/"):
             # Its own name and what it leads to: a link may stand above it.
             names, folders = [place.real], [folder, os.path.realpath(folder)]
         elif place.inside:
-            names, folders = braces(place.name), [folder]
+            names, folders = expand_braces(place.name), [folder]
         else:
             continue
         if any(_reaches(name, one) for name in names for one in folders):
@@ -94,7 +86,7 @@ def is_guarded(place: Place, settings: GateSettings, project: str) -> bool:
     return _is_transcript(place) or _is_second_name(place, settings, project)
 
 
-def _is_transcript(place: Place) -> bool:
+def _is_transcript(place: ProjectPath) -> bool:
     """Whether the client keeps there what a subagent did, or who launched it: reports are held against that."""
     if place.inside or not place.real.endswith((".jsonl", ".meta.json")):
         return False
@@ -108,12 +100,12 @@ def _reaches(name: str, folder: str) -> bool:
     for part, own in zip(parts, wanted, strict=False):
         if part == "**":
             return True
-        if part != own and not (is_glob(part) and part_fits(own, part)):
+        if part != own and not (is_glob(part) and part_matches(own, part)):
             return False
     return True
 
 
-def _is_second_name(place: Place, settings: GateSettings, project: str) -> bool:
+def _is_second_name(place: ProjectPath, settings: GateSettings, project: str) -> bool:
     """Whether it is a hard link to a file of such a folder; hardly any file has a second name."""
     try:
         found = os.lstat(place.real or ".")
@@ -137,108 +129,6 @@ def _is_scratch(real: str) -> bool:
         return True
     folders = {os.path.realpath(folder) for folder in ("/tmp", "/var/tmp", os.environ.get("TMPDIR") or "/tmp")}  # noqa: S108 - only compared with
     return any(folder != "/" and real.startswith(folder + "/") for folder in folders)
-
-
-def fits(name: str, glob: str) -> bool:
-    """Whether a glob matches a whole path: `**` any folders, `*` and `?` within one, `{a,b}` either."""
-    return any(_fits(name.split("/"), one.split("/")) for one in braces(glob))
-
-
-def _fits(parts: list[str], wanted: list[str]) -> bool:
-    if len(wanted) > 32 or len(parts) > 256:
-        return False
-    reached = {0}
-    for number, piece in enumerate(wanted):
-        if piece == "**":
-            # `folder/**` is what is in the folder, not the folder.
-            inside = 0 < number == len(wanted) - 1
-            reached = set(range(min(reached) + inside, len(parts) + 1))
-        else:
-            reached = {at + 1 for at in reached if at < len(parts) and part_fits(parts[at], piece)}
-        if not reached:
-            return False
-    return len(parts) in reached
-
-
-def part_fits(part: str, piece: str) -> bool:
-    """Whether `*`, `?` and `[...]` match one name; the loop goes back to the last star alone, so it cannot explode."""
-    if "[" in piece:
-        import fnmatch  # late: hardly any pattern has a set
-
-        return fnmatch.fnmatchcase(part, piece)
-    at = wanted = 0
-    star, mark = -1, 0
-    while at < len(part):
-        if wanted < len(piece) and (piece[wanted] == "?" or (piece[wanted] != "*" and piece[wanted] == part[at])):
-            at, wanted = at + 1, wanted + 1
-        elif wanted < len(piece) and piece[wanted] == "*":
-            star, mark, wanted = wanted, at, wanted + 1
-        elif star >= 0:
-            mark += 1
-            at, wanted = mark, star + 1
-        else:
-            return False
-    return all(letter == "*" for letter in piece[wanted:])
-
-
-def braces(glob: str) -> list[str]:
-    """`a.{b,c}` as `a.b` and `a.c`; at most 64 of them."""
-    if len(glob) > _LONGEST_PATH:
-        return [glob]
-    done: list[str] = []
-    waiting = [glob]
-    while waiting and len(done) < 64:
-        text = waiting.pop(0)
-        start = text.find("{")
-        end = text.find("}", start)
-        if start < 0 or end < 0 or "," not in text[start:end]:
-            done.append(text)
-        else:
-            middle = text[start + 1 : end]
-            inner = middle.rfind("{")
-            start, middle = (start + 1 + inner, middle[inner + 1 :]) if inner >= 0 else (start, middle)
-            # In front: one name after the other is finished, however many there could be.
-            waiting[:0] = [text[:start] + choice + text[end + 1 :] for choice in middle.split(",")[:64]]
-    return done
-
-
-def is_glob(path: str) -> bool:
-    """Whether it may stand for several files."""
-    return any(letter in path for letter in "*?[") or ("{" in path and "," in path)
-
-
-def matches(root: str, glob: str, most: int) -> list[str] | None:
-    """Files under a folder that a glob matches (an empty one: all), at most so many; None: too much to look through."""
-    if os.path.isfile(root):
-        return [root]
-    found: list[str] = []
-    for seen, (path, relative) in enumerate(_walk(root), 1):
-        if relative is not None and (not glob or fits(relative, glob)):
-            found.append(path)
-            if len(found) >= most:
-                return found
-        if seen >= MOST_ENTRIES:
-            return None
-    return found
-
-
-def _walk(root: str) -> Iterator[tuple[str, str | None]]:
-    """Files with their names below the root, near ones first; a folder only as a step (None)."""
-    folders = [(root, "")]
-    while folders:
-        folder, prefix = folders.pop(0)
-        try:
-            entries = os.scandir(folder)
-        except (OSError, ValueError):
-            continue
-        with entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _SKIPPED:
-                        folders.append((entry.path, prefix + entry.name + "/"))
-                    yield entry.path, None
-                else:
-                    yield entry.path, prefix + entry.name
 
 
 def count_lines(real: str, most: int) -> int:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from remit.gate.delegations import to_fall_back_from
-from remit.gate.model import LONGEST_NAME, Ruling
+import os
+
+from remit.gate.delegations import failed_delegation
+from remit.gate.model import LONGEST_NAME
 from remit.gate.paths import classify, count_lines, locate
+from remit.gate.ruling import Ruling
 from remit.gate.settings import READ_CAP
+from remit.globs import find_matches, is_glob
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.gate.memory import State
-    from remit.gate.model import Call
+    from remit.gate.model import ToolUse
+    from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
 
 #: Lines before this one may be skipped by a read; a file has no more that we would count.
 _LAST_LINE = 1_000_000
+#: What people look for who look for secrets.
+_SECRETS = ("passw", "secret", "api_key", "apikey", "api-key", "api[_", "token", "credential", "private key", "akia")
+_SURE = ("akia", "private key", "ghp_", "xox[", "aws_secret", "sk_live")
+_LONGEST_PATTERN = 10_000
 
 
-class Read:
+class ReadRequest:
     """A file that a call reads: from line `first`, `lines` of it or, if None, to its end."""
 
     __slots__ = ("first", "lines", "path")
@@ -30,27 +38,27 @@ class Read:
         self.first = first
 
 
-def of_read_tool(call: Call) -> list[Read]:
+def from_read_tool(call: ToolUse) -> list[ReadRequest]:
     """What the client's own tool reads."""
     path = call.text("file_path") or call.text("notebook_path") or call.text("path")
     limit, offset = call.number("limit"), call.number("offset")
-    return [Read(path, limit if limit is not None and limit > 0 else None, max(1, offset or 1))] if path else []
+    return [ReadRequest(path, limit if limit is not None and limit > 0 else None, max(1, offset or 1))] if path else []
 
 
 class _Trial:
     """The budget as it would be after the reads judged so far."""
 
-    def __init__(self, call: Call, state: State, settings: GateSettings) -> None:
+    def __init__(self, call: ToolUse, state: SessionState, settings: GateSettings) -> None:
         self.call = call
         self.state = state
         self.settings = settings
         self.window = state.window.copy()
-        self.failed, self.waiting = to_fall_back_from(state)
+        self.failed, self.waiting = failed_delegation(state)
         self.fallback: dict[str, int] = dict(self.failed["fallback"]) if self.failed else {}
         self.granted: dict[str, int] = {}
         self.used: list[tuple[str, str]] = []
 
-    def apply(self, state: State) -> None:
+    def apply(self, state: SessionState) -> None:
         """Count all of it."""
         state.window = self.window
         if self.failed is not None:
@@ -62,7 +70,9 @@ class _Trial:
             state.pending[self.call.tool_use_id] = grant
 
 
-def judge_reads(reads: list[Read], call: Call, state: State, settings: GateSettings, project: str) -> Ruling:
+def judge_reads(
+    reads: list[ReadRequest], call: ToolUse, state: SessionState, settings: GateSettings, project: str
+) -> Ruling:
     """All reads of a call, one after the other; they are counted together or not at all."""
     trial = _Trial(call, state, settings)
     note: Ruling | None = None
@@ -75,7 +85,7 @@ def judge_reads(reads: list[Read], call: Call, state: State, settings: GateSetti
             continue
         if kind == "scratch" and place.real.startswith(("/dev/", "/proc/")):
             continue
-        ruling = _judge(trial, name, lines_of(read, place.real), read.first)
+        ruling = _judge(trial, name, count_read_lines(read, place.real), read.first)
         if ruling is not None and ruling.level == 1:
             return ruling
         note = note or ruling
@@ -87,7 +97,7 @@ def judge_reads(reads: list[Read], call: Call, state: State, settings: GateSetti
     return Ruling(exception=exception, paths=names, lines=sum(trial.granted.values()), apply=trial.apply)
 
 
-def lines_of(read: Read, real: str) -> int:
+def count_read_lines(read: ReadRequest, real: str) -> int:
     """How many lines a read takes: those asked for, as far as the file has them."""
     first = min(read.first, _LAST_LINE)
     most = READ_CAP if read.lines is None else min(read.lines, _LAST_LINE)
@@ -175,3 +185,78 @@ def _deny(trial: _Trial, rule: str, reason: str, name: str, lines: int) -> Rulin
     if rule in ("lookup-lines", "lookup-total"):
         reason += ", or read one section with offset and limit"
     return Ruling(1, rule, reason, delegate_to=explorer, paths=(name,), lines=lines)
+
+
+class SearchRequest:
+    """Files under a root that a glob matches (an empty one: all), looked into for a pattern or, without one, listed."""
+
+    __slots__ = ("glob", "lines", "pattern", "root")
+
+    def __init__(self, root: str, glob: str = "", pattern: str | None = None, lines: int | None = None) -> None:
+        self.root = root
+        self.glob = glob
+        self.pattern = pattern
+        self.lines = lines
+
+
+def from_grep_tool(call: ToolUse) -> SearchRequest:
+    """What the client's Grep looks through."""
+    glob = call.text("glob")
+    if glob and "/" not in glob:
+        glob = "**/" + glob  # as ripgrep takes it
+    shown = call.text("output_mode") == "content"
+    lines = call.number("head_limit") or None
+    return SearchRequest(call.text("path") or ".", glob, call.text("pattern"), lines if shown else 1)
+
+
+def from_glob_tool(call: ToolUse) -> SearchRequest:
+    """What the client's Glob lists: the fixed beginning of its pattern is a folder."""
+    parts = call.text("pattern").split("/")
+    fixed = 0
+    while fixed < len(parts) - 1 and not is_glob(parts[fixed]):
+        fixed += 1
+    folder = "/".join(parts[:fixed]) or ("/" if fixed else "")
+    return SearchRequest(
+        os.path.join(call.text("path") or ".", folder) if folder else call.text("path") or ".", "/".join(parts[fixed:])
+    )
+
+
+def judge_search(
+    search: SearchRequest, call: ToolUse, settings: GateSettings, project: str
+) -> tuple[list[Ruling], list[ReadRequest]]:
+    """What rules say of a search, and, if it may be, the files that it reads."""
+    place = locate(search.root, call.cwd, project)
+    single = os.path.isfile(place.real)
+    rulings = [ruling for ruling in [judge_pattern(search.pattern, settings, single=single)] if ruling]
+    if any(ruling.level == 1 for ruling in rulings):
+        return rulings, []
+    if single:
+        return rulings, [ReadRequest(place.real, search.lines)] if search.pattern is not None else []
+    place.name += "/_"  # something in the folder
+    if classify(place, settings) == "state":
+        return [Ruling(exception="state", paths=(search.root[:200],))], []
+    most = settings.limits["search_files"]
+    found = find_matches(place.real, search.glob, most + 1) if place.real else []
+    if found is None or len(found) > most:
+        explorer = settings.agent("explore")
+        many = "more files than can be looked through" if found is None else f"more than {most} files"
+        reason = f"this search can touch {many}. Delegate it to {explorer}, or name a file"
+        return [Ruling(1, "bulk-search", reason, delegate_to=explorer, paths=(place.name[:-2],))], []
+    if search.pattern is None:
+        return rulings, []
+    return rulings, [ReadRequest(path, search.lines) for path in found]
+
+
+def judge_pattern(pattern: str | None, settings: GateSettings, *, single: bool) -> Ruling | None:
+    """A search for secrets is the auditor's; one such word in one file may be a lookup and is noted."""
+    text = (pattern or "")[:_LONGEST_PATTERN].lower()
+    hits = sum(word in text for word in _SECRETS)
+    if not hits and not any(word in text for word in _SURE):
+        return None
+    auditor = settings.agent("security")
+    if hits > 1 or not single or any(word in text for word in _SURE):
+        reason = f"this is a search for secrets: security analysis is the work of {auditor}"
+        return Ruling(1, "security-alone", reason, delegate_to=auditor)
+    return Ruling(
+        3, "security-alone", f"if this is security analysis, it is the work of {auditor}", delegate_to=auditor
+    )

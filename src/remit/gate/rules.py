@@ -57,6 +57,6 @@ INSTEAD: dict[str, str] = {
 FIRM: tuple[str, ...] = ("guarded-state", "declare", "fault")
 
 
-def words_of(rule: str) -> tuple[int, str, str] | None:
+def describe_rule(rule: str) -> tuple[int, str, str] | None:
     """A rule's level, what it asks, and what to do instead."""
     return next(((level, words, INSTEAD[name]) for name, level, words in RULES if name == rule), None)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
+from remit.errors import ConfigurationError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-MODES = ("observe", "standard", "strict")
+    from remit.configuration import Configuration
 
+MODES = ("observe", "standard", "strict")
 LIMITS: dict[str, int] = {
     "files": 3,
     "lines": 200,
@@ -23,7 +28,6 @@ LIMITS: dict[str, int] = {
 }
 #: A read without a limit counts the file's lines, at most so many.
 READ_CAP = 2000
-
 #: In the order in which they are tried; what fits none is code. Globs of code win over all but state, and those here
 #: stay whatever a project adds: they are what its subagents and the gate's own hooks are made of.
 PATHS: dict[str, tuple[str, ...]] = {
@@ -41,10 +45,8 @@ PATHS: dict[str, tuple[str, ...]] = {
     ),
     "prose": ("**/*.md", "docs/**"),
 }
-
 #: Folders of state that nobody but remit writes: the gate's records, its hooks, the embedded database.
 GUARDED: tuple[str, ...] = (".remit/gate", ".remit/claude-code", ".remit/postgres")
-
 #: What must be delegated -> to whom.
 AGENTS: dict[str, str] = {
     "explore": "code-explorer",
@@ -54,6 +56,8 @@ AGENTS: dict[str, str] = {
     "spec": "product-manager",
     "security": "security-auditor",
 }
+#: The settings that the gate itself reads, without `gate.`.
+KEYS = ("mode", "limits", "paths", "agents", "trivial_edits", "exceptions", "on_fault")
 
 
 class Exemption:
@@ -246,3 +250,28 @@ _TAKERS: dict[str, Any] = {
     "exceptions": _exceptions,
     "on_fault": _choice("open", "closed"),
 }
+
+
+def settings_mapping(configured: Configuration) -> dict[str, Any]:
+    """What is configured of the gate, as plain data for `GateSettings.from_mapping`; it can be written as JSON."""
+    mapping: dict[str, Any] = {}
+    for key in KEYS:
+        value, source = configured.values[f"gate.{key}"]
+        value = [_plain(entry) for entry in value] if key == "exceptions" else value
+        problems = GateSettings.from_mapping({key: value}).problems
+        if problems:
+            raise ConfigurationError(f"{source.replace(chr(92), '/').rpartition('/')[2]}: {problems[0]}")
+        mapping[key] = value
+    if configured["data"]:  # what remit keeps is guarded wherever it is
+        mapping["guarded"] = [os.path.join(os.path.abspath(configured["data"]), name) for name in ("gate", "postgres")]
+    return mapping
+
+
+def from_configuration(configured: Configuration) -> GateSettings:
+    """The gate's settings in force."""
+    return GateSettings.from_mapping(settings_mapping(configured))
+
+
+def _plain(entry: dict[str, Any]) -> dict[str, Any]:
+    """An exception whose day TOML has read as a date."""
+    return {key: value.isoformat()[:10] if hasattr(value, "isoformat") else value for key, value in entry.items()}

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 
-from remit.gate.delegations import gave_up, judge_subagent_write
-from remit.gate.model import LONGEST_NAME, Ruling
+from remit.gate.delegations import has_given_up, judge_subagent_write
+from remit.gate.model import LONGEST_NAME
 from remit.gate.paths import classify, is_guarded, locate, read_text
+from remit.gate.ruling import Ruling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from remit.gate.memory import State
-    from remit.gate.model import Call
-    from remit.gate.paths import Place
+    from remit.gate.model import ToolUse
+    from remit.gate.paths import ProjectPath
+    from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
 
 #: Endings of what a browser shows.
@@ -24,12 +25,12 @@ _FRONTEND = (".tsx", ".jsx", ".css", ".scss", ".sass", ".less", ".html", ".htm",
 LARGEST = 2_000_000
 
 
-def edited_path(call: Call) -> str:
+def edited_path(call: ToolUse) -> str:
     """The file that an editing tool changes."""
     return call.text("file_path") or call.text("notebook_path") or call.text("path")
 
 
-def judge_edit(call: Call, state: State, settings: GateSettings, project: str) -> Ruling:
+def judge_edit(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     """An edit by one of the client's tools."""
     place = locate(edited_path(call), call.cwd, project)
     name = place.name[:LONGEST_NAME]
@@ -44,7 +45,7 @@ def judge_edit(call: Call, state: State, settings: GateSettings, project: str) -
     return _judge_spec(call, state, settings, name, (before or "", after))
 
 
-def judge_subagent_edit(call: Call, state: State, settings: GateSettings, project: str) -> Ruling:
+def judge_subagent_edit(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     """A subagent's edit: of any class, but not of what remit keeps, nor of a file that another one writes."""
     place = locate(edited_path(call), call.cwd, project)
     if is_guarded(place, settings, project):
@@ -52,7 +53,7 @@ def judge_subagent_edit(call: Call, state: State, settings: GateSettings, projec
     return judge_subagent_write(call, state, [place.name])
 
 
-def _class(place: Place, settings: GateSettings, project: str) -> str:
+def _class(place: ProjectPath, settings: GateSettings, project: str) -> str:
     """The class of a file that is written; what only remit writes is one of its own."""
     return "guarded" if is_guarded(place, settings, project) else classify(place, settings)
 
@@ -84,7 +85,12 @@ def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool 
 
 
 def judge_shell_writes(
-    paths: Iterable[str], restored: Iterable[str], call: Call, state: State, settings: GateSettings, project: str
+    paths: Iterable[str],
+    restored: Iterable[str],
+    call: ToolUse,
+    state: SessionState,
+    settings: GateSettings,
+    project: str,
 ) -> list[Ruling]:
     """The writes of a command line; a file that an edit changed too much may be restored."""
     again = {locate(path, call.cwd, project).name for path in restored}
@@ -99,7 +105,7 @@ def judge_shell_writes(
     return rulings
 
 
-def _after(call: Call, before: str | None) -> str | None:
+def _after(call: ToolUse, before: str | None) -> str | None:
     """What the file would hold after the edit; None if that cannot be said."""
     if call.tool == "Write":
         return call.text("content")
@@ -117,17 +123,19 @@ def _after(call: Call, before: str | None) -> str | None:
     return text
 
 
-def _judge_spec(call: Call, state: State, settings: GateSettings, name: str, texts: tuple[str, str]) -> Ruling:
-    from remit.gate.edits import digest, judge  # late: few calls edit a specification
+def _judge_spec(
+    call: ToolUse, state: SessionState, settings: GateSettings, name: str, texts: tuple[str, str]
+) -> Ruling:
+    from remit.gate.trivial_edit import digest, judge_trivial_edit  # late: few calls edit a specification
 
-    edit = judge(*texts, path=name, most=settings.limits["edit_lines"])
+    edit = judge_trivial_edit(*texts, path=name, most=settings.limits["edit_lines"])
     agent = settings.agent("spec")
     declared = state.declared("edit", name)
     if edit.kind is None:
         rule = "trivial-edit" if declared else "edit-spec"
         reason = f"{name} is a specification, and this is no trivial edit: {edit.reason}. Delegate it to {agent}"
         return Ruling(1, rule, reason, delegate_to=agent, paths=(name,))
-    allowed = edit.kind == "formatting" or declared or settings.trivial_edits == "direct" or gave_up(state, agent)
+    allowed = edit.kind == "formatting" or declared or settings.trivial_edits == "direct" or has_given_up(state, agent)
     if not allowed:
         reason = (
             f"{name}: {edit.reason}, which is trivial, but delegation comes first: give it to {agent}. Directly only "
@@ -135,7 +143,7 @@ def _judge_spec(call: Call, state: State, settings: GateSettings, name: str, tex
         )
         return Ruling(1, "trivial-edit", reason, delegate_to=agent, paths=(name,))
 
-    def grant(state: State) -> None:
+    def grant(state: SessionState) -> None:
         state.record_exception("trivial-edit", (name,), state.updated)
         if call.tool_use_id:
             announced = {"kind": "edit", "paths": {name: edit.changed}, "after": digest(texts[1]), "at": state.updated}

@@ -13,14 +13,22 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from remit.checking import Verdict
-from remit.contract.findings import Detail, Finding, tables
+from remit.contract.findings import Finding, FindingDetail, tables
 from remit.contract.headings import column_index
 from remit.contract.kinds import slug
-from remit.contract.lines import plain
+from remit.contract.lines import plain_text
 from remit.contract.model import STATUSES, Table
 from remit.contract.render import free_text
 from remit.evidence.model import OUTCOMES, Outcome, Quote, Reference
-from remit.merging.model import CONFLICT_KINDS, MERGED_AGENT, Conflict, Opinion, Report, Sighting, Statement
+from remit.merging.model import (
+    CONFLICT_KINDS,
+    MERGED_AGENT,
+    Conflict,
+    Opinion,
+    Report,
+    ReportedFinding,
+    ReportedStatement,
+)
 from remit.workspace.files import SourceFile, Workspace
 
 UNSCORED = 70.0
@@ -31,7 +39,7 @@ _FAILED_PENALTY = 20.0
 _MIN_FINGERPRINT = 10
 
 
-def report_of(verdict: Verdict, workspace: Workspace | None = None) -> Report:
+def build_report(verdict: Verdict, workspace: Workspace | None = None) -> Report:
     """What one checked result brings."""
     agent = verdict.agent or _unknown(verdict)
     details = verdict.document.details
@@ -68,7 +76,7 @@ def _status(verdict: Verdict) -> str:
 class _Beside:
     """The references and quotes that belong to each finding."""
 
-    def __init__(self, verdict: Verdict, details: list[Detail]) -> None:
+    def __init__(self, verdict: Verdict, details: list[FindingDetail]) -> None:
         self._by_line: dict[int, list[Reference]] = defaultdict(list)
         for reference in verdict.evidence.references:
             self._by_line[reference.at].append(reference)
@@ -93,7 +101,7 @@ class _Beside:
 
 def _sighting(
     finding: Finding, agent: str, verdict: Verdict, beside: _Beside, details: str, workspace: Workspace | None
-) -> Sighting:
+) -> ReportedFinding:
     reference, quotes = beside.reference(finding), beside.quotes(finding)
     outcomes = ([reference.outcome] if reference else []) + [quote.outcome for quote in quotes]
     path, line, end_line = _place(reference, quotes)
@@ -101,7 +109,7 @@ def _sighting(
     score = min(100.0, max(0.0, stated - penalty(outcomes)))
     moved = reference is not None and (path, line) != (reference.path, reference.line)
     flags = {*finding.flags, *_marks(verdict, outcomes, unscored=unscored)}
-    return Sighting(
+    return ReportedFinding(
         opinion=Opinion(
             agent=agent,
             id=finding.id,
@@ -109,7 +117,7 @@ def _sighting(
             confidence=score,
             line=line,
             title=finding.title,
-            details=details or (plain(finding.location) if finding.source == "bullet" else ""),
+            details=details or (plain_text(finding.location) if finding.source == "bullet" else ""),
             claimed_path=reference.path if reference is not None and path != reference.path else None,
             claimed_line=reference.line if reference is not None and moved else None,
             claimed_confidence=stated if not unscored and score != stated else None,
@@ -119,7 +127,7 @@ def _sighting(
         path=path,
         end_line=end_line,
         category=finding.category,
-        verified=verified(outcomes),
+        verified=is_verified(outcomes),
         fingerprint=_first_fingerprint(quotes, workspace),
     )
 
@@ -156,7 +164,7 @@ def penalty(outcomes: list[Outcome]) -> float:
     return max((_PENALTY.get(outcome, 0.0) for outcome in outcomes), default=0.0)
 
 
-def verified(outcomes: list[Outcome]) -> bool | None:
+def is_verified(outcomes: list[Outcome]) -> bool | None:
     """Whether the evidence holds; None if none of it could be checked."""
     if any(outcome in _FAILED for outcome in outcomes):
         return False
@@ -202,20 +210,22 @@ def fingerprint(code: str, file: SourceFile) -> str:
     return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _compliance(verdict: Verdict, agent: str) -> list[Statement]:
+def _compliance(verdict: Verdict, agent: str) -> list[ReportedStatement]:
     found = []
     for table in tables(verdict.document.result, "compliance_check"):
         standard, status = column_index(table.columns, "standard"), column_index(table.columns, "status")
         if standard is not None and status is not None:
             found += [
-                Statement(agent, "compliance", plain(row.cells[standard]), plain(row.cells[status]).upper())
+                ReportedStatement(
+                    agent, "compliance", plain_text(row.cells[standard]), plain_text(row.cells[status]).upper()
+                )
                 for row in table.rows
                 if row.cells[standard].strip()
             ]
     return found
 
 
-def _claims(verdict: Verdict, agent: str) -> list[Statement]:
+def _claims(verdict: Verdict, agent: str) -> list[ReportedStatement]:
     by_line = {reference.at: reference for reference in verdict.evidence.references if reference.block == "claims"}
     found = []
     for table in tables(verdict.document.result, "claims"):
@@ -225,8 +235,8 @@ def _claims(verdict: Verdict, agent: str) -> list[Statement]:
         for row in table.rows:
             reference = by_line.get(row.line)
             path, line, _ = _place(reference, [])
-            says = plain(row.cells[outcome]).upper()
-            found.append(Statement(agent, "claim", plain(row.cells[claim]), says, path, line))
+            says = plain_text(row.cells[outcome]).upper()
+            found.append(ReportedStatement(agent, "claim", plain_text(row.cells[claim]), says, path, line))
     return found
 
 
@@ -238,6 +248,6 @@ def _conflicts(verdict: Verdict) -> Iterator[Conflict]:
         for row in table.rows:
             if len(row.cells) != 4 or row.cells[0] not in CONFLICT_KINDS:
                 continue
-            kind, (about, agents, why) = row.cells[0], map(plain, row.cells[1:])
+            kind, (about, agents, why) = row.cells[0], map(plain_text, row.cells[1:])
             name = about.partition(":")[0]
             yield Conflict(kind, name if name in names else about, tuple(sorted(agents.split(", "))), why)

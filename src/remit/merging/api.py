@@ -9,10 +9,10 @@ from typing import get_args
 from remit.checking import Options, Verdict
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
-from remit.merging.again import reports_of
 from remit.merging.inputs import Input, from_verdict, read_input
 from remit.merging.merge import merge_reports
-from remit.merging.model import Merge, Policy, Settings
+from remit.merging.model import Merge, MergeSettings, Policy
+from remit.merging.previous import reports_of
 
 #: A result as text or bytes, a file, a verdict that was given already, or an earlier merge.
 Mergeable = str | bytes | Path | Verdict | Merge
@@ -30,7 +30,7 @@ def merge(
 ) -> Merge:
     """One answer out of many results; `weights` is expertise by agent or `agent/category`."""
     settings = checked_settings(
-        Settings(threshold=threshold, policy=policy, weights=dict(weights or {}), expect=tuple(expect))
+        MergeSettings(threshold=threshold, policy=policy, weights=dict(weights or {}), expect=tuple(expect))
     )
     options = Options(profile=profile).validated()
     sources = open_sources(Path(repo) if repo is not None else None)
@@ -38,13 +38,13 @@ def merge(
     return merge_inputs(inputs, settings)
 
 
-def merge_inputs(inputs: Sequence[Input], settings: Settings) -> Merge:
+def merge_inputs(inputs: Sequence[Input], settings: MergeSettings) -> Merge:
     """One answer out of inputs that have been read."""
     reports = [report for given in inputs for report in given.reports]
     return merge_reports(reports, settings, [given.earlier for given in inputs if given.earlier is not None])
 
 
-def checked_settings(settings: Settings) -> Settings:
+def checked_settings(settings: MergeSettings) -> MergeSettings:
     """The same settings, or a UsageError that names what does not fit."""
     if settings.policy not in get_args(Policy):
         raise UsageError(f"there is no policy {settings.policy!r}; choose from {', '.join(get_args(Policy))}")

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from remit.checking import Options, Verdict, check_text
 from remit.evidence.sources import Sources
-from remit.merging.adjust import report_of
-from remit.merging.again import read_merge, reports_of
+from remit.merging.adjust import build_report
 from remit.merging.model import Merge, Report
-from remit.merging.sarif import read_sarif
+from remit.merging.previous import read_merge, reports_of
+from remit.merging.sarif.read import read_sarif
 
 #: Enough of a JSON file to see what it is.
 _PEEK = 65536
@@ -36,9 +36,9 @@ def read_input(
             return Input(reports_of(earlier), earlier)
         if b'"runs"' in head or b"sarif" in head[:2000].lower():
             return Input(read_sarif(data, name, sources.workspace, categories or {}))
-    return Input([report_of(verdict, sources.workspace) for verdict in check_text(data, name, options, sources)])
+    return Input([build_report(verdict, sources.workspace) for verdict in check_text(data, name, options, sources)])
 
 
 def from_verdict(verdict: Verdict, sources: Sources) -> Input:
     """A result that has been checked already."""
-    return Input([report_of(verdict, sources.workspace)])
+    return Input([build_report(verdict, sources.workspace)])

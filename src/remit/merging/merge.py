@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from remit.contract.findings import Severity
-from remit.merging.again import is_settled
-from remit.merging.agree import combine, disputed
-from remit.merging.conflict import compliance, conflicts_of, denials, presence
+from remit.merging.agree import combine, is_disputed
+from remit.merging.grouping import group_findings
 from remit.merging.model import (
     SCALE,
     AgentReport,
@@ -19,20 +19,25 @@ from remit.merging.model import (
     Merge,
     MergeDecision,
     MergedFinding,
+    MergeSettings,
     MergeStatus,
     Report,
-    Settings,
-    Sighting,
+    ReportedFinding,
+    ReportedStatement,
 )
-from remit.merging.same_place import group
+from remit.merging.previous import is_settled
 
 #: A result this unsure asks for a person.
 CLARIFY_BELOW = 60.0
 #: The worst first, one without a severity last.
 _RANKS: dict[Severity | None, int] = {severity: -at for at, severity in enumerate(SCALE)} | {None: 1}
+#: Scores this far apart are not the same opinion.
+SCORE_GAP = 30.0
+Denials = dict[tuple[str, int], list[ReportedStatement]]
+Spans = Mapping[str, Sequence[tuple[int, int]]]
 
 
-def merge_reports(reports: Sequence[Report], settings: Settings, earlier: Sequence[Merge] = ()) -> Merge:
+def merge_reports(reports: Sequence[Report], settings: MergeSettings, earlier: Sequence[Merge] = ()) -> Merge:
     """One answer out of many reports. The order of the reports does not change a byte of it.
 
     `earlier` are the merges that some of the reports come from: their conflicts are carried on.
@@ -43,20 +48,20 @@ def merge_reports(reports: Sequence[Report], settings: Settings, earlier: Sequen
     kept: list[MergedFinding] = []
     dropped: list[MergedFinding] = []
     statements = [statement for report in reports for statement in report.statements]
-    conflicts = [*compliance(statements), *(conflict for report in reports for conflict in report.conflicts)]
+    conflicts = [*compliance_conflicts(statements), *(conflict for report in reports for conflict in report.conflicts)]
     denied = denials(statements)
-    for members in group(sightings, settings.window):
+    for members in group_findings(sightings, settings.window):
         if len(members) > 1:
-            members.sort(key=sighting_order)
+            members.sort(key=row_order)
         finding = combine(members, settings, answered)
         own: list[Conflict] = []
         if len(finding.opinions) > 1 and not is_settled(members):
             unscored = frozenset(sighting.opinion.agent for sighting in members if sighting.unscored)
             own.extend(conflicts_of(finding, unscored))
         if denied:
-            own.extend(presence(finding, denied))
+            own.extend(presence_conflicts(finding, denied))
         if own:
-            finding = disputed(finding)
+            finding = is_disputed(finding)
             conflicts += own
         (kept if finding.reason is msgspec.UNSET else dropped).append(finding)
     conflicts.extend(conflict for merge in earlier for conflict in merge.conflicts)
@@ -85,7 +90,7 @@ def _assemble(
     )
 
 
-def recount(merge: Merge, kept: Iterable[MergedFinding], dropped: Iterable[MergedFinding]) -> Merge:
+def update_counts(merge: Merge, kept: Iterable[MergedFinding], dropped: Iterable[MergedFinding]) -> Merge:
     """The same merge with other findings kept and dropped."""
     findings, rest = in_order(kept), in_order(dropped)
     counts = _counts(merge.counts.inputs, findings, rest, merge.conflicts)
@@ -107,7 +112,7 @@ def _counts(
     )
 
 
-def _missing(reports: Sequence[Report], settings: Settings) -> list[Report]:
+def _missing(reports: Sequence[Report], settings: MergeSettings) -> list[Report]:
     there = {report.agent for report in reports}
     return [Report(agent=agent, status="FAILED", verdict=None) for agent in sorted(set(settings.expect) - there)]
 
@@ -116,7 +121,7 @@ def _order(report: AgentReport) -> tuple[str, str, str, bool]:
     return report.agent, report.status, report.verdict or "", report.verdict is None
 
 
-def sighting_order(sighting: Sighting) -> tuple[object, ...]:
+def row_order(sighting: ReportedFinding) -> tuple[object, ...]:
     """One order for the sightings of a finding, whatever order they came in."""
     said = sighting.opinion
     place = (said.line or 0, sighting.end_line or 0, sighting.end_line is None)
@@ -163,3 +168,108 @@ def _decision(reports: Sequence[Report], conflicts: Sequence[Conflict], earlier:
     unsure = any(report.confidence is not None and report.confidence < CLARIFY_BELOW for report in reports)
     partial = any(report.status != "SUCCESS" for report in reports)
     return "review" if partial or conflicts or unsure else "continue"
+
+
+def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset()) -> Iterable[Conflict]:
+    """What agents disagree on about one finding; scores that nobody gave (`unscored`) are left apart."""
+    mildest, *_, worst = SCALE
+    low = [opinion.agent for opinion in finding.opinions if opinion.severity == mildest]
+    high = [opinion.agent for opinion in finding.opinions if opinion.severity == worst]
+    if low and high:
+        one, other = max(high), min(low)
+        why = f"{one} calls it {worst}, {other} {mildest}{_at(finding)}"
+        yield Conflict("severity", name_of(finding), _agents(one, other), why)
+    scored = [(opinion.confidence, opinion.agent) for opinion in finding.opinions if opinion.agent not in unscored]
+    if len(scored) > 1:
+        (least, other), (most, one) = min(scored), max(scored)
+        if most - least >= SCORE_GAP:
+            why = f"{one} gives it {most:g}, {other} {least:g}{_at(finding)}"
+            yield Conflict("score", name_of(finding), _agents(one, other), why)
+
+
+def name_of(finding: MergedFinding) -> str:
+    """How a conflict names its finding: its id, else its place, else its title."""
+    if finding.id:
+        return finding.id
+    return f"{finding.path}:{finding.line}" if finding.path else finding.title
+
+
+def _at(finding: MergedFinding) -> str:
+    """Where it is: two agents may use one id for two things."""
+    return f" (at {finding.path}:{finding.line})" if finding.path and finding.line else ""
+
+
+def _agents(*names: str) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))
+
+
+def compliance_conflicts(statements: Sequence[ReportedStatement]) -> Iterable[Conflict]:
+    """PASS and FAIL for the same standard, whatever its case and white space; told as one of them writes it."""
+    said: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    written: dict[str, str] = {}
+    for statement in statements:
+        if statement.kind == "compliance" and statement.says in ("PASS", "FAIL"):
+            name = " ".join(statement.subject.split())
+            said[name.lower()][statement.says].add(statement.agent)
+            written[name.lower()] = min(name, written.get(name.lower(), name))
+    for subject, verdicts in sorted(said.items()):
+        if len(verdicts) == 2:
+            passed, failed = sorted(verdicts["PASS"]), sorted(verdicts["FAIL"])
+            why = f"PASS by {', '.join(passed)}; FAIL by {', '.join(failed)}"
+            yield Conflict("compliance", written[subject], _agents(*passed, *failed), why)
+
+
+def denials(statements: Sequence[ReportedStatement]) -> Denials:
+    """The claims that were found UNVERIFIED, by place."""
+    at: Denials = defaultdict(list)
+    for statement in statements:
+        if statement.kind == "claim" and statement.says == "UNVERIFIED" and statement.path and statement.line:
+            at[(statement.path, statement.line)].append(statement)
+    return at
+
+
+def presence_conflicts(finding: MergedFinding, denied: Denials) -> Iterable[Conflict]:
+    """A claim that was found UNVERIFIED at the place of a finding."""
+    if finding.path is None or finding.line is None:
+        return
+    last = min(finding.end_line or finding.line, finding.line + 10_000)
+    here = [claim for line in range(finding.line, last + 1) for claim in denied.get((finding.path, line), ())]
+    for claim in sorted(here, key=lambda claim: (claim.agent, claim.subject)):
+        why = f"{claim.agent} could not verify: {claim.subject}{_at(finding)}"
+        yield Conflict("presence", name_of(finding), _agents(claim.agent, *finding.agents), why)
+
+
+def hide_baseline(merge: Merge, baseline: Merge) -> Merge:
+    """Drop what an earlier merge already had."""
+    titles = {(f.path, f.category, _folded(f.title)) for f in (*baseline.findings, *baseline.dropped)}
+    lines = {(f.path, f.category, f.line) for f in (*baseline.findings, *baseline.dropped) if f.line is not None}
+
+    def is_known(finding: MergedFinding) -> bool:
+        place = (finding.path, finding.category, finding.line)
+        return place in lines or (finding.path, finding.category, _folded(finding.title)) in titles
+
+    return _drop(merge, is_known, "already in the baseline")
+
+
+def only_changed(merge: Merge, changed: Spans, since: str) -> Merge:
+    """Drop what does not stand on a line changed since a commit."""
+    return _drop(merge, lambda finding: not _is_changed(finding, changed), f"not on lines changed since {since}")
+
+
+def _is_changed(finding: MergedFinding, changed: Spans) -> bool:
+    spans = changed.get(finding.path or "", ())
+    if not spans or finding.line is None:
+        return bool(spans)
+    last = finding.end_line or finding.line
+    at = bisect_right(spans, (last, 1 << 60))
+    return any(first <= last and finding.line <= end for first, end in spans[max(0, at - 2) : at + 1])
+
+
+def _drop(merge: Merge, unwanted: Callable[[MergedFinding], bool], reason: str) -> Merge:
+    gone = [msgspec.structs.replace(finding, reason=reason) for finding in merge.findings if unwanted(finding)]
+    kept = [finding for finding in merge.findings if not unwanted(finding)]
+    return update_counts(merge, kept, [*merge.dropped, *gone])
+
+
+def _folded(title: str) -> str:
+    return " ".join(title.lower().split())

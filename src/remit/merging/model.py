@@ -42,7 +42,7 @@ class Opinion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     flags: tuple[str, ...] = ()
 
 
-class Sighting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ReportedFinding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One agent's finding, adjusted by its evidence, before it is compared with others."""
 
     opinion: Opinion
@@ -127,7 +127,7 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
 
 
-class Statement(msgspec.Struct, frozen=True):
+class ReportedStatement(msgspec.Struct, frozen=True):
     """A compliance row or a verification claim: it takes part in conflicts only."""
 
     agent: str
@@ -144,15 +144,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     status: str
     verdict: str | None
-    sightings: tuple[Sighting, ...] = ()
-    statements: tuple[Statement, ...] = ()
+    sightings: tuple[ReportedFinding, ...] = ()
+    statements: tuple[ReportedStatement, ...] = ()
     #: Of a merged report in Markdown: what it says is to be settled.
     conflicts: tuple[Conflict, ...] = ()
     #: The claimed confidence of the whole result.
     confidence: float | None = None
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class MergeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How to merge."""
 
     threshold: float = 80.0
@@ -168,6 +168,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.weights.get(f"{agent}/{category}", self.weights.get(agent, 1.0))
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """A value as JSON types."""
     return msgspec.to_builtins(value)

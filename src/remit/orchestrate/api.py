@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from remit.dispatch.settings import Settings, load_settings
-from remit.dispatch.submitting import Resolving
+from remit.dispatch.submit import Resolving
 from remit.errors import UsageError
+from remit.orchestrate.answers import owner_of
 from remit.orchestrate.driver import Driver
-from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan, delegation_names
-from remit.orchestrate.ownership import owner_of
+from remit.orchestrate.local_worker import ensure_worker
+from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
-from remit.orchestrate.serving import served
-from remit.orchestrate.stepping import Notice, Place, Spare
+from remit.orchestrate.steps import Notice, PlanContext, Spare
 from remit.registry.model import digest_of
 from remit.store import plans
 from remit.store.database import Database, open_database
@@ -35,7 +35,7 @@ class PlanResult(NamedTuple):
     escalations: list[Escalation]
 
 
-class Delegated(msgspec.Struct, frozen=True, kw_only=True):
+class DelegationResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one delegation."""
 
     agent: str
@@ -46,18 +46,20 @@ class Delegated(msgspec.Struct, frozen=True, kw_only=True):
     job: int | None = None
 
 
-async def delegate(agent: str, task: str, *, repo: str | Path = ".", **options: Any) -> Delegated:
+async def delegate(agent: str, task: str, *, repo: str | Path = ".", **options: Any) -> DelegationResult:
     """Have one subagent do a task: dispatched, checked, corrected once, and what came of it."""
     return (await fan_out([DelegationSpec(agent=agent, task=task, **options)], repo=repo))[0]
 
 
-async def fan_out(delegations: Sequence[DelegationSpec | dict[str, Any]], *, repo: str | Path = ".") -> list[Delegated]:
+async def fan_out(
+    delegations: Sequence[DelegationSpec | dict[str, Any]], *, repo: str | Path = "."
+) -> list[DelegationResult]:
     """Have several subagents work side by side; one that fails does not stop the others."""
     specs = [one if isinstance(one, DelegationSpec) else msgspec.convert(one, DelegationSpec) for one in delegations]
     plan = Plan(name="fan out", phases=(PhaseSpec(name="work", delegations=tuple(specs)),))
     found = await run_plan(plan, repo=repo, is_new=True)
     return [
-        Delegated(
+        DelegationResult(
             agent=one.agent,
             state=one.state,
             verdict=one.verdict,
@@ -73,22 +75,22 @@ async def run_plan(plan: Plan, *, repo: str | Path = ".", is_new: bool = False) 
     """Run a plan, or go on with the unfinished one of the same text; `is_new` always begins another."""
     root = Path(repo)
     settings = load_settings(start=root)
-    most = most_parallel(plan)
+    most = max_parallel(plan)
     async with (
         open_database(settings.database, settings.data) as database,
-        served(database, settings, concurrency=most) as queue,
+        ensure_worker(database, settings, concurrency=most) as queue,
     ):
-        number = await begin(database, plan, root, is_new=is_new)
-        await drive(database, settings, number, queue=queue)
-        return await result_of(database, number)
+        number = await begin_plan(database, plan, root, is_new=is_new)
+        await drive_plan(database, settings, number, queue=queue)
+        return await plan_result(database, number)
 
 
-def most_parallel(plan: Plan) -> int:
+def max_parallel(plan: Plan) -> int:
     """How many delegations of a plan may run at a time."""
     return max((min(phase.parallel, len(phase.delegations)) for phase in plan.phases), default=1)
 
 
-async def begin(database: Database, plan: Plan, root: Path, *, is_new: bool = False) -> int:
+async def begin_plan(database: Database, plan: Plan, root: Path, *, is_new: bool = False) -> int:
     """The number of a plan: of the unfinished one with the same text, or of a new one."""
     check_plan(plan, plan.name)
     document = msgspec.to_builtins(plan)
@@ -107,7 +109,7 @@ async def begin(database: Database, plan: Plan, root: Path, *, is_new: bool = Fa
     return number
 
 
-async def drivable(database: Database, plan: int) -> PlanRow:
+async def check_drivable(database: Database, plan: int) -> PlanRow:
     """A plan that has something to drive: an orchestrator's question has not, and is refused."""
     row = await plans.get_plan(database, plan)
     if (owner := owner_of(row)) is not None and owner.is_question:
@@ -118,7 +120,7 @@ async def drivable(database: Database, plan: int) -> PlanRow:
     return row
 
 
-async def drive(
+async def drive_plan(
     database: Database,
     settings: Settings,
     plan: int,
@@ -130,8 +132,8 @@ async def drive(
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> str:
     """Drive a plan from where it is; the state it is left in."""
-    row = await drivable(database, plan)
-    place = Place(
+    row = await check_drivable(database, plan)
+    place = PlanContext(
         database,
         settings,
         Path(row.workspace),
@@ -144,7 +146,7 @@ async def drive(
     return await Driver(place, plan, msgspec.convert(row.document, Plan)).run()
 
 
-async def result_of(database: Database, plan: int, *, whole: bool = True) -> PlanResult:
+async def plan_result(database: Database, plan: int, *, whole: bool = True) -> PlanResult:
     """A plan as it stands; without merges and results if it need not be whole."""
     return PlanResult(
         await plans.get_plan(database, plan),
@@ -155,7 +157,7 @@ async def result_of(database: Database, plan: int, *, whole: bool = True) -> Pla
 
 
 @asynccontextmanager
-async def opened(repo: Path) -> AsyncIterator[tuple[Database, Settings]]:
+async def open_checkout(repo: Path) -> AsyncIterator[tuple[Database, Settings]]:
     """The store of a project."""
     settings = load_settings(start=repo)
     async with open_database(settings.database, settings.data) as database:

@@ -12,17 +12,16 @@ import uuid
 
 import msgspec
 
+from remit.aio import cancel_and_wait
 from remit.errors import UsageError
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
-from remit.orchestrate.brought import in_batches, what_was_brought
-from remit.orchestrate.model import PhaseSpec, Plan
-from remit.orchestrate.phases import PhaseMerge, all_failed
-from remit.orchestrate.record import Recorder
-from remit.orchestrate.stepping import Place, Stepper
+from remit.orchestrate.phase import PhaseMerge, all_failed, delegation_batches, render_inputs
+from remit.orchestrate.plan import PhaseSpec, Plan
+from remit.orchestrate.progress import ProgressRecorder
+from remit.orchestrate.steps import DelegationStepper, PlanContext
 from remit.store import plans
-from remit.store.driving import Hold
-from remit.store.ending import ended
-from remit.store.listening import Ear
+from remit.store.events import JobEndListener
+from remit.store.plan_lease import PlanLease
 from remit.store.plans import Delegation, PhaseRow, PlanState
 
 log = logging.getLogger("remit.plan")
@@ -34,14 +33,14 @@ _SILENCE = 0.6
 class Driver:
     """Drives one plan to its end, or to a question that only a person can answer."""
 
-    def __init__(self, place: Place, plan: int, spec: Plan) -> None:
+    def __init__(self, place: PlanContext, plan: int, spec: Plan) -> None:
         self._place = place
         self._database = place.database
         self._plan = plan
         self._spec = spec
-        self._hold = Hold(place.database, plan, str(uuid.uuid4()))
+        self._hold = PlanLease(place.database, plan, str(uuid.uuid4()))
         self._silence = place.settings.takeover_seconds * _SILENCE
-        self._recorder = Recorder(place.settings.data, place.workspace, plan, spec.name)
+        self._recorder = ProgressRecorder(place.settings.data, place.workspace, plan, spec.name)
 
     async def run(self) -> PlanState:
         """Go on from where the plan is; the state it is left in: finished, waiting or cancelled."""
@@ -53,7 +52,7 @@ class Driver:
                 await beating
             return await driving
         finally:
-            await ended(driving, beating)
+            await cancel_and_wait(driving, beating)
             await self._hold.let_go()
 
     async def _take(self) -> None:
@@ -76,8 +75,8 @@ class Driver:
 
     async def _drive(self) -> PlanState:
         await self._hold.set_state("running")
-        async with Ear(self._database) as ear:
-            stepper = Stepper(self._place, self._hold, self._plan, self._spec, self._recorder, ear)
+        async with JobEndListener(self._database) as ear:
+            stepper = DelegationStepper(self._place, self._hold, self._plan, self._spec, self._recorder, ear)
             await stepper.open()
             rows = await plans.phases_of(self._database, self._plan, whole=False)
             for row, spec in zip(rows, self._spec.phases, strict=True):
@@ -94,7 +93,7 @@ class Driver:
         await self._changed()
         return "finished"
 
-    async def _phase(self, row: PhaseRow, spec: PhaseSpec, stepper: Stepper) -> PlanState | None:
+    async def _phase(self, row: PhaseRow, spec: PhaseSpec, stepper: DelegationStepper) -> PlanState | None:
         """Run one phase; None: go on with the next, else what the plan has come to."""
         if row.state == "waiting":
             row.state = "running"
@@ -109,7 +108,7 @@ class Driver:
         async def brought() -> tuple[str, ...]:
             if not told:
                 kept = self._place.settings.data / "results" / f"plan-{self._plan}"
-                told.append(await what_was_brought(self._database, await self._inputs(spec), kept))
+                told.append(await render_inputs(self._database, await self._inputs(spec), kept))
             return told[0]
 
         mine = await stepper.settle(row.number, spec, brought, applied.words)
@@ -139,7 +138,7 @@ class Driver:
     ) -> PlanState | None:
         given = [one for one in await self._inputs(spec) if one.state == "accepted"] if spec.merges_inputs else []
         merging = await asyncio.to_thread(PhaseMerge, spec, self._place.workspace, self._spec.profile or "v2")
-        async for some in in_batches(self._database, [*given, *mine]):
+        async for some in delegation_batches(self._database, [*given, *mine]):
             await asyncio.to_thread(merging.add, some)
         merged = await asyncio.to_thread(merging.merged)
         if merged.decision == "review" and spec.on_review == "ask" and not is_settled:

@@ -13,12 +13,48 @@ import msgspec
 
 from remit.checking import Options
 from remit.errors import UsageError, did_you_mean
-from remit.orchestrate.model import MAX_DELEGATIONS, MAX_PHASES, DelegationSpec, PhaseSpec, Plan, delegation_names
-from remit.orchestrate.plan_places import PLURALS, Places
+from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.registry.lookup import Registry
 
 MAX_FILE = 4 * 1024 * 1024
-_NOWHERE = Places()
+_FIELDS = frozenset((*Plan.__struct_fields__, "phase"))
+_NUMBERS = {"threshold", "parallel", "max_turns", "timeout", "max_tokens", "max_cost"}
+_SWITCHES = {"critical", "loads_context", "merges_inputs"}
+_Fault = tuple[tuple[str | int, ...], str]
+#: Where a value is: `("phases", 1, "delegations", 0, "task")`.
+Place = tuple[str | int, ...]
+#: In files, one phase is `phase`, one delegation `delegation`, as TOML likes it; the plural is fine too.
+PLURALS = {"phase": "phases", "delegation": "delegations"}
+_HEADER = re.compile(r"\s*(\[\[?)\s*([\w. -]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"\s*\"?([\w-]+)\"?\s*=")
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+
+
+class PlanLines:
+    """The lines of a plan file, by what stands there."""
+
+    def __init__(self, text: str = "", *, is_yaml: bool = False) -> None:
+        self._text = text
+        self._is_yaml = is_yaml
+
+    def line(self, *place: str | int) -> str:
+        """`, line 12` for a place, or for what it is a part of; nothing if there is no file."""
+        if not self._text:
+            return ""
+        known = dict(_yaml_lines(self._text) if self._is_yaml else _toml_lines(self._text))
+        while place and place not in known:
+            place = place[:-1]
+        return f", line {known[place]}" if place else ""
+
+    def of_error(self, said: str) -> str:
+        """The line that an error of msgspec's speaks of."""
+        _, _, path = said.partition(" - at `$")
+        place: list[str | int] = [name or int(number) for name, number in _STEP.findall(path)]
+        unknown = re.search(r"unknown field `([\w-]+)`", said)
+        return self.line(*place, *([unknown[1]] if unknown else []))
+
+
+_NOWHERE = PlanLines()
 
 
 def read_plan(file: Path, registry: Registry | None = None) -> Plan:
@@ -32,7 +68,7 @@ def read_plan(file: Path, registry: Registry | None = None) -> Plan:
     text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
     is_yaml = file.suffix.lower() in (".yaml", ".yml")
     found = _from_yaml(text, file) if is_yaml else _from_toml(text, file)
-    places = Places(text, is_yaml=is_yaml)
+    places = PlanLines(text, is_yaml=is_yaml)
     try:
         plan = msgspec.convert(_plural(found), Plan)
     except msgspec.ValidationError as error:
@@ -51,7 +87,7 @@ def _from_toml(text: str, file: Path) -> Any:
 
 
 def _from_yaml(text: str, file: Path) -> Any:
-    from remit.registry.frontmatter import Malformed, read_document
+    from remit.registry.frontmatter import MalformedYaml, read_document
 
     lines = text.split("\n")
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
@@ -60,17 +96,12 @@ def _from_yaml(text: str, file: Path) -> Any:
     head = "\n".join(lines).rstrip()
     try:
         document = read_document(f"---\n{head}\n---\n", _FIELDS)
-    except Malformed as error:  # it counts the line put before the file's own
+    except MalformedYaml as error:  # it counts the line put before the file's own
         said = re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) - 1}", str(error))
         raise UsageError(f"{file}: {said}") from error
     if document is None or document.body:
         raise UsageError(f"{file}: more than one YAML document: keep one")
     return _typed({name: field.value for name, field in document.fields.items()})
-
-
-_FIELDS = frozenset((*Plan.__struct_fields__, "phase"))
-_NUMBERS = {"threshold", "parallel", "max_turns", "timeout", "max_tokens", "max_cost"}
-_SWITCHES = {"critical", "loads_context", "merges_inputs"}
 
 
 def _typed(value: Any, name: str = "") -> Any:
@@ -102,7 +133,7 @@ def _said(error: str) -> str:
     return error + did_you_mean(unknown[1], fields) if unknown else error
 
 
-def check_plan(plan: Plan, name: str, places: Places = _NOWHERE, registry: Registry | None = None) -> None:
+def check_plan(plan: Plan, name: str, places: PlanLines = _NOWHERE, registry: Registry | None = None) -> None:
     """Refuse a plan that could only fail: no phases, names twice, inputs from nowhere, writers on one file."""
     faults = _faults(plan, registry)
     fault = next(faults, None)
@@ -110,9 +141,6 @@ def check_plan(plan: Plan, name: str, places: Places = _NOWHERE, registry: Regis
         place, words = fault
         raise UsageError(f"{name}{places.line(*place)}: {words}")
     Options(profile=plan.profile or "v2").validated()
-
-
-_Fault = tuple[tuple[str | int, ...], str]
 
 
 def _faults(plan: Plan, registry: Registry | None) -> Iterator[_Fault]:
@@ -197,3 +225,49 @@ def _unknown_agents(phase: PhaseSpec, registry: Registry) -> Iterator[_Fault]:
         if one.runner in (None, "model") and registry.get(one.agent) is None:
             why = registry.why_missing(one.agent)
             yield ("delegations", at, "agent"), f"there is no definition {one.agent!r}{why}"
+
+
+def _toml_lines(text: str) -> Iterator[tuple[Place, int]]:
+    base: Place = ()
+    counts: dict[Place, int] = {}
+    quote = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not quote and (header := _HEADER.match(line)):
+            base = _header_place(header[2].split("."), counts, is_item=header[1] == "[[")
+            yield base, number
+        elif not quote and (key := _KEY.match(line)):
+            yield (*base, PLURALS.get(key[1], key[1])), number
+        for mark in re.findall(r"\"\"\"|'''", line):  # inside them nothing is a key
+            quote = "" if mark == quote else quote or mark
+
+
+def _header_place(words: list[str], counts: dict[Place, int], *, is_item: bool) -> Place:
+    place: Place = ()
+    for at, word in enumerate(words):
+        place = (*place, PLURALS.get(word.strip(), word.strip()))
+        if is_item and at == len(words) - 1:
+            counts[place] = counts.get(place, -1) + 1
+        if place in counts:
+            place = (*place, counts[place])
+    return place
+
+
+def _yaml_lines(text: str) -> Iterator[tuple[Place, int]]:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    yield from _node_lines(yaml.compose(text, Loader=loader), ())
+
+
+def _node_lines(node: Any, place: Place) -> Iterator[tuple[Place, int]]:
+    import yaml
+
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = (*place, PLURALS.get(key.value, key.value))
+            yield inner, key.start_mark.line + 1
+            yield from _node_lines(value, inner)
+    elif isinstance(node, yaml.SequenceNode):
+        for at, item in enumerate(node.value):
+            yield (*place, at), item.start_mark.line + 1
+            yield from _node_lines(item, (*place, at))

@@ -15,7 +15,7 @@ from remit.configuration import Configuration
 from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.runners import ANALYSERS
 from remit.errors import UsageError, did_you_mean
-from remit.orchestrate.model import DelegationSpec, PhaseSpec, Plan
+from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.registry.models import full_name
 
 #: The subagents of a review, and what each is asked.
@@ -28,7 +28,7 @@ REVIEWERS = {
 }
 
 
-class Team(NamedTuple):
+class ReviewTeam(NamedTuple):
     """Who takes part in a review, and why not more."""
 
     subagents: tuple[str, ...]
@@ -37,7 +37,7 @@ class Team(NamedTuple):
     why_no_model: str = ""
 
 
-def find_team(configured: Configuration, wanted: Sequence[str] = ()) -> Team:
+def find_team(configured: Configuration, wanted: Sequence[str] = ()) -> ReviewTeam:
     """The reviewers that can work here; `wanted` names them."""
     model = full_name(configured["model"], configured["models"])
     provider = provider_of(model)
@@ -56,8 +56,8 @@ def find_team(configured: Configuration, wanted: Sequence[str] = ()) -> Team:
         asked = tuple(one for one in REVIEWERS if one in wanted)
         if asked and not has_model:
             raise UsageError(f"{', '.join(asked)} cannot review here: {why}")
-        return Team(asked, tuple(one for one in analysers if one in wanted), model)
-    team = Team(tuple(REVIEWERS) if has_model else (), tuple(analysers), model, why)
+        return ReviewTeam(asked, tuple(one for one in analysers if one in wanted), model)
+    team = ReviewTeam(tuple(REVIEWERS) if has_model else (), tuple(analysers), model, why)
     if not team.subagents and not team.analysers:
         raise UsageError(f"nobody can review here: {why}, and no analyser is installed; install remit[review]")
     return team
@@ -70,7 +70,7 @@ _VERIFY = (
 
 
 def review_plan(
-    team: Team,
+    team: ReviewTeam,
     scope: Sequence[str],
     *,
     threshold: float = 80,

@@ -15,10 +15,10 @@ from remit.contract.profiles import PROFILES
 from remit.errors import ConfigurationError, UsageError, did_you_mean
 from remit.registry.fields import MAX_TURNS
 from remit.registry.lookup import Registry, load_registry
-from remit.registry.manifests import BUILT_IN
 from remit.registry.model import POLICIES, Brief, Definition, JobRequest, Limits, Origin, Plugin, Policy, as_request
-from remit.registry.resolve import Defaults, Refused, resolve_request
-from remit.registry.tools import EVERY_TOOL, AllowList, nearest, split_names
+from remit.registry.plugins import BUILT_IN
+from remit.registry.resolve import RequestRefused, ResolveDefaults, resolve_request
+from remit.registry.tools import EVERY_TOOL, AllowList, nearest_tool, split_names
 
 _LIMITS = Limits.__struct_fields__
 
@@ -38,18 +38,18 @@ def resolve(
     """
     configured = load()
     allowed = allow_list(configured, allow_tools)
-    chosen = checked_policy(policy or configured["policy"])
+    chosen = check_policy(policy or configured["policy"])
     if registry is None:
-        registry = _current(configured) if plugin_path is None else opened(plugin_path, allowed)
+        registry = _current(configured) if plugin_path is None else open_registry(plugin_path, allowed)
     job, strange = as_request(request)
     if strange and chosen == "strict":
-        raise Refused("; ".join(strange))
+        raise RequestRefused("; ".join(strange))
     defaults = configured_defaults(configured, is_listed=allow_tools is not None)
     brief = resolve_request(job, registry, policy=chosen, allowed=allowed, defaults=defaults)
     if strange:
         brief = msgspec.structs.replace(brief, warnings=(*strange, *brief.warnings))
     for words in brief.warnings:
-        tell(words, "resolve")
+        print_notice(words, "resolve")
     return brief
 
 
@@ -66,37 +66,37 @@ _held: list[Registry] = []
 
 def _current(configured: Configuration) -> Registry:
     if not _held:
-        _held.append(opened(configured["plugin_path"], allow_list(configured, None)))
+        _held.append(open_registry(configured["plugin_path"], allow_list(configured, None)))
     return _held[0]
 
 
 def reload_registry() -> Registry:
     """Read the plugins again. The new registry takes the old one's place in one step, and only if it was read."""
     configured = load()
-    _held[:] = [opened(configured["plugin_path"], allow_list(configured, None))]
+    _held[:] = [open_registry(configured["plugin_path"], allow_list(configured, None))]
     return _held[0]
 
 
-def opened(plugin_path: str | Iterable[str], allowed: AllowList, *, tell_faults: bool = True) -> Registry:
+def open_registry(plugin_path: str | Iterable[str], allowed: AllowList, *, tell_faults: bool = True) -> Registry:
     """The registry of a path, told on standard error plugin by plugin, with what is wrong unless a report says it."""
     entries = split_path(plugin_path) if isinstance(plugin_path, str) else list(plugin_path)
     registry = load_registry(entries, allowed)
     for plugin in (one for one in registry.plugins if one.name != BUILT_IN):
-        tell(loaded_words(plugin))
+        print_notice(loaded_line(plugin))
         for file in plugin.rejected if tell_faults else ():
-            tell(f"rejected {file.path!r}: {file.reason}")
+            print_notice(f"rejected {file.path!r}: {file.reason}")
     for words in registry.warnings if tell_faults else ():
-        tell(words)
+        print_notice(words)
     return registry
 
 
-def loaded_words(plugin: Plugin) -> str:
+def loaded_line(plugin: Plugin) -> str:
     """One line for a plugin."""
     version = f" v{plugin.version}" if plugin.version else ""
     return f"loaded {plugin.name!r}{version} ({len(plugin.definitions)} subagents)"
 
 
-def tell(words: str, who: str = "plugins") -> None:
+def print_notice(words: str, who: str = "plugins") -> None:
     """Say something on standard error. Names and paths in it are quoted, so that nothing in them is obeyed."""
     sys.stderr.write(f"[{who}] {words}\n")
 
@@ -114,11 +114,11 @@ def allow_list(configured: Configuration, given: Iterable[str] | None) -> AllowL
 @cache
 def _tell_near(name: str) -> None:
     """Say once that a tool of the worker's own is nearly one of the catalogue's."""
-    if near := nearest(name):
-        tell(f"allow_tools: {name!r} is taken for a tool of the worker's own{near}")
+    if near := nearest_tool(name):
+        print_notice(f"allow_tools: {name!r} is taken for a tool of the worker's own{near}")
 
 
-def checked_policy(policy: str) -> Policy:
+def check_policy(policy: str) -> Policy:
     """A policy by its name."""
     for known in POLICIES:
         if policy == known:
@@ -127,13 +127,13 @@ def checked_policy(policy: str) -> Policy:
     raise UsageError(f"there is no policy {policy!r}{near}")
 
 
-def configured_defaults(configured: Configuration, *, is_listed: bool = False) -> Defaults:
+def configured_defaults(configured: Configuration, *, is_listed: bool = False) -> ResolveDefaults:
     """What the configuration says where a job and its definition do not. `is_listed`: the caller gave the tools."""
     limits = {name: configured[f"budget.{name}"] or None for name in _LIMITS}
     _check_settings(configured)
     if limits["tokens"] is not None:
         limits["tokens"] = int(limits["tokens"])
-    return Defaults(
+    return ResolveDefaults(
         model=configured["model"],
         model_from=_origin(configured, "model"),
         max_turns=int(configured["max_turns"]),

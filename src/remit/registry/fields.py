@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from remit.contract.kinds import KINDS, slug
 from remit.contract.profiles import PROFILES
 from remit.errors import did_you_mean
-from remit.registry.frontmatter import Document, Field, Malformed, Value, read_document
+from remit.registry.frontmatter import DefinitionDocument, MalformedYaml, Value, YamlField, read_document
 from remit.registry.model import ISOLATIONS, RUNNERS, Definition, Limits, digest_of
-from remit.registry.tools import EVERY_TOOL, MAX_TOOLS, AllowList, is_everything, known, nearest, split_names
+from remit.registry.tools import EVERY_TOOL, MAX_TOOLS, AllowList, find_tool, is_all_tools, nearest_tool, split_names
 
 MAX_NAME = 64
 MAX_TURNS = 10_000
@@ -62,14 +62,14 @@ class Origin(NamedTuple):
 
 def read_definition(data: bytes, origin: Origin, allowed: AllowList) -> Definition | None:
     """The definition in a file; None if it has no frontmatter. Malformed: it cannot be one."""
-    text, warnings = decoded(data)
+    text, warnings = decode_definition(data)
     document = read_document(text, HONOURED)
     if document is None:
         return None
     return _Reader(document, allowed, [*warnings, *document.warnings]).definition(origin, digest_of(text))
 
 
-def decoded(data: bytes) -> tuple[str, list[str]]:
+def decode_definition(data: bytes) -> tuple[str, list[str]]:
     """A file's text with `\\n` line ends and without a byte order mark, and what was wrong with it."""
     try:
         text, warnings = data.decode("utf-8-sig"), []
@@ -95,7 +95,7 @@ def check_name(name: str) -> str | None:
 class _Reader:
     """Reads the fields of one document, noting what is odd about them."""
 
-    def __init__(self, document: Document, allowed: AllowList, warnings: list[str]) -> None:
+    def __init__(self, document: DefinitionDocument, allowed: AllowList, warnings: list[str]) -> None:
         self._document = document
         self._allowed = allowed
         self._warnings = warnings
@@ -136,7 +136,7 @@ class _Reader:
             warnings=tuple(sorted(self._warnings, key=_line_of)),
         )
 
-    def _field(self, name: str) -> Field | None:
+    def _field(self, name: str) -> YamlField | None:
         return self._fields.get(name)
 
     def _text(self, name: str) -> str:
@@ -148,7 +148,7 @@ class _Reader:
         self._warn(field, f"{name!r} must be text and is not used")
         return ""
 
-    def _warn(self, field: Field, words: str) -> None:
+    def _warn(self, field: YamlField, words: str) -> None:
         self._warnings.append(f"line {field.line}: {words}")
 
     def _spellings(self) -> None:
@@ -169,11 +169,11 @@ class _Reader:
     def _name(self, stem: str) -> str:
         field = self._field("name")
         if field is not None and not isinstance(field.value, str):
-            raise Malformed(field.line, "the name must be text")
+            raise MalformedYaml(field.line, "the name must be text")
         name = field.value.strip() if field is not None else stem
         line = field.line if field is not None else 1
         if why := check_name(name):
-            raise Malformed(line, why)
+            raise MalformedYaml(line, why)
         return name
 
     def _choice(self, name: str, known_values: Mapping[str, Any] | tuple[str, ...]) -> str | None:
@@ -191,7 +191,9 @@ class _Reader:
             return None
         number = _whole(field.value)
         if number is None or not 0 < number <= MAX_TURNS:
-            raise Malformed(field.line, f"max_turns must be a number from 1 to {MAX_TURNS}, not {_shown(field.value)}")
+            raise MalformedYaml(
+                field.line, f"max_turns must be a number from 1 to {MAX_TURNS}, not {_shown(field.value)}"
+            )
         return number
 
     def _budget(self) -> tuple[Limits, int | None]:
@@ -207,20 +209,20 @@ class _Reader:
         amounts = {key: self._amount(field, key) for key in _BUDGET if field.value.get(key) is not None}
         tokens, turns = (int(amounts[key]) if key in amounts else None for key in ("tokens", "turns"))
         if turns is not None and turns > MAX_TURNS:
-            raise Malformed(field.line, f"budget: turns must be at most {MAX_TURNS}, not {turns}")
+            raise MalformedYaml(field.line, f"budget: turns must be at most {MAX_TURNS}, not {turns}")
         return Limits(tokens=tokens, cost=amounts.get("cost"), seconds=amounts.get("time")), turns
 
-    def _amount(self, field: Field, key: str) -> float:
+    def _amount(self, field: YamlField, key: str) -> float:
         text = str(field.value[key]).strip().replace("_", "").lstrip("$")
         match = _TIME.match(text)
         if match is None or (match[2] and key != "time") or (key in ("turns", "tokens") and "." in text):
             forms = {"time": "seconds, or 90s, 10m, 2h", "cost": "an amount of money"}
-            raise Malformed(
+            raise MalformedYaml(
                 field.line, f"budget: {key} must be {forms.get(key, 'a whole number')}, not {_shown(field.value[key])}"
             )
         amount = float(match[1]) * _SECONDS[match[2] or "s"]
         if not 0 < amount < MAX_AMOUNT:
-            raise Malformed(field.line, f"budget: {key} must be more than nothing")
+            raise MalformedYaml(field.line, f"budget: {key} must be more than nothing")
         return amount
 
     def _variables(self) -> dict[str, str | None]:
@@ -269,7 +271,7 @@ class _Reader:
             lists[0] = [tool for tool in lists[0] if all(tool in other for other in lists)]
         return (tuple(dict.fromkeys(lists[0])) if lists else None), denied
 
-    def _listed(self, name: str, field: Field) -> tuple[list[str] | None, list[str]]:
+    def _listed(self, name: str, field: YamlField) -> tuple[list[str] | None, list[str]]:
         """The known tools of one list (None: all), and those that a mapping switches off."""
         off: list[str] = []
         if isinstance(field.value, dict):  # `read: true`, as other clients write it
@@ -281,22 +283,22 @@ class _Reader:
             written = [key for key, said in chosen.items() if said not in ("false", "none")]
             return (self._known(written, name, field) if written else None), off
         written = split_names(field.value) if isinstance(field.value, str) else _texts(field.value)
-        self._check_count(Field(written, field.line))
-        if any(is_everything(one) for one in written):
+        self._check_count(YamlField(written, field.line))
+        if any(is_all_tools(one) for one in written):
             return ([EVERY_TOOL] if name == "disallowedTools" else None), off
         return self._known(written, name, field), off
 
-    def _check_count(self, field: Field) -> None:
+    def _check_count(self, field: YamlField) -> None:
         if len(field.value) > MAX_TOOLS:
-            raise Malformed(field.line, f"{len(field.value)} tools: at most {MAX_TOOLS}")
+            raise MalformedYaml(field.line, f"{len(field.value)} tools: at most {MAX_TOOLS}")
 
-    def _known(self, written: list[str], name: str, field: Field) -> list[str]:
-        found = {one: known(one, self._allowed.own) for one in written}
+    def _known(self, written: list[str], name: str, field: YamlField) -> list[str]:
+        found = {one: find_tool(one, self._allowed.own) for one in written}
         strange = [one for one, tool in found.items() if tool is None]
         own = self._allowed.own
-        told = ", ".join(f"{one[:MAX_NAME]!r}{nearest(one, own)}" for one in strange)
+        told = ", ".join(f"{one[:MAX_NAME]!r}{nearest_tool(one, own)}" for one in strange)
         if strange and name == "allowed_tools":
-            raise Malformed(field.line, f"allowed_tools: no such tool as {told}")
+            raise MalformedYaml(field.line, f"allowed_tools: no such tool as {told}")
         if strange and name == "disallowedTools":
             self._warn(field, f"disallowedTools takes nothing away: no such tool as {told}")
         elif strange:

@@ -43,7 +43,7 @@ _ADVICE = (
 )
 
 
-class Malformed(Exception):
+class MalformedYaml(Exception):
     """A file that is no readable definition; the reason says what to write instead."""
 
     def __init__(self, line: int, reason: str, column: int | None = None) -> None:
@@ -52,26 +52,26 @@ class Malformed(Exception):
         self.line = line
 
 
-class Refused(Malformed):
+class RefusedYaml(MalformedYaml):
     """A file that holds what YAML could do harm with; it is not read in another way either."""
 
 
-class Field(NamedTuple):
+class YamlField(NamedTuple):
     """A field's value and the line it stands on."""
 
     value: Value
     line: int
 
 
-class Document(NamedTuple):
+class DefinitionDocument(NamedTuple):
     """A definition file, taken apart."""
 
-    fields: dict[str, Field]
+    fields: dict[str, YamlField]
     body: str
     warnings: tuple[str, ...] = ()
 
 
-def read_document(text: str, honoured: Iterable[str]) -> Document | None:
+def read_document(text: str, honoured: Iterable[str]) -> DefinitionDocument | None:
     """The fields and the body of a file with `\\n` line ends; None if it has no frontmatter.
 
     Values of fields that are not `honoured` may be any text at all.
@@ -80,16 +80,16 @@ def read_document(text: str, honoured: Iterable[str]) -> Document | None:
     if span is None:
         return None
     head, offset = text[span.start : span.end].split("\n")[:-1], span.line
-    body = trimmed(text[span.after :])
+    body = trim_body(text[span.after :])
     try:
-        return Document(_mapping("\n".join(head) + "\n", offset), body)
-    except Refused:
+        return DefinitionDocument(_mapping("\n".join(head) + "\n", offset), body)
+    except RefusedYaml:
         raise
-    except Malformed:
+    except MalformedYaml:
         repaired, warnings = quoted_lines(head, offset, frozenset(honoured))
         if not warnings:
             raise
-        return Document(_mapping("\n".join(repaired) + "\n", offset), body, tuple(warnings))
+        return DefinitionDocument(_mapping("\n".join(repaired) + "\n", offset), body, tuple(warnings))
 
 
 class HeadSpan(NamedTuple):
@@ -108,23 +108,23 @@ def head_span(text: str) -> HeadSpan | None:
     opening = text[begin : begin + 40].partition("\n")[0].rstrip()
     if opening != "---":
         if re.match(r"---\w", opening):
-            raise Malformed(line, f"frontmatter marked {opening[:20]!r} is not read: YAML between two lines ---")
+            raise MalformedYaml(line, f"frontmatter marked {opening[:20]!r} is not read: YAML between two lines ---")
         return None
     start = text.find("\n", begin) + 1
     closing = _CLOSING.search(text, start) if start else None
     if closing is None:
-        raise Malformed(line, "the frontmatter is never closed: end it with a line ---")
+        raise MalformedYaml(line, "the frontmatter is never closed: end it with a line ---")
     return HeadSpan(start, closing.start(), line + 1, closing.end())
 
 
-def trimmed(text: str) -> str:
+def trim_body(text: str) -> str:
     """A text without the blank lines around it."""
     start = text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1
     end = text.find("\n", len(text.rstrip()))
     return text[start:end] if 0 <= start < end else text[start:] if end < 0 and text.strip() else ""
 
 
-def _mapping(text: str, offset: int) -> dict[str, Field]:
+def _mapping(text: str, offset: int) -> dict[str, YamlField]:
     """The fields of a YAML text whose first line is line `offset` of its file."""
     try:
         return _Builder(offset).fields(_events(text))
@@ -132,10 +132,10 @@ def _mapping(text: str, offset: int) -> dict[str, Field]:
         mark = error.problem_mark or error.context_mark
         said = error.problem or "not YAML"
         advice = next((words for part, words in _ADVICE if part in said), said)
-        raise Malformed(offset + (mark.line if mark else 0), advice, mark.column + 1 if mark else None) from error
+        raise MalformedYaml(offset + (mark.line if mark else 0), advice, mark.column + 1 if mark else None) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position)
-        raise Malformed(offset + line, f"a control character (number {error.character}): take it out") from error
+        raise MalformedYaml(offset + line, f"a control character (number {error.character}): take it out") from error
 
 
 def _events(text: str) -> Iterator[yaml.Event]:
@@ -154,7 +154,7 @@ class _Builder:
         self._offset = offset
         self._values = 0
 
-    def fields(self, events: Iterator[yaml.Event]) -> dict[str, Field]:
+    def fields(self, events: Iterator[yaml.Event]) -> dict[str, YamlField]:
         for event in events:
             if isinstance(event, yaml.MappingStartEvent):
                 found = self._top(event, events)
@@ -168,11 +168,11 @@ class _Builder:
                 raise self._fault(event, "the frontmatter must be fields, one `field: value` a line")
         return {}
 
-    def _top(self, event: yaml.Event, events: Iterator[yaml.Event]) -> dict[str, Field]:
+    def _top(self, event: yaml.Event, events: Iterator[yaml.Event]) -> dict[str, YamlField]:
         self._check(event)
-        found: dict[str, Field] = {}
+        found: dict[str, YamlField] = {}
         for key, line, value in self._pairs(events, 1):
-            found[key] = Field(value, line)
+            found[key] = YamlField(value, line)
         return found
 
     def _pairs(self, events: Iterator[yaml.Event], depth: int) -> Iterator[tuple[str, int, Value]]:
@@ -217,11 +217,11 @@ class _Builder:
     def _column(self, event: yaml.Event) -> int | None:
         return event.start_mark.column + 1 if event.start_mark else None
 
-    def _refusal(self, event: yaml.Event, reason: str) -> Refused:
-        return Refused(self._line(event), reason, self._column(event))
+    def _refusal(self, event: yaml.Event, reason: str) -> RefusedYaml:
+        return RefusedYaml(self._line(event), reason, self._column(event))
 
-    def _fault(self, event: yaml.Event, reason: str) -> Malformed:
-        return Malformed(self._line(event), reason, self._column(event))
+    def _fault(self, event: yaml.Event, reason: str) -> MalformedYaml:
+        return MalformedYaml(self._line(event), reason, self._column(event))
 
 
 def quoted_lines(head: list[str], offset: int, honoured: frozenset[str]) -> tuple[list[str], list[str]]:
@@ -237,7 +237,7 @@ def quoted_lines(head: list[str], offset: int, honoured: frozenset[str]) -> tupl
         if name in honoured and (value.startswith(_STRUCTURE) or (any(more) and name != "description")):
             return [], []
         whole = [value, *more]
-        lines[start:stop] = [f"{name}: {_quoted(trimmed(chr(10).join(whole)))}", *[""] * (stop - start - 1)]
+        lines[start:stop] = [f"{name}: {_quoted(trim_body(chr(10).join(whole)))}", *[""] * (stop - start - 1)]
         warnings.append(
             f"line {offset + start}: {name!r} is not valid YAML and is read as plain text: put it in quotes"
         )
@@ -264,5 +264,5 @@ def _entries(head: list[str]) -> Iterator[tuple[int, int]]:
 def _is_yaml(lines: list[str]) -> bool:
     try:
         return bool(_mapping("\n".join(lines) + "\n", 1))
-    except Malformed:
+    except MalformedYaml:
         return False

@@ -7,9 +7,8 @@ from pathlib import PurePosixPath
 
 from remit.contract.kinds import slug
 from remit.errors import did_you_mean
-from remit.registry.manifests import BUILT_IN
 from remit.registry.model import Definition, Plugin
-from remit.registry.plugins import built_in_team, load_plugins
+from remit.registry.plugins import BUILT_IN, built_in_team, load_plugins
 from remit.registry.tools import AllowList
 
 

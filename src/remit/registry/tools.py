@@ -58,7 +58,7 @@ _MCP = re.compile(r"mcp__[A-Za-z0-9._-]+?(?:__[A-Za-z0-9._*-]+)?$")
 _WRITTEN = re.compile(r"([^()]+?)\s*(\(.*\))?$", re.DOTALL)
 
 
-class Tool(NamedTuple):
+class KnownTool(NamedTuple):
     """A tool as written: its name in the catalogue, and a pattern with its brackets or nothing."""
 
     name: str
@@ -76,16 +76,16 @@ _BY_FOLDED = {_folded(name): name for name in CATALOGUE} | {_folded(name): tool 
 
 
 @lru_cache(maxsize=4096)
-def known(written: str, own: frozenset[str] = frozenset()) -> Tool | None:
+def find_tool(written: str, own: frozenset[str] = frozenset()) -> KnownTool | None:
     """The tool that a text names, or None; `own` are further names that a worker offers."""
     text = written.strip()
     if text in own or (_MCP.match(text) and len(text) <= MAX_NAME):
-        return Tool(text)
+        return KnownTool(text)
     parts = _WRITTEN.match(text) if len(text) <= MAX_NAME and text.isprintable() else None
     if parts is None:
         return None
     name = parts[1] if parts[1] in own else _BY_FOLDED.get(_folded(parts[1]))
-    return Tool(name, parts[2] or "") if name else None
+    return KnownTool(name, parts[2] or "") if name else None
 
 
 def server_of(name: str) -> str | None:
@@ -93,12 +93,12 @@ def server_of(name: str) -> str | None:
     return name.removeprefix("mcp__").partition("__")[0] if _MCP.match(name) else None
 
 
-def is_everything(written: str) -> bool:
+def is_all_tools(written: str) -> bool:
     """Whether a text asks for every tool."""
     return _folded(written) in EVERYTHING
 
 
-def nearest(written: str, own: Iterable[str] = ()) -> str:
+def nearest_tool(written: str, own: Iterable[str] = ()) -> str:
     """`, did you mean 'Read'?` for a misspelt name, or nothing."""
     by_folded = {name.lower(): name for name in (*CATALOGUE, *own)}
     near = did_you_mean(written[:MAX_NAME].partition("(")[0].strip(), by_folded)
@@ -117,8 +117,8 @@ def _split(text: str) -> tuple[str, ...]:
     names: list[str] = []
     for piece in _pieces(text, ",\n"):
         words = list(_pieces(piece, " \t"))
-        whole = known(piece) is not None or is_everything(piece)
-        names += words if len(words) > 1 and not whole and all(known(word) for word in words) else [piece]
+        whole = find_tool(piece) is not None or is_all_tools(piece)
+        names += words if len(words) > 1 and not whole and all(find_tool(word) for word in words) else [piece]
     return tuple(names)
 
 
@@ -141,11 +141,11 @@ class AllowList:
         given: list[str] = []
         named: list[str] = []
         for name in filter(None, map(str.strip, names)):
-            given += OFFERED if is_everything(name) else (name,)
-            named += () if is_everything(name) else (name,)
-        self.own = frozenset(name for name in given if known(name) is None)
-        self.tools = tuple(dict.fromkeys(filter(None, (known(name, self.own) for name in given))))
-        meant = {known(name, self.own) for name in named}
+            given += OFFERED if is_all_tools(name) else (name,)
+            named += () if is_all_tools(name) else (name,)
+        self.own = frozenset(name for name in given if find_tool(name) is None)
+        self.tools = tuple(dict.fromkeys(filter(None, (find_tool(name, self.own) for name in given))))
+        meant = {find_tool(name, self.own) for name in named}
         #: What a subagent gets for whom nobody lists tools.
         self.unasked = tuple(tool for tool in self.tools if tool.name not in BY_NAME or tool in meant)
         whole = {tool.name for tool in self.tools if not tool.pattern}
@@ -157,7 +157,7 @@ class AllowList:
         #: `mcp__server` and `mcp__server__*` are one.
         self._whole = whole | {prefix.removesuffix("__") for prefix in self._servers}
 
-    def granted(self, tool: Tool) -> tuple[Tool, ...]:
+    def granted(self, tool: KnownTool) -> tuple[KnownTool, ...]:
         """The part of a tool that is allowed: all of it, the allowed patterns of it, or nothing."""
         if tool.name in self._whole or (self._servers and tool.name.startswith(self._servers)):
             return (tool,)
@@ -166,10 +166,10 @@ class AllowList:
         own = tuple(allowed for allowed in self.tools if allowed.name == tool.name)
         return own if not tool.pattern else ()
 
-    def __iter__(self) -> Iterator[Tool]:
+    def __iter__(self) -> Iterator[KnownTool]:
         return iter(self.tools)
 
 
-def intersection(tools: Iterable[Tool], others: Collection[Tool]) -> list[Tool]:
+def intersection(tools: Iterable[KnownTool], others: Collection[KnownTool]) -> list[KnownTool]:
     """What both lists allow; the narrower of two ways to write one tool."""
     return [granted for tool in tools for granted in AllowList(map(str, others)).granted(tool)]

@@ -9,8 +9,7 @@ import msgspec
 
 from remit.registry.lookup import Registry
 from remit.registry.model import Brief, Definition, Plugin, Rejected, Skipped
-from remit.reports.layout import Line, Piece
-from remit.reports.visible import cut, visible, width, wrapped
+from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 
 _LABEL = 11
 
@@ -54,11 +53,11 @@ def agents_shape(plugins: Iterable[Plugin], warnings: Sequence[str]) -> AgentsSh
 
 def list_lines(registry: Registry, columns: int) -> Iterator[Line]:
     """Every definition, plugin by plugin."""
-    room = max((width(cut(visible(one.name), 40)) for one in registry), default=0)
+    room = max((display_width(cut_width(escape_control(one.name), 40)) for one in registry), default=0)
     for plugin in registry.plugins:
-        version = f" {visible(plugin.version)}" if plugin.version else ""
+        version = f" {escape_control(plugin.version)}" if plugin.version else ""
         count = f"{len(plugin.definitions)} definition{'s' * (len(plugin.definitions) != 1)}"
-        yield from _title(visible(plugin.name), f"{version}  {count}", columns)
+        yield from _title(escape_control(plugin.name), f"{version}  {count}", columns)
         for definition in plugin.definitions:
             hidden = f"hidden by {_winner(registry, definition)!r}" if registry.is_hidden(definition) else ""
             yield from _definition_row(definition, columns, room, hidden)
@@ -77,20 +76,20 @@ def _winner(registry: Registry, definition: Definition) -> str:
 
 def _title(name: str, note: str, columns: int, style: str = "dim") -> Iterator[Line]:
     """A name in bold and a note after it, on lines of their own where they do not fit on one."""
-    if width(name) + width(note) <= columns:
+    if display_width(name) + display_width(note) <= columns:
         yield [Piece(name, "bold"), Piece(note, style)]
         return
-    yield from ([Piece(row, "bold")] for row in wrapped(name, columns))
-    yield from ([Piece(row, style)] for row in wrapped(note, columns, 2))
+    yield from ([Piece(row, "bold")] for row in wrap_text(name, columns))
+    yield from ([Piece(row, style)] for row in wrap_text(note, columns, 2))
 
 
 def _definition_row(definition: Definition, columns: int, room: int, hidden: str) -> Iterator[Line]:
-    name = cut(visible(definition.name), room)
+    name = cut_width(escape_control(definition.name), room)
     tools = "every tool" if definition.tools is None else ", ".join(definition.tools) or "no tools"
     yield [
-        Piece(f"  {name}{' ' * (room + 2 - width(name))}", "dim" if hidden else ""),
+        Piece(f"  {name}{' ' * (room + 2 - display_width(name))}", "dim" if hidden else ""),
         Piece(f"{definition.digest.removeprefix('sha256:')[:12]}  ", "dim"),
-        Piece(_as_many(visible(tools), columns - room - 18), "dim" if hidden else ""),
+        Piece(_as_many(escape_control(tools), columns - room - 18), "dim" if hidden else ""),
     ]
     for words in (*([hidden] if hidden else []), *definition.warnings):
         yield from _complaint("warning", "yellow", words, columns, indent=4)
@@ -98,14 +97,14 @@ def _definition_row(definition: Definition, columns: int, room: int, hidden: str
 
 def _as_many(listed: str, room: int) -> str:
     """As many names of a list as fit."""
-    if width(listed) <= room:
+    if display_width(listed) <= room:
         return listed
-    return (cut(listed, max(room - 2, 0)).rpartition(", ")[0] + " …").lstrip()
+    return (cut_width(listed, max(room - 2, 0)).rpartition(", ")[0] + " …").lstrip()
 
 
 def _complaint(label: str, style: str, words: str, columns: int, indent: int = 2) -> Iterator[Line]:
     """A labelled sentence; further lines of it stand a little to the right."""
-    for number, row in enumerate(wrapped(f"{label}: {visible(words)}", columns - 2, indent)):
+    for number, row in enumerate(wrap_text(f"{label}: {escape_control(words)}", columns - 2, indent)):
         yield [Piece(row if number == 0 else f"  {row}", style)]
 
 
@@ -115,7 +114,7 @@ def _listed(tools: tuple[str, ...] | None) -> str:
 
 def show_lines(definition: Definition, columns: int) -> Iterator[Line]:
     """A definition: its fields as they are understood, then its body."""
-    yield from _title(visible(definition.name), f"  {visible(definition.qualified)}", columns)
+    yield from _title(escape_control(definition.name), f"  {escape_control(definition.qualified)}", columns)
     facts: list[tuple[str, str]] = [
         ("file", definition.path),
         ("digest", definition.digest),
@@ -149,14 +148,14 @@ def show_lines(definition: Definition, columns: int) -> Iterator[Line]:
         yield from _complaint("warning", "yellow", words, columns)
     yield []
     for line in definition.body.split("\n"):
-        yield [Piece(visible(line))]
+        yield [Piece(escape_control(line))]
 
 
 def _fact(label: str, words: str, columns: int, style: str = "", note: str = "") -> Iterator[Line]:
     """A labelled text; the note stands after it where there is room, else below."""
-    rows = wrapped(visible(words), columns, _LABEL + 2)
+    rows = wrap_text(escape_control(words), columns, _LABEL + 2)
     note = f"from the {note}" if note else ""
-    fits = note and len(rows) == 1 and width(rows[0]) + width(note) + 2 <= columns
+    fits = note and len(rows) == 1 and display_width(rows[0]) + display_width(note) + 2 <= columns
     for number, row in enumerate(rows):
         head = f"  {label:<{_LABEL}}" if number == 0 else ""
         text = row[_LABEL + 2 :] if number == 0 else row
@@ -177,10 +176,12 @@ def explain_lines(name: str | None, brief: Brief, columns: int) -> Iterator[Line
     if name is None:
         yield [Piece("a job without a definition", "bold")]
     else:
-        yield from _title(visible(source.name if source else name), visible(known), columns, "dim" if source else "red")
+        yield from _title(
+            escape_control(source.name if source else name), escape_control(known), columns, "dim" if source else "red"
+        )
     first = next((line for line in brief.system.split("\n") if line.strip()), "")
     room = columns - _LABEL - 5
-    start = first if width(first) <= room else _whole_words(cut(first, room - 2)) + " …"
+    start = first if display_width(first) <= room else _whole_words(cut_width(first, room - 2)) + " …"
     told = f'"{start}"' if first else "nothing"
     yield from _fact("told", told, columns)
     origin = {"job": "job", "definition": "definition", "configuration": "configuration", "default": "defaults"}

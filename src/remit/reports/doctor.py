@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from remit.configuration import SETTINGS, Configuration, Setting, Value
-from remit.dispatch.health import Fact
-from remit.reports.layout import Line, Piece
-from remit.reports.visible import visible, width, wrapped
+from remit.dispatch.health import HealthFact
+from remit.reports.layout import Line, Piece, display_width, escape_control, wrap_text
 
 #: Level -> how it is marked, and in which style.
 _MARKS = {"good": ("ok", "green"), "odd": ("note", "yellow"), "bad": ("WRONG", "bold red")}
@@ -18,12 +17,12 @@ _WHAT_ROOM = 12
 _KEY_ROOM = max(len(setting.key) for setting in SETTINGS) + 1
 
 
-def health_lines(facts: Sequence[Fact], columns: int) -> Iterator[Line]:
+def health_lines(facts: Sequence[HealthFact], columns: int) -> Iterator[Line]:
     """One mark for each thing that was looked at, and at the end what is wrong."""
     indent = _MARK_ROOM + _WHAT_ROOM
     for fact in facts:
         mark, style = _MARKS[fact.level]
-        for number, row in enumerate(wrapped(visible(fact.words), columns, indent)):
+        for number, row in enumerate(wrap_text(escape_control(fact.words), columns, indent)):
             head = [Piece(f"{mark:<{_MARK_ROOM}}", style), Piece(f"{fact.what:<{_WHAT_ROOM}}", "bold")]
             yield [*head, Piece(row[indent:])] if number == 0 else [Piece(row)]
     wrong = list(dict.fromkeys(fact.what for fact in facts if fact.level == "bad"))
@@ -52,11 +51,13 @@ def settings_lines(
 def _setting_lines(setting: Setting, value: Value, file: Path | None, columns: int) -> Iterator[Line]:
     """The key, its value, and where that came from: in one line where there is room."""
     source = value.source.replace(str(file), file.name) if file is not None else value.source
-    origin = visible(f"from {source}")
-    rows = [row[_KEY_ROOM:] for text in _words(value.value) for row in wrapped(visible(text), columns, _KEY_ROOM)]
+    origin = escape_control(f"from {source}")
+    rows = [
+        row[_KEY_ROOM:] for text in _words(value.value) for row in wrap_text(escape_control(text), columns, _KEY_ROOM)
+    ]
     key = f"{setting.key:<{_KEY_ROOM}}"
-    if len(rows) == 1 and _KEY_ROOM + max(width(rows[0]), 12) + 1 + width(origin) <= columns:
-        yield [Piece(key, "bold"), Piece(f"{rows[0]}{' ' * (12 - width(rows[0]))} "), Piece(origin, "dim")]
+    if len(rows) == 1 and _KEY_ROOM + max(display_width(rows[0]), 12) + 1 + display_width(origin) <= columns:
+        yield [Piece(key, "bold"), Piece(f"{rows[0]}{' ' * (12 - display_width(rows[0]))} "), Piece(origin, "dim")]
         return
     for number, row in enumerate(rows):
         yield [Piece(key if number == 0 else " " * _KEY_ROOM, "bold"), Piece(row)]
@@ -79,5 +80,5 @@ def _words(value: Any) -> list[str]:
 def _paragraph(text: str, columns: int, indent: int, style: str = "") -> Iterator[Line]:
     """Text in lines; those after the first, or all where the text is indented far, begin further right."""
     first = 0 if indent == 2 else indent
-    for number, row in enumerate(wrapped(visible(text), columns, indent)):
+    for number, row in enumerate(wrap_text(escape_control(text), columns, indent)):
         yield [Piece(row[indent - first :] if number == 0 else row, style)]

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from remit.reports.layout import Line, Piece
-from remit.reports.visible import cut, visible, width, wrapped
+from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 from remit.store.events import Event
 from remit.store.jobs import Job, Outcome, State
 
@@ -91,14 +90,14 @@ def list_lines(jobs: Sequence[Job], columns: int) -> Iterator[Line]:
     yield [Piece(f"{'job':>6}  {'agent':<22} {'state':<10} {'verdict':<8} {'turns':>5} {'tokens':>8}  task", "bold")]
     for job in jobs:
         how = job.outcome or job.state
-        task = visible(" ".join(job.prompt[:200].split()))
-        agent = cut(visible(job.agent), 22)
+        task = escape_control(" ".join(job.prompt[:200].split()))
+        agent = cut_width(escape_control(job.agent), 22)
         yield [
-            Piece(f"{job.id:>6}  {agent}{' ' * (22 - width(agent))} "),
+            Piece(f"{job.id:>6}  {agent}{' ' * (22 - display_width(agent))} "),
             Piece(f"{how:<10} ", OUTCOME_STYLES.get(how, "red" if job.outcome else "")),
             Piece(f"{job.verdict or '':<8} ", VERDICT_STYLES.get(job.verdict or "", "")),
             Piece(f"{job.turns:>5} {job.input_tokens + job.output_tokens:>8}  ", "dim"),
-            Piece(task if width(task) <= room else cut(task, room - 2) + " …"),
+            Piece(task if display_width(task) <= room else cut_width(task, room - 2) + " …"),
         ]
 
 
@@ -107,31 +106,31 @@ def job_lines(job: Job, columns: int, violations: Sequence[Mapping[str, Any]] = 
     how = job.outcome or job.state
     yield [
         Piece(f"job {job.id}", "bold"),
-        Piece(f"  {visible(job.agent)}  "),
+        Piece(f"  {escape_control(job.agent)}  "),
         Piece(how, OUTCOME_STYLES.get(how, "red" if job.outcome else "")),
         Piece(f"  {job.verdict}" if job.verdict else "", VERDICT_STYLES.get(job.verdict or "", "")),
     ]
     if job.error:
-        for row in wrapped(visible(job.error), columns, 2):
+        for row in wrap_text(escape_control(job.error), columns, 2):
             yield [Piece(row, "red")]
     for one in violations if job.verdict != "accept" else ():
         words = f"{one.get('level')} {one.get('rule')} line {one.get('line')}: {one.get('message')}"
-        for number, row in enumerate(wrapped(visible(words), columns - 2, 2)):
+        for number, row in enumerate(wrap_text(escape_control(words), columns - 2, 2)):
             yield [Piece(row if number == 0 else f"  {row}", "yellow")]
-    for row in wrapped(usage_words(job), columns, 2):
+    for row in wrap_text(usage_words(job), columns, 2):
         yield [Piece(row, "dim")]
     times = {"created": job.created, "started": job.started, "finished": job.finished}
     said = ", ".join(f"{name} {at.astimezone():%Y-%m-%d %H:%M:%S}" for name, at in times.items() if at is not None)
-    for row in wrapped(said, columns, 2):
+    for row in wrap_text(said, columns, 2):
         yield [Piece(row, "dim")]
-    for row in wrapped(f"task: {visible(' '.join(job.prompt[:2000].split()))}", columns, 2)[:4]:
+    for row in wrap_text(f"task: {escape_control(' '.join(job.prompt[:2000].split()))}", columns, 2)[:4]:
         yield [Piece(row)]
     if job.result:
         yield []
-        yield from ([Piece(visible(line))] for line in job.result.split("\n"))
+        yield from ([Piece(escape_control(line))] for line in job.result.split("\n"))
     if job.diff:
         yield []
-        yield from ([Piece(visible(line), "dim")] for line in job.diff.split("\n"))
+        yield from ([Piece(escape_control(line), "dim")] for line in job.diff.split("\n"))
 
 
 def usage_words(job: Job) -> str:
@@ -155,7 +154,7 @@ def event_lines(event: Event, columns: int) -> Iterator[Line]:
     words, style = _told(event.kind, data)
     # What was written for a person keeps its lines.
     said = words.split("\n") if event.kind == "told" else [words]
-    rows = [row for one in said for row in wrapped(visible(one), columns, len(at))] if words else []
+    rows = [row for one in said for row in wrap_text(escape_control(one), columns, len(at))] if words else []
     for number, row in enumerate(rows):
         yield [Piece(at if number == 0 else " " * len(at), "dim"), Piece(row[len(at) :], style)]
 

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
+
+#: Characters that are not seen, or that change how others are seen.
+_INVISIBLE = (
+    *(0x00AD, 0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF, 0xFFFE, 0xFFFF),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    *range(0xFFF9, 0xFFFC),
+    *range(0xE0000, 0xE0080),
+)
+_VISIBLE = (
+    {code: chr(0x2400 + code) for code in range(0x20)}
+    | {0x7F: "\u2421"}
+    | {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}
+    | {code: f"\\u{code:04x}" for code in _INVISIBLE}
+)
 
 
 class Piece(NamedTuple):
@@ -16,6 +32,52 @@ class Piece(NamedTuple):
 Line = list[Piece]
 
 
-def plain(lines: Iterable[Line]) -> str:
+def plain_lines(lines: Iterable[Line]) -> str:
     """The lines for a pipe or a file."""
     return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
+
+
+def escape_control(text: str) -> str:
+    """One line of text without anything a terminal, a browser or XML would obey. Tabs become spaces."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = text.replace("\t", "    ").translate(_VISIBLE)
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def display_width(text: str) -> int:
+    """How many columns a terminal needs for a text."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text)
+
+
+def cut_width(text: str, columns: int) -> str:
+    """As much of a text as fits into some columns."""
+    if text.isascii():
+        return text[:columns]
+    used = 0
+    for place, character in enumerate(text):
+        used += display_width(character)
+        if used > columns:
+            return text[:place]
+    return text
+
+
+def wrap_text(text: str, columns: int, indent: int = 0) -> list[str]:
+    """A text in lines of at most some columns, broken at spaces where it has any."""
+    room, margin = max(columns - indent, 20), " " * indent
+    rows: list[str] = []
+    row = ""
+    for word in text.split():
+        longer = f"{row} {word}" if row else word
+        if display_width(longer) <= room:
+            row = longer
+            continue
+        if row:
+            rows.append(row)
+        row = word
+        while display_width(row) > room:
+            rows.append(cut_width(row, room))
+            row = row[len(rows[-1]) :]
+    return [margin + line for line in ([*rows, row] if row or not rows else rows)]

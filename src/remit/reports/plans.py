@@ -9,10 +9,9 @@ import msgspec
 
 from remit.merging.model import Merge
 from remit.orchestrate.api import PlanResult
-from remit.orchestrate.model import Plan, delegation_names, with_phases_own
-from remit.reports.layout import Line, Piece
-from remit.reports.visible import cut, visible, width, wrapped
-from remit.store.plans import Delegation, Escalation, Use
+from remit.orchestrate.plan import Plan, delegation_names, with_phase_defaults
+from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
+from remit.store.plans import Delegation, Escalation, JobUsage
 
 _MARKS = {
     "queued": ("·", "dim"),
@@ -78,15 +77,15 @@ def plan_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Plan)}
 
 
-def plan_lines(found: PlanResult, uses: Mapping[int, Use], columns: int) -> Iterator[Line]:
+def plan_lines(found: PlanResult, uses: Mapping[int, JobUsage], columns: int) -> Iterator[Line]:
     """A tree of phases and agents with what each has come to, its job, and what that has used."""
     state = found.plan.outcome or found.plan.state
     head = f"plan {found.plan.id}"
-    name = cut(visible(found.plan.name), columns - width(head) - width(state) - 4)
+    name = cut_width(escape_control(found.plan.name), columns - display_width(head) - display_width(state) - 4)
     yield [Piece(head, "bold"), Piece(f"  {name}  "), Piece(state, "bold")]
     for phase in found.phases:
         mark, style = _MARKS[phase.state]
-        title = cut(visible(phase.name), columns - 14)
+        title = cut_width(escape_control(phase.name), columns - 14)
         yield [Piece(f" {mark} ", style), Piece(title, "bold"), Piece(f"  {phase.decision or ''}", "dim")]
         for one in found.delegations:
             if one.phase == phase.number:
@@ -96,7 +95,7 @@ def plan_lines(found: PlanResult, uses: Mapping[int, Use], columns: int) -> Iter
             yield from _question(asked, columns)
 
 
-def _delegation_lines(one: Delegation, use: Use | None, columns: int) -> Iterator[Line]:
+def _delegation_lines(one: Delegation, use: JobUsage | None, columns: int) -> Iterator[Line]:
     mark, style = _MARKS[one.state]
     used = [f"job {one.job}"] if one.job is not None else []
     if use is not None:
@@ -106,20 +105,20 @@ def _delegation_lines(one: Delegation, use: Use | None, columns: int) -> Iterato
         used += [f"{use.turns} turn{'s' * (use.turns != 1)}"] if use.turns else []
     while used and len("  ".join(used)) > columns - 39:
         used.pop()
-    name = cut(visible(one.name), 23)
+    name = cut_width(escape_control(one.name), 23)
     how = one.state if one.state != "accepted" else (one.verdict or "")
     yield [
         Piece(f"   {mark} ", style),
-        Piece(f"{name}{' ' * max(1, 24 - width(name))}"),
+        Piece(f"{name}{' ' * max(1, 24 - display_width(name))}"),
         Piece(f"{how:<10}", style),
         Piece("  ".join(used), "dim"),
     ]
     if one.error and one.state in ("failed", "rejected", "escalated"):
-        for row in wrapped(visible(one.error), columns, 7)[:3]:
+        for row in wrap_text(escape_control(one.error), columns, 7)[:3]:
             yield [Piece(row, "dim")]
 
 
-def further_words(found: PlanResult) -> str:
+def next_step_text(found: PlanResult) -> str:
     """Where to look further: what the jobs did, and where the work stands."""
     numbers = [one.job for one in found.delegations if one.job is not None]
     if not numbers:
@@ -132,9 +131,9 @@ def further_words(found: PlanResult) -> str:
     )
 
 
-def job_words(found: PlanResult) -> str:
+def job_summary(found: PlanResult) -> str:
     """Who did which job, in a line."""
-    return ", ".join(f"{visible(one.name)} {one.job}" for one in found.delegations if one.job is not None)
+    return ", ".join(f"{escape_control(one.name)} {one.job}" for one in found.delegations if one.job is not None)
 
 
 def escalation_lines(found: Sequence[Escalation], columns: int) -> Iterator[Line]:
@@ -146,21 +145,23 @@ def escalation_lines(found: Sequence[Escalation], columns: int) -> Iterator[Line
 
 
 def _question(one: Escalation, columns: int) -> Iterator[Line]:
-    words = f"question {one.id} (plan {one.plan}): {visible(one.reason)}"
-    for number, row in enumerate(wrapped(words, columns - 2, 2)):
+    words = f"question {one.id} (plan {one.plan}): {escape_control(one.reason)}"
+    for number, row in enumerate(wrap_text(words, columns - 2, 2)):
         yield [Piece(row if number == 0 else f"  {row}", "yellow")]
     yield [Piece(f"    remit answer {one.id} retry | skip --why … | cancel | text --why …", "dim")]
 
 
 def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:
     """What would be dispatched, to whom and why."""
-    yield [Piece(cut(visible(plan.name), columns - 23), "bold"), Piece("  nothing is dispatched", "dim")]
+    yield [Piece(cut_width(escape_control(plan.name), columns - 23), "bold"), Piece("  nothing is dispatched", "dim")]
     for phase in plan.phases:
         inputs = f"  with the results of {', '.join(phase.inputs)}" if phase.inputs else ""
-        title = cut(visible(phase.name), columns - 30)
-        how = cut(visible(f"  up to {phase.parallel} at a time{inputs}"), columns - width(title) - 1)
+        title = cut_width(escape_control(phase.name), columns - 30)
+        how = cut_width(
+            escape_control(f"  up to {phase.parallel} at a time{inputs}"), columns - display_width(title) - 1
+        )
         yield [Piece(f" {title}", "bold"), Piece(how, "dim")]
-        for name, one in zip(delegation_names(phase), with_phases_own(phase), strict=True):
+        for name, one in zip(delegation_names(phase), with_phase_defaults(phase), strict=True):
             marks = ", ".join(
                 word
                 for word, holds in (
@@ -174,8 +175,8 @@ def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:
                 if holds
             )
             whom = name if name.startswith(one.agent) else f"{name} ({one.agent})"
-            shown = cut(visible(whom), columns - 36)
-            how = cut(visible(f"  {marks}"), columns - width(shown) - 4) if marks else ""
+            shown = cut_width(escape_control(whom), columns - 36)
+            how = cut_width(escape_control(f"  {marks}"), columns - display_width(shown) - 4) if marks else ""
             yield [Piece(f"   {shown}"), Piece(how, "yellow")]
-            for row in wrapped(visible(" ".join(one.task.split())), columns, 5)[:3]:
+            for row in wrap_text(escape_control(" ".join(one.task.split())), columns, 5)[:3]:
                 yield [Piece(row, "dim")]

@@ -11,7 +11,7 @@ import msgspec
 from remit.checking import Decision, NotRun, Recorded, Scores, Verdict
 from remit.contract.model import SCHEMA, STATUSES, Result
 from remit.contract.profiles import Level
-from remit.evidence.model import Outcome, Place, Seen
+from remit.evidence.model import Location, Outcome, Seen
 
 
 class ViolationShape(msgspec.Struct):
@@ -33,7 +33,7 @@ class ReferenceShape(msgspec.Struct):
     line: int | None
     end_line: int | None
     outcome: Outcome
-    found: Place | None
+    found: Location | None
     seen: Seen | None
     at: int
 
@@ -44,7 +44,7 @@ class QuoteShape(msgspec.Struct):
     path: str
     line: int | None
     outcome: Outcome
-    found: Place | None
+    found: Location | None
     similarity: float | None
     at: int
 

@@ -6,18 +6,31 @@ and a pipe (plain).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from remit.checking import Verdict
-from remit.reports.claims import claim_lines
-from remit.reports.layout import Line, Piece
+from remit.evidence.model import Location, Outcome, format_location
+from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 from remit.reports.shapes import summary
-from remit.reports.visible import cut, visible, width, wrapped
 from remit.rules.base import Violation
-from remit.workspace.files import Workspace
+from remit.workspace.files import SourceFile, Workspace
 
 STYLES = {"accept": "bold green", "revise": "bold yellow", "reject": "bold red"}
 LEVEL_STYLES = {"L1": "bold red", "L2": "yellow", "L3": "cyan"}
+OUTCOME_STYLES: dict[Outcome, str] = {
+    "verified": "green",
+    "planned": "cyan",
+    "unchecked": "dim",
+    "relocated": "yellow",
+    "missing-file": "bold red",
+    "out-of-range": "bold red",
+    "outside": "bold red",
+    "mismatch": "bold red",
+}
+#: Lines of source shown before and after a guess.
+_AROUND = 2
 
 
 def check_text_lines(
@@ -36,8 +49,8 @@ def check_text_lines(
 def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
     head = [
         Piece(f"{verdict.verdict.upper():<7}", STYLES[verdict.verdict]),
-        Piece(f" {visible(verdict.path)}", "bold"),
-        Piece(f"  {visible(verdict.agent) or 'no agent'} · {verdict.kind} · {verdict.profile}", "dim"),
+        Piece(f" {escape_control(verdict.path)}", "bold"),
+        Piece(f"  {escape_control(verdict.agent) or 'no agent'} · {verdict.kind} · {verdict.profile}", "dim"),
     ]
     score = verdict.confidence.claimed
     if score is not None:
@@ -52,7 +65,7 @@ def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
         excused = violation.rule in reasons and violation.level != "L1"
         advice = f"overridden: {reasons[violation.rule]}" if excused else f"→ {violation.help}"
         if advice not in told:
-            yield from ([Piece(row, "green")] for row in wrapped(visible(advice), columns, 5))
+            yield from ([Piece(row, "green")] for row in wrap_text(escape_control(advice), columns, 5))
         told.add(advice)
 
 
@@ -62,7 +75,7 @@ def _violation(verdict: Verdict, violation: Violation, columns: int) -> Iterator
         Piece(violation.rule, "bold"),
         Piece(f"  line {violation.line}", "dim"),
     ]
-    for row in wrapped(visible(violation.message), columns, 5):
+    for row in wrap_text(escape_control(violation.message), columns, 5):
         yield [Piece(row)]
     yield from _source(verdict, violation, columns)
 
@@ -79,19 +92,19 @@ def _source(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Li
     start = text.find(violation.mark) if violation.mark else -1
     marked = text[start : start + len(violation.mark)] if start >= 0 else ""
     skipped = _skipped(text, start, marked, room)
-    yield [Piece(f"     {violation.line:>5} │ ", "dim"), Piece(cut(visible(text[skipped:]), room))]
+    yield [Piece(f"     {violation.line:>5} │ ", "dim"), Piece(cut_width(escape_control(text[skipped:]), room))]
     if marked:
-        before = width(visible(text[skipped:start]))
-        length = min(max(1, width(visible(marked))), max(1, room - before))
+        before = display_width(escape_control(text[skipped:start]))
+        length = min(max(1, display_width(escape_control(marked))), max(1, room - before))
         yield [Piece("           │ ", "dim"), Piece(" " * before + "^" * length, LEVEL_STYLES[violation.level])]
 
 
 def _skipped(text: str, start: int, marked: str, room: int) -> int:
     """How much of a long line is left out on the left, so that the mark is seen."""
-    if not marked or width(visible(text[: start + len(marked)])) <= room:
+    if not marked or display_width(escape_control(text[: start + len(marked)])) <= room:
         return 0
     skipped = max(0, start - room // 2)
-    while skipped < start and width(visible(text[skipped:start])) > room // 2:
+    while skipped < start and display_width(escape_control(text[skipped:start])) > room // 2:
         skipped += 1
     return skipped
 
@@ -115,5 +128,81 @@ def _not_run(verdicts: Sequence[Verdict], columns: int) -> Iterator[Line]:
             if skipped.rule not in rules:
                 rules.append(skipped.rule)
     for why, rules in reasons.items():
-        for row in wrapped(f"not checked, because {why}: {', '.join(rules)}", columns):
+        for row in wrap_text(f"not checked, because {why}: {', '.join(rules)}", columns):
             yield [Piece(row, "dim")]
+
+
+class _Claim(NamedTuple):
+    at: int
+    what: str
+    outcome: Outcome
+    note: str
+    found: Location | None
+
+
+def claim_lines(verdict: Verdict, workspace: Workspace | None, columns: int, *, every: bool) -> Iterator[Line]:
+    """The claims that do not hold (or every one), each with what was found instead."""
+    claims = list(_claims(verdict))
+    if not claims:
+        return
+    counts = Counter(claim.outcome for claim in claims)
+    yield [Piece("  claims  ", "bold"), *_counted(counts)]
+    for claim in claims:
+        if every or claim.outcome not in ("verified", "planned"):
+            yield from _row(claim, columns)
+            if claim.found is not None and workspace is not None and claim.outcome != "verified":
+                yield from _excerpt(claim.found, workspace, columns)
+
+
+def _claims(verdict: Verdict) -> Iterator[_Claim]:
+    evidence = verdict.evidence
+    found: list[_Claim] = []
+    for reference in evidence.references:
+        unseen = " · never opened" if reference.seen == "no" and reference.outcome != "missing-file" else ""
+        found.append(_Claim(reference.at, reference.text, reference.outcome, reference.why + unseen, reference.found))
+    for quote in evidence.quotes:
+        place = format_location(Location(quote.path, quote.line))
+        near = f"{quote.similarity:.0%} alike" if quote.similarity not in (None, 1.0) else ""
+        found.append(_Claim(quote.at, f"quote from {place}", quote.outcome, quote.why or near, quote.found))
+    found.extend(_Claim(c.at, f"{c.path} {c.claim}", c.outcome, c.why, None) for c in evidence.changes)
+    for claim in evidence.run_claims:
+        known = evidence.has_receipts or evidence.has_rerun
+        outcome: Outcome = "unchecked" if not known else "mismatch" if claim.denied else "verified"
+        words = f"tests {'passed' if claim.passed else 'failed'}"
+        found.append(
+            _Claim(claim.at, words, outcome, claim.denied or ("" if known else "no receipts were given"), None)
+        )
+    yield from sorted(found, key=lambda claim: claim.at)
+
+
+def _counted(counts: Counter[Outcome]) -> Iterator[Piece]:
+    for place, (outcome, number) in enumerate(counts.most_common()):
+        yield Piece((", " if place else "") + f"{number} {outcome}", OUTCOME_STYLES[outcome])
+
+
+def _row(claim: _Claim, columns: int) -> Iterator[Line]:
+    head = f"    line {claim.at:<4} "
+    margin, room = " " * (len(head) + 1), max(columns - len(head) - 2, 24)
+    yield [
+        Piece(head, "dim"),
+        Piece(f"{claim.outcome:<13} ", OUTCOME_STYLES[claim.outcome]),
+        Piece(cut_width(escape_control(claim.what), max(room - 13, 24))),
+    ]
+    for row in wrap_text(escape_control(claim.note), columns, len(margin)) if claim.note else ():
+        yield [Piece(row, "dim")]
+    if claim.found is not None:
+        yield [Piece(margin), Piece(cut_width("→ " + escape_control(format_location(claim.found)), room), "yellow")]
+
+
+def _excerpt(found: Location, workspace: Workspace, columns: int) -> Iterator[Line]:
+    file = workspace.read(found.path)
+    if found.line is None or not isinstance(file, SourceFile):
+        return
+    first = max(1, found.line - _AROUND)
+    for number, text in enumerate(file.lines[first - 1 : found.line + _AROUND], first):
+        mark = ">" if number == found.line else " "
+        style = "" if number == found.line else "dim"
+        yield [
+            Piece(f"           {mark} {number:>5} │ ", "dim"),
+            Piece(cut_width(escape_control(text), max(columns - 21, 20)), style),
+        ]

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from remit.contract.findings import Detail, Finding
+from remit.contract.findings import Finding, FindingDetail
 from remit.contract.kinds import Kind
 from remit.contract.model import Result
 from remit.contract.parse import Document
@@ -68,7 +68,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         return self.document.findings
 
     @property
-    def details(self) -> list[Detail]:
+    def details(self) -> list[FindingDetail]:
         """The entries of Issue Details."""
         return self.document.details
 

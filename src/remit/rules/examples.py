@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from remit.evidence.receipts import Ledger, Receipt
+from remit.evidence.receipts import Receipt, ReceiptIndex
 from remit.evidence.sources import Sources
 from remit.rules.base import Example
 from remit.workspace.files import WorkTree
@@ -37,14 +37,14 @@ RECEIPTS: dict[str, tuple[Receipt, ...]] = {
 
 
 @cache
-def sample(kind: str) -> str:
+def sample_text(kind: str) -> str:
     """The faultless document of a kind."""
     return (_SAMPLES / f"{kind}.md").read_text(encoding="utf-8")
 
 
-def written(example: Example) -> str:
+def example_text(example: Example) -> str:
     """An example's document: the sample with its edits made. An edit that fits nowhere is a mistake."""
-    text = sample(example.kind)
+    text = sample_text(example.kind)
     for old, new in example.edits:
         if text.count(old) != 1:
             raise ValueError(f"{old!r} stands {text.count(old)} times in the {example.kind} sample, not once")
@@ -52,9 +52,9 @@ def written(example: Example) -> str:
     return text
 
 
-def sources(example: Example) -> Sources:
+def example_sources(example: Example) -> Sources:
     """What an example's claims are held against: the samples' own tree, and what the agent did there."""
     tree = WorkTree(TREE)
     if not example.receipts:
         return Sources(workspace=tree)
-    return Sources(workspace=tree, ledger=Ledger(RECEIPTS[example.receipts], str(tree.root)))
+    return Sources(workspace=tree, ledger=ReceiptIndex(RECEIPTS[example.receipts], str(tree.root)))

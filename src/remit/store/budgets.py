@@ -7,7 +7,7 @@ from typing import NamedTuple
 from psycopg.rows import DictRow
 
 from remit.store.database import Database, rows
-from remit.store.jobs import Fenced
+from remit.store.jobs import AttemptFenced
 
 
 class Reservation(NamedTuple):
@@ -20,7 +20,7 @@ class Reservation(NamedTuple):
     output: int
 
 
-class Taken(NamedTuple):
+class ActualUsage(NamedTuple):
     """What a call to a model took."""
 
     input: int = 0
@@ -28,13 +28,13 @@ class Taken(NamedTuple):
     cost: float = 0.0
 
 
-class Exhausted(NamedTuple):
+class BudgetExhausted(NamedTuple):
     """Why there is nothing to set aside."""
 
     what: str
 
 
-class Wanted(NamedTuple):
+class BudgetRequest(NamedTuple):
     """What a call would need: tokens it sends, tokens it may get, and the price of one of each (0: not known)."""
 
     input: int
@@ -44,51 +44,53 @@ class Wanted(NamedTuple):
     output_price: float = 0.0
 
 
-async def reserve(database: Database, job: int, attempt: int, wanted: Wanted) -> Reservation | Exhausted:
+async def reserve(database: Database, job: int, attempt: int, wanted: BudgetRequest) -> Reservation | BudgetExhausted:
     """Set something aside for a call; a smaller answer where the budget is nearly used up."""
     return await database.patiently(lambda: _reserve(database, job, attempt, wanted))
 
 
-async def _reserve(database: Database, job: int, attempt: int, wanted: Wanted) -> Reservation | Exhausted:
+async def _reserve(database: Database, job: int, attempt: int, wanted: BudgetRequest) -> Reservation | BudgetExhausted:
     async with database.transaction() as connection:
         found = await rows(connection, "budgets.top", job=job)
         if not found:
-            raise Fenced(f"job {job} is gone")
+            raise AttemptFenced(f"job {job} is gone")
         top = found[0]["top"]
         await rows(connection, "budgets.lock_top", top=top)
         await rows(connection, "budgets.free", job=job, top=top)
         left = (await rows(connection, "budgets.left", job=job, top=top))[0]
         output = _output(left, wanted)
-        if isinstance(output, Exhausted):
+        if isinstance(output, BudgetExhausted):
             return output
         tokens = wanted.input + output
         cost = wanted.input * wanted.input_price + output * wanted.output_price
         if not await rows(connection, "budgets.reserve", job=job, attempt=attempt, tokens=tokens, cost=cost):
-            raise Fenced(f"job {job} is no longer attempt {attempt}'s")
+            raise AttemptFenced(f"job {job} is no longer attempt {attempt}'s")
         await rows(connection, "budgets.reserve_tree", top=top, tokens=tokens, cost=cost)
         return Reservation(top, tokens, cost, output)
 
 
-def _output(left: DictRow, wanted: Wanted) -> int | Exhausted:
+def _output(left: DictRow, wanted: BudgetRequest) -> int | BudgetExhausted:
     """How many tokens the answer may have with what is left."""
     if left["tree_turns"] is not None and left["tree_turns"] < 1:
-        return Exhausted("the tree's budget of turns is used up")
+        return BudgetExhausted("the tree's budget of turns is used up")
     output = wanted.output
     for name in ("tokens", "tree_tokens"):
         if left[name] is not None:
             output = min(output, int(left[name]) - wanted.input)
             if output < wanted.least_output:
                 needed = wanted.input + wanted.least_output
-                return Exhausted(_words(name, f"{max(0, int(left[name])):,}", f"{needed:,}"))
+                return BudgetExhausted(_words(name, f"{max(0, int(left[name])):,}", f"{needed:,}"))
     for name in ("cost", "tree_cost"):
         if left[name] is not None:
             if not wanted.output_price:
-                return Exhausted(f"{_whose(name)} budget of cost cannot be kept: the price of the model is not known")
+                return BudgetExhausted(
+                    f"{_whose(name)} budget of cost cannot be kept: the price of the model is not known"
+                )
             rest = float(left[name]) - wanted.input * wanted.input_price
             output = min(output, int(rest / wanted.output_price))
             if output < wanted.least_output:
                 price = wanted.input * wanted.input_price + wanted.least_output * wanted.output_price
-                return Exhausted(_words(name, f"${max(0.0, float(left[name])):.4f}", f"${price:.4f}"))
+                return BudgetExhausted(_words(name, f"${max(0.0, float(left[name])):.4f}", f"${price:.4f}"))
     return output
 
 
@@ -102,13 +104,13 @@ def _words(name: str, left: str, needed: str) -> str:
 
 
 async def settle(
-    database: Database, job: int, attempt: int, held: Reservation, taken: Taken, *, is_broken: bool = False
+    database: Database, job: int, attempt: int, held: Reservation, taken: ActualUsage, *, is_broken: bool = False
 ) -> None:
     """Put back what was set aside and count what was used. Nothing, if the job has been taken over meanwhile.
 
     What a finished turn took is counted for the job with the turn itself; of a broken call (`is_broken`) here.
     """
-    broken = taken if is_broken else Taken()
+    broken = taken if is_broken else ActualUsage()
 
     async def work() -> None:
         async with database.transaction() as connection:

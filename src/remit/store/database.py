@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,16 +18,14 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from remit.errors import EnvironmentBroken
-from remit.store.migrating import migrate
-from remit.store.queries import query
+from remit.store.migrate import migrate
 from remit.store.server import EmbeddedServer
-from remit.workspace.ignored import keep_out_of_git
+from remit.workspace.git_folder import keep_out_of_git
 
 T = TypeVar("T")
 Connection = psycopg.AsyncConnection[DictRow]
-
 #: How long writing goes on trying while the database is away: it may be restarting.
-PATIENCE_SECONDS = 60.0
+RETRY_SECONDS = 60.0
 _PAUSE_SECONDS = 0.25
 #: After so long a pool begins anew to connect: its pauses double, and would outlast a restart by minutes.
 RECONNECT_SECONDS = 4.0
@@ -33,15 +34,17 @@ OPTIONS = "-c search_path=remit,public -c idle_in_transaction_session_timeout=5s
 #: How a server refuses that will soon be there: such a refusal has no code that the client hands on.
 _STARTING = ("is starting up", "is not yet accepting connections", "is in recovery mode")
 #: What says that the database is away, not that a statement is wrong.
-AWAY = (
+CONNECTION_ERRORS = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
     psycopg.errors.IdleInTransactionSessionTimeout,
     PoolTimeout,
 )
+_NAME = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
+_SHARED = re.compile(r"\{(\w+)\}")
 
 
-class NoAnswer(EnvironmentBroken):
+class DatabaseUnavailable(EnvironmentBroken):
     """The database is away, and was for as long as anybody waits."""
 
 
@@ -91,11 +94,11 @@ class Database:
 
     async def patiently(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do something that may be done again, for as long as the database may be restarting."""
-        end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+        end = asyncio.get_running_loop().time() + RETRY_SECONDS
         while True:
             try:
                 return await work()
-            except AWAY as error:
+            except CONNECTION_ERRORS as error:
                 if isinstance(error, psycopg.errors.DiskFull) or asyncio.get_running_loop().time() > end:
                     raise _silent(error) from error
                 await asyncio.sleep(_PAUSE_SECONDS)
@@ -106,12 +109,12 @@ class Database:
         """Do something that must not be done again: if the database went away, that is said in a sentence."""
         try:
             return await work()
-        except AWAY as error:
+        except CONNECTION_ERRORS as error:
             raise _silent(error) from error
 
 
-def _silent(error: Exception) -> NoAnswer:
-    return NoAnswer(f"the database does not answer: {' '.join(str(error).split())}")
+def _silent(error: Exception) -> DatabaseUnavailable:
+    return DatabaseUnavailable(f"the database does not answer: {' '.join(str(error).split())}")
 
 
 async def rows(connection: Connection, name: str, /, **values: Any) -> list[DictRow]:
@@ -190,7 +193,7 @@ async def _connect(address: str, *, is_examined: bool) -> None:
 
 async def _first(address: str) -> Connection:
     """The first connection; a server that has only begun to start, perhaps for somebody else, is waited for."""
-    end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+    end = asyncio.get_running_loop().time() + RETRY_SECONDS
     while True:
         try:
             return await psycopg.AsyncConnection.connect(
@@ -220,3 +223,17 @@ async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnection
     )
     async with pool:
         yield pool
+
+
+@cache
+def _subject(subject: str) -> dict[str, str]:
+    text = (files("remit.store") / "sql" / f"{subject}.sql").read_text(encoding="utf-8")
+    pieces = _NAME.split(text)
+    named = {name: sql.strip() for name, sql in zip(pieces[1::2], pieces[2::2], strict=True)}
+    return {name: _SHARED.sub(lambda shared: named[shared[1]], sql) for name, sql in named.items()}
+
+
+def query(name: str) -> str:
+    """The query `subject.name`. It is our own text: values go in as parameters only."""
+    subject, _, own = name.partition(".")
+    return _subject(subject)[own]

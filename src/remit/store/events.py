@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import psycopg
 from psycopg.types.json import Jsonb
 
-from remit.store.database import AWAY, OPTIONS, Database
+from remit.aio import cancel_and_wait
+from remit.store.database import CONNECTION_ERRORS, OPTIONS, Database
 
 _BATCH = 500
 #: Listeners look again after so long, should a notice have been lost with a connection.
@@ -20,6 +22,7 @@ _LOOK_AGAIN_SECONDS = 2.0
 #: For so long a number that was passed over may still come, and so many are looked for in one gap.
 _LATE_SECONDS = 30.0
 _MOST_LATE = 500
+_PAUSE_SECONDS = 0.5
 
 
 class Event(NamedTuple):
@@ -67,7 +70,7 @@ async def follow(database: Database, job: int | None, after: int = 0) -> AsyncIt
                             after = max(after, event.id)
                     async for _ in ear.notifies(timeout=_LOOK_AGAIN_SECONDS, stop_after=1):
                         break
-        except AWAY:
+        except CONNECTION_ERRORS:
             await asyncio.sleep(_LOOK_AGAIN_SECONDS / 4)
 
 
@@ -105,3 +108,47 @@ class _Late:
     def came(self, number: int) -> None:
         """One has come."""
         self._since.pop(number, None)
+
+
+class JobEndListener:
+    """Listens for the ends of some jobs. A notice may be lost with the connection: look yourself now and then."""
+
+    def __init__(self, database: Database) -> None:
+        self._address = database.address
+        self._expected: frozenset[int] = frozenset()
+        self._news = asyncio.Event()
+        self._listening: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._listening = asyncio.create_task(self._listen())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._listening is not None:
+            await cancel_and_wait(self._listening)
+
+    def expect(self, jobs: Collection[int]) -> None:
+        """From now on, the ends of these are news. Look at them after this, and nothing is missed."""
+        self._expected = frozenset(jobs)
+        self._news.clear()
+
+    async def news(self, seconds: float) -> None:
+        """Wait until one of them has ended, at most so long."""
+        # Not `wait_for`: before Python 3.12 it forgets that it was cancelled if the news comes at the same moment.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async with await psycopg.AsyncConnection.connect(
+                    self._address, autocommit=True, options=OPTIONS, connect_timeout=10
+                ) as connection:
+                    await connection.execute("LISTEN remit_ended")
+                    self._news.set()  # what ended before we listened was told to nobody
+                    async for notice in connection.notifies():
+                        if notice.payload.isdigit() and int(notice.payload) in self._expected:
+                            self._news.set()
+            except CONNECTION_ERRORS:
+                await asyncio.sleep(_PAUSE_SECONDS)

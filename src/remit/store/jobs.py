@@ -14,13 +14,13 @@ from psycopg.types.json import Jsonb
 from remit.errors import RemitError, UsageError
 from remit.registry.model import Brief
 from remit.store.database import Connection, Database, rows
-from remit.store.storable import storable
+from remit.store.storable import to_storable
 
 Outcome = Literal["completed", "max-turns", "truncated", "refused", "budget", "timeout", "cancelled", "error"]
 State = Literal["queued", "running", "finished"]
 
 
-class Fenced(RemitError):
+class AttemptFenced(RemitError):
     """Somebody else has this job now: nothing more may be written for it here."""
 
 
@@ -75,14 +75,14 @@ def _plain(value: Any) -> Any:
     return float(value) if type(value).__name__ == "Decimal" else value
 
 
-def due(delay: float) -> datetime | None:
+def due_at(delay: float) -> datetime | None:
     """When a ticket that waits so long is due; None: at once."""
     return datetime.now(UTC) + timedelta(seconds=delay) if delay > 0 else None
 
 
 async def enqueue(connection: Connection, job: int, queue: str, priority: int, delay: float = 0) -> None:
     """A further ticket for a job, in the transaction that makes it due."""
-    await rows(connection, "jobs.enqueue", job=job, queue=queue, priority=priority, at=due(delay))
+    await rows(connection, "jobs.enqueue", job=job, queue=queue, priority=priority, at=due_at(delay))
 
 
 async def claim(
@@ -147,7 +147,7 @@ async def wake_strays(database: Database, worker: str, silence: float) -> list[i
 async def take_over(database: Database, worker: str, silence: float) -> list[int] | None:
     """Put the jobs of silent workers back into the queue; None: `worker` cannot judge who is silent."""
     async with database.transaction() as connection:
-        looking = await rows(connection, "fleet.look", worker=worker, silence=silence)
+        looking = await rows(connection, "workers.look", worker=worker, silence=silence)
         if not looking or not looking[0]["may_judge"]:
             return None
         found = await rows(connection, "jobs.take_over", silence=silence)
@@ -161,7 +161,7 @@ async def take_over(database: Database, worker: str, silence: float) -> list[int
 async def touch(database: Database, job: int, attempt: int) -> None:
     """Say that a job does not hang: it waits its turn. Raises Fenced if it is somebody else's."""
     if not await database.rows("jobs.touch", job=job, attempt=attempt):
-        raise Fenced(f"job {job} is no longer attempt {attempt}'s")
+        raise AttemptFenced(f"job {job} is no longer attempt {attempt}'s")
 
 
 async def finish(
@@ -181,15 +181,15 @@ async def finish(
         job=job,
         attempt=attempt,
         outcome=outcome,
-        error=storable(error) or None,
+        error=to_storable(error) or None,
         verdict=verdict,
-        result=storable(result),
-        diff=storable(diff),
+        result=to_storable(result),
+        diff=to_storable(diff),
     )
     if not done:
         current = await database.row("jobs.get", job=job)
         if current is None or current["state"] != "finished" or current["attempt"] != attempt:
-            raise Fenced(f"job {job} is no longer attempt {attempt}'s")
+            raise AttemptFenced(f"job {job} is no longer attempt {attempt}'s")
 
 
 async def cancel(database: Database, job: int) -> None:
@@ -319,7 +319,7 @@ async def brief_of(database: Database, job: Job) -> Brief:
     return msgspec.convert(row["brief"], Brief)
 
 
-async def listed(
+async def list_jobs(
     database: Database, *, state: str | None, agent: str | None, limit: int, is_whole: bool = False
 ) -> list[Job]:
     """Jobs, the newest first; not `is_whole`: without result, diff and request, and with the prompt's beginning."""

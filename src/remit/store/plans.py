@@ -11,8 +11,9 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.errors import UsageError
-from remit.store.database import Database, rows
-from remit.store.storable import storable
+from remit.store.database import Connection, Database, rows
+from remit.store.jobs import Message
+from remit.store.storable import to_storable
 
 DelegationState = Literal["queued", "running", "accepted", "rejected", "failed", "escalated", "skipped"]
 PlanState = Literal["running", "waiting", "finished", "cancelled"]
@@ -84,7 +85,7 @@ class Escalation(msgspec.Struct, kw_only=True):
     delegation_name: str | None = None
 
 
-class Use(NamedTuple):
+class JobUsage(NamedTuple):
     """What the job of a delegation has used so far; `cost` is None where the price is not known."""
 
     turns: int
@@ -145,10 +146,10 @@ async def whole_delegations(database: Database, numbers: Sequence[int]) -> list[
     return [_delegation(row) for row in await database.rows("plans.delegations_by_id", ids=list(numbers))]
 
 
-async def uses_of(database: Database, plan: int) -> dict[int, Use]:
+async def uses_of(database: Database, plan: int) -> dict[int, JobUsage]:
     """What the jobs of a plan's delegations have used, by their numbers."""
     return {
-        row["id"]: Use(
+        row["id"]: JobUsage(
             row["turns"],
             row["tokens"],
             float(row["cost"]) if row["cost"] is not None else None,
@@ -174,12 +175,12 @@ async def set_state(database: Database, plan: int, state: PlanState, outcome: st
 
 async def note(database: Database, plan: int, step: str, reason: str) -> None:
     """A step of the plan itself."""
-    await database.rows("plans.add_step", plan=plan, delegation=None, step=step, reason=storable(reason))
+    await database.rows("plans.add_step", plan=plan, delegation=None, step=step, reason=to_storable(reason))
 
 
 async def escalate(database: Database, plan: int, phase: int, delegation: int | None, reason: str) -> None:
     """Ask a person; asking the same again changes nothing."""
-    await database.rows("plans.escalate", plan=plan, phase=phase, delegation=delegation, reason=storable(reason))
+    await database.rows("plans.escalate", plan=plan, phase=phase, delegation=delegation, reason=to_storable(reason))
 
 
 async def escalations(database: Database, plan: int | None = None, *, is_open: bool = False) -> list[Escalation]:
@@ -197,3 +198,48 @@ async def get_escalation(database: Database, escalation: int) -> Escalation | No
 async def delete_orphans(database: Database) -> None:
     """Remove what orchestrators left open whose jobs have been removed."""
     await database.rows("plans.delete_orphans")
+
+
+async def answer_escalation(database: Database, escalation: int, verb: str, words: str) -> int:
+    """A person's answer; the plan it belongs to."""
+
+    async def work() -> int:
+        async with database.transaction() as connection:
+            return await _answered(connection, escalation, verb, words)
+
+    return await database.patiently(work)
+
+
+async def answer_asker(
+    database: Database, escalation: int, verb: str, words: str, told: Message, *, is_all: bool
+) -> int | None:
+    """A person's answer, told to the job that asked, which goes on; None: that job is not waiting for one.
+
+    Its next step may be to look for the answer, so that is there before the job can take it. `is_all`: the plan was
+    nothing but this question.
+    """
+
+    async def work() -> int:
+        async with database.transaction() as connection:
+            number = await _answered(connection, escalation, verb, words)
+            if not await rows(connection, "jobs.reopen", **told.values(), ticket_queue=None, is_answer=True):
+                raise _NotWaiting
+            if is_all:
+                await rows(connection, "plans.set_state", plan=number, state="finished", outcome=verb)
+            return number
+
+    try:
+        return await database.patiently(work)
+    except _NotWaiting:
+        return None
+
+
+class _NotWaiting(Exception):
+    """The job that asked cannot go on now: nothing is written down."""
+
+
+async def _answered(connection: Connection, escalation: int, verb: str, words: str) -> int:
+    found = await rows(connection, "plans.answer", escalation=escalation, answer=verb, words=to_storable(words))
+    if not found:
+        raise UsageError(f"there is no open question {escalation}; `remit escalations` lists them")
+    return int(found[0]["plan"])

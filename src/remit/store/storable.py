@@ -11,7 +11,7 @@ T = TypeVar("T")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-def storable(value: T) -> T:
+def to_storable(value: T) -> T:
     """A text, or all texts inside a value, with what cannot be stored replaced; a model may put it anywhere."""
     return _storable(value)  # type: ignore[no-any-return]
 

@@ -11,9 +11,9 @@ from psycopg.types.json import Jsonb
 
 from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.model import Brief, JobRequest
-from remit.store.database import AWAY, Connection, Database, rows
-from remit.store.jobs import due
-from remit.store.storable import storable
+from remit.store.database import CONNECTION_ERRORS, Connection, Database, rows
+from remit.store.jobs import due_at
+from remit.store.storable import to_storable
 
 MAX_DEPTH = 5
 MAX_CHILDREN = 50
@@ -71,7 +71,7 @@ async def _put(database: Database, wanted: Submission) -> list[DictRow]:
             made = await rows(connection, "jobs.submit", **_columns(wanted, held))
             is_asked = bool(made)
         return made
-    except AWAY as error:
+    except CONNECTION_ERRORS as error:
         if not is_asked or wanted.key is not None:
             raise
         raise EnvironmentBroken(
@@ -90,18 +90,18 @@ def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
     request, brief = wanted.request, wanted.brief
     definition = brief.definition
     return {
-        "agent": storable(definition.name if definition else request.subagent_def or wanted.agent or "generic"),
+        "agent": to_storable(definition.name if definition else request.subagent_def or wanted.agent or "generic"),
         "definition": Jsonb(msgspec.to_builtins(definition)) if definition else None,
         "brief": brief.digest,
         "brief_json": Jsonb(_bare(brief)),
         # The text of the system prompt is in the brief, once for all jobs that share it.
         "request": Jsonb({k: v for k, v in msgspec.to_builtins(request).items() if k != "system"}),
-        "prompt": storable(request.prompt),
+        "prompt": to_storable(request.prompt),
         "workspace": wanted.workspace,
         "isolation": wanted.isolation,
         "queue": wanted.queue,
         "ticket_queue": wanted.first_queue or wanted.queue,
-        "at": due(wanted.delay),
+        "at": due_at(wanted.delay),
         "priority": wanted.priority,
         "key": wanted.key,
         "parent": wanted.parent,

@@ -10,13 +10,13 @@ from psycopg.types.json import Jsonb
 
 from remit.evidence.receipts import Receipt
 from remit.store.database import Database
-from remit.store.jobs import Fenced
-from remit.store.storable import storable
+from remit.store.jobs import AttemptFenced
+from remit.store.storable import to_storable
 
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
-class Sums(NamedTuple):
+class UsageSums(NamedTuple):
     """What a job has used so far."""
 
     turns: int = 0
@@ -27,7 +27,7 @@ class Sums(NamedTuple):
     is_priced: bool = True
 
 
-class Call(NamedTuple):
+class StoredCall(NamedTuple):
     """A tool call as the transcript has it."""
 
     call: str
@@ -38,7 +38,7 @@ class Call(NamedTuple):
     is_failed: bool
 
 
-class Finished(NamedTuple):
+class FinishedCall(NamedTuple):
     """A tool call and what it came to."""
 
     turn: int
@@ -60,29 +60,29 @@ class Transcript:
         """Every message, as it was given."""
         return [row["message"] for row in await self._database.rows("transcript.messages", job=self.job)]
 
-    async def save_message(self, number: int, message: bytes, sums: Sums, partial: str | None = None) -> None:
+    async def save_message(self, number: int, message: bytes, sums: UsageSums, partial: str | None = None) -> None:
         """Write a message down, with what the job has used up to it and the text it has so far."""
         await self._held(
             "transcript.save_message",
             number=number,
             message=_jsonb(message),
-            partial=storable(partial),
+            partial=to_storable(partial),
             **sums._asdict(),
         )
 
-    async def broken(self) -> Sums:
+    async def broken(self) -> UsageSums:
         """What calls to the model took that broke off, in this attempt or an earlier one."""
         row = await self._database.row("transcript.broken", job=self.job)
-        return Sums(input=row["input"], output=row["output"], cost=float(row["cost"])) if row else Sums()
+        return UsageSums(input=row["input"], output=row["output"], cost=float(row["cost"])) if row else UsageSums()
 
-    async def call(self, call: str) -> Call | None:
+    async def call(self, call: str) -> StoredCall | None:
         """A tool call that has begun."""
         row = await self._database.row("transcript.call", job=self.job, call=call)
-        return Call(**row) if row else None
+        return StoredCall(**row) if row else None
 
-    async def last_calls(self) -> list[Finished]:
+    async def last_calls(self) -> list[FinishedCall]:
         """The calls of the last turns that were run to their end, in that order."""
-        return [Finished(**row) for row in await self._database.rows("transcript.last_calls", job=self.job)]
+        return [FinishedCall(**row) for row in await self._database.rows("transcript.last_calls", job=self.job)]
 
     async def begin_call(self, call: str, turn: int, name: str, arguments: dict[str, Any]) -> None:
         """Write down that a tool is about to run."""
@@ -97,7 +97,7 @@ class Transcript:
         await self._held(
             "transcript.finish_call",
             call=call,
-            output=storable(output),
+            output=to_storable(output),
             is_failed=is_failed,
             state=state,
             receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
@@ -127,7 +127,7 @@ class Transcript:
         await self._held(
             "transcript.save_result",
             submission=submission,
-            document=storable(document),
+            document=to_storable(document),
             verdict=verdict,
             report=_jsonb(report),
         )
@@ -135,7 +135,7 @@ class Transcript:
     async def _held(self, query: str, **values: Any) -> None:
         done = await self._database.rows(query, job=self.job, attempt=self.attempt, **values)
         if not done:
-            raise Fenced(f"job {self.job} is no longer attempt {self.attempt}'s")
+            raise AttemptFenced(f"job {self.job} is no longer attempt {self.attempt}'s")
 
 
 def _jsonb(data: bytes) -> Jsonb:

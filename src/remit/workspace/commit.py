@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from remit.errors import EnvironmentBroken, UsageError
 from remit.workspace.files import MAX_FILE, MAX_LISTED, Absent, SourceFile, Workspace, from_bytes
-from remit.workspace.paths import is_absolute, normal
-from remit.workspace.safe_git import SECONDS, GitStopped, as_text, limited, run, start
+from remit.workspace.paths import is_absolute, normalize_path
+from remit.workspace.safe_git import SECONDS, GitLimitReached, decode_output, run_git, start_git, within_limit
 
 if TYPE_CHECKING:
     import subprocess
@@ -32,22 +32,22 @@ class Commit(Workspace):
 
     def __init__(self, root: str | os.PathLike[str], rev: str) -> None:
         super().__init__(root)
-        found = run(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        found = run_git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
         if found is None:
-            if run(self.root, "version") is None:
+            if run_git(self.root, "version") is None:
                 raise EnvironmentBroken("git cannot be started; a commit is read through it")
             raise UsageError(f"{str(root)!r} has no commit {rev!r}; name one that `git rev-parse` knows there")
-        self.id = as_text(found).strip()
+        self.id = decode_output(found).strip()
         self._process: subprocess.Popen[bytes] | None = None
 
     @cached_property
     def _tree(self) -> dict[str, _Entry]:
         """Every entry below the root."""
-        listed = run(self.root, "ls-tree", "-r", "-z", self.id)
+        listed = run_git(self.root, "ls-tree", "-r", "-z", self.id)
         if listed is None:
             raise EnvironmentBroken(f"git cannot list the files of {self.id}; `git fsck` says what is wrong")
         tree: dict[str, _Entry] = {}
-        for row in as_text(listed).split("\0"):
+        for row in decode_output(listed).split("\0"):
             about, tab, path = row.partition("\t")
             if tab:
                 mode, _, name = about.split(" ", 2)
@@ -89,7 +89,7 @@ class Commit(Workspace):
         if not isinstance(target, SourceFile):
             return None
         folder = "" if is_absolute(target.text) else os.path.dirname(link) + "/"
-        return normal(f"{folder.lstrip('/')}{target.text}{place[len(link) :]}", str(self.root))
+        return normalize_path(f"{folder.lstrip('/')}{target.text}{place[len(link) :]}", str(self.root))
 
     def _at(self, path: str, place: str) -> SourceFile | Absent:
         entry = self._tree.get(place)
@@ -108,9 +108,9 @@ class Commit(Workspace):
         """An object by its name, as the file at a path."""
         process = self._git()
         try:
-            with limited(process, SECONDS, "cat-file"):
+            with within_limit(process, SECONDS, "cat-file"):
                 return self._answered(process, path, name)
-        except GitStopped:
+        except GitLimitReached:
             self.close()
             raise
 
@@ -139,7 +139,7 @@ class Commit(Workspace):
     def _git(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             try:
-                self._process = start(self.root, "cat-file", "--batch", fed=True)
+                self._process = start_git(self.root, "cat-file", "--batch", fed=True)
             except OSError as error:
                 raise EnvironmentBroken(f"git cannot be started: {error.strerror}") from error
         return self._process
@@ -148,7 +148,7 @@ class Commit(Workspace):
         """End the git process."""
         process, self._process = self._process, None
         if process is not None:
-            with suppress(GitStopped), limited(process, _CLOSING_SECONDS, "cat-file"):
+            with suppress(GitLimitReached), within_limit(process, _CLOSING_SECONDS, "cat-file"):
                 process.communicate()
 
 

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from remit.workspace.paths import ending, normal
+from remit.workspace.paths import folded_name, normalize_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,8 +126,8 @@ class Workspace(ABC):
 
     def normal(self, written: str) -> str | None:
         """A written path relative to the root, also where the root was named through a link; None: outside."""
-        inside = normal(written, self.folder)
-        return normal(written, self._named) if inside is None else inside
+        inside = normalize_path(written, self.folder)
+        return normalize_path(written, self._named) if inside is None else inside
 
     def read(self, written: str) -> SourceFile | Absent:
         """A file by the path somebody wrote."""
@@ -161,7 +161,7 @@ class Workspace(ABC):
         """Paths by their last part in lower case."""
         names: dict[str, list[str]] = {}
         for path in self.paths:
-            names.setdefault(ending(path), []).append(path)
+            names.setdefault(folded_name(path), []).append(path)
         return names
 
     def close(self) -> None:  # noqa: B027 (most trees hold nothing open)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from remit.contract.expressions import expression
 from remit.errors import UsageError
-from remit.workspace.safe_git import as_text, found_by_git, root_above, run, without_filters
+from remit.lazy import lazy_pattern
+from remit.workspace.safe_git import decode_output, found_by_git, root_above, run_git, without_filters
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,10 +18,10 @@ _MAX_ADDRESS = 2_048
 def _diff(root: str | os.PathLike[str], *arguments: str) -> bytes | None:
     """A diff of the files below a root in which nothing of the repository's own is run."""
     options = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative")
-    return run(root, "diff", *options, *arguments, settings=without_filters(root))
+    return run_git(root, "diff", *options, *arguments, settings=without_filters(root))
 
 
-class Change(NamedTuple):
+class FileChangeStat(NamedTuple):
     """How many lines of a file differ from a commit; None for a binary file."""
 
     added: int | None
@@ -29,34 +29,36 @@ class Change(NamedTuple):
     created: bool = False
 
 
-def changes(root: str | os.PathLike[str], base: str = "HEAD") -> dict[str, Change] | None:
+def changes(root: str | os.PathLike[str], base: str = "HEAD") -> dict[str, FileChangeStat] | None:
     """Files below the root that differ from a commit, untracked ones included; None without git."""
     if found_by_git(root) is None:
         return None
     listed = _diff(root, "--raw", "--numstat", "-z", base)
-    untracked = run(root, "ls-files", "-z", "--others", "--exclude-standard") if listed is not None else None
+    untracked = run_git(root, "ls-files", "-z", "--others", "--exclude-standard") if listed is not None else None
     if listed is None or untracked is None:
         return None
-    found = _counted(as_text(listed).split("\0"))
-    for path in filter(None, as_text(untracked).split("\0")):
-        found[path] = Change(None, 0, created=True)
+    found = _counted(decode_output(listed).split("\0"))
+    for path in filter(None, decode_output(untracked).split("\0")):
+        found[path] = FileChangeStat(None, 0, created=True)
     return found
 
 
-_HUNK = expression(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
-_NEW_NAME = expression(r'^\+\+\+ "?b/(.*?)"?\t?$')
+_HUNK = lazy_pattern(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
+_NEW_NAME = lazy_pattern(r'^\+\+\+ "?b/(.*?)"?\t?$')
 
 
 def changed_lines(root: Path, rev: str) -> dict[str, list[tuple[int, int]]]:
     """For each file below the root: the line ranges that are new or different since a commit."""
     flags = ("--unified=0", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
     diff = _diff(root, *flags, "--end-of-options", rev)
-    untracked = run(root, "ls-files", "-z", "--others", "--exclude-standard")
+    untracked = run_git(root, "ls-files", "-z", "--others", "--exclude-standard")
     if diff is None or untracked is None:
         raise UsageError(f"{root} has no commit {rev!r}; `git rev-parse {rev}` must know it")
-    found: dict[str, list[tuple[int, int]]] = {name: [(1, 1 << 40)] for name in as_text(untracked).split("\0") if name}
+    found: dict[str, list[tuple[int, int]]] = {
+        name: [(1, 1 << 40)] for name in decode_output(untracked).split("\0") if name
+    }
     spans: list[tuple[int, int]] = []
-    for line in as_text(diff).split("\n"):
+    for line in decode_output(diff).split("\n"):
         if name := _NEW_NAME.match(line):
             spans = found.setdefault(name[1], [])
         elif hunk := _HUNK.match(line):
@@ -68,8 +70,8 @@ def changed_lines(root: Path, rev: str) -> dict[str, list[tuple[int, int]]]:
 
 def head(root: Path) -> str | None:
     """The id of the commit that is checked out, or None."""
-    found = run(root, "rev-parse", "--verify", "--quiet", "HEAD")
-    return as_text(found).strip() if found else None
+    found = run_git(root, "rev-parse", "--verify", "--quiet", "HEAD")
+    return decode_output(found).strip() if found else None
 
 
 def remote_address(root: Path) -> str | None:
@@ -80,14 +82,14 @@ def remote_address(root: Path) -> str | None:
     """
     if root_above(root) != root.resolve():
         return None
-    listed = run(root, "config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
-    pairs = (entry.partition("\n") for entry in as_text(listed).split("\0"))
+    listed = run_git(root, "config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
+    pairs = (entry.partition("\n") for entry in decode_output(listed).split("\0"))
     remotes = [(key, address) for key, _, address in pairs if address]
     found = next((address for key, address in remotes if key == "remote.origin.url"), None)
     return public_address(found or next((address for _, address in remotes), ""))
 
 
-_COPY_STYLE = expression(r"[\w.-]+@([\w.-]+):(?!//)(\S+)")
+_COPY_STYLE = lazy_pattern(r"[\w.-]+@([\w.-]+):(?!//)(\S+)")
 
 
 def public_address(address: str) -> str | None:
@@ -110,9 +112,9 @@ def public_address(address: str) -> str | None:
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{path}"
 
 
-def _counted(listed: list[str]) -> dict[str, Change]:
+def _counted(listed: list[str]) -> dict[str, FileChangeStat]:
     """Files and how many lines of each differ, from git's raw records (a path follows each) and its rows of numbers."""
-    found: dict[str, Change] = {}
+    found: dict[str, FileChangeStat] = {}
     created: set[str] = set()
     rows = iter(listed)
     for row in rows:
@@ -122,7 +124,7 @@ def _counted(listed: list[str]) -> dict[str, Change]:
                 created.add(path)
         elif row.count("\t") >= 2:
             plus, minus, path = row.split("\t", 2)
-            found[path] = Change(_number(plus), _number(minus), path in created)
+            found[path] = FileChangeStat(_number(plus), _number(minus), path in created)
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ def git_folders(checkout: Path) -> list[Path]:
     return [home] if shared is None else [home, shared]
 
 
-def what_leads_out(folder: Path, check: Callable[[], None]) -> str:
+def external_reference(folder: Path, check: Callable[[], None]) -> str:
     """What in a git folder makes git read elsewhere, or wait for ever, in words; empty if nothing does.
 
     `check` is called now and then, and may raise to end the search.
@@ -136,3 +137,13 @@ def _read(path: str | Path, most: int) -> bytes | None:
         return None
     finally:
         os.close(opened)
+
+
+def keep_out_of_git(folder: Path) -> None:
+    """Make the folder, and tell git to leave all of it alone. Raises OSError where that cannot be done."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        suppress(FileExistsError),
+        (folder / ".gitignore").open("x", encoding="utf-8") as file,
+    ):  # a link is not followed
+        file.write("*\n")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from remit.contract.expressions import expression
+from remit.lazy import lazy_pattern
 
-_DRIVE = expression(r"^[A-Za-z]:[\\/]")
+_DRIVE = lazy_pattern(r"^[A-Za-z]:[\\/]")
 
 
-def normal(written: str, root: str) -> str | None:
+def normalize_path(written: str, root: str) -> str | None:
     """A written path relative to the root, with `/` and without `.` or `..`; None if it leads outside.
 
     Backslashes separate like slashes. Only the text is looked at: links are the workspace's business.
@@ -41,17 +41,16 @@ def is_absolute(written: str) -> bool:
 
 def _absolute(path: str) -> list[str]:
     """The parts of an absolute path, with `..` worked out; a drive letter has no case."""
+    drive = [path[:2].upper()] if _DRIVE.match(path) else []
     parts: list[str] = []
-    for part in path.replace("\\", "/").split("/"):
+    for part in path[2 * len(drive) :].replace("\\", "/").split("/"):
         if part == "..":
             del parts[-1:]
         elif part not in ("", "."):
             parts.append(part)
-    if _DRIVE.match(path):
-        parts[0] = parts[0].upper()
-    return parts
+    return drive + parts
 
 
-def ending(path: str) -> str:
+def folded_name(path: str) -> str:
     """The last part of a path, in lower case: what people remember of it."""
     return next((part.lower() for part in reversed(path.split("/")) if part not in ("", ".")), "")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from remit.errors import EnvironmentBroken
-from remit.workspace.variables import without_secrets
+from remit.lazy import lazy_pattern
 
 if TYPE_CHECKING:
     import subprocess
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 SECONDS = 120.0
 MAX_OUTPUT = 256 * 1024 * 1024
 _PIECE = 64 * 1024
-
 _SAFE = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.hooksPath=/dev/null"),
@@ -45,9 +44,12 @@ _OFF = {"required": "false", "attributesfile": os.devnull, "excludesfile": os.de
 #: They travel in git's environment, which the system bounds.
 _MAX_SETTINGS = 5_000
 _MAX_NAMES = 256 * 1024
+#: Names of variables that hold a key or something like it.
+SECRET_NAME = lazy_pattern(r"(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|DATABASE_URL|_DSN$")
+_PASSWORD_IN_ADDRESS = lazy_pattern(r"://[^\s/@]*:[^\s/@]+@")
 
 
-class GitStopped(EnvironmentBroken):
+class GitLimitReached(EnvironmentBroken):
     """Git was stopped, or not started: it would take too long, or too much."""
 
 
@@ -93,7 +95,7 @@ def environment(root: str | os.PathLike[str], settings: Mapping[str, str] | None
     }
 
 
-def run(
+def run_git(
     root: str | os.PathLike[str],
     *arguments: str,
     settings: Mapping[str, str] | None = None,
@@ -106,18 +108,18 @@ def run(
     beginning is wanted: so many bytes and one more, so that it can be told whether there are more.
     """
     try:
-        process = start(root, *arguments, settings=settings)
+        process = start_git(root, *arguments, settings=settings)
     except (OSError, ValueError):  # a NUL cannot be an argument
         return None
     wanted = (MAX_OUTPUT if most is None else most) + 1
-    with limited(process, seconds, arguments[0]), process:
+    with within_limit(process, seconds, arguments[0]), process:
         printed = _first(process.stdout, wanted) if process.stdout else b""
         is_cut = len(printed) == wanted
         if is_cut:
             kill(process)
         status = process.wait()
     if is_cut and most is None:
-        raise GitStopped(f"git {arguments[0]} printed more than {MAX_OUTPUT // 1024**2} MB and was stopped")
+        raise GitLimitReached(f"git {arguments[0]} printed more than {MAX_OUTPUT // 1024**2} MB and was stopped")
     return printed if is_cut or status == 0 else None
 
 
@@ -129,7 +131,7 @@ def _first(stream: IO[bytes], most: int) -> bytes:
     return bytes(found)
 
 
-def start(
+def start_git(
     root: str | os.PathLike[str], *arguments: str, settings: Mapping[str, str] | None = None, fed: bool = False
 ) -> subprocess.Popen[bytes]:
     """A running git, in a session of its own: it has no terminal, and is ended together with what it starts."""
@@ -146,7 +148,7 @@ def start(
 
 
 @contextmanager
-def limited(process: subprocess.Popen[bytes], seconds: float, what: str) -> Iterator[None]:
+def within_limit(process: subprocess.Popen[bytes], seconds: float, what: str) -> Iterator[None]:
     """Kill a git that is not done with something in time, and say so: a pipe in a repository would hold it for ever."""
     import threading
 
@@ -168,7 +170,9 @@ def limited(process: subprocess.Popen[bytes], seconds: float, what: str) -> Iter
     finally:
         timer.cancel()
     if late.is_set():
-        raise GitStopped(f"git {what} took longer than {seconds:g} seconds and was stopped; is the repository whole?")
+        raise GitLimitReached(
+            f"git {what} took longer than {seconds:g} seconds and was stopped; is the repository whole?"
+        )
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
@@ -185,20 +189,31 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 def without_filters(root: str | os.PathLike[str], *, also_trusted: bool = False) -> dict[str, str]:
     """Settings that switch off the content filters which the repository configures; the person's own, too, if said."""
-    every = switched_off(run(root, *SWITCHABLE) or b"", also_trusted=also_trusted)
+    every = disabled_filters(run_git(root, *SWITCHABLE) or b"", also_trusted=also_trusted)
     return {key: value for key, value in every.items() if key.startswith("filter.")}
 
 
-def switched_off(listed: bytes, *, also_trusted: bool = False) -> dict[str, str]:
+def disabled_filters(listed: bytes, *, also_trusted: bool = False) -> dict[str, str]:
     """What switches the settings off that `SWITCHABLE` has listed; `GitStopped` if they are more than can be passed."""
-    words = as_text(listed).split("\0")
+    words = decode_output(listed).split("\0")
     pairs = zip(words[::2], words[1::2], strict=False)
     own = {key for scope, key in pairs if scope not in _TRUSTED or (also_trusted and key.startswith("filter."))}
     if len(own) > _MAX_SETTINGS or sum(map(len, own)) > _MAX_NAMES:
-        raise GitStopped("the repository configures more filters than can be switched off; look at its .git/config")
+        raise GitLimitReached(
+            "the repository configures more filters than can be switched off; look at its .git/config"
+        )
     return {key: _OFF.get(key.rpartition(".")[2], "") for key in sorted(own)}
 
 
-def as_text(data: bytes) -> str:
+def decode_output(data: bytes) -> str:
     """What git printed; names that are not UTF-8 survive."""
     return data.decode("utf-8", "surrogateescape")
+
+
+def without_secrets() -> dict[str, str]:
+    """This process's environment without our own settings and what looks like a secret by its name or its value."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not (name.startswith("REMIT_") or SECRET_NAME.search(name) or _PASSWORD_IN_ADDRESS.search(value))
+    }

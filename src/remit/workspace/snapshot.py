@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from remit.contract.digest import digest as digest_of
+from remit.lazy import digest as digest_of
 from remit.workspace.files import SourceFile, Workspace, WorkTree
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     schema: Literal["remit.snapshot/1"] = "remit.snapshot/1"
 
 
-def take(root: Path) -> Snapshot:
+def take_snapshot(root: Path) -> Snapshot:
     """A snapshot of every readable text file below a root."""
     tree = WorkTree(root)
     return Snapshot({path: found for path in tree.paths if (found := digest(tree, path)) is not None})

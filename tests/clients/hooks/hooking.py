@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import remit
-from remit.clients.claude_code.answering import answer
-from remit.clients.claude_code.desk import COMPILER, SCHEMA, environment, stamp
-from remit.gate.memory import State
-from remit.gate.state import open_state, peek
+from remit.clients.claude_code.compiled import COMPILER, SCHEMA, environment, stamp
+from remit.clients.claude_code.events import handle_event
+from remit.gate.session import SessionState
+from remit.gate.session_store import open_session, read_session
 
 PAYLOADS = Path(__file__).parents[2] / "fixtures/claude_code/payloads"
 ENTRY = Path(remit.__file__).parent / "surfaces/hooks/entry.py"
@@ -55,7 +55,7 @@ class Hooks:
         return self.say(self.payload(event, **fields))
 
     def say(self, payload: object, event: str = "") -> dict[str, Any] | None:
-        return answer(payload, event=event, project=str(self.project))
+        return handle_event(payload, event=event, project=str(self.project))
 
     def call(self, tool: str, tool_input: dict[str, Any], **fields: Any) -> dict[str, Any] | None:
         self.calls += 1
@@ -70,13 +70,13 @@ class Hooks:
         return self.call("Read", {"file_path": str(self.project / path)}, **fields)
 
     @property
-    def state(self) -> State:
-        found = peek(str(self.folder), SESSION)
+    def state(self) -> SessionState:
+        found = read_session(str(self.folder), SESSION)
         assert found is not None
         return found
 
-    def opened(self) -> open_state:
-        return open_state(str(self.folder), SESSION)
+    def opened(self) -> open_session:
+        return open_session(str(self.folder), SESSION)
 
     def captured(self, name: str) -> dict[str, Any]:
         text = (PAYLOADS / name).read_text().replace("/home/dev/shop", str(self.project))

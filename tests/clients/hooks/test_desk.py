@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from hooking import ENTRY, PART, Hooks
 
-from remit.clients.claude_code import compiling, desk, recompiling
-from remit.clients.claude_code.desk import Desk, project_of, refresh, stamp
+from remit.clients.claude_code import compiling, project
+from remit.clients.claude_code.compiled import SCHEMA, project_of, stamp
+from remit.clients.claude_code.project import ProjectContext, refresh
 from remit.errors import ConfigurationError
 
 
 def test_a_desk_knows_who_is_under_contract_and_what_they_are_told(hooks: Hooks) -> None:
-    found = Desk.open(str(hooks.project))
+    found = ProjectContext.open(str(hooks.project))
     assert found.folder == str(hooks.folder)
     assert (found.profile, found.settings.mode, found.observing) == ("v2", "standard", False)
     for name in ("code-explorer", "remit:code-explorer", "a:b:code-explorer", "Code-Explorer", "code_explorer"):
@@ -33,7 +34,7 @@ def test_what_is_fresh_is_not_compiled_again(hooks: Hooks, monkeypatch: pytest.M
     monkeypatch.setattr(compiling, "compile_project", never)
     file = hooks.project / "remit.toml"
     hooks.compile({"mode": "strict"}, stamps=[stamp(str(file)), stamp(str(hooks.project / "src/app.py"))])
-    assert Desk.open(str(hooks.project)).settings.mode == "strict"
+    assert ProjectContext.open(str(hooks.project)).settings.mode == "strict"
 
 
 @pytest.mark.parametrize("change", ["made", "edited", "removed"])
@@ -42,23 +43,23 @@ def test_what_was_changed_since_is_compiled_anew(hooks: Hooks, change: str) -> N
     if change != "made":
         file.write_text('[gate]\nmode = "observe"\n')
     hooks.compile({"mode": "observe"}, stamps=[stamp(str(file))])
-    assert Desk.open(str(hooks.project)).settings.mode == "observe"
+    assert ProjectContext.open(str(hooks.project)).settings.mode == "observe"
     if change == "removed":
         file.unlink()
     else:
         file.write_text('[gate]\nmode = "strict"\n')
-    found = Desk.open(str(hooks.project))
+    found = ProjectContext.open(str(hooks.project))
     assert (found.settings.mode, found.renewed) == ("standard" if change == "removed" else "strict", True)
-    assert not Desk.open(str(hooks.project)).renewed
+    assert not ProjectContext.open(str(hooks.project)).renewed
 
 
 def test_a_variable_of_the_environment_is_a_change_too(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     refresh(str(hooks.project), force=True)
-    assert Desk.open(str(hooks.project)).settings.mode == "standard"
+    assert ProjectContext.open(str(hooks.project)).settings.mode == "standard"
     monkeypatch.setenv("REMIT_GATE_MODE", "observe")
-    assert Desk.open(str(hooks.project)).settings.mode == "observe"
+    assert ProjectContext.open(str(hooks.project)).settings.mode == "observe"
     monkeypatch.delenv("REMIT_GATE_MODE")
-    assert Desk.open(str(hooks.project)).settings.mode == "standard"
+    assert ProjectContext.open(str(hooks.project)).settings.mode == "standard"
 
 
 def test_a_variable_that_may_be_secret_is_not_written_down(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +71,7 @@ def test_a_variable_that_may_be_secret_is_not_written_down(hooks: Hooks, monkeyp
 
 def test_a_project_without_anything_is_compiled_at_first_sight(hooks: Hooks) -> None:
     (hooks.folder / "compiled.json").unlink()
-    found = Desk.open(str(hooks.project))
+    found = ProjectContext.open(str(hooks.project))
     assert found.under_contract("code-explorer")
     assert "exploration" in found.prompts
     assert (hooks.folder / "compiled.json").stat().st_mode & 0o777 == 0o600
@@ -81,14 +82,14 @@ def test_a_project_without_anything_is_compiled_at_first_sight(hooks: Hooks) -> 
 )
 def test_stamps_that_are_none_are_no_stamps(hooks: Hooks, stamps: list[object]) -> None:
     hooks.compile({"mode": "observe"}, stamps=stamps)
-    assert Desk.open(str(hooks.project)).settings.mode == "standard"
+    assert ProjectContext.open(str(hooks.project)).settings.mode == "standard"
 
 
 @pytest.mark.parametrize("key", ["gate", "contract", "prompts", "profile", "stamps"])
 @pytest.mark.parametrize("value", [None, 1, "x", ["y", 2], {"k": 3}])
 def test_a_compiled_file_with_a_field_of_another_type_is_made_anew(hooks: Hooks, key: str, value: object) -> None:
     hooks.compile({}, **{key: value})
-    assert Desk.open(str(hooks.project)).kind_of("code-explorer") == "exploration"
+    assert ProjectContext.open(str(hooks.project)).kind_of("code-explorer") == "exploration"
     made = json.loads((hooks.folder / "compiled.json").read_text())
     # Any text may be a profile, and a mapping with unknown settings is one: `remit doctor` names them.
     assert (made[key] == value) is ((key, value) in (("profile", "x"), ("gate", {"k": 3})))
@@ -131,7 +132,7 @@ def test_a_module_of_the_project_does_not_take_the_place_of_ours(hooks: Hooks, m
     monkeypatch.chdir(hooks.project)
     for name in ("json.py", "pathlib.py", "msgspec.py", "remit.py"):
         (hooks.project / name).write_text("raise SystemExit('mine')\n")
-    assert refresh(str(hooks.project), force=True)["schema"] == desk.SCHEMA
+    assert refresh(str(hooks.project), force=True)["schema"] == SCHEMA
     payload = json.dumps(hooks.payload("PreToolUse", tool_name="Edit", tool_input={"file_path": "src/app.py"}))
     assert "deny" in str(hooks.process(payload.encode()))
 
@@ -159,6 +160,6 @@ def test_many_who_find_it_stale_compile_it_once(hooks: Hooks, monkeypatch: pytes
     monkeypatch.setattr(compiling, "compile_project", compiles)
     hooks.compile({}, stamps=[[str(hooks.project / "remit.toml"), 1, 1]])
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda _: recompiling.recompile(str(hooks.project)), range(8)))
+        found = list(threads.map(lambda _: project.recompile(str(hooks.project)), range(8)))
     assert made == [str(hooks.project)]
     assert [values["gate"] for values in found] == [{"mode": "strict"}] * 8

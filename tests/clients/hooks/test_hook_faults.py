@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hooking import PART, PAYLOADS, SESSION, Hooks, decision_of, kind_of
 
-from remit.clients.claude_code import before_call, compiling
-from remit.clients.claude_code.answering import HANDLERS, answer
-from remit.clients.claude_code.faults import told
+from remit.clients.claude_code import compiling, tool_calls
+from remit.clients.claude_code.events import HANDLERS, handle_event
+from remit.clients.claude_code.responses import describe_error
 from remit.errors import EnvironmentBroken
-from remit.gate import state as gate_state
+from remit.gate import session_store as gate_state
 
 SECRET = "sk-ant-do-not-keep-0123456789"
 
@@ -73,7 +73,7 @@ def test_a_state_that_is_held_by_another_does_not_let_a_denied_call_through(
 ) -> None:
     for number in range(3):
         hooks.read(f"src/f{number}.py")
-    monkeypatch.setattr(gate_state, "locked", no_lock)
+    monkeypatch.setattr(gate_state, "file_lock", no_lock)
     assert decision_of(hooks.read("src/f3.py")) == "deny"
     assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
     assert "another process" in message_of(hooks.read("src/f0.py"))
@@ -127,10 +127,10 @@ def test_an_error_of_ours_is_seen_and_changes_nothing(
     def fail(*_: object) -> None:
         raise TypeError(SECRET)
 
-    monkeypatch.setattr(before_call, "before_call", fail)
-    monkeypatch.setattr("remit.clients.claude_code.turns.prompted", fail)
-    monkeypatch.setattr("remit.clients.claude_code.turns.stopping", fail)
-    monkeypatch.setattr("remit.clients.claude_code.subagents.started", fail)
+    monkeypatch.setattr(tool_calls, "before_tool_call", fail)
+    monkeypatch.setattr("remit.clients.claude_code.session_events.prompt_submitted", fail)
+    monkeypatch.setattr("remit.clients.claude_code.session_events.main_agent_stopping", fail)
+    monkeypatch.setattr("remit.clients.claude_code.subagents.subagent_started", fail)
     said = hooks.ask(event, tool_name="Read", tool_input={}, prompt="p", agent_id="a", agent_type="code-explorer")
     assert kind_of(said) == "message"
     assert "TypeError in fail" in message_of(said)
@@ -167,7 +167,7 @@ def test_work_of_the_client_itself_is_not_even_looked_at(hooks: Hooks, event: st
 
 
 def test_a_project_that_does_not_exist_is_told(hooks: Hooks, tmp_path: Path) -> None:
-    said = answer(hooks.payload("UserPromptSubmit", prompt="p"), project=str(tmp_path / "none"))
+    said = handle_event(hooks.payload("UserPromptSubmit", prompt="p"), project=str(tmp_path / "none"))
     assert "there is no folder" in message_of(said)
     assert not (tmp_path / "none").exists()
 
@@ -227,8 +227,8 @@ def test_a_session_called_like_a_file_of_ours_has_a_state_of_its_own(hooks: Hook
     for session in ("compiled", "installed"):
         hooks.read("src/f0.py", session_id=session)
     assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
-    assert gate_state.sessions(str(hooks.folder))[0] == SESSION
-    assert "compiled" not in gate_state.sessions(str(hooks.folder))
+    assert gate_state.list_sessions(str(hooks.folder))[0] == SESSION
+    assert "compiled" not in gate_state.list_sessions(str(hooks.folder))
     assert "schema" in json.loads((hooks.folder / "compiled.json").read_text())
 
 
@@ -240,8 +240,9 @@ def test_a_folder_that_cannot_be_used_is_named_with_the_systems_words(hooks: Hoo
 
 def test_the_name_of_a_folder_is_text_and_no_more() -> None:
     hostile = PermissionError(13, "Permission denied", f"/{'x' * 1000}\x1b[31m/{SECRET}")
-    assert told(hostile) == f"Permission denied in /{'x' * 299}"
+    assert describe_error(hostile) == f"Permission denied in /{'x' * 299}"
     assert (
-        told(PermissionError(13, "Permission denied", f"/a\x1b[31m\u202e/{SECRET}")) == "Permission denied in /a?[31m?"
+        describe_error(PermissionError(13, "Permission denied", f"/a\x1b[31m\u202e/{SECRET}"))
+        == "Permission denied in /a?[31m?"
     )
-    assert told(FileNotFoundError(2, "No such file or directory", "name")) == "No such file or directory in ."
+    assert describe_error(FileNotFoundError(2, "No such file or directory", "name")) == "No such file or directory in ."

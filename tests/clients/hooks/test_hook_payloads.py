@@ -9,7 +9,7 @@ from hooking import PAYLOADS, Hooks, decision_of, kind_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from remit.clients.claude_code.answering import HANDLERS
+from remit.clients.claude_code.events import HANDLERS
 from remit.clients.claude_code.payload import (
     LARGEST,
     NEEDED,

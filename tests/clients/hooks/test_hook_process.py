@@ -52,13 +52,13 @@ def test_a_payload_of_ten_megabytes_is_answered(hooks: Hooks) -> None:
 def test_a_payload_without_end_is_given_up(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
-    from remit.clients.claude_code import payload, process
+    from remit.clients.claude_code import events, payload
 
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(hooks.project))
     monkeypatch.setattr(payload.read, "__defaults__", (1000,))
     out_read, out_write = os.pipe()
     with open("/dev/zero", "rb") as endless:  # noqa: PTH123 - a device
-        process.run("PreToolUse", endless.fileno(), out_write)
+        events.run("PreToolUse", endless.fileno(), out_write)
     said = json.loads(os.read(out_read, 10_000))
     os.close(out_read)
     os.close(out_write)

@@ -7,7 +7,7 @@ import pytest
 from hooking import SESSION, Hooks
 
 from remit.clients.claude_code import results
-from remit.gate.delegations import close, launch, link
+from remit.gate.delegations import close_delegation, link_delegation, open_delegation
 
 NOTIFICATION = """<task-notification>
 <task-id>{agent}</task-id>
@@ -42,7 +42,7 @@ def test_a_final_answer_waits_for_open_delegations_but_is_held_back_once(hooks: 
 def test_what_runs_in_the_background_is_waited_for(hooks: Hooks) -> None:
     hooks.launch()
     with hooks.opened() as state:
-        link(state, "toolu_1", "a1")
+        link_delegation(state, "toolu_1", "a1")
     assert (stop(hooks, background_tasks=[running("a1")]) or {}).get("decision") == "block"
     assert hooks.state.delegations["toolu_1"]["state"] == "open"
 
@@ -56,7 +56,7 @@ def test_a_delegation_that_the_client_does_not_know_any_more_has_failed(hooks: H
     hooks.launch()
     hooks.launch("qa-engineer")
     with hooks.opened() as state:
-        link(state, "toolu_1", "a1")
+        link_delegation(state, "toolu_1", "a1")
         state.locks = {"src/app.py": "a1", "src/f0.py": "a2"}
     assert (stop(hooks, background_tasks=[running("a2", "qa-engineer")]) or {}).get("decision") == "block"
     assert [entry["state"] for entry in hooks.state.delegations.values()] == ["failed", "open"]
@@ -88,7 +88,7 @@ def test_a_prompt_opens_a_window_and_a_notification_does_not(hooks: Hooks) -> No
 
 def kept(hooks: Hooks, outcome: str, **about: Any) -> None:
     fields = {"agent": "code-explorer", "agent_id": "a1", "verdict": outcome, "text": "r", **about}
-    results.keep(str(hooks.folder), SESSION, outcome=outcome, **fields)
+    results.keep_result(str(hooks.folder), SESSION, outcome=outcome, **fields)
 
 
 def test_a_background_report_that_was_not_accepted_comes_with_its_violations(hooks: Hooks) -> None:
@@ -125,9 +125,9 @@ def test_tags_in_a_report_close_nothing(hooks: Hooks) -> None:
 def test_what_must_survive_is_said_again_in_a_few_lines(hooks: Hooks, source: str) -> None:
     with hooks.opened() as state:
         state.window.add("src/f0.py", 10)
-        launch(state, "t1", "code-explorer")
-        launch(state, "t2", "qa-engineer")
-        close(state, "t2", "failed")
+        open_delegation(state, "t1", "code-explorer")
+        open_delegation(state, "t2", "qa-engineer")
+        close_delegation(state, "t2", "failed")
         state.analysed["src/app.py"] = "code-explorer"
         state.declarations.append({"kind": "edit", "paths": ["docs/specs/orders.md"], "why": "w", "at": 1.0})
     said = context_of(hooks.ask("SessionStart", source=source))
@@ -145,7 +145,7 @@ def test_what_must_survive_is_said_again_in_a_few_lines(hooks: Hooks, source: st
 
 def test_a_session_that_starts_afresh_is_told_nothing(hooks: Hooks) -> None:
     with hooks.opened() as state:
-        launch(state, "t1", "code-explorer")
+        open_delegation(state, "t1", "code-explorer")
     assert hooks.ask("SessionStart", source="startup") is None
     assert hooks.ask("SessionStart", source="compact", session_id="another") is None
 
@@ -187,5 +187,5 @@ def test_the_contract_is_not_spoken_of_while_observing(start: Callable[..., Hook
     kept(hooks, "rejected")
     assert hooks.ask("UserPromptSubmit", prompt=NOTIFICATION.format(agent="a1", call="t", report="r")) is None
     with hooks.opened() as state:
-        launch(state, "t1", "code-explorer")
+        open_delegation(state, "t1", "code-explorer")
     assert hooks.ask("SessionStart", source="compact") is None

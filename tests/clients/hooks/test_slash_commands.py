@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from hooking import SESSION, Hooks, decision_of
 
-from remit.clients.claude_code.results import keep
-from remit.clients.claude_code.setup.material import COMMANDS, command_files
+from remit.clients.claude_code.results import keep_result
+from remit.clients.claude_code.setup.bundle import COMMANDS, command_files
 from remit.testing import result
 
 
@@ -62,7 +62,7 @@ def test_a_fault_of_ours_does_not_make_the_command_fail(hooks: Hooks) -> None:
 def test_commands_are_about_the_session_that_they_are_typed_in(hooks: Hooks) -> None:
     hooks.read("src/f0.py")
     about = {"agent": "code-explorer", "agent_id": "a1", "outcome": "accepted", "verdict": "accept"}
-    keep(str(hooks.folder), SESSION, text=result("exploration"), **about)
+    keep_result(str(hooks.folder), SESSION, text=result("exploration"), **about)
     hooks.read("src/f1.py", session_id="a-later-one")
     assert f"session {SESSION}" in typed(hooks, "status")
     assert "code-explorer" in typed(hooks, "report")

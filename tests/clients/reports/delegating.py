@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from remit.clients.claude_code import results
-from remit.clients.claude_code.answering import answer
 from remit.clients.claude_code.compiling import compile_project
-from remit.clients.claude_code.results import Kept
-from remit.gate.memory import State
-from remit.gate.state import peek
-from remit.rules.examples import TREE, sample
+from remit.clients.claude_code.events import handle_event
+from remit.clients.claude_code.results import KeptResult
+from remit.gate.session import SessionState
+from remit.gate.session_store import read_session
+from remit.rules.examples import TREE, sample_text
 
 PAYLOADS = Path(__file__).parents[2] / "fixtures/claude_code/payloads"
 SESSION = "9f3279c5-453e-45ba-9d76-6896353ab6a1"
-GOOD = sample("exploration")
+GOOD = sample_text("exploration")
 #: Nobody has such a file.
 INVENTED = GOOD.replace("app/store.py:14", "app/nowhere.py:14")
 #: One fault of the second level: worth a correction, and no more.
@@ -48,7 +48,9 @@ class Client:
             "transcript_path": self.session_transcript,
             **fields,
         }
-        return answer({key: value for key, value in payload.items() if value is not None}, project=str(self.project))
+        return handle_event(
+            {key: value for key, value in payload.items() if value is not None}, project=str(self.project)
+        )
 
     @property
     def session_transcript(self) -> str:
@@ -111,8 +113,8 @@ class Client:
         return [*said, self.done(call, agent_id, reports[-1], agent)]
 
     @property
-    def state(self) -> State:
-        found = peek(self.folder, SESSION)
+    def state(self) -> SessionState:
+        found = read_session(self.folder, SESSION)
         assert found is not None
         return found
 
@@ -120,8 +122,8 @@ class Client:
         return str(self.state.delegations[call]["state"])
 
     @property
-    def kept(self) -> list[Kept]:
-        return results.listed(self.folder, SESSION)
+    def kept(self) -> list[KeptResult]:
+        return results.list_results(self.folder, SESSION)
 
     @property
     def outcomes(self) -> list[str]:

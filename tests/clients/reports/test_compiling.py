@@ -12,17 +12,18 @@ from click.testing import CliRunner
 from delegating import Client
 
 import remit
+from remit.clients.claude_code.compiled import is_fresh, read_compiled
 from remit.clients.claude_code.compiling import compile_project
-from remit.clients.claude_code.desk import Desk, compiled, is_fresh
+from remit.clients.claude_code.project import ProjectContext
 from remit.errors import ConfigurationError, EnvironmentBroken
 from remit.registry.plugins import built_in_team
-from remit.surfaces.cli import prompt
+from remit.surfaces.cli import contract
 
 AGENT = "---\nname: {name}\ndescription: d\n{more}---\nDo it.\n"
 
 
 def values_of(project: Path) -> dict[str, Any]:
-    found = compiled(str(project))
+    found = read_compiled(str(project))
     assert found is not None
     return found
 
@@ -43,19 +44,19 @@ def test_each_kind_is_told_what_the_prompt_command_prints(client: Client) -> Non
     values = values_of(client.project)
     assert set(values["prompts"]) == set(values["contract"].values())
     for kind, text in values["prompts"].items():
-        printed = CliRunner().invoke(prompt.command, ["--kind", kind])
+        printed = CliRunner().invoke(contract.prompt_command, ["--kind", kind])
         assert printed.output.strip() == text.strip()
 
 
 def test_settings_of_the_gate_are_in_force(begin: Callable[[str], Client]) -> None:
     client = begin('profile = "lenient"\n[gate]\nmode = "strict"\n[gate.limits]\nfiles = 7\n')
-    desk = Desk.open(str(client.project))
+    desk = ProjectContext.open(str(client.project))
     assert (desk.settings.mode, desk.settings.limits["files"], desk.profile) == ("strict", 7, "lenient")
 
 
 def test_the_environment_counts_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMIT_GATE_MODE", "observe")
-    assert Desk.open(str(client.project)).observing
+    assert ProjectContext.open(str(client.project)).observing
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_the_kind_is_the_definitions_then_the_settings_then_generic(begin: Calla
     client = begin('[gate]\nunder_contract = ["a", "b", "c", "kit:d", "qa-engineer"]\n[agents.kinds]\nb = "review"\n')
     define(client.project / ".claude/agents", "a", "kind: design\n")
     define(client.project / ".claude/agents", "d", "kind: document\n")
-    desk = Desk.open(str(client.project))
+    desk = ProjectContext.open(str(client.project))
     assert desk.contract == {
         "a": "design",
         "b": "review",
@@ -90,7 +91,7 @@ class TestTools:
     """The tools of the definitions that the client would use."""
 
     def tools(self, client: Client) -> dict[str, tuple[str, ...]]:
-        return Desk.open(str(client.project)).settings.tools
+        return ProjectContext.open(str(client.project)).settings.tools
 
     def test_a_definition_limits_its_agent_and_one_without_a_list_does_not(self, client: Client) -> None:
         define(client.project / ".claude/agents", "scout", "tools: Read, Grep\n")
@@ -133,27 +134,27 @@ class TestFresh:
 
     def test_a_change_of_the_settings_is_seen(self, client: Client) -> None:
         (client.project / "remit.toml").write_text('[gate]\nmode = "strict"\n')
-        assert Desk.open(str(client.project)).settings.mode == "strict"
+        assert ProjectContext.open(str(client.project)).settings.mode == "strict"
 
     def test_settings_that_come_later_are_seen(self, client: Client) -> None:
         (client.project / "remit.toml").unlink()
         compile_project(client.project)
         (client.project / "pyproject.toml").write_text('[tool.remit.gate]\nmode = "strict"\n')
-        assert Desk.open(str(client.project)).settings.mode == "strict"
+        assert ProjectContext.open(str(client.project)).settings.mode == "strict"
 
     def test_settings_above_the_project_are_seen_up_to_the_checkout(self, client: Client) -> None:
         part = client.project / "app"
         compile_project(part)
         (client.project / "remit.toml").write_text('[gate]\nmode = "strict"\n')
-        assert Desk.open(str(part)).settings.mode == "strict"
+        assert ProjectContext.open(str(part)).settings.mode == "strict"
 
     def test_a_definition_that_comes_changes_or_goes_is_seen(self, client: Client) -> None:
         file = define(client.project / ".claude/agents", "scout", "tools: Read\n")
-        assert Desk.open(str(client.project)).settings.tools == {"scout": ("Read",)}
+        assert ProjectContext.open(str(client.project)).settings.tools == {"scout": ("Read",)}
         file.write_text(AGENT.format(name="scout", more="tools: Read, Grep\n"))
-        assert Desk.open(str(client.project)).settings.tools == {"scout": ("Read", "Grep")}
+        assert ProjectContext.open(str(client.project)).settings.tools == {"scout": ("Read", "Grep")}
         file.unlink()
-        assert Desk.open(str(client.project)).settings.tools == {}
+        assert ProjectContext.open(str(client.project)).settings.tools == {}
 
 
 def test_the_file_is_private_and_stays_out_of_git(client: Client) -> None:

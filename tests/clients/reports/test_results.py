@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from remit.clients.claude_code import results
-from remit.clients.claude_code.results import Kept, clean, keep, latest, listed
+from remit.clients.claude_code.results import KeptResult, keep_result, latest_result, list_results, remove_expired
 from remit.errors import EnvironmentBroken
 
 SESSION = "9f3279c5-453e-45ba-9d76-6896353ab6a1"
 
 
-def kept_in(folder: Path, agent_id: str = "a1", outcome: str = "accepted", **about: Any) -> Kept:
+def kept_in(folder: Path, agent_id: str = "a1", outcome: str = "accepted", **about: Any) -> KeptResult:
     about.setdefault("text", "a report")
-    return keep(str(folder), SESSION, agent="code-explorer", agent_id=agent_id, outcome=outcome, **about)
+    return keep_result(str(folder), SESSION, agent="code-explorer", agent_id=agent_id, outcome=outcome, **about)
 
 
 def place(folder: Path) -> Path:
@@ -30,7 +30,7 @@ def test_what_was_kept_is_listed_in_order_with_all_that_was_said_of_it(tmp_path:
     violation = {"rule": "status-missing", "level": "L1", "line": 3, "message": "none", "help": "add it"}
     kept_in(tmp_path, outcome="returned", attempt=1, verdict="revise", violations=[violation], check='{"a": 1}')
     kept_in(tmp_path, attempt=2, verdict="accept", files=["app/login.py"])
-    first, second = listed(str(tmp_path), SESSION)
+    first, second = list_results(str(tmp_path), SESSION)
     assert (first.agent, first.agent_id, first.attempt, first.outcome) == ("code-explorer", "a1", 1, "returned")
     assert (first.verdict, first.violations, first.final) == ("revise", [violation], False)
     assert Path(first.path).read_text() == "a report"
@@ -42,19 +42,19 @@ def test_the_latest_of_a_subagent_is_its_own(tmp_path: Path) -> None:
     for number in range(3):
         kept_in(tmp_path, "a1", attempt=number)
         kept_in(tmp_path, "a11", attempt=number + 10)
-    found = latest(str(tmp_path), SESSION, "a1")
+    found = latest_result(str(tmp_path), SESSION, "a1")
     assert found is not None
     assert found.attempt == 2
-    assert latest(str(tmp_path), SESSION, "a2") is None
-    assert latest(str(tmp_path), "another", "a1") is None
+    assert latest_result(str(tmp_path), SESSION, "a2") is None
+    assert latest_result(str(tmp_path), "another", "a1") is None
 
 
 @pytest.mark.parametrize("name", ["../../escape", "", "a/b", "x" * 5000, "\0", ".", "\ud800"])
 def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "gate"
-    kept = keep(str(folder), name, agent=name, agent_id=name, outcome="rejected", text="x")
+    kept = keep_result(str(folder), name, agent=name, agent_id=name, outcome="rejected", text="x")
     assert Path(kept.path).resolve().is_relative_to(folder / "results")
-    assert latest(str(folder), name, name) is not None
+    assert latest_result(str(folder), name, name) is not None
     assert [path.name for path in tmp_path.iterdir()] == ["gate"]
 
 
@@ -67,7 +67,7 @@ def test_only_so_many_reports_are_kept_and_the_oldest_go(tmp_path: Path, monkeyp
     monkeypatch.setattr(results, "MOST_REPORTS", 5)
     for number in range(9):
         kept_in(tmp_path, f"a{number}", check="{}")
-    assert [kept.agent_id for kept in listed(str(tmp_path), SESSION)] == ["a4", "a5", "a6", "a7", "a8"]
+    assert [kept.agent_id for kept in list_results(str(tmp_path), SESSION)] == ["a4", "a5", "a6", "a7", "a8"]
     assert len(list(place(tmp_path).iterdir())) == 15
 
 
@@ -75,9 +75,9 @@ def test_only_so_many_bytes_are_kept_and_the_newest_stays(tmp_path: Path, monkey
     monkeypatch.setattr(results, "MOST_BYTES", 5000)
     for number in range(4):
         kept_in(tmp_path, f"a{number}", text="x" * 2000)
-    assert [kept.agent_id for kept in listed(str(tmp_path), SESSION)] == ["a2", "a3"]
+    assert [kept.agent_id for kept in list_results(str(tmp_path), SESSION)] == ["a2", "a3"]
     kept_in(tmp_path, "huge", text="x" * 9000)
-    assert [kept.agent_id for kept in listed(str(tmp_path), SESSION)] == ["huge"]
+    assert [kept.agent_id for kept in list_results(str(tmp_path), SESSION)] == ["huge"]
 
 
 def test_a_text_beyond_measure_is_cut_and_the_entry_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_a_text_beyond_measure_is_cut_and_the_entry_says_so(tmp_path: Path, monk
     kept = kept_in(tmp_path, text="x" * 101)
     assert Path(kept.path).stat().st_size == 100
     assert not kept.whole
-    assert not listed(str(tmp_path), SESSION)[0].whole
+    assert not list_results(str(tmp_path), SESSION)[0].whole
     assert kept_in(tmp_path, text="x" * 100).whole
 
 
@@ -95,7 +95,7 @@ def test_long_words_of_violations_are_cut(tmp_path: Path) -> None:
     kept_in(tmp_path, violations=many * 1000, files=["é" * 10**5] * 10_000)
     [entry] = [path for path in place(tmp_path).iterdir() if path.suffix == ".json"]
     assert entry.stat().st_size < 3_000_000
-    [kept] = listed(str(tmp_path), SESSION)
+    [kept] = list_results(str(tmp_path), SESSION)
     assert len(kept.violations) == 60
 
 
@@ -110,7 +110,7 @@ def test_files_of_others_in_the_folder_are_passed_over(tmp_path: Path) -> None:
         (place(tmp_path) / name).write_text(text)
     (place(tmp_path) / "4.x.json").symlink_to("/etc/passwd")
     os.mkfifo(place(tmp_path) / "5.x.json")
-    assert [kept.agent_id for kept in listed(str(tmp_path), SESSION)] == ["a1"]
+    assert [kept.agent_id for kept in list_results(str(tmp_path), SESSION)] == ["a1"]
 
 
 def test_values_of_another_type_are_as_if_unsaid(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_values_of_another_type_are_as_if_unsaid(tmp_path: Path) -> None:
     [entry] = [path for path in place(tmp_path).iterdir() if path.suffix == ".json"]
     names = ("agent", "attempt", "at", "outcome", "violations", "files", "has_text", "verdict", "whole")
     entry.write_text(json.dumps({"schema": results.SCHEMA, **{name: {"x": [1]} for name in names}}))
-    [kept] = listed(str(tmp_path), SESSION)
+    [kept] = list_results(str(tmp_path), SESSION)
     assert (kept.agent, kept.attempt, kept.outcome, kept.violations, kept.path) == ("", 1, "", [], "")
 
 
@@ -135,20 +135,20 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
 def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda number: kept_in(tmp_path, "same", attempt=number), range(100)))
-    assert sorted(kept.attempt for kept in listed(str(tmp_path), SESSION)) == list(range(100))
+    assert sorted(kept.attempt for kept in list_results(str(tmp_path), SESSION)) == list(range(100))
 
 
 def test_sessions_of_long_ago_are_removed_and_others_are_not(tmp_path: Path) -> None:
     kept_in(tmp_path)
-    keep(str(tmp_path), "old", agent="a", agent_id="a", outcome="failed", text="x", check="{}")
+    keep_result(str(tmp_path), "old", agent="a", agent_id="a", outcome="failed", text="x", check="{}")
     os.utime(tmp_path / "results/old", (0, 0))
-    assert clean(str(tmp_path)) == 1
+    assert remove_expired(str(tmp_path)) == 1
     assert [path.name for path in (tmp_path / "results").iterdir()] == [SESSION]
-    assert clean(str(tmp_path / "nowhere")) == 0
+    assert remove_expired(str(tmp_path / "nowhere")) == 0
 
 
 def test_the_first_report_of_a_session_takes_old_sessions_away(tmp_path: Path) -> None:
-    keep(str(tmp_path), "old", agent="a", agent_id="a", outcome="failed", text="x")
+    keep_result(str(tmp_path), "old", agent="a", agent_id="a", outcome="failed", text="x")
     os.utime(tmp_path / "results/old", (0, 0))
     kept_in(tmp_path)
     assert [path.name for path in (tmp_path / "results").iterdir()] == [SESSION]

@@ -11,8 +11,8 @@ import pytest
 from delegating import GOOD, INVENTED, SESSION, VAGUE, Client, context_of, is_block
 
 from remit.clients.claude_code import results
-from remit.gate.delegations import launch
-from remit.gate.state import open_state
+from remit.gate.delegations import open_delegation
+from remit.gate.session_store import open_session
 
 CALL, AGENT = "toolu_1", "a4f4ad01adececa3d"
 
@@ -214,8 +214,8 @@ def test_agents_that_are_not_under_contract_are_only_noted(client: Client) -> No
 
 
 def test_nobody_waits_for_a_run_that_nobody_is_held_to_from_its_start(client: Client) -> None:
-    with open_state(client.folder, SESSION) as state:
-        launch(state, CALL, "Explore")
+    with open_session(client.folder, SESSION) as state:
+        open_delegation(state, CALL, "Explore")
     client.start(AGENT, "Explore")
     assert client.delegation(CALL) == "observed"
 
@@ -331,7 +331,7 @@ def test_reports_are_private(client: Client) -> None:
     place = Path(kept.path).parent
     assert {file.stat().st_mode & 0o777 for file in place.iterdir()} == {0o600}
     assert {folder.stat().st_mode & 0o777 for folder in (place, place.parent)} == {0o700}
-    assert results.listed(client.folder, SESSION)[0].agent_id == AGENT
+    assert results.list_results(client.folder, SESSION)[0].agent_id == AGENT
 
 
 def test_a_subagent_that_is_only_observed_gives_its_files_back_when_it_ends(client: Client) -> None:

@@ -17,7 +17,7 @@ from support.model_process import RemoteServer
 from test_two_workers import gated
 
 from remit import testing
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.submit import Queueing
 
 Model = Callable[[dict[str, Any]], RemoteServer]
 Mount = Callable[[str], Path]

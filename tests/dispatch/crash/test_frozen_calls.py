@@ -19,7 +19,7 @@ from support.fleet_fixtures import MakeFleet
 from support.model_process import RemoteServer
 
 from remit import testing
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.submit import Queueing
 
 Model = Callable[[dict[str, Any]], RemoteServer]
 #: A worker that freezes where others would be killed.

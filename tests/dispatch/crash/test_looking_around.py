@@ -11,12 +11,12 @@ from support.fleet import Postgres, Store, submitted
 from remit import testing
 from remit.configuration import load
 from remit.dispatch.settings import load_settings
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.submit import Queueing
 from remit.dispatch.worker import Worker
-from remit.store import fleet, jobs
+from remit.store import jobs, workers
 from remit.store.database import open_database
-from remit.store.heart import Heart
 from remit.store.jobs import Job
+from remit.store.workers import HeartbeatThread
 
 OTHER = "00000000-0000-0000-0000-000000000002"
 OLD = "UPDATE remit.workers SET heartbeat = now() - interval '10 minutes' WHERE id = %s"
@@ -37,9 +37,9 @@ def test_one_who_was_silent_itself_lets_others_speak_first(postgres: Postgres, t
         settings = load_settings(load(tmp_path, {"REMIT_DATABASE_URL": address}), tmp_path)
         async with open_database(address, tmp_path) as database:
             worker = Worker(database, settings)
-            heart = Heart(address, worker.id, 5, 18)
+            heart = HeartbeatThread(address, worker.id, 5, 18)
             for one in (worker.id, OTHER):
-                await fleet.register(database, one, [], 1, is_listed=True)
+                await workers.register(database, one, [], 1, is_listed=True)
                 store.rows(OLD, one)
             assert isinstance(await jobs.claim(database, number, OTHER, 1), Job)
 
@@ -72,12 +72,12 @@ def test_a_job_that_is_ours_and_is_not_run_here_is_given_back(postgres: Postgres
         settings = load_settings(load(tmp_path, {"REMIT_DATABASE_URL": address}), tmp_path)
         async with open_database(address, tmp_path) as database:
             worker = Worker(database, settings)
-            await fleet.register(database, worker.id, [], 1, is_listed=True)
+            await workers.register(database, worker.id, [], 1, is_listed=True)
             for number in (lost, held):
                 assert isinstance(await jobs.claim(database, number, worker.id, number), Job)
             worker._held[held] += 1
 
-            await worker._look_around(Heart(address, worker.id, 5, 18), 30)
+            await worker._look_around(HeartbeatThread(address, worker.id, 5, 18), 30)
 
             assert (store.job(lost)["state"], store.job(lost)["deaths"]) == ("queued", 0)
             assert store.job(held)["state"] == "running"

@@ -17,8 +17,8 @@ from support.ready_process import Source
 
 import remit.dispatch
 from remit import testing
-from remit.dispatch.stops import STOP_POINTS
-from remit.dispatch.submitting import Queueing
+from remit.dispatch.failpoints import STOP_POINTS
+from remit.dispatch.submit import Queueing
 
 #: At which passes of each point the worker is killed: calls 1 and 3 are Bash, 2 is Write, 4 Edit, 5 and 6 Read.
 PASSED = {

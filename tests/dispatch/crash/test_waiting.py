@@ -10,12 +10,12 @@ from conversation import BUILDER
 from support.fleet import Postgres, Store, submitted
 
 from remit import testing
-from remit.dispatch import asking
-from remit.dispatch.asking import Asker
-from remit.dispatch.submitting import Queueing
-from remit.store import fleet, jobs
+from remit.dispatch import model_client
+from remit.dispatch.model_client import ModelClient
+from remit.dispatch.submit import Queueing
+from remit.store import jobs, workers
 from remit.store.database import open_database
-from remit.store.jobs import Fenced, Job
+from remit.store.jobs import AttemptFenced, Job
 
 WORKER = "00000000-0000-0000-0000-000000000001"
 
@@ -25,7 +25,7 @@ def test_it_says_that_it_waits_and_learns_that_it_need_not(
 ) -> None:
     address = postgres.database()
     store = Store(address)
-    monkeypatch.setattr(asking, "_TELL_SECONDS", 0.0)
+    monkeypatch.setattr(model_client, "_TELL_SECONDS", 0.0)
 
     async def run() -> None:
         wanted = [(name, tmp_path, Queueing()) for name in ("one", "two")]
@@ -33,12 +33,12 @@ def test_it_says_that_it_waits_and_learns_that_it_need_not(
         async with open_database(address, tmp_path) as database:
             holder = await jobs.claim(database, first, WORKER, 2)
             assert isinstance(holder, Job)
-            assert await fleet.take_slot(database, "anthropic", first, holder.attempt, 1, 600)
+            assert await workers.take_slot(database, "anthropic", first, holder.attempt, 1, 600)
             job = await jobs.claim(database, second, WORKER, 1)
             assert isinstance(job, Job)
             store.rows("UPDATE remit.jobs SET checkpoint = now() - interval '1 hour' WHERE id = %s", second)
             waiting = asyncio.create_task(
-                Asker(database, second, job.attempt, "anthropic:claude-opus-5", 1)._wait_for_slot("anthropic")
+                ModelClient(database, second, job.attempt, "anthropic:claude-opus-5", 1)._wait_for_slot("anthropic")
             )
             asked = "SELECT 1 FROM remit.jobs WHERE id = %s AND checkpoint > now() - interval '1 minute'"
             async with asyncio.timeout(30):
@@ -46,7 +46,7 @@ def test_it_says_that_it_waits_and_learns_that_it_need_not(
                     assert not waiting.done()
                     await asyncio.wait({waiting}, timeout=0.02)
             await jobs.give_back(database, second, job.attempt)
-            with pytest.raises(Fenced):
+            with pytest.raises(AttemptFenced):
                 await waiting
 
     asyncio.run(run())

@@ -16,7 +16,7 @@ def bench(tmp_path: Path) -> Bench:
 @pytest.fixture
 def unconfined(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a host without bubblewrap."""
-    monkeypatch.setattr(sandbox, "obstacle", lambda: "bubblewrap (bwrap) is not installed")
+    monkeypatch.setattr(sandbox, "sandbox_problem", lambda: "bubblewrap (bwrap) is not installed")
 
 
 @pytest.fixture(params=["unconfined", "bubblewrap"])
@@ -25,5 +25,5 @@ def each_confinement(request: pytest.FixtureRequest) -> str:
     if request.param == "unconfined":
         request.getfixturevalue("unconfined")
     elif not working_sandbox():
-        pytest.skip(f"no sandbox on this host: {sandbox.obstacle()}")
+        pytest.skip(f"no sandbox on this host: {sandbox.sandbox_problem()}")
     return str(request.param)

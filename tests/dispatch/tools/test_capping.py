@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toolboxes import SECRET, Bench, ask
 
-from remit.dispatch.tools.capping import spill_name
+from remit.dispatch.tools.output import spill_name
 
 
 def test_what_does_not_fit_is_kept_where_read_finds_it(bench: Bench) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from toolboxes import Bench, ask, names_in
 
-from remit.dispatch.tools import beneath
-from remit.evidence.receipts import Ledger
+from remit.dispatch.tools import openat
+from remit.evidence.receipts import ReceiptIndex
 from remit.workspace.files import WorkTree
 from remit.workspace.snapshot import digest
 
@@ -17,7 +17,7 @@ def test_a_file_is_created_with_its_folders(bench: Bench) -> None:
     assert (bench.root / "src/new/a.py").read_text() == "one\ntwo\n"
     assert got.text == "Created src/new/a.py (2 lines)."
     assert got.receipt.digest == digest(WorkTree(bench.root), "src/new/a.py")
-    assert Ledger([got.receipt], str(bench.root)).edited == {"src/new/a.py"}
+    assert ReceiptIndex([got.receipt], str(bench.root)).edited == {"src/new/a.py"}
 
 
 def test_a_replaced_file_keeps_its_mode_and_leaves_nothing_behind(bench: Bench) -> None:
@@ -50,7 +50,7 @@ def test_a_full_disk_leaves_the_old_file(bench: Bench, monkeypatch: pytest.Monke
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(beneath.os, "fsync", full)
+    monkeypatch.setattr(openat.os, "fsync", full)
     got = ask(bench.box(), "Write", file_path="a.py", content="new")
     assert "the disk is full" in got.text
     assert (got.failed, path.read_text(), names_in(bench.root)) == (True, "old", ["a.py"])
@@ -63,7 +63,7 @@ def test_one_place_is_changed(bench: Bench) -> None:
     assert got.text == "Changed 1 place in a.py."
     assert (got.receipt.tool, got.receipt.path) == ("Edit", "a.py")
     assert got.receipt.digest == digest(WorkTree(bench.root), "a.py")
-    assert Ledger([got.receipt], str(bench.root)).edited == {"a.py"}
+    assert ReceiptIndex([got.receipt], str(bench.root)).edited == {"a.py"}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_an_edit_that_cannot_be_made_changes_nothing(
     assert got.failed
     assert says in got.text
     assert path.read_text() == "x\nx\n  length = x + 1\n"
-    assert not Ledger([got.receipt], str(bench.root)).edited
+    assert not ReceiptIndex([got.receipt], str(bench.root)).edited
 
 
 def test_every_place_is_changed_if_asked(bench: Bench) -> None:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toolboxes import SECRET, Bench, ask
 
-from remit.dispatch.tools import beneath
-from remit.dispatch.tools.beneath import is_closed_name
+from remit.dispatch.tools import openat
+from remit.dispatch.tools.openat import is_closed_name
 
 _TOOLS: list[tuple[str, str, dict[str, Any]]] = [
     ("Read", "file_path", {}),
@@ -131,7 +131,7 @@ def test_a_folder_swapped_for_a_link_while_walking_does_not_lead_out(
 ) -> None:
     bench.write("inner/secret.txt", "mine")
     before = bench.listing()
-    checked = beneath._link
+    checked = openat._link
 
     def swapped(name: str, folder: int) -> str | None:
         target = checked(name, folder)
@@ -140,7 +140,7 @@ def test_a_folder_swapped_for_a_link_while_walking_does_not_lead_out(
             (bench.root / "inner").symlink_to(bench.outside)
         return target
 
-    monkeypatch.setattr(beneath, "_link", swapped)
+    monkeypatch.setattr(openat, "_link", swapped)
     got = ask(bench.box(), tool, file_path="inner/secret.txt", **({"content": "x"} if tool == "Write" else {}))
     assert got.failed
     assert SECRET not in got.text
@@ -152,16 +152,16 @@ def test_a_file_swapped_for_a_link_before_the_write_is_replaced_and_not_followed
 ) -> None:
     mine = bench.write("mine.txt", "mine")
     before = bench.listing()
-    from remit.dispatch.tools import changing
+    from remit.dispatch.tools import edit
 
-    stored = changing.store_file
+    stored = edit.store_file
 
     def swapped(*given: Any) -> None:
         mine.unlink()
         mine.symlink_to(bench.outside / "secret.txt")
         stored(*given)
 
-    monkeypatch.setattr(changing, "store_file", swapped)
+    monkeypatch.setattr(edit, "store_file", swapped)
     assert not ask(bench.box(), "Write", file_path="mine.txt", content="new").failed
     assert bench.listing() == before
     assert mine.read_text() == "new"

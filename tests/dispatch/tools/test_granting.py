@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toolboxes import Bench, ask
 
-from remit.dispatch.tools.granting import check_granted
-from remit.dispatch.tools.model import Refused
-from remit.evidence.receipts import Ledger
+from remit.dispatch.tools.bash import check_allowed
+from remit.dispatch.tools.model import ToolRefused
+from remit.evidence.receipts import ReceiptIndex
 
 _PATTERNS = ("git log:*", "npm test", "ls *")
 
@@ -30,7 +30,7 @@ _PATTERNS = ("git log:*", "npm test", "ls *")
     ],
 )
 def test_granted_commands_pass(command: str) -> None:
-    check_granted(command, _PATTERNS)
+    check_allowed(command, _PATTERNS)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_granted_commands_pass(command: str) -> None:
     ],
 )
 def test_everything_else_is_refused(command: str) -> None:
-    with pytest.raises(Refused) as refused:
-        check_granted(command, _PATTERNS)
+    with pytest.raises(ToolRefused) as refused:
+        check_allowed(command, _PATTERNS)
     assert "You may run only: Bash(git log:*), Bash(npm test), Bash(ls *)." in str(refused.value)
 
 
@@ -78,8 +78,8 @@ def test_bash_runs_nothing_but_what_was_granted(text: str) -> None:
     import tempfile
 
     try:
-        check_granted(f"true {text}", ("true:*", "echo:*"))
-    except Refused:
+        check_allowed(f"true {text}", ("true:*", "echo:*"))
+    except ToolRefused:
         return
     with tempfile.TemporaryDirectory() as folder:
         touch = Path(folder, "touch")
@@ -103,7 +103,7 @@ def test_a_denied_command_is_on_record_and_did_not_run(bench: Bench) -> None:
     assert got.text == "'touch x' is not allowed. You may run only: Bash(git log:*). Use one of these."
     assert (got.failed, got.receipt.exit) == (True, 126)
     assert not (bench.root / "x").exists()
-    assert not Ledger([got.receipt], str(bench.root)).executed
+    assert not ReceiptIndex([got.receipt], str(bench.root)).executed
     assert "Only these commands are allowed: git log:*" in box.specs[0].description
 
 

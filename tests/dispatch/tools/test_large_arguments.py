@@ -7,8 +7,8 @@ import tracemalloc
 import pytest
 from toolboxes import Bench, ask
 
-from remit.dispatch.tools import changing
-from remit.dispatch.tools.patterns import MAX_CHOICES, choices
+from remit.dispatch.tools import edit
+from remit.globs import MAX_CHOICES, Pattern
 
 _MB = 1024**2
 
@@ -58,9 +58,9 @@ def test_patterns_are_bounded(bench: Bench, tool: str, given: dict[str, object])
 
 def test_as_many_choices_as_allowed_are_understood() -> None:
     most = "{" + ",".join(map(str, range(MAX_CHOICES))) + "}"
-    assert len(choices(most)) == MAX_CHOICES
-    with pytest.raises(ValueError, match="choices"):
-        choices(most.replace("{", "{more,"))
+    assert Pattern(most).matches(str(MAX_CHOICES - 1))
+    with pytest.raises(ValueError, match="alternatives"):
+        Pattern(most.replace("{", "{more,"))
 
 
 @pytest.mark.parametrize("fault", [MemoryError(), RecursionError("too deep"), RuntimeError("a circle of links")])
@@ -70,7 +70,7 @@ def test_a_tool_that_runs_out_of_something_is_a_failed_call(
     def fails(*_: object) -> None:
         raise fault
 
-    monkeypatch.setattr(changing, "_encoded", fails)
+    monkeypatch.setattr(edit, "_encoded", fails)
     got = ask(bench.box(), "Write", file_path="a", content="x")
     assert (got.failed, got.receipt.failed) == (True, True)
     assert got.text.startswith("Write failed: ")

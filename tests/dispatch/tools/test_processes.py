@@ -8,13 +8,15 @@ from pathlib import Path
 
 from toolboxes import alive
 
-from remit.dispatch.tools.processes import Ran, run
+from remit.dispatch.tools.processes import ProcessResult, run_process
 
 
-def _ran(script: str, seconds: float, given: bytes = b"") -> Ran:
+def _ran(script: str, seconds: float, given: bytes = b"") -> ProcessResult:
     words = ["/bin/sh", "-c", script]
     environment = {"PATH": os.environ["PATH"]}
-    return asyncio.run(run(words, environment=environment, folder=Path("/"), seconds=seconds, most=1_000, given=given))
+    return asyncio.run(
+        run_process(words, environment=environment, folder=Path("/"), seconds=seconds, most=1_000, given=given)
+    )
 
 
 def test_somebody_who_holds_the_pipe_open_does_not_hold_up_the_call() -> None:
@@ -31,7 +33,7 @@ def test_somebody_who_holds_the_pipe_open_does_not_hold_up_the_call() -> None:
 
 def test_output_complaints_and_input_are_kept_apart() -> None:
     ran = _ran("cat; echo no >&2; exit 4", 20, b"given")
-    assert ran == Ran(4, b"given", 0, "no")
+    assert ran == ProcessResult(4, b"given", 0, "no")
 
 
 def test_a_program_that_does_not_read_its_input_is_no_fault() -> None:

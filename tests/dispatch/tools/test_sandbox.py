@@ -15,7 +15,7 @@ from remit.dispatch.tools import sandbox
 from remit.dispatch.tools.model import ToolLimits
 from remit.dispatch.tools.toolbox import Toolbox
 
-confined = pytest.mark.skipif(not working_sandbox(), reason=f"no sandbox on this host: {sandbox.obstacle()}")
+confined = pytest.mark.skipif(not working_sandbox(), reason=f"no sandbox on this host: {sandbox.sandbox_problem()}")
 
 
 @confined
@@ -41,9 +41,9 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(tmp_path: Path, monkeypatch
     }.items():
         broken.write_text(f"#!/bin/sh\n{script}\n")
         broken.chmod(0o755)
-        sandbox.obstacle.cache_clear()
-        assert sandbox.obstacle() == f"bubblewrap does not work here ({why})"
-    sandbox.obstacle.cache_clear()
+        sandbox.sandbox_problem.cache_clear()
+        assert sandbox.sandbox_problem() == f"bubblewrap does not work here ({why})"
+    sandbox.sandbox_problem.cache_clear()
 
 
 @confined
@@ -235,7 +235,7 @@ def test_the_history_of_a_checkout_around_the_workspace_can_be_read(bench: Bench
 
 
 def test_the_line_says_what_is_not_held_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "obstacle", lambda: "")
+    monkeypatch.setattr(sandbox, "sandbox_problem", lambda: "")
     assert "memory is limited for each process" in bench.box().sandbox
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert "as root the number of processes is not limited" in bench.box().sandbox

@@ -6,8 +6,8 @@ import time
 import pytest
 from toolboxes import Bench, ask
 
-from remit.dispatch.tools.family import descendants
-from remit.evidence.receipts import Ledger
+from remit.dispatch.tools.process_tree import descendants
+from remit.evidence.receipts import ReceiptIndex
 
 
 def _tree(bench: Bench) -> Bench:
@@ -22,7 +22,7 @@ def test_matching_files_are_listed_in_order(bench: Bench) -> None:
     got = ask(_tree(bench).box(), "Grep", pattern="main")
     assert got.text == "src/a.py\nsrc/b.ts"
     assert got.receipt.hits == {"src/a.py": (), "src/b.ts": ()}
-    ledger = Ledger([got.receipt], str(bench.root))
+    ledger = ReceiptIndex([got.receipt], str(bench.root))
     assert [ledger.seen(path, 3, None) for path in ("src/a.py", "docs/c.md")] == ["file", "no"]
 
 
@@ -30,7 +30,7 @@ def test_lines_come_with_their_numbers_and_count_as_seen(bench: Bench) -> None:
     got = ask(_tree(bench).box(), "Grep", pattern="main", output_mode="content", path="src/a.py")
     assert got.text == "src/a.py:3:def main():\nsrc/a.py:8:main()"
     assert got.receipt.hits == {"src/a.py": (3, 8)}
-    ledger = Ledger([got.receipt], str(bench.root))
+    ledger = ReceiptIndex([got.receipt], str(bench.root))
     assert [ledger.seen("src/a.py", line, None) for line in (2, 3, 8)] == ["file", "line", "line"]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from toolboxes import SECRET, Bench, alive, ask
 
-from remit.evidence.receipts import Ledger
+from remit.evidence.receipts import ReceiptIndex
 
 pytestmark = pytest.mark.usefixtures("each_confinement")
 _PATIENCE = 20.0
@@ -34,7 +34,7 @@ def test_a_command_runs_in_the_workspace_and_its_outcome_is_on_record(bench: Ben
     assert got.text == f"{bench.root}\nmore"
     assert (got.failed, got.receipt.exit, got.receipt.command) == (False, 0, "pwd; echo more >&2; echo x > new.txt")
     assert (bench.root / "new.txt").read_text() == "x\n"
-    ledger = Ledger([got.receipt], str(bench.root))
+    ledger = ReceiptIndex([got.receipt], str(bench.root))
     assert ledger.executed
     assert ledger.edited == {"new.txt"}
 
@@ -44,7 +44,7 @@ def test_a_failing_command_says_so(bench: Bench, command: str, status: int) -> N
     got = ask(bench.box(), "Bash", command=command)
     assert got.text.startswith(f"Exit code {status}")
     assert (got.failed, got.receipt.failed, got.receipt.exit) == (True, True, status)
-    assert not Ledger([got.receipt], str(bench.root)).executed
+    assert not ReceiptIndex([got.receipt], str(bench.root)).executed
 
 
 def test_output_keeps_its_order_and_there_is_no_input(bench: Bench) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toolboxes import Bench, ask
 
-from remit.dispatch.tools import reading
+from remit.dispatch.tools import files
 from remit.dispatch.tools.catalogue import TOOLS
 from remit.dispatch.tools.model import ToolOutput
 from remit.registry.tools import OFFERED
@@ -108,7 +108,7 @@ def test_blocking_work_does_not_hold_up_the_loop_or_outlast_its_time(
         release.wait(20)
         return "x"
 
-    monkeypatch.setattr(reading, "digest_of", stuck)
+    monkeypatch.setattr(files, "digest_of", stuck)
 
     async def timed() -> float:
         began = time.monotonic()
@@ -123,16 +123,16 @@ def test_blocking_work_does_not_hold_up_the_loop_or_outlast_its_time(
 
 
 def test_a_cancelled_write_is_over_when_the_caller_goes_on(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    from remit.dispatch.tools import changing
+    from remit.dispatch.tools import edit
 
-    stored, reached, release = changing.store_file, threading.Event(), threading.Event()
+    stored, reached, release = edit.store_file, threading.Event(), threading.Event()
 
     def slow(*given: Any) -> None:
         reached.set()
         release.wait(20)
         stored(*given)
 
-    monkeypatch.setattr(changing, "store_file", slow)
+    monkeypatch.setattr(edit, "store_file", slow)
 
     async def cancelled() -> bool:
         running = asyncio.ensure_future(bench.box().call("Write", {"file_path": "a", "content": "x"}))

@@ -79,4 +79,4 @@ def alive(mark: str) -> list[int]:
 
 
 def working_sandbox() -> bool:
-    return not sandbox.obstacle()
+    return not sandbox.sandbox_problem()

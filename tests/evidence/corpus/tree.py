@@ -7,7 +7,7 @@ from pathlib import Path
 from remit.contract.kinds import KINDS
 from remit.contract.parse import parse
 from remit.evidence.gather import gather
-from remit.evidence.model import Evidence, Place, Quote, Reference
+from remit.evidence.model import Evidence, Location, Quote, Reference
 from remit.evidence.sources import Sources
 from remit.workspace.files import Workspace, WorkTree
 
@@ -112,5 +112,5 @@ def shown(claim: Reference | Quote) -> str:
     return f"{shown_place(claim.path, claim.line, claim.end_line)} {claim.outcome}{found}"
 
 
-def _place(place: Place) -> str:
+def _place(place: Location) -> str:
     return shown_place(place.path, place.line)

@@ -10,19 +10,18 @@ from typing import Any
 
 import remit
 from remit.checking import Options
-from remit.clients.claude_code.desk import COMPILER, FILE, SCHEMA, environment, folder_of, stamp
+from remit.clients.claude_code.compiled import COMPILER, FILE, SCHEMA, environment, folder_of, stamp
 from remit.configuration import Configuration, load
 from remit.contract.kinds import kind_of, slug
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
-from remit.gate.configured import gate_mapping
-from remit.gate.state import make_private
-from remit.registry.manifests import Manifest
+from remit.gate.session_store import make_private
+from remit.gate.settings import settings_mapping
 from remit.registry.model import Definition
-from remit.registry.places import Place
-from remit.registry.plugins import built_in_team, load_plugin
+from remit.registry.plugin_root import PluginRoot
+from remit.registry.plugins import Manifest, built_in_team, load_plugin
 from remit.registry.tools import OFFERED, AllowList
 from remit.rules.instructions import instructions
-from remit.workspace.ignored import keep_out_of_git
+from remit.workspace.git_folder import keep_out_of_git
 
 #: Files whose changes are looked for at each call.
 _MOST_STAMPS = 300
@@ -38,7 +37,7 @@ def compile_project(project: Path) -> Path:
     values: dict[str, Any] = {
         "schema": SCHEMA,
         "version": remit.__version__,
-        "gate": {**gate_mapping(configured), "tools": _tools(definitions)},
+        "gate": {**settings_mapping(configured), "tools": _tools(definitions)},
         "contract": contract,
         "prompts": {kind: instructions(kind, configured["profile"]) for kind in sorted(set(contract.values()))},
         "profile": configured["profile"],
@@ -60,7 +59,7 @@ def _definitions(folders: Iterable[Path]) -> dict[str, Definition]:
     found: dict[str, Definition] = {}
     for folder in folders:
         if folder.is_dir():
-            plugin = load_plugin(Place(str(folder)), AllowList(OFFERED), Manifest("client", None, (".",)))
+            plugin = load_plugin(PluginRoot(str(folder)), AllowList(OFFERED), Manifest("client", None, (".",)))
             for definition in plugin.definitions:
                 found.setdefault(definition.name, definition)
     return found
@@ -123,7 +122,7 @@ def _watched(project: Path, folders: Iterable[Path]) -> list[str]:
 
 def _markdown(folder: Path) -> list[str]:
     try:
-        return Place(str(folder)).markdown(".")[0] if folder.is_dir() else []
+        return PluginRoot(str(folder)).markdown(".")[0] if folder.is_dir() else []
     except OSError:  # far too many; then the folder itself must do
         return []
 

@@ -8,15 +8,14 @@ import sys
 from types import SimpleNamespace
 
 from remit.clients.claude_code.libraries import make_reachable
-from remit.contract.correction import correction_text
-from remit.contract.framing import plain
+from remit.contract.feedback import correction_text, escape_attribute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from remit.checking import Options, Verdict
-    from remit.clients.claude_code.desk import Desk
+    from remit.clients.claude_code.project import ProjectContext
     from remit.evidence.sources import Sources
 
 #: A longer transcript is not read, and what only it could prove is said to be unchecked.
@@ -24,7 +23,7 @@ LARGEST_TRANSCRIPT = 128 * 1024 * 1024
 _ORDER = ("accept", "revise", "reject")
 
 
-class Judged:
+class Judgement:
     """What the check says of a report: its verdict, what is broken, and what follows."""
 
     __slots__ = ("check", "files", "verdict", "violations")
@@ -45,10 +44,10 @@ class Judged:
     @property
     def correction(self) -> str:
         """What the subagent is told if it is given another try."""
-        return plain(correction_text(self.violations))
+        return escape_attribute(correction_text(self.violations))
 
 
-def judge(text: str, desk: Desk, agent_type: str, transcript_path: str, attempt: int) -> Judged:
+def judge(text: str, desk: ProjectContext, agent_type: str, transcript_path: str, attempt: int) -> Judgement:
     """The verdict on a report. `transcript_path` may be empty, or lead nowhere: then there are no receipts."""
     _make_ready()
     from remit.checking import check_text
@@ -90,11 +89,11 @@ def _load_uuid() -> None:
         del sys.modules["platform"]
 
 
-def _options(desk: Desk, agent_type: str, attempt: int) -> Options:
+def _options(desk: ProjectContext, agent_type: str, attempt: int) -> Options:
     from remit.checking import Options as Made
-    from remit.clients.claude_code.desk import compiled
+    from remit.clients.claude_code.compiled import read_compiled
 
-    chosen = (compiled(desk.project) or {}).get("check")
+    chosen = (read_compiled(desk.project) or {}).get("check")
     known = chosen if isinstance(chosen, dict) else {}
     return Made(
         profile=desk.profile or "v2",
@@ -115,14 +114,14 @@ def _sources(project: str, transcript_path: str) -> Sources:
 def _is_readable(path: str) -> bool:
     """Whether it is a file that can be read, and that has an end."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - a path of any form, also none
+        found = os.stat(path)
     except (OSError, ValueError):
         return False
     return stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_TRANSCRIPT and os.access(path, os.R_OK)
 
 
-def _judged(verdicts: list[Verdict], project: str) -> Judged:
-    from remit.reports.json import check_json
+def _judged(verdicts: list[Verdict], project: str) -> Judgement:
+    from remit.reports.formats import check_json
 
     worst = max((verdict.verdict for verdict in verdicts), key=_ORDER.index)
     violations = [
@@ -130,7 +129,7 @@ def _judged(verdicts: list[Verdict], project: str) -> Judged:
         for verdict in verdicts
         for one in verdict.violations
     ]
-    return Judged(worst, violations, _covered(verdicts) if worst == "accept" else [], check_json(verdicts, project))
+    return Judgement(worst, violations, _covered(verdicts) if worst == "accept" else [], check_json(verdicts, project))
 
 
 def _covered(verdicts: list[Verdict]) -> list[str]:

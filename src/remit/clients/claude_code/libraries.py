@@ -3,7 +3,6 @@
 Told by this installation alone: a file of the project could name a folder of the project, and have its code run.
 """
 
-# ruff: noqa: PTH112, PTH118, PTH120
 # pathlib takes as long to load as all of the gate.
 
 from __future__ import annotations

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from remit.contract.correction import violation_lines
-from remit.contract.framing import framed, neutral
+from remit.contract.feedback import frame_result, neutralize, violation_lines
+from remit.gate.delegations import close_delegation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.clients.claude_code.results import Kept
+    from typing import Any
+
+    from remit.clients.claude_code.project import ProjectContext
+    from remit.clients.claude_code.results import KeptResult
+    from remit.gate.session import SessionState
 
 _MOST_VIOLATIONS = 10
 _LONGEST_LINE = 500
@@ -23,31 +27,37 @@ _LADDER = (
     "if it was to load context, read what you need within the limits of a fallback; if the result is not critical, "
     "go on and say in your answer what is missing; if it is, ask the user."
 )
+_MAX_NOTIFIED_VIOLATIONS = 10
+_MAX_NOTIFIED_LINE = 500
+#: Of a workflow's subagents so many are named.
+_MOST_REPORTS = 5
+#: How a summary begins says what has ended.
+_SUMMARY = 60
 
 
-def withheld(kept: Kept, *, retried: bool) -> str:
+def withheld_notice(kept: KeptResult, *, retried: bool) -> str:
     """The notice in place of a report: who, what is wrong, where it is kept, and what to do now."""
-    agent = shown_name(kept.agent)
+    agent = display_name(kept.agent)
     lines = [line[:_LONGEST_LINE] for line in violation_lines(kept.violations, _MOST_VIOLATIONS)]
     parts = [
         _HEADS.get(kept.outcome, _HEADS["rejected"]).format(agent=agent),
-        framed(kept.agent, kept.verdict or kept.outcome, "\n".join(lines) or "There was nothing in it."),
-        f"What it sent is kept in {neutral(kept.path)}.",
+        frame_result(kept.agent, kept.verdict or kept.outcome, "\n".join(lines) or "There was nothing in it."),
+        f"What it sent is kept in {neutralize(kept.path)}.",
         *_changes(kept.changed),
         next_steps(kept.agent, retried=retried),
     ]
     return "\n".join(parts)
 
 
-def reservations(kept: Kept) -> str:
+def warnings_notice(kept: KeptResult) -> str:
     """What is said beside a report that was accepted although something is wrong with it; nothing if nothing is."""
     open_ones = [one for one in kept.violations if one.get("level") != "L3"]
     if not open_ones:
         return ""
     lines = [line[:_LONGEST_LINE] for line in violation_lines(open_ones, _MOST_VIOLATIONS)]
-    name = shown_name(kept.agent)
+    name = display_name(kept.agent)
     head = f"remit: the report of {name} is accepted with reservations. Take for unproven what these speak of:"
-    return "\n".join((head, neutral("\n".join(lines))))
+    return "\n".join((head, neutralize("\n".join(lines))))
 
 
 def _changes(paths: list[str]) -> list[str]:
@@ -55,21 +65,97 @@ def _changes(paths: list[str]) -> list[str]:
     if not paths:
         return []
     more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    names = neutral(", ".join(paths[:_MOST_NAMED]))
+    names = neutralize(", ".join(paths[:_MOST_NAMED]))
     return [f"It has written to these files, and that stands: {names}{more}. Have them looked at before anything else."]
 
 
 def next_steps(agent: str, *, retried: bool) -> str:
     """The ladder after a failed delegation, from the step that is next."""
-    steps = _LADDER if retried else _RETRY.format(agent=shown_name(agent)) + _LADDER
+    steps = _LADDER if retried else _RETRY.format(agent=display_name(agent)) + _LADDER
     return f"What to do now: {steps}"
 
 
-def broken_off(agent: str, *, retried: bool) -> str:
+def interrupted_notice(agent: str, *, retried: bool) -> str:
     """What is said of a delegation that an error has ended."""
-    return f"remit: {shown_name(agent)} failed and sent no report. {next_steps(agent, retried=retried)}"
+    return f"remit: {display_name(agent)} failed and sent no report. {next_steps(agent, retried=retried)}"
 
 
-def shown_name(agent: str) -> str:
+def display_name(agent: str) -> str:
     """An agent's name in a line of ours: short, on one line, no tags."""
-    return neutral(" ".join(agent.split()))[:64] or "the subagent"
+    return neutralize(" ".join(agent.split()))[:64] or "the subagent"
+
+
+def task_notification(head: str, session: str, desk: ProjectContext) -> str:
+    """What the orchestrator is told of a report under contract that was not accepted; else nothing.
+
+    `head` is the beginning of the notification.
+    """
+    from remit.clients.claude_code import results
+
+    agent_id, launch = _tag(head, "task-id"), _tag(head, "tool-use-id")
+    kept = results.latest_result(desk.folder, session, agent_id) if agent_id else None
+    if kept is not None and not kept.final:
+        kept = None  # it was sent back, and nothing came after that
+    with desk.session(session) as state:
+        entry = _delegation(state, agent_id, launch)
+        # A verdict on this run would have closed it, whatever was said of an earlier one.
+        unjudged = entry.get("state") == "open"
+        if unjudged:
+            close_delegation(state, str(entry["agent_id"] or launch), "failed")
+        launched = {str(one.get("agent_id")) for one in state.delegations.values()}
+    if not entry and kept is None and _is_workflow(head):
+        return _of_workflow(results.list_results(desk.folder, session), launched)
+    if unjudged:
+        return _never_checked(str(entry.get("agent")), entry)
+    if kept is None or kept.outcome not in ("rejected", "failed") or not desk.under_contract(kept.agent):
+        return ""
+    return _refused(kept, entry)
+
+
+def _tag(head: str, name: str) -> str:
+    """The text of the first such element, within the length of a name."""
+    _, found, rest = head.partition(f"<{name}>")
+    value, closed, _ = rest.partition(f"</{name}>")
+    return value.strip() if found and closed and len(value) <= 200 else ""
+
+
+def _delegation(state: SessionState, agent_id: str, launch: str) -> dict[str, Any]:
+    """The delegation that this report ends, if it is known."""
+    for key, entry in state.delegations.items():
+        if (agent_id and entry.get("agent_id") == agent_id) or (launch and key == launch):
+            return entry
+    return {}
+
+
+def _is_workflow(head: str) -> bool:
+    """Whether a script of the client hands over what its subagents said: no report of theirs passes by us."""
+    return "workflow" in head.partition("<summary>")[2][:_SUMMARY].lower()
+
+
+def _of_workflow(listed: list[KeptResult], launched: set[str]) -> str:
+    """The reports that no delegation of the orchestrator's brought, and that were not accepted."""
+    latest = {kept.agent_id: kept for kept in listed if kept.agent_id not in launched}
+    refused = [kept for kept in latest.values() if kept.outcome in ("rejected", "failed")][-_MOST_REPORTS:]
+    return "\n".join(_refused(kept, {}) for kept in refused)
+
+
+def _never_checked(agent: str, entry: dict[str, Any]) -> str:
+
+    return (
+        f"remit: {display_name(agent)} ended without a report that could be checked. What it sent is not accepted: use "
+        f"nothing of it. {next_steps(agent, retried=bool(entry.get('retry_of')))}"
+    )
+
+
+def _refused(kept: KeptResult, entry: dict[str, Any]) -> str:
+    from remit.contract.feedback import frame_result, neutralize, violation_lines
+
+    lines = [line[:_MAX_NOTIFIED_LINE] for line in violation_lines(kept.violations, _MAX_NOTIFIED_VIOLATIONS)]
+    return "\n".join(
+        (
+            f"remit: the report of {display_name(kept.agent)} is not accepted: use nothing of it.",
+            frame_result(kept.agent, kept.verdict or kept.outcome, "\n".join(lines) or "There was nothing in it."),
+            f"It is kept in {neutralize(kept.path)}.",
+            next_steps(kept.agent, retried=bool(entry.get("retry_of"))),
+        )
+    )

@@ -4,7 +4,6 @@ A report is three files of one name: `.md` the text to the byte, `.check.json` w
 the entry, which is written last, so that what is listed is complete.
 """
 
-# ruff: noqa: PTH105, PTH106, PTH108, PTH112, PTH116, PTH118, PTH119, PTH120, PTH123, PTH208
 # pathlib takes as long to load as all of the gate.
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import os
 import time
 
 from remit.gate.model import LONGEST_NAME
-from remit.gate.state import KEPT_DAYS, make_private, plain_name
+from remit.gate.session_store import KEPT_DAYS, make_private, safe_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ _MOST_FILES = 500
 _ENDINGS = (".json", ".check.json", ".md")
 
 
-class Kept:
+class KeptResult:
     """A report that was kept. `path` and `check` are empty where there is no text or no check."""
 
     __slots__ = (
@@ -87,7 +86,7 @@ class Kept:
         return self.outcome != "returned"
 
 
-def keep(
+def keep_result(
     folder: str,
     session: str,
     *,
@@ -97,13 +96,13 @@ def keep(
     text: str | None = None,
     check: str = "",
     **about: Any,
-) -> Kept:
+) -> KeptResult:
     """Keep a report; `folder` is the gate's. `about`: attempt, verdict, would, violations, files, changed, active."""
     if outcome not in OUTCOMES:
         raise ValueError(f"a report is kept as one of {', '.join(OUTCOMES)}, not as {outcome!r}")
     place = _place(folder, session)
     if not os.path.isdir(place):
-        clean(folder)
+        remove_expired(folder)
     for each in (os.path.dirname(place), place):
         make_private(each)
     data = None if text is None else text.encode("utf-8", "surrogatepass")
@@ -131,25 +130,25 @@ def keep(
         _write(base + ".check.json", check.encode("utf-8", "surrogatepass"))
     _write(base + ".json", json.dumps(entry).encode("ascii"))
     _prune(place, newest=os.path.basename(base))
-    return Kept(entry, base)
+    return KeptResult(entry, base)
 
 
-def listed(folder: str, session: str) -> list[Kept]:
+def list_results(folder: str, session: str) -> list[KeptResult]:
     """What was kept of a session, oldest first."""
     place = _place(folder, session)
     return [kept for name in _names(place) if (kept := _load(os.path.join(place, name))) is not None]
 
 
-def latest(folder: str, session: str, agent_id: str) -> Kept | None:
+def latest_result(folder: str, session: str, agent_id: str) -> KeptResult | None:
     """The last that was kept of one subagent."""
-    place, mark = _place(folder, session), "." + plain_name(agent_id)
+    place, mark = _place(folder, session), "." + safe_name(agent_id)
     for name in reversed(_names(place)):
         if name.endswith(mark) and (kept := _load(os.path.join(place, name))) is not None:
             return kept
     return None
 
 
-def text_of(kept: Kept) -> str:
+def read_text(kept: KeptResult) -> str:
     """The text that was kept; nothing where there is none."""
     try:
         with open(os.open(kept.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
@@ -160,12 +159,12 @@ def text_of(kept: Kept) -> str:
 
 def digest(text: str) -> str:
     """Tells one text from another."""
-    from remit.contract.digest import digest as digest_of  # late: a look at the list needs none
+    from remit.lazy import digest as digest_of  # late: a look at the list needs none
 
     return digest_of(text.encode("utf-8", "surrogatepass"))
 
 
-def clean(folder: str, days: float = KEPT_DAYS) -> int:
+def remove_expired(folder: str, days: float = KEPT_DAYS) -> int:
     """Remove sessions in which nothing was kept for so many days; how many that were."""
     oldest = time.time() - days * 86_400
     removed = 0
@@ -189,14 +188,14 @@ def clean(folder: str, days: float = KEPT_DAYS) -> int:
 
 
 def _place(folder: str, session: str) -> str:
-    return os.path.join(folder, "results", plain_name(session))
+    return os.path.join(folder, "results", safe_name(session))
 
 
 def _fresh(place: str, agent_id: str) -> str:
     """A name that nobody has; names sort by time."""
     at = time.time_ns()
     while True:
-        base = os.path.join(place, f"{at:020d}.{plain_name(agent_id)}")
+        base = os.path.join(place, f"{at:020d}.{safe_name(agent_id)}")
         try:
             os.close(os.open(base + ".md", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
         except FileExistsError:
@@ -229,13 +228,13 @@ def _names(place: str) -> list[str]:
     ]
 
 
-def _load(base: str) -> Kept | None:
+def _load(base: str) -> KeptResult | None:
     try:
         with open(os.open(base + ".json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             values = json.loads(file.read(_LARGEST_ENTRY))
     except (OSError, ValueError, RecursionError):
         return None
-    return Kept(values, base) if isinstance(values, dict) and values.get("schema") == SCHEMA else None
+    return KeptResult(values, base) if isinstance(values, dict) and values.get("schema") == SCHEMA else None
 
 
 def _prune(place: str, newest: str) -> None:

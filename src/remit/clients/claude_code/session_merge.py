@@ -8,26 +8,26 @@ from pathlib import Path
 import msgspec
 
 from remit.checking import Options
-from remit.clients.claude_code.results import LARGEST_TEXT, Kept
+from remit.clients.claude_code.results import LARGEST_TEXT, KeptResult
 from remit.contract.kinds import slug
 from remit.evidence.sources import Sources
-from remit.gate.memory import State
+from remit.gate.session import SessionState
 from remit.merging.inputs import Input, read_input
 from remit.merging.model import Report
 
 
-def last_words(kept: Sequence[Kept], state: State) -> list[Kept]:
+def final_texts(kept: Sequence[KeptResult], state: SessionState) -> list[KeptResult]:
     """The last report of each subagent that was judged; without those whose retry was accepted."""
     latest = {one.agent_id: one for one in kept if one.verdict or one.outcome == "failed"}
     settled = {name for key in _retried_well(state) for name in (key, state.delegations[key].get("agent_id"))}
     return [one for one in latest.values() if one.verdict == "accept" or one.agent_id not in settled]
 
 
-def inputs_of(
-    kept: Sequence[Kept], state: State, options: Options, sources: Sources, categories: Mapping[str, str]
+def merge_inputs_of(
+    kept: Sequence[KeptResult], state: SessionState, options: Options, sources: Sources, categories: Mapping[str, str]
 ) -> list[Input]:
     """The inputs of a session's merge. Who failed without sending anything takes part as failed."""
-    words = last_words(kept, state)
+    words = final_texts(kept, state)
     inputs = [
         Input([_as_judged(report, one) for report in _reports(one, options, sources, categories)]) for one in words
     ]
@@ -35,7 +35,7 @@ def inputs_of(
     return [*inputs, *(Input([Report(agent=agent, status="FAILED", verdict=None)]) for agent in failed)]
 
 
-def _retried_well(state: State) -> set[str]:
+def _retried_well(state: SessionState) -> set[str]:
     """The delegations whose retry was accepted."""
     return {
         str(entry["retry_of"])
@@ -44,7 +44,7 @@ def _retried_well(state: State) -> set[str]:
     }
 
 
-def _silent(state: State, heard: set[str]) -> list[str]:
+def _silent(state: SessionState, heard: set[str]) -> list[str]:
     """The agents of delegations that ended badly, without a report and without a retry that ended well."""
     settled = _retried_well(state)
     return [
@@ -56,7 +56,7 @@ def _silent(state: State, heard: set[str]) -> list[str]:
     ]
 
 
-def _reports(one: Kept, options: Options, sources: Sources, categories: Mapping[str, str]) -> list[Report]:
+def _reports(one: KeptResult, options: Options, sources: Sources, categories: Mapping[str, str]) -> list[Report]:
     data = b""
     if one.path:
         with Path(one.path).open("rb") as file:
@@ -65,7 +65,7 @@ def _reports(one: Kept, options: Options, sources: Sources, categories: Mapping[
     return [_as_judged(report, one) for report in read.reports]
 
 
-def _as_judged(report: Report, one: Kept) -> Report:
+def _as_judged(report: Report, one: KeptResult) -> Report:
     """With the verdict that was given when what the subagent really did was at hand, and with its own name."""
     agent = _name(one.agent) if report.agent.startswith("unknown") else report.agent
     status = "FAILED" if one.outcome == "failed" else report.status

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, field
 
-from remit.dispatch.tools.model import Refused
+from remit.dispatch.tools.model import ToolRefused
 
 _MAX_PATTERN = 4_096
 Number = Annotated[int, Meta(ge=0, le=1_000_000_000)]
@@ -137,7 +137,7 @@ def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key not in ("title", "description")}
 
 
-def checked(kind: type[_T], given: Any) -> _T:
+def parse_arguments(kind: type[_T], given: Any) -> _T:
     """Arguments as a tool takes them; numbers and booleans written as text are understood."""
     try:
         return msgspec.convert(given, kind)
@@ -147,4 +147,4 @@ def checked(kind: type[_T], given: Any) -> _T:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
         takes = ", ".join(entry.encode_name + ("" if entry.required else "?") for entry in msgspec.structs.fields(kind))
-        raise Refused(f"Wrong arguments: {error}. {kind.__name__} takes {takes} (? = may be left out).") from error
+        raise ToolRefused(f"Wrong arguments: {error}. {kind.__name__} takes {takes} (? = may be left out).") from error

@@ -69,7 +69,7 @@ class ToolLimits(msgspec.Struct, frozen=True):
     results: str = ""
 
 
-class Refused(Exception):
+class ToolRefused(Exception):
     """A call that cannot be done; the message tells a model why and what to do instead."""
 
     def __init__(self, message: str, *, exit: int | None = None) -> None:  # noqa: A002 (the receipt's field)
@@ -77,7 +77,7 @@ class Refused(Exception):
         self.exit = exit
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ToolAnswer(msgspec.Struct, frozen=True):
     """What a tool found or did, before it is capped and becomes a receipt."""
 
     text: str

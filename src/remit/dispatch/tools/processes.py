@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.dispatch.tools.family import descendants, send
+from remit.dispatch.tools.process_tree import descendants, send_signal
 
 #: How long a program may take to end after SIGTERM before it is killed.
 GRACE = 0.5
@@ -24,7 +24,7 @@ _MAX_COMPLAINT = 4_096
 _START = "import sys;sys.path.insert(0,sys.argv[1]);from remit.dispatch.tools.{module} import main;main(sys.argv[2:])"
 
 
-class Ran(NamedTuple):
+class ProcessResult(NamedTuple):
     """What a program did."""
 
     #: None: it was stopped because its time was up.
@@ -35,13 +35,13 @@ class Ran(NamedTuple):
     complaint: str
 
 
-def isolated(module: str, *arguments: str) -> list[str]:
+def isolated_command(module: str, *arguments: str) -> list[str]:
     """A module of this package, started in an interpreter that sees neither site packages nor the environment."""
     source = str(Path(__file__).resolve().parents[3])
     return [sys.executable, "-I", "-S", "-c", _START.format(module=module), source, *arguments]
 
 
-async def run(
+async def run_process(
     words: Sequence[str],
     *,
     environment: Mapping[str, str],
@@ -50,7 +50,7 @@ async def run(
     most: int,
     given: bytes = b"",
     merged: bool = False,
-) -> Ran:
+) -> ProcessResult:
     """Run a program; `merged` puts its complaints into its output, in order."""
     process = await asyncio.create_subprocess_exec(
         *words,
@@ -74,10 +74,10 @@ async def run(
         pass  # it is stopped below, as it is where the call was cancelled or a reader failed
     finally:
         if process.returncode is None:
-            send(signal.SIGTERM, [process.pid])  # at once, even if the waiting is cancelled again
+            send_signal(signal.SIGTERM, [process.pid])  # at once, even if the waiting is cancelled again
             await asyncio.shield(_stop(process))
-        await let_go(process, work)
-    return Ran(status, bytes(output.data), output.dropped, complaint.data.decode("utf-8", "replace").strip())
+        await close_pipes(process, work)
+    return ProcessResult(status, bytes(output.data), output.dropped, complaint.data.decode("utf-8", "replace").strip())
 
 
 class _Kept:
@@ -112,7 +112,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
             await process.wait()
     except TimeoutError:
         left = await asyncio.to_thread(descendants, process.pid)
-        send(signal.SIGKILL, [process.pid, *left])
+        send_signal(signal.SIGKILL, [process.pid, *left])
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         with contextlib.suppress(TimeoutError):  # it also waits for whoever holds the other end of a pipe
@@ -120,7 +120,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
                 await process.wait()
 
 
-async def let_go(process: asyncio.subprocess.Process, work: asyncio.Future[Any]) -> None:
+async def close_pipes(process: asyncio.subprocess.Process, work: asyncio.Future[Any]) -> None:
     """Let the readers take what is left in the pipes of a program that is over; somebody may hold one open for ever."""
     done, _ = await asyncio.wait([work], timeout=_DRY_SECONDS)
     if not done:

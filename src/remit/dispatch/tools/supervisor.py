@@ -18,7 +18,7 @@ import signal
 import sys
 import time
 
-from remit.dispatch.tools.family import descendants, send
+from remit.dispatch.tools.process_tree import descendants, send_signal
 
 _SUBREAPER, _PARENT_DEATH = 36, 1
 _WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -42,7 +42,7 @@ def main(words: list[str]) -> None:
         _become(words[1:], settings["limits"], settings.get("environment"))
     status = _outcome(command)
     if status is None:
-        send(signal.SIGTERM, descendants(os.getpid()))
+        send_signal(signal.SIGTERM, descendants(os.getpid()))
         _wait_for_all(float(settings["grace"]))
     _end_all()
     os._exit(143 if status is None else status)
@@ -114,5 +114,5 @@ def _wait_for_all(seconds: float) -> bool:
 def _end_all() -> None:
     ends = time.monotonic() + _GIVE_UP
     while (left := descendants(os.getpid())) and time.monotonic() < ends:
-        send(signal.SIGKILL, left)
+        send_signal(signal.SIGKILL, left)
         _wait_for_all(_PAUSE)

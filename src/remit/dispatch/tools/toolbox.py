@@ -10,18 +10,18 @@ from typing import Any
 
 import msgspec
 
-from remit.dispatch.redact import redacted
+from remit.dispatch.redact import redact
 from remit.dispatch.tools import sandbox
-from remit.dispatch.tools.arguments import checked
-from remit.dispatch.tools.calling import Call
-from remit.dispatch.tools.capping import capped
-from remit.dispatch.tools.catalogue import TOOLS, Tool
-from remit.dispatch.tools.confine import Confined
-from remit.dispatch.tools.granting import is_everything
-from remit.dispatch.tools.model import Answer, Refused, ToolLimits, ToolOutput, ToolSpec
+from remit.dispatch.tools.arguments import parse_arguments
+from remit.dispatch.tools.bash import is_everything
+from remit.dispatch.tools.call import ToolCall
+from remit.dispatch.tools.catalogue import TOOLS, ToolEntry
+from remit.dispatch.tools.confined import Confined
+from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolOutput, ToolRefused, ToolSpec
+from remit.dispatch.tools.output import cap_text
 from remit.evidence.receipts import Receipt
-from remit.registry.tools import known
-from remit.store.storable import storable
+from remit.registry.tools import find_tool
+from remit.store.storable import to_storable
 
 #: Longer arguments are cut in a receipt: the content of a file is in the transcript and has a digest.
 _MAX_ARGUMENT = 20_000
@@ -44,7 +44,7 @@ class Toolbox:
         self._limits = limits
         self._is_redacting = is_redacting
         self._ground = Confined(root, spill, limits)
-        self._tools: dict[str, Tool] = {}
+        self._tools: dict[str, ToolEntry] = {}
         self._patterns: list[str] = []
         #: Names that are granted but not offered here: other systems' tools, and patterns that only Bash can keep.
         self.withheld: list[str] = []
@@ -54,7 +54,7 @@ class Toolbox:
     def _grant(self, granted: Sequence[str]) -> None:
         whole = False
         for written in granted:
-            tool = known(written)
+            tool = find_tool(written)
             if tool is None or tool.name not in TOOLS or (tool.pattern and tool.name != "Bash"):
                 self.withheld.append(written)
                 continue
@@ -81,63 +81,63 @@ class Toolbox:
     @property
     def sandbox(self) -> str:
         """The confinement that Bash gets on this host."""
-        return sandbox.described(network=self._limits.network)
+        return sandbox.describe_sandbox(network=self._limits.network)
 
     async def call(self, name: str, arguments: Mapping[str, Any], *, key: str = "") -> ToolOutput:
         """Run a tool. What a model can cause is never raised: the output says that and why it failed."""
         began = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
             answer = await self._answer(name, arguments)
-        except Refused as refused:
-            answer = Answer(str(refused), exit=refused.exit, failed=True)
+        except ToolRefused as refused:
+            answer = ToolAnswer(str(refused), exit=refused.exit, failed=True)
         except OSError as error:
-            answer = Answer(
+            answer = ToolAnswer(
                 f"{name} failed: {error.strerror or error}. Try once more or go on without it.", failed=True
             )
         except MemoryError:
-            answer = Answer(f"{name} failed: there is not enough memory for it. Ask for less.", failed=True)
+            answer = ToolAnswer(f"{name} failed: there is not enough memory for it. Ask for less.", failed=True)
         except (ValueError, RuntimeError) as error:  # a recursion that goes too deep is one of the latter
-            answer = Answer(f"{name} failed: {error}. Check the arguments.", failed=True)
+            answer = ToolAnswer(f"{name} failed: {error}. Check the arguments.", failed=True)
         return await asyncio.to_thread(self._settled, name, arguments, answer, key, began)
 
-    async def _answer(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    async def _answer(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         tool = self._tools.get(name)
         if tool is None:
             have = ", ".join(self._tools) or "none"
-            raise Refused(f"There is no tool {name[:100]!r} for you. Your tools: {have}. Use one of them.")
-        given = checked(tool.takes, arguments)
+            raise ToolRefused(f"There is no tool {name[:100]!r} for you. Your tools: {have}. Use one of them.")
+        given = parse_arguments(tool.takes, arguments)
         if tool.spec.is_read_only:
             return await tool.runs(self._call(), given)
         async with self._changing:
             return await tool.runs(self._call(), given)
 
-    def _call(self) -> Call:
-        return Call(self._ground, self._limits, tuple(self._patterns))
+    def _call(self) -> ToolCall:
+        return ToolCall(self._ground, self._limits, tuple(self._patterns))
 
-    def _settled(self, name: str, arguments: Mapping[str, Any], answer: Answer, key: str, began: str) -> ToolOutput:
+    def _settled(self, name: str, arguments: Mapping[str, Any], answer: ToolAnswer, key: str, began: str) -> ToolOutput:
         """Cap the output; only what is shown counts as seen."""
-        text = storable(answer.text)
+        text = to_storable(answer.text)
         if self._is_redacting:  # all of it, before it is cut: the rest goes to a file
-            text = redacted(text)
-        shown = capped(text, self._limits.characters, self._ground.spill, key)
+            text = redact(text)
+        shown = cap_text(text, self._limits.characters, self._ground.spill, key)
         hits = {path: set(lines) for path, lines in answer.hits.items()}
         for mark in filter(None, answer.marks[: shown.lines]):
             hits.setdefault(mark[0], set()).update((mark[1],) if mark[1] else ())
         receipt = Receipt(
-            tool=storable(name[:200]),
-            arguments=recorded(arguments),
-            path=storable(answer.path) if answer.path is not None else None,
+            tool=to_storable(name[:200]),
+            arguments=recorded_arguments(arguments),
+            path=to_storable(answer.path) if answer.path is not None else None,
             ranges=answer.ranges,
             exit=answer.exit,
             digest=answer.digest,
             time=began,
-            hits={storable(path): tuple(sorted(lines)) for path, lines in hits.items()},
+            hits={to_storable(path): tuple(sorted(lines)) for path, lines in hits.items()},
             failed=answer.failed,
         )
         return ToolOutput(shown.text, receipt, answer.failed)
 
 
-def recorded(arguments: Any) -> dict[str, Any]:
+def recorded_arguments(arguments: Any) -> dict[str, Any]:
     """Arguments as a receipt keeps them: bounded, and fit to be stored."""
     if not isinstance(arguments, Mapping):
         return {"arguments": _bounded(str(arguments))}
@@ -161,5 +161,5 @@ def _as_text(value: Any) -> str:
 
 
 def _bounded(text: str) -> str:
-    clean = storable(text[:_MAX_ARGUMENT])
+    clean = to_storable(text[:_MAX_ARGUMENT])
     return clean if len(text) <= _MAX_ARGUMENT else f"{clean} [… {len(text) - _MAX_ARGUMENT:,} more characters]"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from remit.contract.fields import is_not_applicable
 from remit.contract.model import Confidence
-from remit.contract.render import number
+from remit.contract.render import format_number
 from remit.rules.base import Case, Example, Fault, Rule
 
 #: "± 1", with room for how a decimal is stored.
@@ -102,14 +102,14 @@ class ConfidenceArithmetic(Rule):
         if expected is not None and stated is not None and abs(stated - expected) > TOLERANCE:
             yield Fault(
                 line=confidence.line,
-                message=f"combined_confidence is {number(stated)}, but its parts give {number(expected)}",
-                mark=f"combined_confidence: {number(stated)}",
+                message=f"combined_confidence is {format_number(stated)}, but its parts give {format_number(expected)}",
+                mark=f"combined_confidence: {format_number(stated)}",
             )
             return
         combined = expected if stated is None else stated
         if combined is not None and abs(confidence.score - combined) > TOLERANCE:
             yield Fault(
                 line=confidence.line,
-                message=f"the score is {number(confidence.score)}, but combined_confidence is {number(combined)}",
-                mark=number(confidence.score),
+                message=f"the score is {format_number(confidence.score)}, but combined_confidence is {format_number(combined)}",
+                mark=format_number(confidence.score),
             )

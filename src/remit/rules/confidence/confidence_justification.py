@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.render import number
+from remit.contract.render import format_number
 from remit.rules.base import Case, Example, Fault, Rule
 
 THRESHOLD = 85
@@ -100,7 +100,7 @@ class ConfidenceJustification(Rule):
             return
         given = case.result.justification
         if given is None:
-            message = f"a confidence of {number(confidence.score)} needs a Confidence Justification"
+            message = f"a confidence of {format_number(confidence.score)} needs a Confidence Justification"
             yield Fault(line=confidence.line, message=message)
             return
         lacks = [
@@ -118,13 +118,13 @@ class ConfidenceJustification(Rule):
         elif given.score != confidence.score:
             yield Fault(
                 line=given.line,
-                message=f"the justified Score is {number(given.score)}, the confidence is {number(confidence.score)}",
+                message=f"the justified Score is {format_number(given.score)}, the confidence is {format_number(confidence.score)}",
             )
         elif case.evidence.has_repository and case.result.references and isinstance(given.evidence_count, float):
             places = {(r.path, r.line) for r in case.evidence.references if r.outcome == "verified"}
             if given.evidence_count > len(places):
                 yield Fault(
                     line=given.line,
-                    message=f"Evidence Count is {number(given.evidence_count)}, but {len(places)} places are verified",
-                    mark=number(given.evidence_count),
+                    message=f"Evidence Count is {format_number(given.evidence_count)}, but {len(places)} places are verified",
+                    mark=format_number(given.evidence_count),
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remit.contract.fields import is_not_applicable
-from remit.contract.render import number
+from remit.contract.render import format_number
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -69,6 +69,6 @@ class ConfidenceRange(Rule):
                 what = "confidence" if name == "score" else name
                 yield Fault(
                     line=confidence.line,
-                    message=f"the {what} {number(score)!r} is not a number from 0 to 100",
-                    mark=number(score),
+                    message=f"the {what} {format_number(score)!r} is not a number from 0 to 100",
+                    mark=format_number(score),
                 )

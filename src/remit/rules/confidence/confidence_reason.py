@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.render import number
+from remit.contract.render import format_number
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -33,4 +33,4 @@ class ConfidenceReason(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         confidence = case.result.confidence
         if confidence is not None and not confidence.reason:
-            yield Fault(line=confidence.line, message=f"the confidence {number(confidence.score)} has no reason")
+            yield Fault(line=confidence.line, message=f"the confidence {format_number(confidence.score)} has no reason")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.render import number
+from remit.contract.render import format_number
 from remit.rules.base import Case, Example, Fault, Rule
 
 THRESHOLD = 70
@@ -50,5 +50,5 @@ class ConfidenceUncertainty(Rule):
         if confidence.score < THRESHOLD:
             yield Fault(
                 line=confidence.line,
-                message=f"a confidence of {number(confidence.score)} needs an Uncertainty section",
+                message=f"a confidence of {format_number(confidence.score)} needs an Uncertainty section",
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.render import number
+from remit.contract.render import format_number
 from remit.evidence.support import band, is_above
 from remit.rules.base import Case, Example, Fault, Rule
 
@@ -51,6 +51,6 @@ class ConfidenceUnsupported(Rule):
         if is_above(confidence.score, supported):
             yield Fault(
                 line=confidence.line,
-                message=f"{number(confidence.score)} ({band(confidence.score)}) is claimed, {number(supported)} ({band(supported)}) is supported",
-                mark=number(confidence.score),
+                message=f"{format_number(confidence.score)} ({band(confidence.score)}) is claimed, {format_number(supported)} ({band(supported)}) is supported",
+                mark=format_number(confidence.score),
             )

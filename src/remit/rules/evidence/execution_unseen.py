@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.render import number
+from remit.contract.render import format_number
 from remit.rules.base import Case, Example, Fault, Rule
 
 THRESHOLD = 95
@@ -82,6 +82,6 @@ class ExecutionUnseen(Rule):
         ):
             yield Fault(
                 line=confidence.line,
-                message=f"a confidence of {number(confidence.score)} and no command that succeeded",
-                mark=number(confidence.score),
+                message=f"a confidence of {format_number(confidence.score)} and no command that succeeded",
+                mark=format_number(confidence.score),
             )

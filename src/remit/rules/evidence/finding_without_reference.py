@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.lines import says_none
-from remit.evidence.tables import placed_tables
+from remit.contract.lines import is_none_text
+from remit.evidence.tables import located_tables
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -49,8 +49,8 @@ class FindingWithoutReference(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        for table, section in placed_tables(case.document):
+        for table, section in located_tables(case.document):
             cited = {reference.at for reference in case.evidence.references}
             for row in table.rows:
-                if row.line not in cited and not all(says_none(cell) for cell in row.cells):
+                if row.line not in cited and not all(is_none_text(cell) for cell in row.cells):
                     yield Fault(line=row.line, message=f"a row of {section} names no file")

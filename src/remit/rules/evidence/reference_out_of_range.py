@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.wording import suggestion
+from remit.evidence.model import suggestion
 from remit.rules.base import Case, Example, Fault, Rule
 
 

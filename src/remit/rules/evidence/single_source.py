@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from remit.contract.expressions import expression
+from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
 
-_SAYS_SO = expression(r"needs?[ -]corroboration|要確認|需要佐证", re.IGNORECASE)
+_SAYS_SO = lazy_pattern(r"needs?[ -]corroboration|要確認|需要佐证", re.IGNORECASE)
 
 
 class SingleSource(Rule):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from remit.contract.expressions import expression
 from remit.contract.findings import blocks
 from remit.contract.model import Table
+from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
 
-_NOTHING_FOUND = expression(
+_NOTHING_FOUND = lazy_pattern(
     r"\b(?:no|zero|0|without(?: any)?)\s+(?:\w+\s+){0,3}?"
     r"(?:issues?|findings?|problems?|vulnerabilit(?:y|ies)|bugs?|defects?|weakness(?:es)?|faults?|entry points?|claims?|changes?)\b"
     r"|\b(?:nothing|none)\b(?:\s+\w+){0,3}\s+(?:found|detected|changed|reported)\b|\bfound nothing\b|\bnothing to (?:report|change)\b"

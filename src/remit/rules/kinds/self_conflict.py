@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from remit.contract.findings import tables
 from remit.contract.headings import column_index
-from remit.contract.lines import plain
+from remit.contract.lines import plain_text
 from remit.contract.model import Result
 from remit.rules.base import Case, Example, Fault, Rule
 
 
 def normal_place(location: str) -> str:
     """A place without marks, so that two spellings of it are one."""
-    return re.sub(r"^\./|[\s`]", "", plain(location))
+    return re.sub(r"^\./|[\s`]", "", plain_text(location))
 
 
 def rows(result: Result, block: str, subject: str, saying: str) -> Iterator[tuple[str, str | None, int]]:
@@ -23,8 +23,8 @@ def rows(result: Result, block: str, subject: str, saying: str) -> Iterator[tupl
         about, says = column_index(table.columns, subject), column_index(table.columns, saying)
         if about is not None and says is not None:
             for row in table.rows:
-                name = " ".join(plain(row.cells[about]).lower().split())
-                yield name, plain(row.cells[says]).upper() or None, row.line
+                name = " ".join(plain_text(row.cells[about]).lower().split())
+                yield name, plain_text(row.cells[says]).upper() or None, row.line
 
 
 def _contradictions(said: Iterable[tuple[str, str | None, int]], verb: str) -> Iterator[Fault]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.lines import says_none
+from remit.contract.lines import is_none_text
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -69,7 +69,7 @@ class BlockersMissing(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        named = [blocker for blocker in case.result.blockers if not says_none(blocker.text)]
+        named = [blocker for blocker in case.result.blockers if not is_none_text(blocker.text)]
         if case.failed and not named and not case.result.recovery_options:
             yield Fault(
                 line=case.document.title_line, message="a FAILED result has neither Blockers nor Recovery Options"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remit.contract.headings import BOXES, box_key
-from remit.contract.lines import plain
+from remit.contract.lines import plain_text
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -64,7 +64,7 @@ class ChecklistMissing(Rule):
             yield Fault(line=case.document.title_line, message="there is no Verification Completed section")
             return
         ticks = case.result.checklist
-        there = {box_key(plain(tick.text)) for tick in ticks}
+        there = {box_key(plain_text(tick.text)) for tick in ticks}
         missing = [names[0] for key, names in BOXES.items() if key not in there]
         if missing and len(ticks) < len(BOXES):
             yield Fault(line=section.line, message=f"the checklist lacks {', '.join(missing)}", mark=section.heading)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.lines import plain
+from remit.contract.lines import plain_text
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -41,4 +41,4 @@ class ChecklistUnticked(Rule):
             return
         for tick in case.result.checklist:
             if not tick.ticked:
-                yield Fault(line=tick.line, message=f"the box {plain(tick.text)[:60]!r} is not ticked", mark="[ ]")
+                yield Fault(line=tick.line, message=f"the box {plain_text(tick.text)[:60]!r} is not ticked", mark="[ ]")

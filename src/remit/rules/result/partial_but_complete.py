@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from remit.contract.expressions import expression
+from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
 
-_INCOMPLETE = expression(
+_INCOMPLETE = lazy_pattern(
     r"\b(?:incomplete|could not|couldn't|unable|not (?:yet )?(?:reviewed|read|checked|finished)|remains?|ran out|partial)\b"
     r"|未完|できません|できなかった|未完成|无法",
     re.IGNORECASE,

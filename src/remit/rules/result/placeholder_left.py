@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.template import find_placeholders, written_lines
+from remit.contract.template import filled_lines, find_placeholders
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -49,7 +49,7 @@ class PlaceholderLeft(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        for text, line in written_lines(case.document):
+        for text, line in filled_lines(case.document):
             found = list(find_placeholders(text))
             if found:
                 those = "placeholder" if len(found) == 1 else "placeholders"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from remit.contract.expressions import expression
+from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
 
-_CODE = expression(r"`[^`\n]*`")
-_ABBREVIATION = expression(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|No|Mr|Ms|Dr)\.", re.IGNORECASE)
-_END = expression(r"[.!?]+(?=[\s\"')\]]|$)|[。！？]+|\n+")
+_CODE = lazy_pattern(r"`[^`\n]*`")
+_ABBREVIATION = lazy_pattern(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|No|Mr|Ms|Dr)\.", re.IGNORECASE)
+_END = lazy_pattern(r"[.!?]+(?=[\s\"')\]]|$)|[。！？]+|\n+")
 
 
 def sentences(text: str) -> int:

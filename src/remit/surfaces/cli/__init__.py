@@ -26,10 +26,10 @@ def _explain(error: Exception) -> int:
     import click
 
     from remit.errors import RemitError
-    from remit.reports.visible import visible
+    from remit.reports.layout import escape_control
 
     if isinstance(error, RemitError):
-        click.echo(f"remit: {visible(str(error))}", err=True)
+        click.echo(f"remit: {escape_control(str(error))}", err=True)
         return error.exit_code
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
@@ -40,7 +40,7 @@ def _explain(error: Exception) -> int:
         error.show()
         return error.exit_code
     if isinstance(error, click.ClickException):
-        click.echo(f"remit: {visible(' '.join(error.format_message().split()))}", err=True)
+        click.echo(f"remit: {escape_control(' '.join(error.format_message().split()))}", err=True)
         return error.exit_code
     if isinstance(error, BrokenPipeError):
         sys.stderr.close()  # the reader is gone; Python would complain once more at exit

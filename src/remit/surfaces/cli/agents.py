@@ -147,7 +147,7 @@ def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
     allowed = _allowed(split_names(allow_tools) if allow_tools is not None else None)
     plugins, warnings, repairs = check_path(path, allowed, fix=fix)
     for words in repairs:
-        api.tell(words, "fixed")
+        api.print_notice(words, "fixed")
     if form == "json":
         _print_json(agents_shape(plugins, warnings))
     else:
@@ -157,7 +157,7 @@ def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
 
 def _registry(plugin_path: str | None, names: list[str] | None, *, tell_faults: bool = True) -> Registry:
     path = plugin_path if plugin_path is not None else load()["plugin_path"]
-    return api.opened(path, _allowed(names), tell_faults=tell_faults)
+    return api.open_registry(path, _allowed(names), tell_faults=tell_faults)
 
 
 def _allowed(names: list[str] | None) -> AllowList:
@@ -172,6 +172,6 @@ def _variable(written: str) -> tuple[str, str]:
 
 
 def _print_json(value: Any) -> None:
-    from remit.reports.json import pretty
+    from remit.reports.formats import format_json
 
-    print_text(pretty(value))
+    print_text(format_json(value))

@@ -14,7 +14,7 @@ from remit.configuration import Configuration, load
 from remit.contract.parse import MAX_BYTES
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
-from remit.surfaces.cli.files import find_files, find_repository, shown_name
+from remit.surfaces.cli.files import display_name, find_files, find_repository
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
 #: A progress bar is worth its lines from this many files on.
@@ -109,28 +109,27 @@ def _check_all(files: list[Path | None], options: Options, sources: Sources) -> 
         shown = track(files, "checking", console=Console(stderr=True), transient=True)
     for file in shown:
         source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
-        yield from check_text(source, shown_name(file), options, sources)
+        yield from check_text(source, display_name(file), options, sources)
 
 
 def _print_text(verdicts: list[Verdict], sources: Sources, root: str, *, every_claim: bool) -> None:
-    from remit.reports.layout import Piece
+    from remit.reports.layout import Piece, escape_control
     from remit.reports.text import check_text_lines
-    from remit.reports.visible import visible
 
     print_lines(check_text_lines(verdicts, columns(), sources.workspace, every_claim=every_claim))
-    print_lines([[Piece(f"claims held against {visible(root)}", "dim")]])
+    print_lines([[Piece(f"claims held against {escape_control(root)}", "dim")]])
 
 
 def _print_for_programs(verdicts: list[Verdict], form: str, root: str) -> None:
     if form == "json":
-        from remit.reports.json import check_json
+        from remit.reports.formats import check_json
 
         print_text(check_json(verdicts, root))
     elif form == "github":
-        from remit.reports.github import check_github
+        from remit.reports.formats import check_github
 
         print_text(check_github(verdicts))
     else:
-        from remit.reports.junit import check_junit
+        from remit.reports.formats import check_junit
 
         print_text(check_junit(verdicts))

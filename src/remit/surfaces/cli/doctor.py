@@ -17,7 +17,7 @@ from remit.reports.layout import Line, Piece
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
 if TYPE_CHECKING:
-    from remit.dispatch.health import Fact
+    from remit.dispatch.health import HealthFact
     from remit.registry.lookup import Registry
 
 #: In the address of a database: after the user's name, or as a value of its own, or as a word of another form.
@@ -48,12 +48,12 @@ def command(form: str, *, is_all: bool) -> int:
     known = {*(setting.variable for setting in SETTINGS), "REMIT_STOP_AT"}
     unknown = sorted(name for name in os.environ if name.startswith("REMIT_") and name not in known)
     if form == "json":
-        from remit.reports.json import pretty
+        from remit.reports.formats import format_json
 
         rows = [{"key": key, "value": value.value, "source": value.source} for key, value in settings.values.items()]
         report = {"schema": "remit.doctor/1", "version": __version__, "python": platform.python_version()}
         looked_at = [fact._asdict() for fact in found]
-        print_text(pretty({**report, "settings": rows, "unknown_variables": unknown, "facts": looked_at}))
+        print_text(format_json({**report, "settings": rows, "unknown_variables": unknown, "facts": looked_at}))
         return code
     from remit.reports.doctor import health_lines, settings_lines
 
@@ -73,9 +73,9 @@ def _without_password(settings: Configuration) -> Configuration:
     return Configuration({**settings.values, "database_url": Value(address, source)})
 
 
-def _facts(settings: Configuration) -> list[Fact]:
+def _facts(settings: Configuration) -> list[HealthFact]:
     """What jobs need, looked at; and how many definitions there are."""
-    from remit.dispatch.health import facts
+    from remit.dispatch.health import health_facts
     from remit.dispatch.settings import load_settings
     from remit.registry.api import allow_list
     from remit.registry.lookup import load_registry
@@ -83,7 +83,7 @@ def _facts(settings: Configuration) -> list[Fact]:
     found = [_definitions(load_registry(settings["plugin_path"], allow_list(settings, None)))]
 
     async def look() -> None:
-        found.extend([fact async for fact in facts(settings, load_settings(settings))])
+        found.extend([fact async for fact in health_facts(settings, load_settings(settings))])
 
     asyncio.run(look())
     from remit.clients.claude_code.setup.health import client_facts
@@ -92,8 +92,8 @@ def _facts(settings: Configuration) -> list[Fact]:
     return found
 
 
-def _definitions(registry: Registry) -> Fact:
-    from remit.dispatch.health import Fact
+def _definitions(registry: Registry) -> HealthFact:
+    from remit.dispatch.health import HealthFact
 
     count, plugins = len(list(registry)), len(registry.plugins)
     words = f"{count} definition{'s' * (count != 1)} from {plugins} plugin{'s' * (plugins != 1)}"
@@ -105,4 +105,4 @@ def _definitions(registry: Registry) -> Fact:
         words += f"; {len(registry.warnings)} warning{'s' * (len(registry.warnings) != 1)}"
     if rejected or registry.warnings:
         words += "; `remit agents list` says why"
-    return Fact("definitions", "bad" if rejected else "odd" if registry.warnings else "good", words)
+    return HealthFact("definitions", "bad" if rejected else "odd" if registry.warnings else "good", words)

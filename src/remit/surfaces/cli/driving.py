@@ -13,44 +13,44 @@ from remit.surfaces.cli.printing import columns
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
-    from remit.dispatch.submitting import Resolving
+    from remit.dispatch.submit import Resolving
     from remit.orchestrate.api import PlanResult
     from remit.store.database import Database
-    from remit.store.plans import Use
+    from remit.store.plans import JobUsage
 
 
-class Shown(NamedTuple):
+class DrivenPlan(NamedTuple):
     """A plan that was driven: as it stands, what its jobs used, and whether a person stopped it."""
 
     found: PlanResult
-    uses: dict[int, Use]
+    uses: dict[int, JobUsage]
     stopped: bool
 
 
-async def drive_shown(database: Database, settings: Settings, plan: int, resolving: Resolving) -> Shown:
+async def drive_with_progress(database: Database, settings: Settings, plan: int, resolving: Resolving) -> DrivenPlan:
     """Drive a plan and show how it goes."""
     import msgspec
 
-    from remit.orchestrate.api import drive, most_parallel, result_of
-    from remit.orchestrate.model import Plan
-    from remit.orchestrate.serving import served
+    from remit.orchestrate.api import drive_plan, max_parallel, plan_result
+    from remit.orchestrate.local_worker import ensure_worker
+    from remit.orchestrate.plan import Plan
     from remit.store import plans
 
     spec = msgspec.convert((await plans.get_plan(database, plan)).document, Plan)
-    async with served(database, settings, concurrency=most_parallel(spec)) as queue:
+    async with ensure_worker(database, settings, concurrency=max_parallel(spec)) as queue:
         tree = _Tree(database, plan)
         await tree.pass_over_old()
         driving = asyncio.create_task(
-            drive(database, settings, plan, queue=queue, resolving=resolving, on_change=tree.show)
+            drive_plan(database, settings, plan, queue=queue, resolving=resolving, on_change=tree.show)
         )
         stopped = await _until_done(driving, tree)
     if not stopped:
         await driving
-    return Shown(await result_of(database, plan), await plans.uses_of(database, plan), stopped)
+    return DrivenPlan(await plan_result(database, plan), await plans.uses_of(database, plan), stopped)
 
 
 async def _until_done(driving: asyncio.Task[Any], tree: _Tree) -> bool:
-    from remit.store.ending import ended
+    from remit.aio import cancel_and_wait
 
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -66,7 +66,7 @@ async def _until_done(driving: asyncio.Task[Any], tree: _Tree) -> bool:
         waiting.cancel()
         loop.remove_signal_handler(signal.SIGINT)
         if not driving.done():  # interrupted, or nobody does its jobs any more
-            await ended(driving)
+            await cancel_and_wait(driving)
 
 
 class _Tree:
@@ -102,11 +102,11 @@ class _Tree:
             return
         from rich.text import Text
 
-        from remit.orchestrate.api import result_of
+        from remit.orchestrate.api import plan_result
         from remit.reports.plans import plan_lines
         from remit.store import plans
 
-        found = await result_of(self._database, self._plan, whole=False)
+        found = await plan_result(self._database, self._plan, whole=False)
         uses = await plans.uses_of(self._database, self._plan)
         text = Text()
         for line in plan_lines(found, uses, columns()):
@@ -119,8 +119,8 @@ class _Tree:
         for row in await self._database.rows("plans.steps", plan=self._plan, after=max(self._told, default=0)):
             if row["id"] not in self._told:
                 self._told.add(row["id"])
-                from remit.reports.visible import visible
+                from remit.reports.layout import escape_control
 
                 whose = f" {row['name']}" if row["name"] else ""
-                words = visible(f"{row['step']}{whose}: {row['reason']}")
+                words = escape_control(f"{row['step']}{whose}: {row['reason']}")
                 click.echo(f"{row['at'].astimezone():%H:%M:%S} {words}", err=True)

@@ -55,7 +55,7 @@ def _is_there(path: Path) -> bool:
         return False  # a name that no file can have
 
 
-def shown_name(file: Path | None) -> str:
+def display_name(file: Path | None) -> str:
     """A file's name as a report shows it: whatever bytes it has, as text."""
     return "-" if file is None else os.fsencode(file).decode("utf-8", "replace")
 

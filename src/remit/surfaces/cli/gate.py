@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from remit.gate.declaring import KINDS
+from remit.gate.declarations import KINDS
 from remit.reports.layout import Line
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.sessions import project_here
+from remit.surfaces.cli.sessions import current_project
 
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 _SESSION = click.option("--session", default="last", metavar="ID", help="The session: last (default), or its id.")
@@ -45,14 +45,14 @@ def check(session: str | None, form: str) -> int:
       remit gate check < payload.json
       echo '{"tool_name": "Bash", "tool_input": {"command": "sed -i s/a/b/ app.py"}}' | remit gate check
     """
-    from remit.gate.trial import read_payload, tried
+    from remit.gate.decide import dry_run, read_payload
     from remit.reports.gate import decision_lines
     from remit.surfaces.cli.files import read_file
 
     payload = read_payload(read_file(None))
-    project = project_here(payload.get("cwd"))
+    project = current_project(payload.get("cwd"))
     state = project.session(session).state if session else project.state_of(payload)
-    found = tried(payload, state, project.settings(), project.root).as_dict()
+    found = dry_run(payload, state, project.settings(), project.root).as_dict()
     _show(found, decision_lines(found, columns()), form)
     return 0
 
@@ -75,17 +75,17 @@ def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str
       remit gate declare verify src/app.py --why "I doubt the result"
       remit gate declare presentation src/app.py --why "show me the handler"
     """
-    from remit.gate.declaring import declare as declared
-    from remit.gate.declaring import refuse_without_effect
-    from remit.gate.state import open_state
+    from remit.gate.declarations import declare as declared
+    from remit.gate.declarations import refuse_without_effect
+    from remit.gate.session_store import open_session
     from remit.reports.gate import declared_lines, declared_shape
 
-    project = project_here()
+    project = current_project()
     found = project.session(session)
     here = {"cwd": str(Path.cwd()), "project": project.root}
     if kind == "edit":
         refuse_without_effect(paths, project.settings(), **here)
-    with open_state(found.folder, found.state.session or found.name) as state:
+    with open_session(found.folder, found.state.session or found.name) as state:
         names = declared(state, kind, paths, why, **here)
     missing = [name for name in names if not Path(project.root, name).exists()]
     shape = declared_shape(found.state.session, kind, names, why, missing)
@@ -108,7 +108,7 @@ def log_command(session: str, form: str, *, denied: bool) -> int:
     """
     from remit.reports.gate import log_lines, log_shape
 
-    state = project_here().session(session).state
+    state = current_project().session(session).state
     _show(log_shape(state, denied=denied), log_lines(state, columns(), denied=denied), form)
     return 0
 
@@ -126,9 +126,9 @@ def status(session: str, form: str) -> int:
     """
     import time
 
-    from remit.reports.gate_status import status_lines, status_shape
+    from remit.reports.gate import status_lines, status_shape
 
-    project = project_here()
+    project = current_project()
     found = project.session(session)
     rows = [{"session": one.state.session, "updated": one.state.updated} for one in project.recorded()]
     today = time.strftime("%Y-%m-%d")
@@ -151,11 +151,11 @@ def why(wanted: str, session: str, form: str) -> int:
       remit gate why toolu_01A2b3
       remit gate why lookup-files
     """
-    from remit.gate.explaining import explained
+    from remit.gate.log import explain_decision
     from remit.reports.gate import why_lines, why_shape
 
-    project = project_here()
-    entry, rule, name = explained(project.folders, project.named(session), wanted)
+    project = current_project()
+    entry, rule, name = explain_decision(project.folders, project.named(session), wanted)
     shape = why_shape(entry, rule, name)
     _show(shape, why_lines(shape, columns()), form)
     return 0
@@ -163,8 +163,8 @@ def why(wanted: str, session: str, form: str) -> int:
 
 def _show(shape: dict[str, Any], lines: Iterable[Line], form: str) -> None:
     if form == "json":
-        from remit.reports.json import pretty
+        from remit.reports.formats import format_json
 
-        print_text(pretty(shape))
+        print_text(format_json(shape))
     else:
         print_lines(lines)

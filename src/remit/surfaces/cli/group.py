@@ -7,45 +7,45 @@ from typing import Any
 
 import click
 
-#: What a command is for -> command -> (module, one line for `remit --help`)
+#: Heading in `remit --help` -> command -> (module and function, one line of help)
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Check and merge": {
-        "review": ("review", "Review a checkout: several reviewers, verified, one report."),
-        "check": ("check", "One verdict for each result: does it keep the contract?"),
-        "merge": ("merge", "One report out of many; agreement counted, conflicts shown."),
-        "rules": ("rules", "List the rules, or explain one."),
-        "convert": ("convert", "A result as Markdown or JSON, in canonical form."),
-        "schema": ("schema", "JSON Schemas of results and reports."),
+        "review": ("review.command", "Review a checkout: several reviewers, verified, one report."),
+        "check": ("check.command", "One verdict for each result: does it keep the contract?"),
+        "merge": ("merge.command", "One report out of many; agreement counted, conflicts shown."),
+        "rules": ("contract.rules_command", "List the rules, or explain one."),
+        "convert": ("contract.convert_command", "A result as Markdown or JSON, in canonical form."),
+        "schema": ("contract.schema_command", "JSON Schemas of results and reports."),
     },
     "Definitions": {
-        "agents": ("agents", "What subagents are defined, what each is told and may do."),
-        "prompt": ("prompt", "The text that tells an agent how to answer."),
+        "agents": ("agents.command", "What subagents are defined, what each is told and may do."),
+        "prompt": ("contract.prompt_command", "The text that tells an agent how to answer."),
     },
     "Jobs": {
-        "run": ("run", "Run a subagent on a task and wait for its result."),
-        "submit": ("submit", "Put a job into the queue."),
-        "worker": ("worker", "Run jobs from the queue."),
-        "jobs": ("jobs", "Show jobs: waiting, running, finished."),
-        "logs": ("logs", "Show what happened in a job."),
-        "cancel": ("cancel", "Cancel a job."),
-        "retry": ("retry", "Let a job that did not complete go on."),
+        "run": ("run.command", "Run a subagent on a task and wait for its result."),
+        "submit": ("jobs.submit_command", "Put a job into the queue."),
+        "worker": ("worker.command", "Run jobs from the queue."),
+        "jobs": ("jobs.jobs_command", "Show jobs: waiting, running, finished."),
+        "logs": ("logs.command", "Show what happened in a job."),
+        "cancel": ("jobs.cancel_command", "Cancel a job."),
+        "retry": ("jobs.retry_command", "Let a job that did not complete go on."),
     },
     "Plans": {
-        "plan": ("plan", "Run phases of delegations, durably."),
-        "orchestrate": ("orchestrate", "Have a model do a task by delegating it."),
-        "escalations": ("escalations", "List what plans ask a person."),
-        "answer": ("answer", "Answer what a plan asked."),
-        "progress": ("progress_command", "Show where the work stands and what comes next."),
+        "plan": ("plans.plan_command", "Run phases of delegations, durably."),
+        "orchestrate": ("orchestrate.command", "Have a model do a task by delegating it."),
+        "escalations": ("plans.escalations_command", "List what plans ask a person."),
+        "answer": ("plans.answer_command", "Answer what a plan asked."),
+        "progress": ("plans.progress_command", "Show where the work stands and what comes next."),
     },
     "Claude Code": {
-        "install": ("install", "Put its subagents and its orchestrator under contract."),
-        "uninstall": ("uninstall", "Take an install back and leave no trace."),
-        "gate": ("gate", "What was denied and why, what you allow; try a call."),
-        "hook": ("hook", "Answer a hook; Claude Code calls it."),
+        "install": ("claude_code.install_command", "Put its subagents and its orchestrator under contract."),
+        "uninstall": ("claude_code.uninstall_command", "Take an install back and leave no trace."),
+        "gate": ("gate.command", "What was denied and why, what you allow; try a call."),
+        "hook": ("claude_code.hook_command", "Answer a hook; Claude Code calls it."),
     },
     "Remit itself": {
-        "doctor": ("doctor", "Does all work that is needed, and what settings are in force?"),
-        "completion": ("completion", "Print the completion script for a shell."),
+        "doctor": ("doctor.command", "Does all work that is needed, and what settings are in force?"),
+        "completion": ("completion.command", "Print the completion script for a shell."),
     },
 }
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
@@ -62,8 +62,8 @@ class LazyGroup(click.Group):
         """Load one command."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"remit.surfaces.cli.{COMMANDS[cmd_name][0]}")
-        command: click.Command = module.command
+        module, function = COMMANDS[cmd_name][0].split(".")
+        command: click.Command = getattr(importlib.import_module(f"remit.surfaces.cli.{module}"), function)
         return command
 
     def resolve_command(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.store import need_extra, with_database
+from remit.surfaces.cli.request import queueing_from, request_from, request_options, resolving_from, task_text
+from remit.surfaces.cli.store import need_extra, no_worker_notice, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.store.database import Database
+    from remit.store.jobs import Job
 
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
@@ -28,7 +31,7 @@ class _ListFirst(click.Group):
 
 @click.group("jobs", cls=_ListFirst, invoke_without_command=True)
 @click.pass_context
-def command(ctx: click.Context) -> int | None:
+def jobs_command(ctx: click.Context) -> int | None:
     """Show jobs: those that wait, run and are finished.
 
     \b
@@ -44,7 +47,7 @@ def command(ctx: click.Context) -> int | None:
     return None
 
 
-@command.command("list")
+@jobs_command.command("list")
 @click.option("--state", type=click.Choice(["queued", "running", "finished"]), help="Only jobs in this state.")
 @click.option("--agent", help="Only jobs of this agent.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
@@ -62,7 +65,7 @@ def list_command(state: str | None = None, agent: str | None = None, limit: int 
     from remit.store import jobs
 
     async def work(database: Database, _: Settings) -> list[jobs.Job]:
-        return await jobs.listed(database, state=state, agent=agent, limit=limit, is_whole=form == "json")
+        return await jobs.list_jobs(database, state=state, agent=agent, limit=limit, is_whole=form == "json")
 
     found = with_database(work)
     if form == "json":
@@ -72,7 +75,7 @@ def list_command(state: str | None = None, agent: str | None = None, limit: int 
     return 0
 
 
-@command.command("show")
+@jobs_command.command("show")
 @click.argument("job", type=int)
 @_FORMAT
 def show(job: int, form: str) -> int:
@@ -98,7 +101,7 @@ def show(job: int, form: str) -> int:
     return 0
 
 
-@command.command("prune")
+@jobs_command.command("prune")
 @click.option("--days", type=click.IntRange(0, 36_500), default=30, show_default=True, help="Keep what is younger.")
 @_FORMAT
 def prune(days: int, form: str) -> int:
@@ -112,10 +115,10 @@ def prune(days: int, form: str) -> int:
     from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> int:
-        from remit.dispatch.leftovers import remove_leftovers
+        from remit.dispatch.cleanup import remove_orphans
 
         gone = await jobs.prune(database, days)
-        await remove_leftovers(database, settings.data, is_shared=settings.database is not None)
+        await remove_orphans(database, settings.data, is_shared=settings.database is not None)
         return gone
 
     gone = with_database(work)
@@ -127,6 +130,110 @@ def prune(days: int, form: str) -> int:
 
 
 def _print_json(value: Any) -> None:
-    from remit.reports.json import pretty
+    from remit.reports.formats import format_json
 
-    print_text(pretty(value))
+    print_text(format_json(value))
+
+
+@click.command("cancel")
+@click.argument("job", type=int)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def cancel_command(job: int, form: str) -> int:
+    """Cancel a job: one that waits never begins, one that runs is stopped within a second.
+
+    The jobs that it started are cancelled with it, those of an orchestrator's subagents too.
+
+    \b
+    Examples:
+      remit cancel 12
+    """
+    need_extra()
+    from remit.reports.jobs import job_shape
+    from remit.store import jobs
+
+    async def work(database: Database, _: Settings) -> jobs.Job:
+        await jobs.cancel(database, job)
+        return await jobs.get(database, job)
+
+    found = with_database(work)
+    if form == "json":
+        from remit.reports.formats import format_json
+
+        print_text(format_json(job_shape(found)))
+    else:
+        print_text(f"job {job} is {'cancelled' if found.state == 'finished' else 'being stopped'}")
+    return 0
+
+
+@click.command("retry")
+@click.argument("job", type=int)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def retry_command(job: int, form: str) -> int:
+    """Let a job that did not complete go on from its transcript; finished steps are not run again.
+
+    \b
+    Examples:
+      remit retry 12
+    """
+    need_extra()
+    from remit.reports.jobs import job_shape
+    from remit.store import jobs
+
+    async def work(database: Database, settings: Settings) -> tuple[jobs.Job, str]:
+        await database.frankly(lambda: jobs.retry(database, job))
+        again = await jobs.get(database, job)
+        return again, await no_worker_notice(database, settings, again.queue)
+
+    found, warning = with_database(work)
+    if form == "json":
+        from remit.reports.formats import format_json
+
+        print_text(format_json(job_shape(found)))
+    else:
+        print_text(f"job {job} waits for a worker")
+    if warning:
+        click.echo(warning, err=True)
+    return 0
+
+
+@click.command("submit")
+@click.argument("agent")
+@click.argument("task")
+@request_options
+@click.option("--delay", type=float, help="Begin only after so many seconds.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def submit_command(agent: str, task: str, **given: Any) -> int:
+    """Put a job for AGENT into the queue and return. TASK is what it shall do, or - for standard input.
+
+    \b
+    Examples:
+      remit submit code-explorer "trace the login flow"
+      remit submit qa-engineer "review the last commit" --key review-1a2b --priority 5
+    """
+    need_extra()
+    from remit.dispatch.submit import submit
+    from remit.reports.jobs import job_shape
+    from remit.store import jobs
+
+    async def work(database: Database, settings: Settings) -> tuple[Job, bool, str]:
+        submitted = await submit(
+            database,
+            request_from(agent, task_text(task), given),
+            settings,
+            given["repo"] or Path.cwd(),
+            queueing=queueing_from(given),
+            resolving=resolving_from(given),
+        )
+        job = await jobs.get(database, submitted.id)
+        return job, submitted.is_new, await no_worker_notice(database, settings, job.queue)
+
+    job, is_new, warning = with_database(work)
+    if given["form"] == "json":
+        from remit.reports.formats import format_json
+
+        print_text(format_json(job_shape(job)))
+    else:
+        print_text(f"job {job.id} {'waits' if is_new else 'has this key already'} ({job.agent})")
+    if warning:
+        click.echo(warning, err=True)
+    return 0

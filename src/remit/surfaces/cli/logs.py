@@ -44,13 +44,14 @@ def command(job: int, form: str, *, follow: bool) -> int:
 
 async def _tell_of_nobody(database: Database, settings: Settings, number: int) -> None:
     """Say at once that there is nobody whose doings could be followed."""
-    from remit.reports.visible import visible
-    from remit.store import fleet, jobs
+    from remit.reports.layout import escape_control
+    from remit.store import jobs, workers
 
     job = await jobs.get(database, number)
     if job.state == "queued" and not await is_served(database, settings, job.queue):
-        words = f"no worker is alive that takes the queue {visible(job.queue)!r}, so nothing will pick job {number} up"
-    elif job.state == "running" and not await fleet.alive(database, settings.takeover_seconds, listed=False):
+        queue = escape_control(job.queue)
+        words = f"no worker takes the queue {queue!r}, so nothing will start job {number}"
+    elif job.state == "running" and not await workers.live_workers(database, settings.takeover_seconds, listed=False):
         words = f"no worker is alive, so nothing goes on with job {number}"
     else:
         return
@@ -68,8 +69,8 @@ class _Reader:
 
     async def read(self, *, is_following: bool) -> None:
         """Show what there is; then, if the job goes on, what comes until it is finished."""
+        from remit.aio import cancel_and_wait
         from remit.store import jobs
-        from remit.store.ending import ended
 
         is_over = (await jobs.get(self._database, self._job)).state == "finished"
         await self._catch_up()
@@ -81,7 +82,7 @@ class _Reader:
             while not tail.done() and (await jobs.get(self._database, self._job)).state != "finished":
                 await asyncio.wait({tail}, timeout=_LOOK_SECONDS)
         finally:
-            await ended(tail)
+            await cancel_and_wait(tail)
         await self._catch_up()
 
     async def _catch_up(self) -> None:

@@ -14,14 +14,14 @@ from remit.configuration import Configuration, load
 from remit.contract.kinds import slug
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
-from remit.merging.again import read_merge
 from remit.merging.api import checked_settings, merge_inputs
 from remit.merging.inputs import Input, read_input
-from remit.merging.model import MERGED_AGENT, SCALE, Merge, Settings
-from remit.merging.narrow import hide_known, only_changed
-from remit.surfaces.cli.files import find_files, find_repository, read_file, shown_name
+from remit.merging.merge import hide_baseline, only_changed
+from remit.merging.model import MERGED_AGENT, SCALE, Merge, MergeSettings
+from remit.merging.previous import read_merge
+from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.sessions import project_here
+from remit.surfaces.cli.sessions import current_project
 from remit.workspace import git
 
 _PATH = click.Path(path_type=Path)
@@ -64,14 +64,14 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     files = find_files(paths, for_merge=True)
     if not files and not given["session"]:
         raise UsageError("name the files to merge, or a session: remit merge --session last")
-    project = project_here() if given["session"] else None
+    project = current_project() if given["session"] else None
     root, _ = find_repository(given["repo"] or (Path(project.root) if project else None), files)
     sources = open_sources(root)
     options = Options(profile=given["profile"] or configured["profile"], kinds=configured["agents.kinds"]).validated()
     settings = _settings(given, configured)
     inputs = [
         read_input(read_file(file), name, options, sources, configured["merge.categories"])
-        for file, name in ((file, shown_name(file)) for file in files)
+        for file, name in ((file, display_name(file)) for file in files)
     ]
     _warn_of_reports(zip(files, inputs, strict=True))
     if project is not None:
@@ -86,16 +86,16 @@ def _warn_of_reports(inputs: Iterable[tuple[Path | None, Input]]) -> None:
     for file, read in inputs:
         if any(report.agent == slug(MERGED_AGENT) for report in read.reports):
             click.echo(
-                f"{shown_name(file)}: a merged report; the agents behind it and their opinions are not in this form, "
+                f"{display_name(file)}: a merged report; the agents behind it and their opinions are not in this form, "
                 "merge what --format json wrote instead",
                 err=True,
             )
 
 
-def _settings(given: dict[str, Any], configured: Configuration) -> Settings:
+def _settings(given: dict[str, Any], configured: Configuration) -> MergeSettings:
     threshold = given["threshold"] if given["threshold"] is not None else configured["merge.threshold"]
     return checked_settings(
-        Settings(
+        MergeSettings(
             threshold=float(threshold),
             policy=given["policy"] or configured["merge.policy"],
             weights=configured["merge.weights"],
@@ -110,7 +110,7 @@ def _narrowed(merged: Merge, given: dict[str, Any], sources: Sources) -> Merge:
         changed = git.changed_lines(sources.workspace.root, given["changed_since"])
         merged = only_changed(merged, changed, given["changed_since"])
     if given["baseline"] is not None:
-        merged = hide_known(merged, read_merge(read_file(given["baseline"]), str(given["baseline"])))
+        merged = hide_baseline(merged, read_merge(read_file(given["baseline"]), str(given["baseline"])))
     return merged
 
 
@@ -128,25 +128,25 @@ def _formatted(merged: Merge, given: dict[str, Any], sources: Sources) -> str | 
     """The report; None if it has been printed already."""
     form, workspace = given["form"], sources.workspace
     if form == "text" and given["output"] is None:
-        from remit.reports.merge_text import merge_text_lines
+        from remit.reports.merge.text import merge_text_lines
 
         print_lines(merge_text_lines(merged, columns(), workspace))
         return None
     if form == "text":
-        from remit.reports.layout import plain
-        from remit.reports.merge_text import merge_text_lines
+        from remit.reports.layout import plain_lines
+        from remit.reports.merge.text import merge_text_lines
 
-        return plain(merge_text_lines(merged, columns(), workspace))
+        return plain_lines(merge_text_lines(merged, columns(), workspace))
     if form == "json":
-        from remit.reports.json import pretty
+        from remit.reports.formats import format_json
 
-        return pretty(merged)
+        return format_json(merged)
     if form == "html":
-        from remit.reports.merge_html import merge_html
+        from remit.reports.merge.html import merge_html
 
         return merge_html(merged, workspace)
     if form == "markdown":
-        from remit.reports.merge_markdown import merge_markdown
+        from remit.reports.merge.markdown import merge_markdown
 
         return merge_markdown(merged, workspace)
     return _for_programs(merged, given, sources)
@@ -155,7 +155,7 @@ def _formatted(merged: Merge, given: dict[str, Any], sources: Sources) -> str | 
 def _for_programs(merged: Merge, given: dict[str, Any], sources: Sources) -> str:
     if given["form"] == "sarif":
         from remit import __version__
-        from remit.reports.sarif import merge_sarif
+        from remit.reports.merge.sarif import merge_sarif
 
         root = sources.workspace.root if sources.workspace is not None else None
         return merge_sarif(
@@ -166,7 +166,7 @@ def _for_programs(merged: Merge, given: dict[str, Any], sources: Sources) -> str
             repository=git.remote_address(root) if root is not None else None,
             version=__version__,
         )
-    from remit.reports.merge_annotations import merge_github, merge_junit
+    from remit.reports.merge.annotations import merge_github, merge_junit
 
     return merge_github(merged) if given["form"] == "github" else merge_junit(merged)
 

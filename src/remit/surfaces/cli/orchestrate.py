@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.request import limits_of, task_text, tree_options
+from remit.surfaces.cli.request import limits_from, task_text, tree_options
 from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ def command(task: str, **given: Any) -> int:
     if job is None:
         return 130
     if given["form"] == "json":
+        from remit.reports.formats import format_json
         from remit.reports.jobs import job_shape
-        from remit.reports.json import pretty
 
-        print_text(pretty(job_shape(job)))
+        print_text(format_json(job_shape(job)))
     else:
         from remit.reports.jobs import job_lines
 
@@ -54,23 +54,23 @@ def command(task: str, **given: Any) -> int:
 
 async def _run(database: Database, settings: Settings, task: str, given: dict[str, Any]) -> Job | None:
     """Submit the orchestrator's job and see it through; None: it was left to a worker."""
-    from remit.dispatch.submitting import Queueing, submit
-    from remit.orchestrate.conductor import conductor
-    from remit.orchestrate.conductor_prompt import conductor_prompt
-    from remit.orchestrate.serving import WorkerBeside, hasty_worker, served
+    from remit.dispatch.submit import Queueing, submit
+    from remit.orchestrate.local_worker import LocalWorker, ensure_worker, short_poll_worker
+    from remit.orchestrate.orchestrator import build_orchestrator
+    from remit.orchestrate.orchestrator_tools import orchestrator_prompt
     from remit.registry.model import ORCHESTRATOR
     from remit.store import jobs
-    from remit.surfaces.cli.run import see_through
+    from remit.surfaces.cli.run import wait_for_job
 
     own = f"run-{uuid.uuid4()}"
     request = {
         "prompt": task,
-        "system": conductor_prompt(),
+        "system": orchestrator_prompt(),
         "allowed_tools": [],
         "model": given["model"],
         "max_turns": given["max_turns"],
         "runner": ORCHESTRATOR,
-        "limits": limits_of(given, "cost"),
+        "limits": limits_from(given, "cost"),
     }
     submitted = await submit(
         database,
@@ -86,10 +86,10 @@ async def _run(database: Database, settings: Settings, task: str, given: dict[st
             tree_max_seconds=given["tree_max_seconds"],
         ),
     )
-    async with served(database, settings) as queue:
+    async with ensure_worker(database, settings) as queue:
         # Its own worker, so that its subagents never wait for the place that it holds.
-        runners = {ORCHESTRATOR: conductor(queue)}
-        async with WorkerBeside(hasty_worker(database, settings, own, runners=runners)) as beside:
+        runners = {ORCHESTRATOR: build_orchestrator(queue)}
+        async with LocalWorker(short_poll_worker(database, settings, own, runners=runners)) as beside:
             beside.begin()
-            is_over = await see_through(database, submitted.id)
+            is_over = await wait_for_job(database, submitted.id)
     return await jobs.get(database, submitted.id) if is_over else None

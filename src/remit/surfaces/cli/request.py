@@ -12,7 +12,7 @@ from remit.errors import UsageError
 from remit.registry.tools import split_names
 
 if TYPE_CHECKING:
-    from remit.dispatch.submitting import Queueing, Resolving
+    from remit.dispatch.submit import Queueing, Resolving
 
 _OPTIONS = (
     click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current one."),
@@ -57,13 +57,13 @@ def _with(options: Iterable[Callable[..., Any]], command: Callable[..., Any]) ->
     return command
 
 
-def limits_of(given: dict[str, Any], *names: str) -> dict[str, Any] | None:
+def limits_from(given: dict[str, Any], *names: str) -> dict[str, Any] | None:
     """What a job may use, as far as it is said."""
     said = {name: given[f"max_{name}"] for name in names if given[f"max_{name}"] is not None}
     return said or None
 
 
-def request_of(agent: str, task: str, given: dict[str, Any]) -> dict[str, Any]:
+def request_from(agent: str, task: str, given: dict[str, Any]) -> dict[str, Any]:
     """The request in the fields' own names."""
     return {
         "prompt": task,
@@ -74,21 +74,21 @@ def request_of(agent: str, task: str, given: dict[str, Any]) -> dict[str, Any]:
         "max_turns": given["max_turns"],
         "input_vars": dict(map(_variable, given["variables"])),
         "isolation": given["isolation"],
-        "limits": limits_of(given, "tokens", "cost", "seconds"),
+        "limits": limits_from(given, "tokens", "cost", "seconds"),
     }
 
 
-def resolving_of(given: dict[str, Any]) -> Resolving:
+def resolving_from(given: dict[str, Any]) -> Resolving:
     """How the request is to be resolved."""
-    from remit.dispatch.submitting import Resolving
+    from remit.dispatch.submit import Resolving
 
     allowed = split_names(given["allow_tools"]) if given["allow_tools"] is not None else None
     return Resolving(plugin_path=given["plugin_path"], policy=given["policy"], allow_tools=allowed)
 
 
-def queueing_of(given: dict[str, Any]) -> Queueing:
+def queueing_from(given: dict[str, Any]) -> Queueing:
     """How the job is to be queued."""
-    from remit.dispatch.submitting import Queueing
+    from remit.dispatch.submit import Queueing
 
     return Queueing(
         queue=given["queue"],

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.merging.model import Merge
     from remit.orchestrate.api import PlanResult
-    from remit.orchestrate.review import Team
+    from remit.orchestrate.review import ReviewTeam
     from remit.store.database import Database
-    from remit.surfaces.cli.driving import Shown
+    from remit.surfaces.cli.driving import DrivenPlan
 
 
 @click.command("review")
@@ -68,23 +68,23 @@ def command(path: Path, **given: Any) -> int:
     plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"], verifier=verifier)
     _introduce(team)
 
-    async def work(database: Database, settings: Settings) -> tuple[Shown, Path]:
-        from remit.dispatch.submitting import Resolving
-        from remit.orchestrate.api import begin
-        from remit.surfaces.cli.driving import drive_shown
+    async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path]:
+        from remit.dispatch.submit import Resolving
+        from remit.orchestrate.api import begin_plan
+        from remit.surfaces.cli.driving import drive_with_progress
 
-        number = await begin(database, plan, root, is_new=given["is_new"])
-        return await drive_shown(database, settings, number, Resolving()), settings.data
+        number = await begin_plan(database, plan, root, is_new=given["is_new"])
+        return await drive_with_progress(database, settings, number, Resolving()), settings.data
 
     shown, data = with_database(work)
     if shown.stopped or shown.found.plan.state != "finished":
-        from remit.surfaces.cli.plan import finish
+        from remit.surfaces.cli.plans import print_result
 
-        return finish(shown, "text")
+        return print_result(shown, "text")
     return _report(shown.found, root, data, given, changed)
 
 
-def _introduce(team: Team) -> None:
+def _introduce(team: ReviewTeam) -> None:
     """Who reviews, and how to have more reviewers."""
     click.echo(f"reviewers: {', '.join((*team.subagents, *team.analysers))}", err=True)
     if team.why_no_model:
@@ -95,18 +95,18 @@ def _introduce(team: Team) -> None:
 def _report(found: PlanResult, root: Path, data: Path, given: dict[str, Any], changed: Any) -> int:
     import msgspec
 
+    from remit.merging.merge import only_changed
     from remit.merging.model import Merge
-    from remit.merging.narrow import only_changed
 
     merged = msgspec.convert(found.phases[-1].merge, Merge)
     if changed is not None:
         merged = only_changed(merged, changed, given["changed_since"])
     files = _written(merged, root, data / "reports", found.plan.id)
     _print(merged, root, given["form"])
-    from remit.reports.plans import job_words
+    from remit.reports.plans import job_summary
 
     click.echo(f"report: {files['html']}\n        {files['md']}", err=True)
-    click.echo(f"jobs:   {job_words(found)}; `remit logs ID` says what one did", err=True)
+    click.echo(f"jobs:   {job_summary(found)}; `remit logs ID` says what one did", err=True)
     if given["is_opened"]:
         webbrowser.open(files["html"].as_uri())
     from remit.surfaces.cli.merge import fails
@@ -116,13 +116,17 @@ def _report(found: PlanResult, root: Path, data: Path, given: dict[str, Any], ch
 
 def _written(merged: Merge, root: Path, folder: Path, number: int) -> dict[str, Path]:
     from remit.evidence.sources import open_sources
-    from remit.reports.json import pretty
-    from remit.reports.merge_html import merge_html
-    from remit.reports.merge_markdown import merge_markdown
+    from remit.reports.formats import format_json
+    from remit.reports.merge.html import merge_html
+    from remit.reports.merge.markdown import merge_markdown
 
     workspace = open_sources(root).workspace
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    texts = {"html": merge_html(merged, workspace), "md": merge_markdown(merged, workspace), "json": pretty(merged)}
+    texts = {
+        "html": merge_html(merged, workspace),
+        "md": merge_markdown(merged, workspace),
+        "json": format_json(merged),
+    }
     files = {ending: folder / f"review-{number}.{ending}" for ending in texts}
     for ending, text in texts.items():
         files[ending].write_text(text, encoding="utf-8")
@@ -134,14 +138,14 @@ def _print(merged: Merge, root: Path, form: str) -> None:
 
     workspace = open_sources(root).workspace
     if form == "json":
-        from remit.reports.json import pretty
+        from remit.reports.formats import format_json
 
-        print_text(pretty(merged))
+        print_text(format_json(merged))
     elif form == "markdown":
-        from remit.reports.merge_markdown import merge_markdown
+        from remit.reports.merge.markdown import merge_markdown
 
         print_text(merge_markdown(merged, workspace))
     else:
-        from remit.reports.merge_text import merge_text_lines
+        from remit.reports.merge.text import merge_text_lines
 
         print_lines(merge_text_lines(merged, columns(), workspace))

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from remit.surfaces.cli.interrupting import Interrupts
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.progress import Progress
-from remit.surfaces.cli.request import queueing_of, request_of, request_options, resolving_of, task_text
+from remit.surfaces.cli.request import queueing_from, request_from, request_options, resolving_from, task_text
 from remit.surfaces.cli.store import need_extra, with_database
+from remit.surfaces.cli.watching import Interrupts, ProgressDisplay
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -45,10 +44,10 @@ def command(agent: str, task: str, **given: Any) -> int:
         return 130
     job, violations = found
     if given["form"] == "json":
+        from remit.reports.formats import format_json
         from remit.reports.jobs import job_shape
-        from remit.reports.json import pretty
 
-        print_text(pretty(job_shape(job)))
+        print_text(format_json(job_shape(job)))
     else:
         from remit.reports.jobs import job_lines
 
@@ -60,25 +59,25 @@ async def _run(
     database: Database, settings: Settings, agent: str, task: str, given: dict[str, Any]
 ) -> tuple[Job, list[dict[str, Any]]] | None:
     """Submit the job and see it through; None: it was left to a worker."""
-    from remit.dispatch.submitting import submit
-    from remit.orchestrate.serving import served
+    from remit.dispatch.submit import submit
+    from remit.orchestrate.local_worker import ensure_worker
     from remit.store import jobs
 
-    queueing = queueing_of(given)
-    async with served(database, settings, queueing.queue, concurrency=1) as own:
+    queueing = queueing_from(given)
+    async with ensure_worker(database, settings, queueing.queue, concurrency=1) as own:
         submitted = await submit(
             database,
-            request_of(agent, task, given),
+            request_from(agent, task, given),
             settings,
             given["repo"] or Path.cwd(),
             queueing=queueing._replace(first_queue=own),
-            resolving=resolving_of(given),
+            resolving=resolving_from(given),
         )
         if not submitted.is_new:
             click.echo(f"remit: job {submitted.id} has this key already; waiting for it", err=True)
             if own is not None:
                 await _call_in(database, submitted.id, own)
-        is_over = await see_through(database, submitted.id)
+        is_over = await wait_for_job(database, submitted.id)
     if not is_over:
         return None
     return await jobs.get(database, submitted.id), await jobs.violations_of(database, submitted.id)
@@ -94,13 +93,13 @@ async def _call_in(database: Database, job: int, queue: str) -> None:
             await jobs.enqueue(connection, job, queue, found.priority)
 
 
-async def see_through(database: Database, job: int) -> bool:
+async def wait_for_job(database: Database, job: int) -> bool:
     """Show what happens until the job is finished; False: the person leaves it to a worker."""
+    from remit.aio import cancel_and_wait
     from remit.store import jobs
-    from remit.store.ending import ended
 
     interrupts = Interrupts()
-    with interrupts.heard(), Progress(job) as progress:
+    with interrupts.heard(), ProgressDisplay(job) as progress:
         showing = asyncio.create_task(_show(database, job, progress))
         try:
             while not showing.done():
@@ -118,11 +117,11 @@ async def see_through(database: Database, job: int) -> bool:
                         await jobs.cancel(database, job)
             await showing
         finally:
-            await ended(showing)
+            await cancel_and_wait(showing)
     return True
 
 
-async def _show(database: Database, job: int, progress: Progress) -> None:
+async def _show(database: Database, job: int, progress: ProgressDisplay) -> None:
     from remit.store.events import follow
 
     async for event in follow(database, job):

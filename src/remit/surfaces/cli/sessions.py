@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from remit.clients.claude_code import desk
-from remit.clients.claude_code.results import Kept, listed
+from remit.clients.claude_code.compiled import folder_of, project_of, read_compiled
+from remit.clients.claude_code.results import KeptResult, list_results
 from remit.configuration import Configuration, load
 from remit.errors import UsageError
-from remit.gate.configured import gate_mapping
-from remit.gate.memory import State
-from remit.gate.sessions import LAST, Found, find, recorded
-from remit.gate.settings import GateSettings
-from remit.gate.state import peek
+from remit.gate.session import SessionState
+from remit.gate.session_store import LAST, RecordedSession, find_session, read_session, recorded_sessions
+from remit.gate.settings import GateSettings, settings_mapping
 
 if TYPE_CHECKING:
     from remit.checking import Options
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 OWN_SESSION = "CLAUDE_CODE_SESSION_ID"
 
 
-class Project:
+class SessionProject:
     """A project with a gate: where it is, how it is set, and what was recorded in it."""
 
     def __init__(self, root: str, configured: Configuration) -> None:
@@ -36,36 +34,38 @@ class Project:
         data = configured["data"]
         own = [str(Path(data).absolute() / "gate")] if data else []
         #: Of clients, and of orchestrators of our own if they keep their data elsewhere.
-        self.folders = [desk.folder_of(root), *own]
+        self.folders = [folder_of(root), *own]
 
     def settings(self) -> GateSettings:
         """The gate's settings in force; the tools of definitions are those of the last compilation."""
-        mapping = gate_mapping(self._configured)
-        known = desk.compiled(self.root)
+        mapping = settings_mapping(self._configured)
+        known = read_compiled(self.root)
         if known is not None:
             mapping["tools"] = known["gate"].get("tools", {})
         return GateSettings.from_mapping(mapping)
 
-    def session(self, wanted: str) -> Found:
+    def session(self, wanted: str) -> RecordedSession:
         """One session: `last`, its id, or how its id begins."""
         name = self.named(wanted)
-        if name == wanted or peek(self.folders[0], name) is not None:
-            return find(self.folders, name)
-        return Found(self.folders[0], name, State(name))  # the client's own, in which nothing was recorded yet
+        if name == wanted or read_session(self.folders[0], name) is not None:
+            return find_session(self.folders, name)
+        return RecordedSession(
+            self.folders[0], name, SessionState(name)
+        )  # the client's own, in which nothing was recorded yet
 
     def named(self, wanted: str) -> str:
         """The last session is the one that this command is run in, if a client says so; another may be later."""
         return os.environ.get(OWN_SESSION) or wanted if wanted == LAST else wanted
 
-    def recorded(self) -> list[Found]:
+    def recorded(self) -> list[RecordedSession]:
         """All sessions, the latest first."""
-        return recorded(self.folders)
+        return recorded_sessions(self.folders)
 
-    def kept(self, found: Found) -> list[Kept]:
+    def kept(self, found: RecordedSession) -> list[KeptResult]:
         """The reports of its subagents, oldest first."""
-        return listed(found.folder, found.state.session or found.name)
+        return list_results(found.folder, found.state.session or found.name)
 
-    def results(self, found: Found) -> list[dict[str, Any]]:
+    def results(self, found: RecordedSession) -> list[dict[str, Any]]:
         """The same as plain data; what is empty is null."""
         always = ("agent", "agent_id", "at", "attempt", "outcome", "violations", "changed")
         return [
@@ -76,22 +76,22 @@ class Project:
 
     def inputs(self, wanted: str, options: Options, sources: Sources, categories: Mapping[str, str]) -> list[Input]:
         """What its subagents sent, for a merge."""
-        from remit.clients.claude_code.session_merge import inputs_of  # late: only a merge needs it
+        from remit.clients.claude_code.session_merge import merge_inputs_of  # late: only a merge needs it
 
         found = self.session(wanted)
-        inputs = inputs_of(self.kept(found), found.state, options, sources, categories)
+        inputs = merge_inputs_of(self.kept(found), found.state, options, sources, categories)
         if not inputs:
             raise UsageError(f"in session {found.state.session} no subagent under contract has reported yet")
         return inputs
 
-    def state_of(self, payload: Mapping[str, Any]) -> State | None:
+    def state_of(self, payload: Mapping[str, Any]) -> SessionState | None:
         """The state of the session that a payload names, if it has one."""
         named = payload.get("session_id")
-        return peek(self.folders[0], named) if isinstance(named, str) and named else None
+        return read_session(self.folders[0], named) if isinstance(named, str) and named else None
 
 
-def project_here(cwd: object = None) -> Project:
+def current_project(cwd: object = None) -> SessionProject:
     """The project of a folder, if that is one that is there; else of the current one."""
     folder = cwd if isinstance(cwd, str) and os.path.isdir(cwd) else os.getcwd()  # noqa: PTH109, PTH112 (any text)
-    root = desk.project_of(folder)
-    return Project(root, load(Path(root)))
+    root = project_of(folder)
+    return SessionProject(root, load(Path(root)))

@@ -47,18 +47,18 @@ def need_extra() -> None:
 
 async def is_served(database: Database, settings: Settings, queue: str) -> bool:
     """Whether a worker is alive that takes jobs of a queue."""
-    from remit.store import fleet
+    from remit.store import workers
 
-    return await fleet.is_served(database, queue, settings.takeover_seconds)
+    return await workers.is_served(database, queue, settings.takeover_seconds)
 
 
-async def unserved(database: Database, settings: Settings, queue: str) -> str:
+async def no_worker_notice(database: Database, settings: Settings, queue: str) -> str:
     """What to tell somebody whose job nobody will pick up; empty: a worker is alive that will."""
-    from remit.reports.visible import visible
-    from remit.store import fleet
+    from remit.reports.layout import escape_control
+    from remit.store import workers
 
     if await is_served(database, settings, queue):
         return ""
-    has_others = bool(await fleet.alive(database, settings.takeover_seconds))
-    which = f" that takes the queue {visible(queue)!r}" if has_others else ""
+    has_others = bool(await workers.live_workers(database, settings.takeover_seconds))
+    which = f" that takes the queue {escape_control(queue)!r}" if has_others else ""
     return f"remit: no worker is alive{which}, so nothing will pick it up; start one with `remit worker`"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from remit.reports.visible import visible
+from remit.reports.layout import escape_control
 from remit.surfaces.cli.store import need_extra, with_database
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
     from remit.configuration import load
     from remit.dispatch.health import missing_key
     from remit.dispatch.worker import Worker
-    from remit.orchestrate.conductor import conductor
+    from remit.orchestrate.orchestrator import build_orchestrator
     from remit.registry.api import reload_registry
     from remit.registry.model import ORCHESTRATOR
 
@@ -52,7 +52,7 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
             concurrency=concurrency,
             on_reload=lambda: log.info("%s definitions read again", len(list(reload_registry()))),
             on_start=lambda: log.info("worker started: %s", _served(concurrency, queues, len(list(registry)))),
-            runners={ORCHESTRATOR: conductor()},
+            runners={ORCHESTRATOR: build_orchestrator()},
         )
         await worker.run(until_idle=until_idle)
         log.info("worker stopped")
@@ -71,7 +71,7 @@ class _Lines(logging.Formatter):
     """Lines with a time; what others have said in them is shown and not obeyed."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(map(visible, super().format(record).split("\n")))
+        return "\n".join(map(escape_control, super().format(record).split("\n")))
 
 
 def _log_with_times() -> None:

@@ -18,7 +18,7 @@ def main() -> None:
     try:
         # At the end: nothing there may stand in for the standard library.
         sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 4)[0])  # noqa: PTH100 - pathlib is slow to load
-        from remit.clients.claude_code.process import run
+        from remit.clients.claude_code.events import run
 
         run(event)
     except BaseException as error:  # noqa: BLE001 - the outermost frame of a process that must not fail

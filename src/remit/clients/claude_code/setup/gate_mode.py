@@ -5,18 +5,19 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from remit.clients.claude_code.setup.changes import Change
-from remit.clients.claude_code.setup.place import Place
-from remit.clients.claude_code.setup.record import Added
-from remit.clients.claude_code.setup.writing import read_bytes
+from remit.clients.claude_code.setup.plan import AddedHooks, FileChange
+from remit.clients.claude_code.setup.target import InstallTarget
 from remit.configuration import find_file, load
 from remit.errors import UsageError
 from remit.gate.settings import MODES
+from remit.workspace.atomic_write import read_bytes
 
 _MOST_BYTES = 1024 * 1024
 
 
-def mode_change(place: Place, mode: str | None, earlier: Added | None) -> tuple[Change, Added] | None:
+def mode_change(
+    place: InstallTarget, mode: str | None, earlier: AddedHooks | None
+) -> tuple[FileChange, AddedHooks] | None:
     """What puts a project into a mode, and what of the file is then ours; None: nothing has to change.
 
     `earlier` is what an earlier install has added: that may be replaced, unlike the word of a person.
@@ -40,16 +41,16 @@ def mode_change(place: Place, mode: str | None, earlier: Added | None) -> tuple[
     table = f'{header}\nmode = "{mode}"\n'
     if configured.values["gate.mode"].source == "default":
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        added = Added(place.shown(file), gap + table, before is None)
+        added = AddedHooks(place.shown(file), gap + table, before is None)
         after = text + added.text
     elif earlier is not None and earlier.path == place.shown(file) and text.count(earlier.text) == 1:
         gap = earlier.text[: len(earlier.text) - len(earlier.text.lstrip("\n"))]
-        added = Added(earlier.path, gap + table, earlier.is_new)
+        added = AddedHooks(earlier.path, gap + table, earlier.is_new)
         after = text.replace(earlier.text, added.text)
     else:
         raise UsageError(f"{file} says mode = {configured['gate.mode']!r}: {by_hand}")
     _check(file, after, mode, by_hand)
-    return Change(file, before, after.encode(), is_shared=True), added
+    return FileChange(file, before, after.encode(), is_shared=True), added
 
 
 def _check(file: Path, text: str, mode: str, by_hand: str) -> None:
@@ -63,6 +64,6 @@ def _check(file: Path, text: str, mode: str, by_hand: str) -> None:
         raise UsageError(f"{file} cannot be added to: {by_hand}")
 
 
-def mode_in_force(place: Place) -> str:
+def effective_mode(place: InstallTarget) -> str:
     """The mode that a session in this place gets, as far as can be told from here."""
     return str(load(place.root)["gate.mode"])

@@ -40,7 +40,7 @@ def entry_file() -> Path:
 
 def hook_entries(http: str | None = None, *, is_closed: bool = False) -> dict[str, dict[str, Any]]:
     """Event -> entry. `is_closed`: a call that we could not look at is refused by the client itself."""
-    url = loopback(http) + HTTP_PATH if http else None
+    url = is_loopback(http) + HTTP_PATH if http else None
     return {event: _entry(event, seconds, url, is_closed=is_closed) for event, seconds in EVENTS.items()}
 
 
@@ -56,7 +56,7 @@ def _entry(event: str, seconds: int, url: str | None, *, is_closed: bool) -> dic
     return entry
 
 
-def called(hook: dict[str, Any]) -> str:
+def hook_command(hook: dict[str, Any]) -> str:
     """What an entry calls, as a person reads it, whatever its event."""
     if hook.get("type") == "http":
         return str(hook.get("url", ""))
@@ -80,14 +80,14 @@ def is_this_install(event: str, hook: dict[str, Any]) -> bool:
     """Whether an entry is one that this install would write. Settings may come with a clone: nothing else is run."""
     if hook.get("type") == "http":
         try:
-            return bool(hook["url"] == loopback(str(hook["url"]).removesuffix(HTTP_PATH)) + HTTP_PATH)
+            return bool(hook["url"] == is_loopback(str(hook["url"]).removesuffix(HTTP_PATH)) + HTTP_PATH)
         except UsageError:
             return False
     wanted = _entry(event, 0, None, is_closed=False)
     return all(hook.get(key) == wanted[key] for key in ("type", "command", "args"))
 
 
-def loopback(url: str) -> str:
+def is_loopback(url: str) -> str:
     """An address on this machine, without a slash at its end; what is said to hooks goes nowhere else."""
     try:
         parts = urlsplit(url)

@@ -24,7 +24,7 @@ Hook = Mapping[str, Any]
 IsOurs = Callable[[object], bool]
 
 
-class Part(NamedTuple):
+class JsonPart(NamedTuple):
     """A member of an object or an element of a list, and where it stands in the text."""
 
     key: str
@@ -34,7 +34,7 @@ class Part(NamedTuple):
     end: int
 
 
-class Style(NamedTuple):
+class JsonStyle(NamedTuple):
     """How the author of a file breaks lines and indents; both empty: all on one line."""
 
     newline: str
@@ -136,7 +136,7 @@ def with_hooks(text: str, wanted: Mapping[str, Hook], is_ours: IsOurs) -> str:
     return text
 
 
-def _with_hook(text: str, event: str, hook: Hook, style: Style, is_ours: IsOurs) -> str:
+def _with_hook(text: str, event: str, hook: Hook, style: JsonStyle, is_ours: IsOurs) -> str:
     hooks = _named(text, _root(text), "hooks")
     assert hooks is not None  # noqa: S101 (the caller has looked)
     there = _named(text, hooks.at, event)
@@ -178,7 +178,7 @@ def without_hooks(text: str, is_ours: IsOurs, made: Collection[str] | None = Non
     return text
 
 
-def _without_hook(text: str, event_name: str, hook: Part, made: Collection[str] | None) -> str:
+def _without_hook(text: str, event_name: str, hook: JsonPart, made: Collection[str] | None) -> str:
     """Take one hook away, with its group where it was alone in it, and with the event's list likewise."""
     hooks = _named(text, _root(text), "hooks")
     event = _named(text, hooks.at, event_name) if hooks is not None else None
@@ -193,7 +193,7 @@ def _without_hook(text: str, event_name: str, hook: Part, made: Collection[str] 
     return _removed(text, hooks.at, event)
 
 
-def made_by(before: str, after: str) -> list[str]:
+def added_by(before: str, after: str) -> list[str]:
     """Which containers `after` has and `before` had not: what goes again when it is empty."""
     old, new = (json.loads(text.removeprefix(_BOM)).get("hooks") for text in (before, after))
     if not isinstance(new, dict):
@@ -202,19 +202,19 @@ def made_by(before: str, after: str) -> list[str]:
     return [*(["hooks"] if old is None else []), *events]
 
 
-def style_of(text: str) -> Style:
+def style_of(text: str) -> JsonStyle:
     """How a file is written; an empty object gets lines of its own."""
     plain = text.removeprefix(_BOM).strip()
     if "\n" not in plain:
-        return Style("\n", "  ") if not plain[1:-1].strip() else Style("", "")
+        return JsonStyle("\n", "  ") if not plain[1:-1].strip() else JsonStyle("", "")
     found = _FIRST_INDENT.match(plain)
-    return Style("\r\n" if "\r\n" in plain else "\n", found[1] if found else "  ")
+    return JsonStyle("\r\n" if "\r\n" in plain else "\n", found[1] if found else "  ")
 
 
-def parts(text: str, start: int) -> list[Part]:
+def parts(text: str, start: int) -> list[JsonPart]:
     """What the object or list that begins at `start` of a valid text holds."""
     closing = "}" if text[start] == "{" else "]"
-    found: list[Part] = []
+    found: list[JsonPart] = []
     at = _skip(text, start + 1)
     while text[at] != closing:
         begin, key = at, ""
@@ -222,16 +222,16 @@ def parts(text: str, start: int) -> list[Part]:
             key, at = _DECODER.raw_decode(text, at)
             at = _skip(text, _skip(text, at) + 1)  # over the colon
         value, end = _DECODER.raw_decode(text, at)
-        found.append(Part(key, value, begin, at, end))
+        found.append(JsonPart(key, value, begin, at, end))
         at = _skip(text, end)
         if text[at] == ",":
             at = _skip(text, at + 1)
     return found
 
 
-def _hooks_in(text: str, event: Part) -> list[Part]:
+def _hooks_in(text: str, event: JsonPart) -> list[JsonPart]:
     """The hooks of an event in all its groups; a group in a form of its own is passed over."""
-    found: list[Part] = []
+    found: list[JsonPart] = []
     for group in parts(text, event.at) if isinstance(event.value, list) else ():
         inner = _named(text, group.at, "hooks") if isinstance(group.value, dict) else None
         if inner is not None and isinstance(inner.value, list):
@@ -239,7 +239,7 @@ def _hooks_in(text: str, event: Part) -> list[Part]:
     return found
 
 
-def _named(text: str, start: int, key: str) -> Part | None:
+def _named(text: str, start: int, key: str) -> JsonPart | None:
     return next((part for part in parts(text, start) if part.key == key), None)
 
 
@@ -252,7 +252,7 @@ def _skip(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _inserted(text: str, start: int, piece: str, style: Style, depth: int) -> str:
+def _inserted(text: str, start: int, piece: str, style: JsonStyle, depth: int) -> str:
     """With one more part at the end of a container."""
     own = parts(text, start)
     if own:
@@ -261,7 +261,7 @@ def _inserted(text: str, start: int, piece: str, style: Style, depth: int) -> st
     return f"{text[: start + 1]}{style.line(depth)}{piece}{style.line(depth - 1)}{text[closing:]}"
 
 
-def _removed(text: str, start: int, part: Part) -> str:
+def _removed(text: str, start: int, part: JsonPart) -> str:
     """Without one part of a container; the reverse of `_inserted`."""
     own = parts(text, start)
     place = next(index for index, one in enumerate(own) if one.start == part.start)

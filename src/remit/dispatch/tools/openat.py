@@ -1,0 +1,255 @@
+"""Opening files below a folder so that no link, however it is swapped in, leads out of it.
+
+Every part of a path is opened by itself, relative to the folder opened before it, without following links.
+A link is read and its target walked in the same way from the top, so what it means is decided by these
+functions and not by the kernel: it must lie below the top, and never among git's own files. Folders that are closed
+by what they are (device and number), not by a name, are met in the same way, whatever leads to them.
+Standard library only: the search process loads this module in an isolated interpreter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+_MAX_LINKS = 40
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+#: Folders that nothing leads into: device and number of each.
+Closed = frozenset[tuple[int, int]]
+_NONE: Closed = frozenset()
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+#: What tools put into a checkout: passed over unless the caller names it.
+GENERATED = frozenset(
+    {"node_modules", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".venv", ".tox"}
+)
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_MAX_DEPTH = 200
+
+
+class OutsideRoot(OSError):
+    """A path leads out of the folder, or to git's or remit's own files."""
+
+
+class NotRegular(OSError):
+    """A path names something that is not a regular file."""
+
+
+def is_closed_name(name: str) -> bool:
+    """Whether a disk may take a name for git's folder or ours: by case, ignorable characters, a short name or a dot.
+
+    A hook planted in `.git`, or a setting of the embedded database in `.remit`, would run outside of any sandbox.
+    """
+    bare = "".join(character for character in name if unicodedata.category(character) != "Cf")
+    folded = unicodedata.normalize("NFKC", bare).casefold().split(":")[0].rstrip(". ")
+    return folded in (".git", "git~1", ".remit", "remit~1")
+
+
+@contextlib.contextmanager
+def parent_of(top: str, path: str, *, create: bool = False, closed: Closed = _NONE) -> Iterator[tuple[int, str]]:
+    """The opened folder that holds a path below `top`, and the last name, which is no link.
+
+    The name is `.` for the top itself. `create` makes the folders that are missing on the way.
+    """
+    waiting = _parts(path)[::-1]
+    done: list[str] = []
+    links = 0
+    folders = [os.open(top, _FOLDER & ~os.O_NOFOLLOW)]
+    try:
+        while waiting:
+            name = waiting.pop()
+            if name == "..":
+                if not done:
+                    raise OutsideRoot(errno.EXDEV, "leads out of the folder", path)
+                done.pop()
+                os.close(folders.pop())
+                continue
+            if is_closed_name(name):
+                raise OutsideRoot(errno.EXDEV, "is git's or remit's own", path)
+            target = _link(name, folders[-1])
+            if target is not None:
+                links += 1
+                if links > _MAX_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+                if target.startswith("/"):
+                    target = _below(top, target)
+                    while len(folders) > 1:
+                        os.close(folders.pop())
+                    done.clear()
+                waiting.extend(_parts(target)[::-1])
+                continue
+            if not waiting:
+                yield folders[-1], name
+                return
+            folders.append(_enter(name, folders[-1], create=create))
+            check_open(folders[-1], closed, path)
+            done.append(name)
+        yield folders[-1], "."
+    finally:
+        for folder in folders:
+            os.close(folder)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _below(top: str, target: str) -> str:
+    whole, inside = os.path.normpath(target), f"{top.rstrip('/')}/"
+    if whole == top:
+        return ""
+    if not whole.startswith(inside) or ".." in target.split("/"):
+        raise OutsideRoot(errno.EXDEV, "leads out of the folder", target)
+    return whole[len(inside) :]
+
+
+def _link(name: str, folder: int) -> str | None:
+    """Where a link points, or None if the name is no link."""
+    try:
+        return os.readlink(name, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENOENT):
+            return None
+        raise
+
+
+def _enter(name: str, folder: int, *, create: bool) -> int:
+    if create:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, dir_fd=folder)
+    return os.open(name, _FOLDER, dir_fd=folder)
+
+
+def closed_by(places: Iterable[str]) -> Closed:
+    """What tells folders apart from all others, of those that are there."""
+    found = set()
+    for place in places:
+        with contextlib.suppress(OSError):
+            about = os.stat(place)  # noqa: PTH116 (no pathlib here)
+            found.add((about.st_dev, about.st_ino))
+    return frozenset(found)
+
+
+def is_closed(opened: int, closed: Closed) -> bool:
+    """Whether an opened folder is one of the closed ones."""
+    about = os.fstat(opened) if closed else None
+    return about is not None and (about.st_dev, about.st_ino) in closed
+
+
+def check_open(opened: int, closed: Closed, path: str) -> None:
+    """Refuse an opened folder that is closed."""
+    if is_closed(opened, closed):
+        raise OutsideRoot(errno.EXDEV, "is git's or remit's own", path)
+
+
+def open_file(name: str, folder: int) -> int:
+    """A regular file in an opened folder, never waiting for the other end of a pipe or a device."""
+    try:
+        opened = os.open(name, _FILE, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.ENODEV):  # a socket, a device without a driver
+            raise NotRegular(errno.EINVAL, "is not a regular file", name) from error
+        raise
+    mode = os.fstat(opened).st_mode
+    if stat.S_ISREG(mode):
+        return opened
+    os.close(opened)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    raise NotRegular(errno.EINVAL, "is not a regular file", name)
+
+
+def read_file(top: str, path: str, most: int, closed: Closed = _NONE) -> tuple[bytes, os.stat_result]:
+    """At most so many bytes of a regular file below a folder, and one more if there are more; and what it is."""
+    with parent_of(top, path, closed=closed) as (folder, name):
+        opened = open_file(name, folder)
+    with os.fdopen(opened, "rb") as file:
+        return file.read(most + 1), os.fstat(opened)
+
+
+@contextlib.contextmanager
+def open_folder(top: str, path: str, closed: Closed = _NONE) -> Iterator[int]:
+    """A folder below `top`."""
+    with parent_of(top, path, closed=closed) as (folder, name):
+        opened = os.open(name, _FOLDER, dir_fd=folder)
+    try:
+        check_open(opened, closed, path)
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def store_file(folder: int, name: str, data: bytes, mode: int | None, owner: tuple[int, int] | None) -> None:
+    """Put content in place of a name in an opened folder, at once: a reader sees the old or the new, never half."""
+    temporary = f".remit-{os.urandom(8).hex()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    opened = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(opened, "wb") as file:
+            file.write(data)
+            file.flush()
+            if owner is not None and owner != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(PermissionError):
+                    os.fchown(opened, *owner)
+            if mode is not None:
+                os.fchmod(opened, stat.S_IMODE(mode) & 0o777)
+            os.fsync(opened)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+
+
+class _Way(NamedTuple):
+    """What holds for a whole walk."""
+
+    check: Callable[[], None]
+    named: frozenset[str]
+    closed: Closed
+
+
+def walk(
+    folder: int, above: str, check: Callable[[], None], named: str = "", closed: Closed = frozenset()
+) -> Iterator[str]:
+    """Paths of files and links below an opened folder, without those in closed folders.
+
+    `named` is a text in which generated folders may be named.
+    """
+    way = _Way(check, frozenset(named.split("/")), closed)
+    yield from _walk(folder, f"{above}/" if above else "", way, _MAX_DEPTH)
+
+
+def _walk(folder: int, above: str, way: _Way, depth: int) -> Iterator[str]:
+    way.check()
+    folders: list[str] = []
+    files: list[str] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if is_closed_name(entry.name):
+                continue
+            if not entry.is_dir(follow_symlinks=False):
+                files.append(entry.name)
+            elif entry.name not in GENERATED or entry.name in way.named:
+                folders.append(entry.name)
+    for name in sorted([*files, *(f"{name}/" for name in folders)]):
+        if not name.endswith("/"):
+            yield above + name
+        elif depth:
+            yield from _inside(folder, above, name, way, depth)
+
+
+def _inside(folder: int, above: str, name: str, way: _Way, depth: int) -> Iterator[str]:
+    try:
+        opened = os.open(name.rstrip("/"), _OPEN_FOLDER, dir_fd=folder)
+    except OSError:
+        return  # forbidden, gone, or swapped for a link meanwhile
+    try:
+        if not is_closed(opened, way.closed):
+            yield from _walk(opened, above + name, way, depth - 1)
+    finally:
+        os.close(opened)

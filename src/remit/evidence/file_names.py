@@ -1,0 +1,158 @@
+"""Is this a file's name? Which part of a run of characters is one?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from remit.lazy import lazy_pattern
+
+#: Endings that make a name a file's name although it has no slash.
+EXTENSIONS = frozenset(
+    """
+    astro bash bat bazel bzl c cc cfg clj cljs cmake conf cpp cs csproj css csv cu cxx dart diff ejs el elm env erb
+    erl ex exs fish fs fsx gd gemspec go gql gradle graphql groovy h haml handlebars hbs hcl hh hpp hrl hs htm html
+    hxx ini ipynb java jl js json json5 jsonc jsonl jsx kt kts less lisp lock log lua m make mako md mdx mjs cjs ml
+    mli mm mod nim nix org pas php pl plist pm po prisma properties proto ps1 pug purs py pyi pyx r rake rb rego rkt
+    rs rst s sass scala scm scss sh sln sol sql styl svelte svg sum swift tcl template tex tf tfvars thrift tmpl toml
+    ts tsv tsx twig txt v vb vhd vim vue xaml xhtml xml xsd yaml yml zig zsh
+    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
+)
+#: Products, code and plain words that look like files.
+_NO_FILES = frozenset(
+    """
+    node.js next.js vue.js nuxt.js react.js express.js three.js d3.js ember.js backbone.js chart.js
+    console.log math.log process.env import.meta.env
+    n/a and/or i/o a/b w/h read/write input/output client/server request/response true/false yes/no km/h tcp/ip
+    """.split()  # noqa: SIM905 (as above)
+)
+#: Longer runs of path characters are not paths.
+MAX_PATH = 1024
+#: How many endings of a Japanese or Chinese run are tried as names.
+_MAX_TRIES = 12
+
+CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f"
+_LETTER = lazy_pattern(r"[^\W\d_]")
+_EXTENSION = lazy_pattern(r"\.([A-Za-z0-9]{1,12})$")
+_MOMENT = lazy_pattern(r"\d+/\d+/\d+T\d+$")
+_HOST = lazy_pattern(r"(?:[A-Za-z0-9\-]++\.)++(?:com|org|net|io|dev|edu|gov)$")
+_IMAGE = lazy_pattern(r"(?:\b(?:docker|podman|images?|containers?|registry)\b[^\n]*|\bFROM\s+)[`\"']?$", re.IGNORECASE)
+_ABBREVIATIONS = lazy_pattern(r"[A-Z]{2,5}/[A-Z0-9.]{1,5}$")
+_BRACKET = lazy_pattern(r"[()\[\]{}]")
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_UNUSUAL = lazy_pattern(r"[=\\%]")
+_KEY = lazy_pattern(r"[\w.\-]++=(?=.)")
+_ESCAPE = lazy_pattern(r"\\([_\[\](){}.+\-~$@&])")
+_GLUED = lazy_pattern(rf"\.([A-Za-z0-9]{{1,12}})(?=[{CJK}])")
+_WORDS = lazy_pattern(rf"[{CJK}]*")
+_LEAD = lazy_pattern(rf"[^/\\]*[{CJK}](?=[A-Za-z0-9_@.$~+(\[])")
+
+Exists = Callable[[str], bool]
+
+
+def looks_like_file(path: str) -> bool:
+    """Whether a name has a slash or a known ending; other names count only if such a file exists."""
+    if not has_letter(path) or path.lower() in _NO_FILES:
+        return False
+    if "/" in path or "\\" in path:
+        return not _MOMENT.match(path) and not _ABBREVIATIONS.match(path)
+    return has_known_ending(path)
+
+
+def has_letter(name: str) -> bool:
+    """Whether there is a letter in it: numbers and marks alone name no file."""
+    return bool(_LETTER.search(name))
+
+
+def has_known_ending(path: str) -> bool:
+    """Whether a name ends like a source file's; `.env` is all name and no ending."""
+    ending = _EXTENSION.search(path)
+    return ending is not None and ending.group(1).lower() in EXTENSIONS and ending.start() > 0
+
+
+def is_url_or_host(text: str, start: int, path: str) -> bool:
+    """Whether a path that does not exist is an address without `https://`, or the name of an image."""
+    if "/" not in path:
+        return False
+    host = path.split("/", 1)[0]
+    return ("." in host and bool(_HOST.match(host))) or (
+        not has_known_ending(path) and bool(_IMAGE.search(text, max(0, start - 60), start))
+    )
+
+
+def unwrap(path: str) -> tuple[int, int]:
+    """Where the path begins and ends inside the brackets that only stand around it."""
+    first, end = 0, len(path)
+    if not _BRACKET.search(path):
+        return first, end
+    partner = _partners(path)
+    while first < end:
+        if path[first] in "([{" and (first not in partner or partner[first] == end - 1):
+            end -= first in partner
+            first += 1
+        elif path[end - 1] in ")]}" and end - 1 not in partner:
+            end -= 1
+        else:
+            break
+    for at in range(first, end):
+        if path[at] in "([{" and at not in partner:  # `a/b.py(line`, `at com.acme.Shop.open(Shop.java`
+            return (first, at) if has_known_ending(path[first:at]) else (at + 1, end)
+    return first, end
+
+
+def _partners(path: str) -> dict[int, int]:
+    """For each bracket that has one: where its partner stands."""
+    partner: dict[int, int] = {}
+    opened: list[int] = []
+    for found in _BRACKET.finditer(path):
+        at, mark = found.start(), found.group()
+        if mark in "([{":
+            opened.append(at)
+        elif opened and path[opened[-1]] == _PAIRS[mark]:
+            partner[at] = opened.pop()
+            partner[partner[at]] = at
+    return partner
+
+
+def path_parts(run: str, exists: Exists) -> Iterator[tuple[int, int]]:
+    """Where the paths of a run may stand: Japanese and Chinese put no space after a path."""
+    cuts = [found.end() for found in _GLUED.finditer(run) if found.group(1).lower() in EXTENSIONS]
+    if cuts and not (len(run) <= MAX_PATH and exists(run[slice(*unwrap(run))])):
+        yield from zip([0, *cuts], [*cuts, len(run)], strict=True)
+    else:
+        yield 0, len(run)
+
+
+def resolve_written(path: str, exists: Exists) -> tuple[str, int]:
+    """The path inside a run, and how many characters before it are not part of it."""
+    if path.isascii() and not _UNUSUAL.search(path):
+        return path, 0
+    if exists(path):
+        return path, 0
+    if key := _KEY.match(path):  # `file=a/b.py`
+        return path[key.end() :], key.end()
+    if "\\" in path and exists(plain := _ESCAPE.sub(r"\1", path)):  # Markdown's backslashes
+        return plain, 0
+    if "%" in path and exists(plain := _unquoted(path)):  # the target of a link
+        return plain, 0
+    if path.isascii():
+        return path, 0
+    return _without_lead(path, exists)
+
+
+def _unquoted(path: str) -> str:
+    from urllib.parse import unquote  # late: it is slow to load, and such a path is rare
+
+    return unquote(path)
+
+
+def _without_lead(path: str, exists: Exists) -> tuple[str, int]:
+    """Japanese and Chinese put no space before a path; words before it are not part of it."""
+    lead = _LEAD.match(path)
+    if lead and (path[lead.end()] != "." or "/" in path[lead.end() :] or exists(path[lead.end() :])):
+        return path[lead.end() :], lead.end()
+    words = _WORDS.match(path)
+    for cut in range(1, min(words.end() if words else 0, _MAX_TRIES)):
+        if exists(path[cut:]):
+            return path[cut:], cut
+    return path, 0

@@ -1,0 +1,272 @@
+"""The lines that stand beside a path.
+
+:12  :12-18  :12:5  :12,15  #L12-L18  (12)  , line 12  (lines 12-18)  の12行目  第12行  line 12 of
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from remit.lazy import lazy_pattern
+
+#: Larger numbers are no lines of any file; they are kept as this one.
+MAX_LINE = 999_999_999
+
+Range = tuple[int, int | None]
+
+_DASH = "[-–—‑]"
+_CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
+#: One line or range, with columns; nothing may follow that makes it a version, a share or a word.
+_ONE = lazy_pattern(
+    rf"[~≈]?L?(\d++)(?:C\d++)?(?:(?:{_DASH}|[~〜～]|\.\.\.?)#?L?(\d++)(?:C\d++|:\d++)?(?![A-Za-z0-9_])"
+    rf"|:\d++[-–](\d++):\d++|:\d++(?:[-–]\d++)?|ff?(?!\w))?(?![A-Za-z0-9%]|_\w|\.\d|:\d|-[A-Za-z0-9_])",
+    re.IGNORECASE,
+)
+_NEXT = r"(?:,\s?(?:and|or)|[,;/&、，和と]|and|or|及び|および|以及)"
+
+_COLON = lazy_pattern(r"[`*]{0,3}[:：]`?(?=[~≈]?L?\d)", re.IGNORECASE)
+_LOOSE_COLON = lazy_pattern(r"[`*]{0,3}\s?[:：]\s?(?=[~≈]?L?\d)", re.IGNORECASE)
+_MORE_COLON = lazy_pattern(rf"`?\s?{_NEXT}\s?`?[:：](?=L?\d)", re.IGNORECASE)
+_MORE_LOOSE = lazy_pattern(
+    rf"(?:(?:,(?:\s?(?:and|&|or)\s)?|\s(?:and|&|or)\s)\s?\d++(?:{_DASH}\d++)?)++{_CLOSED}", re.IGNORECASE
+)
+_UP_TO = lazy_pattern(
+    rf"`\s?{_DASH}\s?`:?L?(\d++)`|`{_DASH}(\d++)(?![\w.])|`?\s(?:{_DASH}|to|through|until)\s`?:L?(\d++)"
+    rf"|\s(?:{_DASH}|to|through|until)\sL?(\d++)(?=\s*(?:$|[`)\]|;,.<]))",
+    re.IGNORECASE,
+)
+_HASH = lazy_pattern(r"[`*]{0,3}(?:\?plain=1)?#(?=L\d)", re.IGNORECASE)
+_PLAIN_HASH = lazy_pattern(r"#(?=\d++(?![\w.\-/#]))")
+_MORE_HASH = lazy_pattern(r"`?\s?(?:,|;|&|and|or)\s?`?#?(?=L\d)", re.IGNORECASE)
+
+_WORDS = lazy_pattern(
+    r"[`\"'”’*_)\]]{0,3}(?:\s{0,2}(?:[,:：–—@→|]|-{1,2}>?)\s{0,2}|\s{1,2})?[(\[（]?\s?[`*_\"']{0,3}"
+    r"((?:(?:see|at|on|in|around|near|about|approx\.?|approximately|from|starting|beginning|between)\s){0,3})"
+    r"[`*_]{0,3}[~≈]?(lines?|ln|ll?)[`*_\"']{0,3}\.?\s?[:#=]?\s?[`*_\"']{0,3}\s?(?=[~≈]?\d)",
+    re.IGNORECASE,
+)
+_WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?![\w.])", re.IGNORECASE)
+_SPACED_RANGE = lazy_pattern(rf"\s{_DASH}\s(\d++)(?![\w.])")
+_BOTH = lazy_pattern(r"\sand\s(\d++)(?![\w.])", re.IGNORECASE)
+_MORE_WORDS = lazy_pattern(rf"\s?{_NEXT}\s?(?:lines?\s|L)?(?=\d)", re.IGNORECASE)
+_WORDS_END = lazy_pattern(r"[`*_\"']{0,3}[)\]）]?")
+_NEXT_PATH = lazy_pattern(r"\s(?:of|in|from)\s(?:(?:the\s)?file\s)?[`\"'*_(\[]{0,3}([\w./\\@+\-$~]++)", re.IGNORECASE)
+
+_TO_ROW = rf"\s?(?:{_DASH}|[~～〜至到]|から)\s?第?\s?"
+_ROW = lazy_pattern(rf"(\d++)(?:{_TO_ROW}(\d++))?")
+_ROWS = lazy_pattern(
+    r"[`\"'*_)\]」』】]{0,3}\s?(?:ファイル|文件)?(?:の|的|中的|中|里的|里)?[\s、，,:：]{0,2}[(（]?\s?(?:第|约|約)?\s?(?=\d)"
+)
+_ROW_WORD = lazy_pattern(r"\s?行目?")
+_MORE_ROWS = lazy_pattern(r"\s?(?:、|，|,|と|和|及び|および|以及)\s?第?\s?(?=\d)")
+_ROWS_LABEL = lazy_pattern(r"[`\"'*_)\]」』】]{0,3}[\s、，,:：(（]{0,3}行(?:番号|号)?\s?[:：]?\s?(?=\d)")
+_ROWS_END = lazy_pattern(r"[)）]?")
+
+_LISTED = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
+_BEFORE = lazy_pattern(
+    rf"\b(?:lines?|ll?|ln)\.?\s?[:#]?\s?~?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})"
+    r"(?:\s(?:of|in|from|at|@)\s(?:(?:the\s)?file\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)[`\"'*_“‘\[]{0,4}$",
+    re.IGNORECASE,
+)
+_ORDINAL = lazy_pattern(r"\b(\d+)(?:st|nd|rd|th)\sline\s(?:of|in|from)\s(?:the\sfile\s)?[`\"'*_]{0,3}$", re.IGNORECASE)
+_BRACKETED = lazy_pattern(
+    rf"(?:\blines?\s({_LISTED})|第?(\d+(?:{_TO_ROW}\d+)?)\s?行目?)\s?[(（\[][`\"'*]{{0,3}}$", re.IGNORECASE
+)
+_LISTED_ONE = lazy_pattern(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|から)\s?第?\s?(\d+))?", re.IGNORECASE)
+_CLOSING = lazy_pattern(r"[`\"'*]{0,3}[)）\]]")
+_LOOK_BACK = 80
+_DIGIT = lazy_pattern(r"\d")
+#: What a range or a list goes on with; of a word, its first letter.
+_RANGE_SIGNS = frozenset("-–—‑tuTU")
+_LIST_SIGNS = frozenset(",;/&、，和と及お以aoAO")
+
+_IN_BRACKETS = lazy_pattern(rf"[(\[]L?(\d++)(?:{_DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE)
+_RANGE_IN_BRACKETS = lazy_pattern(rf"[`*]{{0,3}}\s[(\[]L?(\d++){_DASH}L?(\d++)[)\]]", re.IGNORECASE)
+_AT_END = lazy_pattern(rf"[:：#]L?(\d++)(?:{_DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
+_ALONE = lazy_pattern(
+    rf"\W*+(?:lines?|L)?\s?#?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})\W*", re.I
+)
+
+
+class LineMention(NamedTuple):
+    """The lines that somebody told, and where in the text the telling begins and ends."""
+
+    ranges: tuple[Range, ...]
+    start: int
+    end: int
+
+
+def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool = False) -> LineMention | None:
+    """The lines told directly after a path that ends at `at`.
+
+    In a column for places a space may follow the colon; after a source file's name `#12` is a line.
+    """
+    if not _DIGIT.search(text, at):
+        return None
+    return (
+        _after_colon(text, at, _COLON)
+        or _after_hash(text, at, is_source=is_source)
+        or _after_words(text, at)
+        or _after_brackets(text, at)
+        or _after_rows(text, at)
+        or (_after_colon(text, at, _LOOSE_COLON) if in_column else None)
+    )
+
+
+def lines_before(text: str, start: int, end: int) -> LineMention | None:
+    """The lines told before a path: `line 12 of a/b.py`."""
+    before = text[max(0, start - _LOOK_BACK) : start]
+    if not _DIGIT.search(before):
+        return None
+    found = _BEFORE.search(before) or _ORDINAL.search(before)
+    if found is None and _CLOSING.match(text, end):
+        found = _BRACKETED.search(before)
+    if found is None:
+        return None
+    return LineMention(_listed(next(filter(None, found.groups()))), start - len(before) + found.start(), end)
+
+
+def lines_in_brackets(text: str, at: int) -> LineMention | None:
+    """`(12)`, `(12,5)`, `[12-18]` or `@12`, as compilers and editors write."""
+    found = _IN_BRACKETS.match(text, at)
+    return LineMention((_range(found[1] or found[3], found[2]),), at, found.end()) if found else None
+
+
+def lines_alone(text: str) -> tuple[Range, ...]:
+    """The lines in a text that tells nothing else: `12`, `L12-L18`, `lines 12 and 15`."""
+    found = _ALONE.fullmatch(text) if len(text) <= 200 else None
+    return _listed(found[1]) if found else ()
+
+
+def lines_at_end(text: str) -> tuple[Range, ...]:
+    """The lines at the end of the text of a link: `login:12`."""
+    found = _AT_END.search(text)
+    return (_range(found[1], found[2]),) if found else ()
+
+
+def _number(digits: str) -> int:
+    return int(digits) if len(digits) < 10 else MAX_LINE
+
+
+def _range(first: str, last: str | None) -> Range:
+    return _number(first), _number(last) if last else None
+
+
+def _listed(text: str) -> tuple[Range, ...]:
+    return tuple(_range(found[1], found[2]) for found in _LISTED_ONE.finditer(text))
+
+
+def _one(text: str, at: int) -> tuple[Range, int] | None:
+    found = _ONE.match(text, at)
+    return (_range(found[1], found[2] or found[3]), found.end()) if found else None
+
+
+def _more(text: str, end: int, ranges: list[Range], sign: re.Pattern[str], *, ascending: bool) -> int:
+    """Add what else is listed; lists that ascend stop at a smaller number: it counts something else."""
+    while (mark := sign.match(text, end)) and (following := _one(text, mark.end())):
+        if ascending and following[0][0] <= (ranges[-1][1] or ranges[-1][0]):
+            break
+        ranges.append(following[0])
+        end = following[1]
+    return end
+
+
+def _after_colon(text: str, at: int, sign: re.Pattern[str]) -> LineMention | None:
+    mark = sign.match(text, at)
+    first = _one(text, mark.end()) if mark else None
+    if first is None:
+        return None
+    ranges, end = [first[0]], first[1]
+    if first[0][1] is None and _sign(text, end) in _RANGE_SIGNS and (last := _UP_TO.match(text, end)):
+        ranges, end = [(first[0][0], _number(next(filter(None, last.groups()))))], last.end()
+    if _sign(text, end) in _LIST_SIGNS:
+        end = _more_after_colon(text, end, ranges)
+    if sign is _LOOSE_COLON and not _ENDS.match(text, end):
+        return None
+    return LineMention(tuple(ranges), at, end)
+
+
+def _sign(text: str, end: int) -> str:
+    """The character that follows, after a closing backtick and a blank."""
+    return text[end : end + 3].lstrip("`").lstrip()[:1]
+
+
+def _more_after_colon(text: str, end: int, ranges: list[Range]) -> int:
+    """Add what else is listed after a colon; where it ends."""
+    end = _more(text, end, ranges, _TIGHT, ascending=True)
+    end = _more(text, end, ranges, _MORE_COLON, ascending=False)
+    if loose := _MORE_LOOSE.match(text, end):
+        others = _listed(loose.group())
+        starts = [ranges[-1][1] or ranges[-1][0], *(first for first, _ in others)]
+        if starts == sorted(starts):
+            ranges.extend(others)
+            end = loose.end()
+    return end
+
+
+_TIGHT = lazy_pattern(r",(?=\d)")
+_ENDS = lazy_pattern(_CLOSED)
+
+
+def _after_hash(text: str, at: int, *, is_source: bool) -> LineMention | None:
+    mark = _HASH.match(text, at) or (_PLAIN_HASH.match(text, at) if is_source else None)
+    first = _one(text, mark.end()) if mark else None
+    if first is None:
+        return None
+    ranges = [first[0]]
+    end = _more(text, first[1], ranges, _MORE_HASH, ascending=False)
+    return LineMention(tuple(ranges), at, end)
+
+
+def _after_words(text: str, at: int) -> LineMention | None:
+    mark = _WORDS.match(text, at)
+    first = _one(text, mark.end()) if mark else None
+    if mark is None or first is None:
+        return None
+    (line, last), end = first
+    many = mark[2].lower() in ("lines", "ll", "l")
+    if last is None:
+        up_to = (
+            _WORD_RANGE.match(text, end)
+            or (_SPACED_RANGE.match(text, end) if many else None)
+            or (_BOTH.match(text, end) if "between" in mark[1].lower() else None)
+        )
+        if up_to:
+            last, end = _number(up_to[1]), up_to.end()
+    ranges: list[Range] = [(line, last)]
+    end = _more(text, end, ranges, _MORE_WORDS, ascending=True) if many else end
+    closing = _WORDS_END.match(text, end)
+    return LineMention(tuple(ranges), at, closing.end() if closing else end)
+
+
+def _after_brackets(text: str, at: int) -> LineMention | None:
+    """A range alone in brackets; a single number there may count something."""
+    found = _RANGE_IN_BRACKETS.match(text, at)
+    return LineMention((_range(found[1], found[2]),), at, found.end()) if found else None
+
+
+def next_path(text: str, told: LineMention) -> str:
+    """The path that `line 12` belongs to if one follows it: `(see line 12 of c/d.py)`."""
+    found = _NEXT_PATH.match(text, told.end)
+    return found[1] if found else ""
+
+
+def _after_rows(text: str, at: int) -> LineMention | None:
+    """Rows as Japanese and Chinese tell them; a number counts if `行` stands after it or after a later one."""
+    ranges: list[Range] = []
+    counted = 0
+    end = position = at
+    mark = _ROWS.match(text, at)
+    label = _ROWS_LABEL.match(text, at) if mark is None else None
+    while (mark := mark or label) and (row := _ROW.match(text, mark.end())):
+        ranges.append(_range(row[1], row[2]))
+        position = row.end()
+        if (word := _ROW_WORD.match(text, position)) or label:
+            position = word.end() if word else position
+            counted, end = len(ranges), position
+        mark, label = _MORE_ROWS.match(text, position), None
+    if not counted:
+        return None
+    closing = _ROWS_END.match(text, end)
+    return LineMention(tuple(ranges[:counted]), at, closing.end() if closing else end)

@@ -1,0 +1,335 @@
+"""The trivial edit: at most two changed lines, and nothing in them that could change what is meant."""
+
+from __future__ import annotations
+
+import os
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+#: Words that set how strong a requirement is; a contraction with "n't" is a "not".
+STRENGTH = frozenset({"should", "must", "may", "shall", "not", "optional", "cannot"})
+#: What a metadata line speaks of.
+_METADATA_KEYS_TEXT = """
+    version, document version, doc version, spec version, specification version, revision, date, created, created on,
+    created at, updated, updated on, updated at, last updated, last update, last modified, modified, last revised,
+    revised, last reviewed, reviewed, published, release date, effective date
+"""
+METADATA_KEYS = frozenset(" ".join(_METADATA_KEYS_TEXT.split()).split(", "))
+_VERSION = r"v?(?:0|[1-9]\d{0,8})(?:\.(?:0|[1-9]\d{0,8})){2}(?:-[0-9A-Za-z.-]{1,40})?(?:\+[0-9A-Za-z.-]{1,40})?"
+_DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
+#: `Version: 1.0.0`, `- **Version**: 1.0.0`, `| Version | 1.0.0 |`, `version = "1.0.0"`: a key, and the value alone.
+_METADATA = re.compile(
+    rf"(?P<head>\s*(?:[-*+>]\s+|<!--\s*|\|\s*)?(?P<key>[*_]{{0,2}}[A-Za-z][A-Za-z _-]{{0,30}}?[*_]{{0,2}})\s*[:=|]"
+    rf"[*_]{{0,2}}\s*[\"'`]?)(?:(?P<version>{_VERSION})|(?P<date>{_DATE}))(?P<tail>[\"'`]?\s*\|?(?:\s*-->)?\s*)"
+)
+_PIECES = re.compile(r"[A-Za-z]+(?:['\u2019][A-Za-z]+)*|\s+|.")
+#: Beside a word, these make it part of a name, a path, an option or code.
+_JOINTS = "_/\\@#$=<>&%~^|{}[]"
+_LONGEST_LINE = 5_000
+#: More changed lines than this are not compared any further.
+_MOST_MIDDLE = 400
+_TOLD = {
+    "formatting": "only white space or Markdown marks change",
+    "typo": "one misspelt word is corrected",
+    "metadata": "a version or a date changes on a metadata line",
+}
+_ITEM = re.compile(r"\s*(?:>\s*)*(?:[-*+]|\d{1,9}[.)])(?:\s+|$)")
+_BULLET = re.compile(r"[-*+](?:\s+|$)")
+_HEADING = re.compile(r"#{1,6}(?:\s+|(?=[A-Za-z]))")
+_CLOSING = re.compile(r"\s+#+\s*$")
+_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+_LEADING = re.compile(r"^([(\[{\"']*)(\*{1,3}|_{1,3}|`{1,3})(?=[^\W_]|[(\[{\"'*_`])")
+_TRAILING = re.compile(r"(?<=[^\W_])(\*{1,3}|_{1,3}|`{1,3})([)\]}\"'.,;:!?]*)$")
+_TRAILING_LATE = re.compile(r"(?<=[)\]}\"'.,;:!?%])(\*{1,3}|_{1,3}|`{1,3})$")
+#: Sorted, a word a line; where it comes from stands in the same folder.
+LIST = os.path.join(os.path.dirname(__file__), "words", "english.txt")
+
+
+class EditJudgement:
+    """What an edit is: `formatting`, `typo` or `metadata`; None if it is not trivial. `changed`: lines."""
+
+    __slots__ = ("changed", "kind", "reason")
+
+    def __init__(self, kind: str | None, reason: str, changed: int = 0) -> None:
+        self.kind = kind
+        self.reason = reason
+        self.changed = changed
+
+
+def judge_trivial_edit(before: str, after: str, *, path: str = "", most: int = 2) -> EditJudgement:
+    """Whether the change between two texts is trivial, and of which kind."""
+    old, new = _lines(before), _lines(after)
+    if old == new:
+        return EditJudgement("formatting", "nothing but line ends changes" if before != after else "nothing changes")
+    hunks = _hunks(old, new)
+    if hunks is None:
+        return EditJudgement(None, f"more than {most} lines change")
+    changed = sum(max(len(one), len(other)) for _, one, other in hunks)
+    if changed > most:
+        return EditJudgement(None, f"{changed} lines change, and {most} are the most", changed)
+    kinds: list[str] = []
+    for at, one, other in hunks:
+        found = _judge_hunk(old, at, one, other, path)
+        if found.kind is None:
+            return EditJudgement(None, found.reason, changed)
+        kinds += found.kind.split("+")
+    if kinds.count("typo") > 1:
+        return EditJudgement(None, "more than one word changes", changed)
+    kind = next((name for name in ("typo", "metadata") if name in kinds), "formatting")
+    return EditJudgement(kind, _TOLD[kind], changed)
+
+
+def changed_lines(before: str, after: str) -> int | None:
+    """How many lines differ; None: too many to say."""
+    hunks = _hunks(_lines(before), _lines(after))
+    return None if hunks is None else sum(max(len(one), len(other)) for _, one, other in hunks)
+
+
+def digest(text: str) -> str:
+    """A text's fingerprint, whatever its line ends."""
+    import hashlib  # late: only a granted edit needs it
+
+    return hashlib.sha256("\n".join(_lines(text)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _lines(text: str) -> list[str]:
+    """Its lines; one line end more or less at the end of the text is no line."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _hunks(old: list[str], new: list[str]) -> list[tuple[int, list[str], list[str]]] | None:
+    """Runs of lines that differ: where, what was, what is; None if they are too many to be worth telling apart."""
+    if len(old) == len(new):
+        differing = [at for at, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
+        if len(differing) <= 2:
+            return [(at, [old[at]], [new[at]]) for at in differing]
+    first = 0
+    while first < min(len(old), len(new)) and old[first] == new[first]:
+        first += 1
+    last = 0
+    while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
+        last += 1
+    one, other = old[first : len(old) - last], new[first : len(new) - last]
+    if max(len(one), len(other)) > _MOST_MIDDLE:
+        return None
+    import difflib  # late: most edits change lines in place
+
+    steps = difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    return [(first + a, one[a:b], other[c:d]) for tag, a, b, c, d in steps if tag != "equal"]
+
+
+def _judge_hunk(old: list[str], at: int, one: list[str], other: list[str], path: str) -> EditJudgement:
+    if any(len(line) > _LONGEST_LINE for line in one + other):
+        return EditJudgement(None, "a line is too long to be compared")
+    block = is_in_code_block(old, at)
+    if len(one) != len(other):
+        return _judge_formatting(one, other, block, path)
+    kinds = []
+    for before, after in zip(one, other, strict=True):
+        found = _judge_line(before, after, block, path)
+        if found.kind is None:
+            return found
+        kinds.append(found.kind)
+    return EditJudgement("+".join(kinds), "")
+
+
+def _judge_line(before: str, after: str, block: str, path: str) -> EditJudgement:
+    formatting = _judge_formatting([before], [after], block, path)
+    if formatting.kind is not None:
+        return formatting
+    if block != "code" and _is_metadata(before, after):
+        return EditJudgement("metadata", "")
+    return _judge_word(before, after, block, formatting.reason)
+
+
+def _judge_formatting(one: list[str], other: list[str], block: str, path: str) -> EditJudgement:
+    """White space and marks alone; where white space has a meaning, only at the end of a line."""
+    if sum(map(is_list_item, one)) != sum(map(is_list_item, other)):
+        return EditJudgement(None, "a list item is added or removed")
+    if block or path.lower().endswith((".yaml", ".yml", ".py", ".toml", ".feature", ".mk")):
+        kept = [line.rstrip() for line in one if line.strip()]
+        same = kept == [line.rstrip() for line in other if line.strip()]
+        return (
+            EditJudgement("formatting", "")
+            if same
+            else EditJudgement(None, "code or data changes, where white space has a meaning")
+        )
+    if len(one) != len(other) and any(line.lstrip().startswith(("#", "```", "~~~", "|")) for line in one + other):
+        return EditJudgement(None, "a heading, a table row or a fence is added or removed")
+    if [token for line in one for token in mark_tokens(line)] == [
+        token for line in other for token in mark_tokens(line)
+    ]:
+        return EditJudgement("formatting", "")
+    return EditJudgement(None, "words or signs change")
+
+
+def _is_metadata(before: str, after: str) -> bool:
+    one, other = _METADATA.fullmatch(before), _METADATA.fullmatch(after)
+    if one is None or other is None:
+        return False
+    key = re.sub(r"[_\s-]+", " ", one["key"].strip("*_ ")).lower()
+    same = one["head"] == other["head"] and one["tail"] == other["tail"]
+    return same and key in METADATA_KEYS and (one["version"] is None) == (other["version"] is None)
+
+
+def _judge_word(before: str, after: str, block: str, why: str) -> EditJudgement:
+    """One word that is none becomes one; everything else in the line stays."""
+    one, other = _PIECES.findall(before), _PIECES.findall(after)
+    differing = [at for at in range(min(len(one), len(other))) if one[at] != other[at]]
+    if re.findall(r"\d+", before) != re.findall(r"\d+", after):
+        return EditJudgement(None, "a number changes")
+    strength = sorted({*_strong(one)} ^ {*_strong(other)}) or (["optional"] if _strong(one) != _strong(other) else [])
+    if strength:
+        return EditJudgement(None, f"{strength[0]!r} is added or removed, which changes a requirement")
+    if len(one) != len(other) or len(differing) != 1:
+        return EditJudgement(
+            None, why if len(one) == len(other) and not differing else "more than one misspelt word changes"
+        )
+    at = differing[0]
+    old, new = one[at], other[at]
+    if not (old[0].isascii() and old[0].isalpha() and new[0].isascii() and new[0].isalpha()):
+        return EditJudgement(None, "a sign changes")
+    if block or _is_name(one, at, old) or _is_name(other, at, new):
+        return EditJudgement(None, "the word is part of a name or of code")
+    return _judge_spelling(old, new)
+
+
+def _judge_spelling(old: str, new: str) -> EditJudgement:
+    if is_word(old):
+        return EditJudgement(None, "the old word is not misspelt")
+    if not is_word(new):
+        return EditJudgement(None, "the new word is not in the word list")
+    if edit_distance(old.lower(), new.lower()) > 2:
+        return EditJudgement(None, "the two words are more than two letters apart")
+    return EditJudgement("typo", "")
+
+
+def _strong(pieces: list[str]) -> list[str]:
+    """The words of strength in a line, in order."""
+    words = (piece.lower().replace("\u2019", "'") for piece in pieces)
+    return ["not" if word.endswith("n't") else word for word in words if word in STRENGTH or word.endswith("n't")]
+
+
+def _is_name(pieces: list[str], at: int, word: str) -> bool:
+    """Whether a word belongs to a name, a path, an option or code rather than to a sentence."""
+    left = pieces[at - 1] if at else " "
+    right = pieces[at + 1] if at + 1 < len(pieces) else " "
+    further = pieces[at + 2] if at + 2 < len(pieces) else " "
+    if any(letter.isupper() for letter in word[1:]) and not word.isupper():
+        return True
+    joined = any(side in _JOINTS or side.isdigit() for side in (left, right) if side.strip())
+    option = left == "-" and (at < 2 or not pieces[at - 2][0].isalnum())
+    dotted = (right in ".:" and further[0].isalnum()) or (left in ".:" and at >= 2 and pieces[at - 2][0].isalnum())
+    quoted = pieces[:at].count("`") % 2 == 1
+    return joined or option or dotted or quoted or right == "("
+
+
+def is_list_item(line: str) -> bool:
+    """Whether a line begins an item of a list; a rule made of dashes does not."""
+    return _ITEM.match(line) is not None and not re.fullmatch(r"\s*(?:[-*_]\s*){3,}", line)
+
+
+def mark_tokens(line: str) -> list[str]:
+    """The words and signs of a line that are more than looks, in order. An item's bullet stays, as a sign."""
+    text = line.strip()
+    while text.startswith(">"):
+        text = text[1:].lstrip()
+    if "-" in text and "|" in text and _RULE.fullmatch(text):
+        return ["|-"] * text.strip("|").count("|")
+    if re.fullmatch(r"(?:[-*_]\s*){3,}", text):
+        return ["---"]
+    start = ["\u2022"] if _BULLET.match(text) else []
+    text = _BULLET.sub("", text, count=1) if start else text
+    if _HEADING.match(text):
+        text = _CLOSING.sub("", _HEADING.sub("", text, count=1))
+    if text.startswith("|") or " | " in text:
+        text = text.strip("|").replace("|", " | ")
+    return start + _without_emphasis(text.split())
+
+
+def _without_emphasis(words: list[str]) -> list[str]:
+    """Marks at the edges of words go; a lone star or underscore stays, unless others close what it opens."""
+    leading = [_LEADING.match(word) for word in words]
+    trailing = [_TRAILING.search(word) or _TRAILING_LATE.search(word) for word in words]
+    opened = [match[2] for match in leading if match]
+    closed = [match[1] for match in trailing if match]
+    plain = {mark for mark in ("*", "_", "__", "___") if opened.count(mark) != closed.count(mark)}
+    done = []
+    for word, first, last in zip(words, leading, trailing, strict=True):
+        kept = word
+        if last and last[1] not in plain:
+            kept = kept[: last.start(1)] + kept[last.end(1) :]
+        if first and first[2] not in plain:
+            kept = kept[: first.start(2)] + kept[first.end(2) :]
+        # Dunder names are names, not bold words.
+        done.append(word if re.fullmatch(r"__\w+__\W*", word) else kept)
+    return done
+
+
+def is_in_code_block(lines: list[str], at: int) -> str:
+    """`code` in a fenced block, `front` in the front matter, where white space has a meaning; else nothing."""
+    if lines and lines[0].rstrip() == "---" and at > 0:
+        end = next((number for number, line in enumerate(lines[1:200], 1) if line.rstrip() in ("---", "...")), 0)
+        if at < end:
+            return "front"
+    fences = sum(1 for line in lines[:at] if _FENCE.match(line))
+    return "code" if fences % 2 else ""
+
+
+def is_word(word: str) -> bool:
+    """Whether it stands in the list, in any case; a possessive counts as its noun."""
+    plain = word.lower().removesuffix("'s").removesuffix("\u2019s")
+    if not (plain.isascii() and plain.isalpha()) or len(plain) > 40:
+        return False
+    with open(LIST, "rb", buffering=256) as file:
+        return _find(file, plain.encode("ascii"))
+
+
+def _find(file: BinaryIO, word: bytes) -> bool:
+    """Halve the file: `low` is always the start of a line."""
+    low, high = 0, file.seek(0, os.SEEK_END)
+    while low < high:
+        file.seek((low + high) // 2)
+        if file.tell() > low:
+            file.readline()  # the rest of a line that began before
+        start = file.tell()
+        line = file.readline() if start < high else b""
+        if not line:
+            # The middle lies in the last line of the range: read it from its start.
+            file.seek(low)
+            return any(file.readline().rstrip(b"\n") == word for _ in range(_lines_left(file, low, high)))
+        found = line.rstrip(b"\n")
+        if found == word:
+            return True
+        if found < word:
+            low = file.tell()
+        else:
+            high = start
+    return False
+
+
+def _lines_left(file: BinaryIO, low: int, high: int) -> int:
+    left = file.read(high - low).count(b"\n")
+    file.seek(low)
+    return left
+
+
+def edit_distance(one: str, other: str, most: int = 2) -> int:
+    """Damerau's distance: letters put in, left out, changed, or two neighbours swapped. Beyond `most`: `most` + 1."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(one, 1):
+        older, before, row = before, row, [at]
+        for to, wanted in enumerate(other, 1):
+            best = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (letter != wanted))
+            if at > 1 and to > 1 and letter == other[to - 2] and one[at - 2] == wanted:
+                best = min(best, older[to - 2] + 1)
+            row.append(best)
+    return min(row[-1], most + 1)

@@ -1,0 +1,176 @@
+"""Glob patterns: `*` and `?` within a name, `**` for any folders, `[…]` for a set, `{a,b}` for alternatives.
+
+The only glob engine: the gate, the file tools and the definitions use it. Standard library only, and it imports nothing
+slow, because the gate and the search process load it in a fresh interpreter. Matching never backtracks over `**`, so
+no pattern takes long.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: A pattern with more alternatives is a mistake, or is meant to use up memory.
+MAX_CHOICES = 128
+MAX_PATH_LENGTH = 4096
+_MAX_PIECES = 32
+_MAX_PARTS = 256
+#: Directories that a search of a project does not enter.
+SKIPPED_DIRECTORIES = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".remit"})
+#: A search that has looked at this many names without an answer counts as a large one.
+MAX_ENTRIES = 20_000
+
+
+class Pattern:
+    """A pattern for paths relative to a folder. With `anywhere`, one without a slash matches the last name only.
+
+    Raises ValueError if the pattern is too long or has too many alternatives.
+    """
+
+    def __init__(self, text: str, *, anywhere: bool = False) -> None:
+        if len(text) > MAX_PATH_LENGTH:
+            raise ValueError(f"more than {MAX_PATH_LENGTH:,} characters")
+        alternatives = _alternatives(text, MAX_CHOICES + 1)
+        if len(alternatives) > MAX_CHOICES:
+            raise ValueError(f"more than {MAX_CHOICES} alternatives")
+        self._alternatives: list[list[str]] = []
+        for alternative in alternatives:
+            pieces = [piece for piece in alternative.split("/") if piece not in ("", ".")]
+            if anywhere and "/" not in alternative.strip("/"):
+                pieces.insert(0, "**")
+            if len(pieces) > _MAX_PIECES:
+                raise ValueError(f"more than {_MAX_PIECES} names in a path")
+            self._alternatives.append(pieces)
+
+    def matches(self, path: str) -> bool:
+        """Whether the pattern matches a whole path."""
+        parts = path.split("/")
+        return any(_matches_parts(parts, pieces) for pieces in self._alternatives)
+
+
+def matches_glob(path: str, glob: str) -> bool:
+    """Whether a glob matches a whole path. Only the first 64 alternatives of a glob count."""
+    return any(_matches_parts(path.split("/"), one.split("/")) for one in expand_braces(glob))
+
+
+def _matches_parts(parts: list[str], pieces: list[str]) -> bool:
+    if len(pieces) > _MAX_PIECES or len(parts) > _MAX_PARTS:
+        return False
+    reached = {0}
+    for number, piece in enumerate(pieces):
+        if piece == "**":
+            # `folder/**` matches what is in the folder, not the folder.
+            inside = 0 < number == len(pieces) - 1
+            reached = set(range(min(reached) + inside, len(parts) + 1))
+        else:
+            reached = {at + 1 for at in reached if at < len(parts) and part_matches(parts[at], piece)}
+        if not reached:
+            return False
+    return len(parts) in reached
+
+
+def part_matches(part: str, piece: str) -> bool:
+    """Whether `*`, `?` and `[...]` match one name, in linear time for `*` alone."""
+    if "[" in piece:
+        import fnmatch  # late: few patterns have a set
+
+        return fnmatch.fnmatchcase(part, piece)
+    if "?" in piece:
+        return _matches_marks(part, piece)
+    first, *others = piece.split("*")
+    if not others:
+        return part == piece
+    last = others.pop()
+    if not part.startswith(first) or not part.endswith(last) or len(part) < len(first) + len(last):
+        return False
+    at, end = len(first), len(part) - len(last)
+    for text in others:
+        at = part.find(text, at, end)
+        if at < 0:
+            return False
+        at += len(text)
+    return True
+
+
+def _matches_marks(part: str, piece: str) -> bool:
+    """Match `*` and `?`; the loop returns to the last star only, so it cannot explode."""
+    at = wanted = 0
+    star, mark = -1, 0
+    while at < len(part):
+        if wanted < len(piece) and (piece[wanted] == "?" or (piece[wanted] != "*" and piece[wanted] == part[at])):
+            at, wanted = at + 1, wanted + 1
+        elif wanted < len(piece) and piece[wanted] == "*":
+            star, mark, wanted = wanted, at, wanted + 1
+        elif star >= 0:
+            mark += 1
+            at, wanted = mark, star + 1
+        else:
+            return False
+    return all(letter == "*" for letter in piece[wanted:])
+
+
+def expand_braces(glob: str) -> list[str]:
+    """Return `a.b` and `a.c` for `a.{b,c}`, at most 64 of them. A glob that is too long stays as it is."""
+    return list(dict.fromkeys(_alternatives(glob, 64)))
+
+
+def _alternatives(glob: str, limit: int) -> list[str]:
+    if len(glob) > MAX_PATH_LENGTH:
+        return [glob]
+    done: list[str] = []
+    waiting = [glob]
+    while waiting and len(done) < limit:
+        text = waiting.pop(0)
+        start = text.find("{")
+        end = text.find("}", start)
+        if start < 0 or end < 0 or "," not in text[start:end]:
+            done.append(text)
+        else:
+            middle = text[start + 1 : end]
+            inner = middle.rfind("{")
+            start, middle = (start + 1 + inner, middle[inner + 1 :]) if inner >= 0 else (start, middle)
+            # At the front: one alternative is finished after the other, however many there could be.
+            waiting[:0] = [text[:start] + choice + text[end + 1 :] for choice in middle.split(",")[:limit]]
+    return done
+
+
+def is_glob(path: str) -> bool:
+    """Whether it may stand for several files."""
+    return any(letter in path for letter in "*?[") or ("{" in path and "," in path)
+
+
+def find_matches(root: str, glob: str, most: int) -> list[str] | None:
+    """Files under a folder that a glob matches (an empty one: all), at most so many; None: too much to look through."""
+    if os.path.isfile(root):
+        return [root]
+    found: list[str] = []
+    for seen, (path, relative) in enumerate(_walk(root), 1):
+        if relative is not None and (not glob or matches_glob(relative, glob)):
+            found.append(path)
+            if len(found) >= most:
+                return found
+        if seen >= MAX_ENTRIES:
+            return None
+    return found
+
+
+def _walk(root: str) -> Iterator[tuple[str, str | None]]:
+    """Files with their names below the root, near ones first; a folder only as a step (None)."""
+    folders = [(root, "")]
+    while folders:
+        folder, prefix = folders.pop(0)
+        try:
+            entries = os.scandir(folder)
+        except (OSError, ValueError):
+            continue
+        with entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in SKIPPED_DIRECTORIES:
+                        folders.append((entry.path, prefix + entry.name + "/"))
+                    yield entry.path, None
+                else:
+                    yield entry.path, prefix + entry.name

@@ -1,0 +1,1 @@
+"""Read SARIF files."""

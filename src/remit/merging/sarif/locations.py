@@ -1,0 +1,127 @@
+"""Where the results of a SARIF run are: the paths of its artifacts, their regions, and whether that holds."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import unquote
+
+from remit.evidence.model import OUTCOMES, Outcome, Quote
+from remit.evidence.quotes import QuoteChecker
+from remit.evidence.references import display_path
+from remit.merging.adjust import QUOTE_LOST, is_verified
+from remit.merging.sarif.values import MAX_DETAILS, MAX_NAME, as_dict, as_text, item_at
+from remit.workspace.files import Absent, SourceFile, Workspace
+from remit.workspace.paths import normalize_path
+
+_MAX_PATH = 2_048
+_MAX_LINE = 2**31 - 1
+_MAX_BASES = 16
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+class ArtifactPaths:
+    """The paths of a run's artifacts."""
+
+    def __init__(self, bases: dict[str, Any], artifacts: list[Any], workspace: Workspace | None) -> None:
+        self._bases = bases
+        self._artifacts = artifacts
+        self._workspace = workspace
+        self._known: dict[tuple[str, str], str] = {}
+
+    def path(self, location: dict[str, Any]) -> str | None:
+        """The path relative to the checkout; one that leads outside stays absolute."""
+        if not as_text(location.get("uri")):
+            location = as_dict(as_dict(item_at(self._artifacts, location.get("index"))).get("location"))
+        key = (as_text(location.get("uri"), _MAX_PATH), as_text(location.get("uriBaseId"), MAX_NAME))
+        if key not in self._known:
+            self._known[key] = self._resolved(*key)
+        return self._known[key] or None
+
+    def _resolved(self, uri: str, base: str) -> str:
+        below, seen = uri, set[str]()
+        while uri and not _ABSOLUTE.match(uri) and base in self._bases and base not in seen:
+            if len(seen) == _MAX_BASES or len(uri) > _MAX_PATH:
+                break
+            seen.add(base)
+            here = as_dict(self._bases[base])
+            below, above = uri, as_text(here.get("uri"), _MAX_PATH)
+            uri = f"{above.rstrip('/')}/{uri}" if above else uri
+            base = as_text(here.get("uriBaseId"), MAX_NAME)
+        path, workspace = as_text(_decoded(uri), _MAX_PATH), self._workspace
+        if (
+            workspace is not None
+            and seen
+            and _ABSOLUTE.match(path)
+            and normalize_path(path, str(workspace.root)) is None
+        ):
+            # A base is where the files lay when the tool ran; on another machine it stands for the checkout.
+            moved = normalize_path(_decoded(below), str(workspace.root))
+            path = moved if moved and workspace.exists(moved) else path
+        outside = _SCHEME.match(path) or (workspace is None and path.startswith("/"))
+        return path if outside else display_path(path, workspace)
+
+
+def _decoded(uri: str) -> str:
+    """The path that a URI stands for; one of another scheme is left alone."""
+    if not uri.lower().startswith("file:"):
+        return uri if _SCHEME.match(uri) else unquote(uri)
+    path = unquote(uri[5:])
+    if path.startswith("//"):
+        host, _, rest = path[2:].partition("/")
+        path = f"/{rest}" if host.lower() in ("", "localhost") else path
+    return path
+
+
+def region_of(physical: dict[str, Any]) -> tuple[int | None, int | None, bool]:
+    """First line, last line if it is another, and whether the region makes no sense."""
+    region = physical.get("region")
+    start, end = as_dict(region).get("startLine"), as_dict(region).get("endLine")
+    if start is None and end is None:
+        return None, None, region is not None and not isinstance(region, dict)
+    line, last = (each if type(each) is int and 0 < each <= _MAX_LINE else None for each in (start, end))
+    if line is None or (end is not None and last is None):
+        return line, None, True
+    if last is not None and last > line and as_dict(region).get("endColumn") == 1:
+        last -= 1  # it ends before the first character of that line
+    return line, last if last is not None and last > line else None, last is not None and last < line
+
+
+def snippet_of(physical: dict[str, Any]) -> str:
+    """The code that a result quotes; of a very long one the first lines."""
+    text = as_dict(as_dict(physical.get("region")).get("snippet")).get("text")
+    if not isinstance(text, str):
+        return ""
+    return text if len(text) <= MAX_DETAILS else text[:MAX_DETAILS].rpartition("\n")[0]
+
+
+def region_outcome(quote: Quote, file: SourceFile | Absent, quotes: QuoteChecker, *, is_broken: bool) -> Outcome:
+    """What is at the place of a result; its snippet, if there is one, decides. `is_broken`: see `region_of`."""
+    if isinstance(file, Absent):
+        failed: dict[str, Outcome] = {"outside": "outside", "missing": "missing-file", "folder": "missing-file"}
+        return failed.get(file.why, "unchecked")
+    # An empty file has a first line for tools that report on the whole of it.
+    last = quote.end_line or quote.line or 1
+    inside = not is_broken and last <= max(1, len(file.lines))
+    if not quote.text.strip():
+        return "verified" if inside else "out-of-range"
+    is_there = quotes.check(quote, file)
+    if inside:
+        return quote.outcome if is_there else "mismatch"
+    return "relocated" if is_there and quote.found is not None else "out-of-range"
+
+
+def failure_reason(outcome: Outcome, file: SourceFile | Absent, *, is_broken: bool) -> str:
+    """Why the evidence failed, in a few words; empty if it did not."""
+    if is_verified([outcome]) is not False:
+        return ""
+    if outcome == "mismatch":
+        return QUOTE_LOST
+    if is_broken:
+        return "its lines make no sense"
+    if isinstance(file, SourceFile):
+        count = len(file.lines)
+        return f"the file has {count} line{'s' if count != 1 else ''}"
+    return "it is a folder" if file.why == "folder" else OUTCOMES[outcome]

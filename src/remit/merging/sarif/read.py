@@ -1,0 +1,224 @@
+"""SARIF 2.1.0 of any tool, read as reports: one for each run, every result held against the checkout.
+
+Nothing in the file is trusted. It is opened level by level, so that a broken result costs only itself and a
+file made to fill the memory does not; what is missing or of a wrong type is taken as not said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import msgspec
+
+from remit.contract.kinds import slug
+from remit.errors import UsageError
+from remit.evidence.model import Quote
+from remit.evidence.quotes import QuoteChecker
+from remit.merging.adjust import distinct_code, fingerprint, is_verified, penalty
+from remit.merging.model import Opinion, Report, ReportedFinding
+from remit.merging.sarif.locations import ArtifactPaths, failure_reason, region_of, region_outcome, snippet_of
+from remit.merging.sarif.rules import CategoryMap, SarifTool, result_score, result_severity, result_title
+from remit.merging.sarif.values import (
+    MAX_DETAILS,
+    MAX_HEAD,
+    MAX_NAME,
+    Fields,
+    as_dict,
+    as_list,
+    as_text,
+    as_utf8,
+    parse_object,
+)
+from remit.workspace.files import Absent, SourceFile, Workspace
+
+MAX_BYTES = 64 * 1024 * 1024
+MAX_RUNS = 1_000
+#: Results of one file that are read; a run that has more is PARTIAL.
+MAX_RESULTS = 100_000
+#: A rule's words stand in each of its results: together they must not outgrow the file by far.
+_MAX_WORDS = 64 * 1024 * 1024
+#: Characters in which snippets are counted to make fingerprints.
+_MAX_COUNTED = 1024 * 1024 * 1024
+
+
+def read_sarif(data: bytes, name: str, workspace: Workspace | None, categories: Mapping[str, str]) -> list[Report]:
+    """One report for each run of a SARIF file."""
+    return open_sarif(data, name, workspace, categories)[0]
+
+
+def open_sarif(
+    data: bytes, name: str, workspace: Workspace | None, categories: Mapping[str, str]
+) -> tuple[list[Report], Counter[str]]:
+    """One report for each run, and how many results were left out, by reason.
+
+    A key of `categories` is a rule, `tool/rule`, a family of rules (the letters they begin with) or a pattern.
+    """
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{name}: {len(data) >> 20} MiB of SARIF, at most {MAX_BYTES >> 20} are read: split it")
+    log = parse_object(as_utf8(data), Fields)
+    runs = parse_object(log.get("runs"), list[msgspec.Raw]) if log is not None else None
+    if log is None or runs is None:
+        raise UsageError(f"{name}: not SARIF: it is no JSON object with a list of runs")
+    version = parse_object(log.get("version"), str)
+    if version and not version.startswith("2.1."):
+        raise UsageError(f"{name}: SARIF {version[:20]!r} is not read, only 2.1.0")
+    if len(runs) > MAX_RUNS:
+        raise UsageError(f"{name}: {len(runs)} runs, at most {MAX_RUNS} are read: split it")
+    stem = slug(PurePath(name).stem[:MAX_NAME]) or "unknown"
+    reader = _Reader(workspace, categories, stem)
+    reports = [reader.report(parse_object(run, Fields) or {}) for run in runs]
+    return reports or [Report(agent=stem, status="FAILED", verdict=None)], reader.left_out
+
+
+class _Claim(NamedTuple):
+    """A result as the tool states it: its score and place not yet held against the checkout."""
+
+    stated: ReportedFinding
+    snippet: str
+    is_broken: bool
+
+
+class _Reader:
+    """Reads the runs of one file, within limits that hold for all of them together."""
+
+    def __init__(self, workspace: Workspace | None, categories: Mapping[str, str], stem: str) -> None:
+        self.left_out: Counter[str] = Counter()
+        self._workspace = workspace
+        self._categories = CategoryMap(categories)
+        self._stem = stem
+        self._quotes = QuoteChecker(workspace) if workspace is not None else None
+        self._results = MAX_RESULTS
+        self._words = _MAX_WORDS
+        self._counted = _MAX_COUNTED
+
+    def report(self, run: Fields) -> Report:
+        """What one run brings."""
+        tool = SarifTool(parse_object(run.get("tool"), dict) or {}, self._stem)
+        bases, artifacts = parse_object(run.get("originalUriBaseIds"), dict), parse_object(run.get("artifacts"), list)
+        places = ArtifactPaths(bases or {}, artifacts or [], self._workspace)
+        results = parse_object(run.get("results"), list[msgspec.Raw])
+        left_out: Counter[str] = Counter()
+        claims = list(self._claims(results or [], tool, places, left_out))
+        self.left_out += left_out
+        calls = map(as_dict, parse_object(run.get("invocations"), list) or [])
+        failed = any(call.get("executionSuccessful") is False for call in calls)
+        whole = results is not None and not left_out["unreadable"] + left_out["over the limit"]
+        return Report(
+            agent=tool.name,
+            status="FAILED" if failed else "SUCCESS" if whole else "PARTIAL",
+            verdict=None,
+            sightings=tuple(self._sightings(claims)),
+        )
+
+    def _claims(
+        self, results: list[msgspec.Raw], tool: SarifTool, places: ArtifactPaths, left_out: Counter[str]
+    ) -> Iterator[_Claim]:
+        taken = results[: self._results]
+        self._results -= len(taken)
+        left_out["over the limit"] += len(results) - len(taken)
+        for raw in taken:
+            result = parse_object(raw, dict)
+            why = "unreadable" if result is None else _no_finding(result)
+            if result is None or why:
+                left_out[why] += 1
+            else:
+                yield self._claim(result, tool, places)
+
+    def _claim(self, result: dict[str, Any], tool: SarifTool, places: ArtifactPaths) -> _Claim:
+        name, rule = tool.rule(result)
+        message = tool.message(result, rule, MAX_DETAILS if self._words > 0 else MAX_HEAD)
+        locations = (as_dict(as_dict(each).get("physicalLocation")) for each in as_list(result.get("locations")))
+        physical = next((found for found in locations if found), {})
+        line, end_line, is_broken = region_of(physical)
+        score, unscored = result_score(result, rule)
+        title = result_title(message, rule) or name or "a result without a message"
+        sighting = ReportedFinding(
+            opinion=Opinion(
+                agent=tool.name,
+                id=name,
+                severity=result_severity(result, rule, tool.name),
+                confidence=score,
+                line=line,
+                title=title,
+                details=self._details(message if message != title else "", rule),
+                flags=tuple(_marks(result, unscored=unscored)),
+            ),
+            path=places.path(as_dict(physical.get("artifactLocation"))),
+            end_line=end_line,
+            category=self._categories.of(tool.name, name, result, rule),
+            verified=None,
+        )
+        return _Claim(sighting, snippet_of(physical), is_broken)
+
+    def _details(self, message: str, rule: dict[str, Any]) -> str:
+        if self._words <= 0:
+            return ""
+        more = (as_text(as_dict(rule.get(key)).get("text")) for key in ("fullDescription", "help"))
+        words = [message, next((text for text in more if text and text not in message), "")]
+        details = as_text("\n\n".join(filter(None, words)))
+        self._words -= len(details)
+        return details
+
+    def _sightings(self, claims: list[_Claim]) -> Iterator[ReportedFinding]:
+        """By file, so that each is read once even where all of them do not fit in memory."""
+        workspace, quotes = self._workspace, self._quotes
+        for claim in sorted(claims, key=lambda claim: claim.stated.path or ""):
+            if workspace is None or quotes is None or claim.stated.path is None:
+                yield claim.stated
+            else:
+                yield self._settled(claim, workspace.read(claim.stated.path), quotes)
+
+    def _settled(self, claim: _Claim, file: SourceFile | Absent, quotes: QuoteChecker) -> ReportedFinding:
+        stated, said, end_line = claim.stated, claim.stated.opinion, claim.stated.end_line
+        quote = Quote(path=stated.path or "", line=said.line, end_line=end_line, at=0, text=claim.snippet)
+        outcome = region_outcome(quote, file, quotes, is_broken=claim.is_broken)
+        line = said.line
+        if outcome == "relocated" and quote.found is not None and quote.found.line is not None:
+            end_line = quote.found.line + end_line - line if end_line is not None and line is not None else None
+            line = quote.found.line
+        confidence = max(0.0, said.confidence - penalty([outcome]))
+        moved, lowered = line != said.line, confidence != said.confidence
+        opinion = msgspec.structs.replace(
+            said,
+            line=line,
+            confidence=confidence,
+            claimed_line=said.line if moved else None,
+            claimed_confidence=said.confidence if lowered and "unscored" not in said.flags else None,
+            evidence=failure_reason(outcome, file, is_broken=claim.is_broken),
+            flags=tuple(sorted({*said.flags, "relocated"})) if outcome == "relocated" else said.flags,
+        )
+        return msgspec.structs.replace(
+            stated,
+            opinion=opinion,
+            end_line=end_line,
+            verified=is_verified([outcome]),
+            fingerprint=self._fingerprint(quote, file) if outcome in ("verified", "relocated") else "",
+        )
+
+    def _fingerprint(self, quote: Quote, file: SourceFile | Absent) -> str:
+        code = distinct_code(quote.text)
+        if not isinstance(file, SourceFile) or not code or self._counted < 0:
+            return ""
+        self._counted -= len(file.text)
+        return fingerprint(code, file)
+
+
+def _marks(result: dict[str, Any], *, unscored: bool) -> Iterator[str]:
+    if result.get("kind") in ("open", "review"):
+        yield "needs-review"
+    if unscored:
+        yield "unscored"
+
+
+def _no_finding(result: dict[str, Any]) -> str:
+    """Why a result is no finding; empty: it is one."""
+    if result.get("kind") in ("pass", "notApplicable"):
+        return "no fault"
+    if result.get("baselineState") == "absent":
+        return "gone"
+    suppressions = [each for each in as_list(result.get("suppressions")) if isinstance(each, dict)]
+    accepted = all(each.get("status") in (None, "accepted") for each in suppressions)
+    return "suppressed" if suppressions and accepted else ""

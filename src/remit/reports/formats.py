@@ -1,0 +1,77 @@
+"""Verdicts as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from remit.checking import Verdict
+from remit.reports.layout import escape_control
+from remit.reports.shapes import check_shape
+
+_COMMAND = {"L1": "error", "L2": "warning", "L3": "notice"}
+
+
+def check_json(verdicts: Sequence[Verdict], repository: str | None = None) -> str:
+    """The report in the shape `remit.check/1`."""
+    return format_json(check_shape(verdicts, repository))
+
+
+def format_json(value: Any) -> str:
+    """JSON for people and programs: indented, keys as given, non-ASCII as it is."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def check_github(verdicts: Sequence[Verdict]) -> str:
+    """The report; empty if there is nothing to say."""
+    return "\n".join(line for verdict in verdicts for line in _lines(verdict))
+
+
+def _lines(verdict: Verdict) -> Iterator[str]:
+    for violation in verdict.violations:
+        title = f"{violation.rule} ({violation.level})"
+        message = f"{violation.message}. {violation.help}"
+        yield (
+            f"::{_COMMAND[violation.level]} file={_property(verdict.path)},line={violation.line},"
+            f"title={_property(title)}::{_data(message)}"
+        )
+
+
+def _data(text: str) -> str:
+    return escape_control(text).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def check_junit(verdicts: Sequence[Verdict]) -> str:
+    """The report as one `testsuites` document."""
+    from xml.etree import ElementTree  # late: slow to load and seldom needed
+
+    failed = sum(not verdict.accepted for verdict in verdicts)
+    counts = {"tests": str(len(verdicts)), "failures": str(failed)}
+    root = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "remit check", "errors": "0", **counts})
+    for verdict in verdicts:
+        name = f"{verdict.agent or 'unknown agent'} at line {verdict.document.title_line}"
+        case = ElementTree.SubElement(
+            suite, "testcase", {"classname": escape_control(verdict.path), "name": escape_control(name)}
+        )
+        text = "\n".join(
+            escape_control(f"{v.level} {v.rule}, line {v.line}: {v.message}. {v.help}") for v in verdict.violations
+        )
+        if not verdict.accepted:
+            failure = ElementTree.SubElement(case, "failure", {"type": verdict.verdict, "message": _message(verdict)})
+            failure.text = text
+        elif text:
+            ElementTree.SubElement(case, "system-out").text = text
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
+
+
+def _message(verdict: Verdict) -> str:
+    rules = ", ".join(dict.fromkeys(violation.rule for violation in verdict.violations))
+    return escape_control(f"{verdict.verdict}: {rules}" if rules else verdict.verdict)

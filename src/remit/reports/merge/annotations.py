@@ -1,0 +1,175 @@
+"""A merge for machines that show findings beside the code: GitHub annotations, and JUnit XML."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
+from remit.reports.layout import escape_control
+from remit.reports.merge.parts import (
+    MAX_TITLE,
+    Subjects,
+    agents_text,
+    agreement,
+    answered_agents,
+    contract_status,
+    evidence_state,
+    notes_of,
+    place_of,
+    score,
+    severity_of,
+    shared_flags,
+    truncate_text,
+)
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+_COMMAND = {"critical": "error", "important": "warning", "minor": "notice", "unrated": "notice"}
+#: What an annotation or a test case says; the JSON form has every word.
+_MAX_MESSAGE = 2000
+
+
+def merge_github(merge: Merge) -> str:
+    """One workflow command for each finding and each conflict; empty if there is nothing to say."""
+    agents = answered_agents(merge)
+    subjects = Subjects(merge)
+    conflicts = (_dispute(conflict, subjects.of(conflict)) for conflict in merge.conflicts)
+    return "\n".join([*(_annotation(finding, agents) for finding in merge.findings), *conflicts])
+
+
+def _annotation(finding: MergedFinding, agents: int) -> str:
+    title = f"{severity_of(finding)}, {score(finding.confidence)}: {_name(finding)}"
+    command = f"::{_COMMAND[severity_of(finding)]} {_lines(finding)}title={_property(title)}"
+    return f"{command}::{_data(_message(finding, agents))}"
+
+
+def _dispute(conflict: Conflict, finding: MergedFinding | None) -> str:
+    about = _name(finding) if finding is not None else truncate_text(conflict.finding, MAX_TITLE)
+    place = _lines(finding) if finding is not None else ""
+    title = f"{conflict.kind} conflict: {about}"
+    return f"::warning {place}title={_property(title)}::{_data(truncate_text(conflict.why, _MAX_MESSAGE))}"
+
+
+def _lines(finding: MergedFinding) -> str:
+    """A place that failed its check is told in the message: GitHub would put the note on somebody else's line."""
+    if finding.path is None or finding.verified is False:
+        return ""
+    if finding.line is None:
+        return f"file={_property(finding.path)},"
+    last = f"endLine={finding.end_line}," if finding.end_line is not None else ""
+    return f"file={_property(finding.path)},line={finding.line},{last}"
+
+
+def _name(finding: MergedFinding) -> str:
+    return truncate_text(" ".join(filter(None, [finding.id, finding.title])), MAX_TITLE) or "no title"
+
+
+def _message(finding: MergedFinding, agents: int) -> str:
+    said = "; ".join(_said(opinion, finding) for opinion in agents_text(finding))
+    state = evidence_state(finding) + (
+        f" (at {place_of(finding)})" if finding.verified is False and finding.path else ""
+    )
+    words = ", ".join([f"{agreement(finding, agents)} agents", state, *shared_flags(finding)])
+    return truncate_text(f"{words}. {said}", _MAX_MESSAGE)
+
+
+def _said(opinion: Opinion, finding: MergedFinding) -> str:
+    notes = ", ".join(notes_of(opinion, finding))
+    words = f"{opinion.agent} says {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
+    return f"{words} ({notes})" if notes else words
+
+
+def _data(text: str) -> str:
+    return escape_control(text).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def merge_junit(merge: Merge) -> str:
+    """Three suites: each agent, each finding and each conflict is a test case.
+
+    An agent fails if it FAILED or broke the contract, a finding and a conflict always do; a finding that was
+    dropped is a test that was skipped.
+    """
+    from xml.etree import ElementTree  # late: slow to load and seldom needed
+
+    root = ElementTree.Element("testsuites")
+    for name, cases in (("agents", _agents(merge)), ("findings", _findings(merge)), ("conflicts", _conflicts(merge))):
+        suite = ElementTree.SubElement(root, "testsuite", {"name": f"remit merge: {name}"})
+        suite.extend(_unique(cases))
+        _count(suite, list(suite))
+    _count(root, [case for suite in root for case in suite])
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
+
+
+def _case(group: str, name: str) -> Element:
+    from xml.etree import ElementTree
+
+    return ElementTree.Element(
+        "testcase", {"classname": escape_control(group), "name": escape_control(name) or "unnamed"}
+    )
+
+
+def _with(case: Element, tag: str, attributes: dict[str, str], text: str) -> Element:
+    from xml.etree import ElementTree
+
+    inner = ElementTree.SubElement(case, tag, {name: escape_control(value) for name, value in attributes.items()})
+    inner.text = escape_control(text) or None
+    return case
+
+
+def _agents(merge: Merge) -> Iterator[Element]:
+    for report in merge.agents:
+        case = _case("agents", truncate_text(report.agent, MAX_TITLE))
+        words = f"{report.status}, {contract_status(report)}"
+        if report.status == "FAILED" or report.verdict in ("revise", "reject"):
+            kind = "FAILED" if report.status == "FAILED" else report.verdict or ""
+            yield _with(case, "failure", {"type": kind, "message": words}, "")
+        else:
+            yield _with(case, "system-out", {}, words)
+
+
+def _findings(merge: Merge) -> Iterator[Element]:
+    agents = answered_agents(merge)
+    for finding in merge.findings:
+        severity = severity_of(finding)
+        message = f"{severity}, confidence {score(finding.confidence)}, at {place_of(finding) or 'no place'}"
+        case = _case(finding.path or "no place", _name(finding))
+        yield _with(case, "failure", {"type": severity, "message": message}, _message(finding, agents))
+    for finding in merge.dropped:
+        reason = finding.reason if isinstance(finding.reason, str) else ""
+        case = _case(finding.path or "no place", _name(finding))
+        yield _with(case, "skipped", {"message": truncate_text(reason, MAX_TITLE) or "dropped"}, "")
+
+
+def _conflicts(merge: Merge) -> Iterator[Element]:
+    for conflict in merge.conflicts:
+        case = _case("conflicts", f"{conflict.kind}: {truncate_text(conflict.finding, MAX_TITLE)}")
+        why = truncate_text(conflict.why, _MAX_MESSAGE)
+        yield _with(case, "failure", {"type": f"{conflict.kind} conflict", "message": why}, "")
+
+
+def _unique(cases: Iterator[Element]) -> Iterator[Element]:
+    """Readers of JUnit take two cases of one name for one that ran twice."""
+    taken: set[tuple[str, str]] = set()
+    times: Counter[tuple[str, str]] = Counter()
+    for case in cases:
+        group, name = case.attrib["classname"], case.attrib["name"]
+        while (group, case.attrib["name"]) in taken:
+            times[group, name] += 1
+            case.set("name", f"{name} ({times[group, name] + 1})")
+        taken.add((group, case.attrib["name"]))
+        yield case
+
+
+def _count(parent: Element, cases: list[Element]) -> None:
+    parent.set("tests", str(len(cases)))
+    parent.set("failures", str(sum(case.find("failure") is not None for case in cases)))
+    parent.set("skipped", str(sum(case.find("skipped") is not None for case in cases)))
+    parent.set("errors", "0")

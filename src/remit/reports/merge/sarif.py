@@ -1,0 +1,299 @@
+"""A merge as SARIF 2.1.0: one run, a rule for each category, a result for each finding.
+
+Two profiles. `github` is for code scanning: fingerprints that survive a move of the line, and a place for
+every result. `ai` follows the draft for generated findings: who generated them, the confidence as rank, the
+message as Markdown too, and no fingerprints, because words that a model chose are no identity.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+from urllib.parse import quote
+
+import msgspec
+
+from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
+from remit.reports.formats import format_json
+from remit.reports.layout import escape_control
+from remit.reports.merge.parts import agents_text, evidence_state, place_of
+from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.git import public_address
+
+Profile = Literal["github", "ai"]
+Object = dict[str, Any]
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+#: Stands for the root of the checkout, wherever that is.
+ROOT = "%SRCROOT%"
+FINGERPRINT = "remit/v1"
+MAX_SNIPPET_LINES = 20
+#: A longer snippet is left out: a part of a line is not what the region holds.
+MAX_SNIPPET = 4_000
+_MAX_NAME = 200
+_MAX_WORDS = 1_000
+
+_LEVELS = {"critical": "error", "important": "warning", "minor": "note", None: "warning"}
+_NOTIFICATIONS = {
+    "conflict": "Agents disagree; a person must settle it.",
+    "finding-without-place": "A finding that names no file cannot be a result in code scanning.",
+    "evidence-failed": "What a finding cites is not there, so it cannot be a result in code scanning.",
+}
+_EXPLANATION = "Agents reported it; the message says which, and how sure they are together."
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_SEMANTIC = re.compile(r"\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!<>|~&])")
+
+
+def merge_sarif(
+    merge: Merge,
+    *,
+    profile: Profile = "github",
+    workspace: Workspace | None = None,
+    commit: str | None = None,
+    repository: str | None = None,
+    version: str,
+) -> str:
+    """The report. The same merge over the same files gives the same bytes."""
+    placed = [finding for finding in merge.findings if _has_place(finding) or profile == "ai"]
+    rules = sorted({_category(finding) for finding in placed})
+    cited = _cited(placed, workspace)
+    results = [_result(finding, rules, text, profile) for finding, text in zip(placed, cited, strict=True)]
+    if profile == "github":
+        for result, mark in zip(results, _fingerprints(placed, cited), strict=True):
+            result["partialFingerprints"] = {FINGERPRINT: mark}
+    homeless = [finding for finding in merge.findings if not _has_place(finding) and profile == "github"]
+    run: Object = {
+        "tool": _tool(merge, rules, version),
+        "invocations": [
+            {
+                "executionSuccessful": merge.status != "FAILED",
+                "toolExecutionNotifications": [*map(_conflict, merge.conflicts), *map(_homeless, homeless)],
+            }
+        ],
+        "automationDetails": {"id": "remit/"},
+        "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the checkout."}}},
+        "results": results,
+        "properties": _about(merge, profile, commit),
+    }
+    uri = public_address(repository) if repository else None
+    if uri is not None:
+        source = {"repositoryUri": uri, "mappedTo": {"uriBaseId": ROOT}}
+        run["versionControlProvenance"] = [source | ({"revisionId": _shown(commit)} if commit else {})]
+    return format_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _has_place(finding: MergedFinding) -> bool:
+    """Whether there is a line to put it on: a viewer would show one whose evidence failed beside other code."""
+    return bool(finding.path) and finding.verified is not False
+
+
+def _shown(text: str, most: int = _MAX_NAME) -> str:
+    """Untrusted text on one line, of a bounded length, with nothing in it that a viewer would obey."""
+    return escape_control(text if len(text) <= most else text[: most - 1] + "…")
+
+
+def _category(finding: MergedFinding) -> str:
+    return _shown(finding.category) or "general"
+
+
+def _tool(merge: Merge, rules: list[str], version: str) -> Object:
+    driver: Object = {"name": "remit", "version": version}
+    if _SEMANTIC.fullmatch(version):
+        driver["semanticVersion"] = version
+    driver["rules"] = [
+        _descriptor(rule, f"A finding of the category {rule}.", _EXPLANATION) | {"properties": {"tags": [rule]}}
+        for rule in rules
+    ]
+    driver["notifications"] = [_descriptor(name, meaning, meaning) for name, meaning in _NOTIFICATIONS.items()]
+    agents = sorted({_shown(report.agent) or "unknown" for report in merge.agents})
+    return {"driver": driver, "extensions": [{"name": agent} for agent in agents]}
+
+
+def _descriptor(name: str, short: str, long: str) -> Object:
+    return {"id": name, "shortDescription": {"text": short}, "fullDescription": {"text": long}, "help": {"text": long}}
+
+
+def _about(merge: Merge, profile: Profile, commit: str | None) -> Object:
+    """What SARIF has no words for."""
+    agents: list[Object] = [
+        {"agent": _shown(report.agent), "status": _shown(report.status), "verdict": report.verdict}
+        for report in merge.agents
+    ]
+    about: Object = {
+        "status": merge.status,
+        "decision": merge.decision,
+        "counts": msgspec.to_builtins(merge.counts),
+        "agents": agents,
+        "conflicts": [_dispute(conflict) for conflict in merge.conflicts],
+    }
+    if commit:
+        about["commit"] = _shown(commit)
+    if profile == "github":
+        return {"remit": about}
+    # Tools have no verdict: their findings were computed, not generated.
+    generators = sorted({entry["agent"] for entry in agents if entry["verdict"] is not None})
+    origin = "generated" if len(agents) == 1 else "synthesized"
+    return {"ai/origin": origin, "ai": {"generators": [{"name": name} for name in generators]}, "remit": about}
+
+
+def _dispute(conflict: Conflict) -> Object:
+    return {
+        "kind": conflict.kind,
+        "finding": _shown(conflict.finding),
+        "agents": [_shown(agent) for agent in conflict.agents],
+        "why": _shown(conflict.why, _MAX_WORDS),
+    }
+
+
+def _conflict(conflict: Conflict) -> Object:
+    dispute = _dispute(conflict)
+    text = f"Conflict ({dispute['kind']}) on {dispute['finding']}: {dispute['why']}"
+    return {"descriptor": {"id": "conflict"}, "level": "warning", "message": {"text": _unlinked(text)}}
+
+
+def _homeless(finding: MergedFinding) -> Object:
+    return {
+        "descriptor": {"id": "evidence-failed" if finding.path else "finding-without-place"},
+        "level": _LEVELS[finding.severity],
+        "message": {"text": _message(finding)},
+        "properties": _properties(finding),
+    }
+
+
+def _result(finding: MergedFinding, rules: list[str], cited: str, profile: Profile) -> Object:
+    rule, has_place = _category(finding), _has_place(finding)
+    message = {"text": _message(finding)}
+    properties = _properties(finding)
+    if profile == "ai":
+        message["markdown"] = _markdown(finding)
+        properties["ai"] = {"generators": properties["agents"]}
+    result: Object = {
+        "ruleId": rule,
+        "ruleIndex": rules.index(rule),
+        "level": _LEVELS[finding.severity],
+        "message": message,
+        "locations": [_location(finding, finding.line, finding.end_line, cited, profile)] if has_place else [],
+        "rank": finding.confidence,
+        "properties": properties,
+    }
+    others = [opinion for opinion in finding.opinions if has_place and opinion.line not in (None, finding.line)]
+    if others:
+        result["relatedLocations"] = [
+            {
+                "id": number,
+                **_location(finding, opinion.line, None, "", profile),
+                "message": {"text": _unlinked(f"{_shown(opinion.agent)}: {_shown(opinion.title, _MAX_WORDS)}")},
+            }
+            for number, opinion in enumerate(others, 1)
+        ]
+    return result
+
+
+def _message(finding: MergedFinding) -> str:
+    """The title, which stands alone where space is short, and who says so."""
+    agents = [_shown(agent) for agent in finding.agents]
+    names = f"{', '.join(agents[:-1])} and {agents[-1]}" if len(agents) > 1 else "".join(agents)
+    title = _shown(finding.title, _MAX_WORDS).rstrip(" .") or "A finding without a title"
+    failed = f" Its {evidence_state(finding)} (at {place_of(finding)})." if finding.verified is False else ""
+    return _unlinked(f"{title}. Found by {names}, confidence {finding.confidence:g}.{_shown(failed, _MAX_WORDS)}")
+
+
+def _unlinked(text: str) -> str:
+    """In a SARIF message `[words](target)` is a link; nobody's title may make one."""
+    return text.replace("](", "] (")
+
+
+def _markdown(finding: MergedFinding) -> str:
+    def plain(text: str) -> str:
+        return _MARKDOWN.sub(r"\\\1", _shown(text, _MAX_WORDS))
+
+    said = [
+        f"- {plain(opinion.agent)}: {plain(opinion.title)} "
+        f"({opinion.severity or 'no severity'}, confidence {opinion.confidence:g})"
+        for opinion in agents_text(finding)
+    ]
+    return "\n".join([f"**{plain(finding.title) or 'A finding without a title'}**", "", *said])
+
+
+def _properties(finding: MergedFinding) -> Object:
+    return {
+        "id": _shown(finding.id),
+        "severity": finding.severity,
+        "verified": finding.verified,
+        "agreement": finding.agreement,
+        "max": finding.max,
+        "mean": finding.mean,
+        "agents": [_shown(agent) for agent in finding.agents],
+        "flags": [_shown(flag) for flag in finding.flags],
+        "opinions": [_opinion(opinion) for opinion in finding.opinions],
+    }
+
+
+def _opinion(opinion: Opinion) -> Object:
+    return {
+        "agent": _shown(opinion.agent),
+        "id": _shown(opinion.id),
+        "severity": opinion.severity,
+        "confidence": opinion.confidence,
+        "line": opinion.line,
+        "title": _shown(opinion.title, _MAX_WORDS),
+        "claimed_path": _shown(opinion.claimed_path) if opinion.claimed_path is not None else None,
+        "claimed_line": opinion.claimed_line,
+        "claimed_confidence": opinion.claimed_confidence,
+        "evidence": _shown(opinion.evidence),
+        "flags": [_shown(flag) for flag in opinion.flags],
+    }
+
+
+def _location(finding: MergedFinding, line: int | None, last: int | None, cited: str, profile: Profile) -> Object:
+    place: Object = {"artifactLocation": _artifact(finding.path or "")}
+    if line is not None and line > 0:
+        place["region"] = {"startLine": line, "endLine": max(line, last or line)}
+        if cited:
+            place["region"]["snippet"] = {"text": cited}
+    elif profile == "github":
+        place["region"] = {"startLine": 1}  # code scanning refuses a place without a line
+    return {"physicalLocation": place}
+
+
+def _artifact(path: str) -> Object:
+    """A path as a URI, relative to the checkout unless it leads outside."""
+    if _SCHEME.match(path):
+        return {"uri": quote(path, safe="/:?#[]@!$&'()*+,;=%~", errors="replace")}
+    uri = quote(path, safe="/", errors="replace")
+    if path.startswith("/"):
+        return {"uri": f"file://{uri}"}
+    return {"uri": uri} if path.split("/", 1)[0] == ".." else {"uri": uri, "uriBaseId": ROOT}
+
+
+def _cited(findings: Sequence[MergedFinding], workspace: Workspace | None) -> list[str]:
+    """The lines that each finding cites, empty if there are none; by file, so that each is read once."""
+    cited = [""] * len(findings)
+    for at in sorted(range(len(findings)), key=lambda at: findings[at].path or ""):
+        finding = findings[at]
+        if workspace is None or not finding.path or finding.line is None or finding.line < 1:
+            continue
+        file = workspace.read(finding.path)
+        if isinstance(file, SourceFile):
+            last = min(max(finding.line, finding.end_line or 0), finding.line + MAX_SNIPPET_LINES - 1)
+            text = "\n".join(file.lines[finding.line - 1 : last])
+            cited[at] = text if len(text) <= MAX_SNIPPET else ""
+    return cited
+
+
+def _fingerprints(findings: Sequence[MergedFinding], cited: Sequence[str]) -> list[str]:
+    """Of path, category and the cited line's words, not its number; equal ones are counted from the top."""
+    marks = [""] * len(findings)
+    seen: Counter[str] = Counter()
+    for at in sorted(range(len(findings)), key=lambda at: (findings[at].path or "", findings[at].line or 0, at)):
+        finding = findings[at]
+        words = " ".join(cited[at].partition("\n")[0].split()) or " ".join(finding.title.lower().split())
+        whole = "\0".join((finding.path or "", finding.category, words))
+        mark = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:32]
+        seen[mark] += 1
+        marks[at] = f"{mark}:{seen[mark]}"
+    return marks

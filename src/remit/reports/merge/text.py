@@ -1,0 +1,234 @@
+"""A merge for a person at a terminal: the decision first, what agents disagree on, then the findings, worst first."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from remit.merging.model import Merge, MergedFinding
+from remit.reports.layout import Line, Piece, display_width, escape_control
+from remit.reports.merge.parts import (
+    MAX_TITLE,
+    SEVERITIES,
+    Subjects,
+    agents_text,
+    agreement,
+    answered_agents,
+    contract_status,
+    counted,
+    decision_text,
+    evidence_state,
+    excerpt,
+    join_words,
+    names_place,
+    notes_of,
+    opinion_details,
+    place_of,
+    score,
+    severity_of,
+    shared_flags,
+    truncate_text,
+)
+from remit.workspace.files import Workspace
+
+SEVERITY_STYLES = {"critical": "bold red", "important": "bold yellow", "minor": "cyan", "unrated": "dim"}
+STATUS_STYLES = {"SUCCESS": "green", "PARTIAL": "yellow", "FAILED": "bold red"}
+VERDICT_STYLES = {"accept": "green", "revise": "yellow", "reject": "bold red"}
+DECISION_STYLES = {"continue": "bold green", "review": "bold yellow", "retry": "bold red"}
+_EVIDENCE_STYLES = {True: "green", False: "bold red", None: "dim"}
+#: Of what was dropped, a few lines are enough: the JSON form holds all of it.
+_MAX_DROPPED = 20
+#: Agents whose details are searched for the risk and the fix of a finding.
+_MAX_TOLD = 5
+#: Cited lines shown of one finding.
+_MAX_SOURCE = 3
+_MARGIN = " " * 6
+
+
+def merge_text_lines(merge: Merge, columns: int = 80, workspace: Workspace | None = None) -> Iterator[Line]:
+    """The whole report."""
+    columns = max(columns, 40)
+    style, words = DECISION_STYLES[merge.decision], escape_control(f"{merge.decision}: {decision_text(merge)}")
+    first, *rest = _wrapped(words, columns, " " * 8)
+    yield [Piece(f"{merge.status:<8}", STATUS_STYLES[merge.status]), Piece(first.strip(), style)]
+    yield from ([Piece(row, style)] for row in rest)
+    yield []
+    yield from _agents(merge, columns)
+    yield from _conflicts(merge, columns)
+    yield from _findings(merge, columns, workspace)
+    yield from _dropped(merge, columns)
+    yield from _totals(merge, columns)
+
+
+def _fit(text: str, room: int) -> str:
+    """One line that a terminal shows in that many columns; wide characters take two."""
+    if display_width(text) <= room:
+        return text
+    while display_width(text) > room - 1:
+        text = text[: max(1, len(text) - max(1, (display_width(text) - room) // 2))] if len(text) > 1 else ""
+    return text.rstrip() + "…"
+
+
+def _wrapped(text: str, columns: int, margin: str) -> list[str]:
+    """Lines under a margin; where characters are wide, fewer of them fit."""
+    room = max(columns - len(margin), 20) * len(text) // max(display_width(text), 1) or 1
+    return [_fit(margin + line, columns) for line in textwrap.wrap(text, max(room, 10))] or [margin]
+
+
+def _heading(words: str, note: str = "") -> Line:
+    return [Piece(words, "bold"), Piece(f"  {note}" if note else "", "dim")]
+
+
+def _agents(merge: Merge, columns: int) -> Iterator[Line]:
+    yield _heading("Agents")
+    names = [_fit(escape_control(report.agent), columns - 24) for report in merge.agents]
+    longest = max(map(display_width, names), default=0)
+    for name, report in zip(names, merge.agents, strict=True):
+        yield [
+            Piece(f"  {name}{' ' * (longest - display_width(name))}  "),
+            Piece(f"{escape_control(report.status):<9}", STATUS_STYLES.get(report.status, "")),
+            Piece(contract_status(report), VERDICT_STYLES.get(report.verdict or "", "dim")),
+        ]
+    if not names:
+        yield [Piece("  none: there was nothing to merge", "dim")]
+    yield []
+
+
+def _conflicts(merge: Merge, columns: int) -> Iterator[Line]:
+    if not merge.conflicts:
+        return
+    yield _heading("Conflicts", f"{len(merge.conflicts):,} for a person to settle")
+    subjects = Subjects(merge)
+    for conflict in merge.conflicts:
+        finding = subjects.of(conflict)
+        title = finding.title if finding is not None and finding.title != conflict.finding else ""
+        what = escape_control(
+            "  ".join(filter(None, [truncate_text(conflict.finding, MAX_TITLE), truncate_text(title, MAX_TITLE)]))
+        )
+        yield [Piece(f"  {conflict.kind:<11}", "bold yellow"), Piece(_fit(what, columns - 13), "bold")]
+        is_lost = finding is not None and finding.path and not names_place(conflict, finding)
+        where = f" (at {place_of(finding)})" if finding is not None and is_lost else ""
+        for row in _wrapped(escape_control(conflict.why + where), columns, " " * 13):
+            yield [Piece(row)]
+    yield []
+
+
+def _findings(merge: Merge, columns: int, workspace: Workspace | None) -> Iterator[Line]:
+    if not merge.findings:
+        yield _heading("Findings", "none")
+        yield []
+        return
+    yield _heading("Findings", f"{len(merge.findings):,}, the worst first")
+    agents = answered_agents(merge)
+    for finding in merge.findings:
+        yield from _finding(finding, agents, columns, workspace)
+        yield []
+
+
+def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Workspace | None) -> Iterator[Line]:
+    severity = severity_of(finding)
+    name = _fit(escape_control(finding.id), 24)
+    head = f"  {severity:<10}{score(finding.confidence):>5}  {name}{'  ' if name else ''}"
+    first, *rest = _wrapped(truncate_text(escape_control(finding.title), MAX_TITLE), columns, " " * display_width(head))
+    yield [
+        Piece(f"  {severity:<10}", SEVERITY_STYLES[severity]),
+        Piece(f"{score(finding.confidence):>5}  ", "bold"),
+        Piece(f"{name}  " if name else "", "bold cyan"),
+        Piece(first.strip(), "bold"),
+    ]
+    for row in rest:
+        yield [Piece(row, "bold")]
+    yield from _about(finding, agents, columns)
+    for line in list(excerpt(finding, workspace, around=0))[:_MAX_SOURCE]:
+        yield [Piece(f"{line.number:>12} │ ", "dim"), Piece(_fit(escape_control(line.text), columns - 15))]
+    yield from _told(finding, columns)
+    for opinion in agents_text(finding):
+        own = opinion.severity or "unrated"
+        who = " ".join(filter(None, [escape_control(opinion.agent), escape_control(opinion.id)]))
+        notes = " · ".join(map(escape_control, notes_of(opinion, finding)))
+        is_short = notes and display_width(who) + 3 + display_width(notes) <= columns - 23
+        who = f"{who} · {notes}" if is_short else who
+        yield [
+            Piece(f"{_MARGIN}{own:<10}", SEVERITY_STYLES[own]),
+            Piece(f"{score(opinion.confidence):>5}  "),
+            Piece(_fit(who, columns - 23), "dim"),
+        ]
+        if notes and not is_short:
+            yield [Piece(" " * 23), Piece(_fit(notes, columns - 23), "dim")]
+
+
+def _told(finding: MergedFinding, columns: int) -> Iterator[Line]:
+    """The risk and the fix as the surest agent that names one puts it, and what else one agent says here."""
+    said = [opinion_details(opinion) for opinion in agents_text(finding)[:_MAX_TOLD] if opinion.details]
+    for name in ("risk", "fix", "also"):
+        words = next((words for each in said if (words := getattr(each, name))), "")
+        if words:
+            label = f"{_MARGIN}{name.capitalize()}: "
+            yield [
+                Piece(label, "dim"),
+                Piece(_fit(escape_control(truncate_text(words, MAX_TITLE)), columns - len(label))),
+            ]
+
+
+def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
+    """Where, and how well it stands: on one line if there is room."""
+    room = columns - len(_MARGIN)
+    place = (
+        [Piece(_fit(escape_control(place_of(finding)), room), "underline")]
+        if finding.path
+        else [Piece("no place", "dim")]
+    )
+    state = _fit(escape_control(evidence_state(finding)), room)
+    notes = [
+        f"{agreement(finding, agents)} agents",
+        escape_control(finding.category),
+        *map(escape_control, shared_flags(finding)),
+    ]
+    left = room - display_width(state)
+    words = _fit(" · " + " · ".join(filter(None, notes)), left) if left > len(" · …") else ""
+    rest = [Piece(state, _EVIDENCE_STYLES[finding.verified]), Piece(words, "dim")]
+    if display_width(place[0].text) + 3 + display_width(state) + display_width(words) <= room:
+        yield [Piece(_MARGIN), *place, Piece("   "), *rest]
+    else:
+        yield [Piece(_MARGIN), *place]
+        yield [Piece(_MARGIN), *rest]
+
+
+def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
+    if not merge.dropped:
+        return
+    yield _heading("Dropped", f"{len(merge.dropped):,}, the JSON form has them in full")
+    for finding in merge.dropped[:_MAX_DROPPED]:
+        reason = escape_control(finding.reason) if isinstance(finding.reason, str) else "no reason given"
+        words = "  ".join(
+            filter(None, [escape_control(finding.id), truncate_text(escape_control(finding.title), MAX_TITLE)])
+        )
+        yield [
+            Piece(f"  {severity_of(finding):<10}", SEVERITY_STYLES[severity_of(finding)]),
+            Piece(_fit(words, columns - 12)),
+        ]
+        place = escape_control(place_of(finding)) or "no place"
+        for row in _wrapped(truncate_text(f"{place}: {reason}", 2 * MAX_TITLE), columns, " " * 12):
+            yield [Piece(row, "dim")]
+    if len(merge.dropped) > _MAX_DROPPED:
+        yield [Piece(f"  and {len(merge.dropped) - _MAX_DROPPED:,} more", "dim")]
+    yield []
+
+
+def _totals(merge: Merge, columns: int) -> Iterator[Line]:
+    counts = merge.counts
+    numbers = {
+        "critical": counts.critical,
+        "important": counts.important,
+        "minor": counts.minor,
+        "unrated": counts.findings - counts.critical - counts.important - counts.minor,
+    }
+    each = join_words([f"{numbers[name]} {name}" for name in SEVERITIES if numbers[name] > 0])
+    words = f"{counted(counts.findings, 'finding')}{f': {each}' if each else ''}"
+    rest = [counted(counts.inputs, "result"), counted(counts.conflicts, "conflict"), f"{counts.dropped:,} dropped"]
+    tail = " · ".join(rest)
+    if len(words) + 3 + len(tail) <= columns:
+        yield [Piece(words, "bold"), Piece(f" · {tail}", "dim")]
+    else:
+        yield [Piece(words, "bold")]
+        yield [Piece(tail, "dim")]

@@ -1,0 +1,1 @@
+"""What a command line reads, writes and runs. Standard library only."""

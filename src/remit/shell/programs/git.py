@@ -1,0 +1,188 @@
+"""What git does to the files of the checkout. Commits and branches move; they are no edit."""
+
+from __future__ import annotations
+
+from remit.shell.options import Options
+from remit.shell.words import Argument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from remit.shell.command import Command
+
+_HARMLESS_TEXT = """
+    add commit push fetch pull merge rebase cherry-pick revert switch branch tag status log diff shortlog describe
+    remote config rev-parse rev-list ls-files ls-tree ls-remote show-ref for-each-ref symbolic-ref reflog stash bisect
+    blame show grep cat-file name-rev merge-base var version help init clone worktree submodule fsck gc prune notes
+    whatchanged range-diff count-objects check-ignore archive bundle format-patch request-pull sparse-checkout lfs
+    diff-tree diff-index diff-files update-ref maintenance cherry
+"""
+_HARMLESS = frozenset(_HARMLESS_TEXT.split())
+#: Options that name a program, and subcommands that run one.
+_RUNNING = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
+_RUNNING_SUBS = (["submodule", "foreach"], ["bisect", "run"], ["rebase", "-x"])
+#: Settings of one call that run nothing.
+_PLAIN_SETTINGS = (
+    "user.",
+    "color.",
+    "advice.",
+    "init.",
+    "safe.",
+    "log.",
+    "core.quotepath",
+    "core.autocrlf",
+    "commit.gpgsign",
+    "diff.renames",
+    "core.pager=cat",
+    "branch.",
+    "fetch.",
+    "merge.conflictstyle",
+    "pull.",
+    "push.",
+    "rebase.",
+)
+
+
+def run_git(command: Command, _: str, args: list[Argument]) -> None:
+    """Add what a git command reads and writes."""
+    args = _without_globals(command, args)
+    if not args:
+        return
+    sub, rest = args[0].text, args[1:]
+    _write_output(command, sub, rest)
+    if any(arg.text.startswith(_RUNNING) for arg in rest) or [sub, *(arg.text for arg in rest[:1])] in _RUNNING_SUBS:
+        command.effects.give_up("git runs another program")
+    if sub in ("checkout", "restore", "reset", "clean", "rm", "mv", "apply", "am", "stash"):
+        _WRITING[sub](command, rest)
+    elif sub in ("show", "cat-file", "blame", "annotate"):
+        _show(command, sub, rest)
+    elif sub == "grep":
+        _grep(command, rest)
+    elif sub == "config":
+        _configure(command, rest)
+    elif sub == "diff" and any(arg.text == "--no-index" for arg in rest):
+        for arg in Options(rest).operands:
+            command.read(arg)
+    elif sub not in _HARMLESS:
+        command.effects.give_up("this git command is not one that the gate knows")
+
+
+def _without_globals(command: Command, args: list[Argument]) -> list[Argument]:
+    """The words after `git -C FOLDER -c KEY=VALUE --no-pager`."""
+    at = 0
+    while at < len(args) and args[at].text.startswith("-"):
+        if args[at].text == "-C" and at + 1 < len(args):
+            inside = command.place.copy()
+            inside.folder = command.path(args[at + 1])
+            command.place = inside
+        if args[at].text == "-c" and not args[at + 1 :][:1][0].text.lower().startswith(_PLAIN_SETTINGS):
+            command.effects.give_up("a setting of git may run another program")
+        at += 2 if args[at].text in ("-C", "-c", "--git-dir", "--work-tree") else 1
+    return args[at:]
+
+
+def _configure(command: Command, args: list[Argument]) -> None:
+    """`git config KEY VALUE`: some settings name programs that git then runs."""
+    found = Options(args, "f", ("--file",))
+    words = [arg.text.lower() for arg in found.operands if arg.text not in ("set", "--")]
+    reads = found.has("--get", "--list", "-l", "--unset") or words[:1] in (["get"], ["list"], ["unset"])
+    if found.has("-e", "--edit") or (len(words) > 1 and not reads and not words[0].startswith(_PLAIN_SETTINGS)):
+        command.effects.give_up("a setting of git may run another program")
+
+
+def _write_output(command: Command, sub: str, args: list[Argument]) -> None:
+    """`git diff --output=FILE`, `git archive -o FILE`."""
+    if sub in ("diff", "log", "show", "archive", "format-patch", "bundle"):
+        found = Options(args, "o" if sub in ("archive", "format-patch") else "", ("--output", "--output-directory"))
+        for target in found.values("-o", "--output", "--output-directory"):
+            command.write(Argument(target))
+
+
+def _restore(command: Command, paths: list[Argument]) -> None:
+    before = len(command.effects.writes)
+    for arg in paths:
+        command.write(arg)
+    command.effects.restores += command.effects.writes[before:]
+
+
+def _checkout(command: Command, args: list[Argument]) -> None:
+    words = [arg.text for arg in args]
+    if "--" in words:
+        _restore(command, args[words.index("--") + 1 :])
+        return
+    found = Options(args, "bBt")
+    if found.has("-b", "-B", "--orphan", "--detach", "-t"):
+        return
+    # A branch and a file may have one name; a file that is there is taken for the file.
+    import os
+
+    for position, arg in enumerate(found.operands):
+        path = command.path(arg)
+        if path is not None and (position > 0 or os.path.lexists(os.path.join(command.place.start, path))):
+            _restore(command, [arg])
+
+
+def _restore_files(command: Command, args: list[Argument]) -> None:
+    found = Options(args, "s", ("--source",))
+    if not (found.has("--staged", "-S") and not found.has("--worktree", "-W")):
+        _restore(command, found.operands or [Argument(".")])
+
+
+def _reset(command: Command, args: list[Argument]) -> None:
+    if any(arg.text in ("--hard", "--merge", "--keep") for arg in args):
+        command.write(Argument("."))
+
+
+def _clean(command: Command, args: list[Argument]) -> None:
+    found = Options(args, "e")
+    if not found.has("-n", "--dry-run"):
+        for arg in found.operands or [Argument(".")]:
+            command.write(arg)
+
+
+def _remove(command: Command, args: list[Argument]) -> None:
+    found = Options(args)
+    if not found.has("--cached", "-n", "--dry-run"):
+        for arg in found.operands:
+            command.write(arg)
+
+
+def _apply(command: Command, args: list[Argument]) -> None:
+    if not any(arg.text in ("--check", "--stat", "--numstat", "--summary", "--cached", "--abort") for arg in args):
+        command.write(Argument("."))
+
+
+def _stash(command: Command, args: list[Argument]) -> None:
+    sub = next((arg.text for arg in args if not arg.text.startswith("-")), "push")
+    if sub not in ("list", "show", "drop", "clear", "create", "store", "branch"):
+        command.write(Argument("."))
+
+
+def _show(command: Command, sub: str, args: list[Argument]) -> None:
+    """`git show REV:FILE` and `git blame FILE` show a file; `git show` alone a commit."""
+    for arg in Options(args, "L" if sub == "blame" else "").operands:
+        revision, sign, path = arg.text.partition(":")
+        if sub in ("blame", "annotate"):
+            command.read(arg)
+        elif sign and path and revision is not None:
+            command.read(Argument(path, known=arg.known))
+
+
+def _grep(command: Command, args: list[Argument]) -> None:
+    found = Options(args, "efmABC")
+    operands = found.operands if found.has("-e", "-f") else found.operands[1:]
+    pattern = found.value("-e") or (found.operands[0].text if found.operands else "")
+    for arg in operands or [Argument(".")]:
+        command.search(arg, "", pattern, 1 if found.has("-l", "-c", "-q", "-L") else None)
+
+
+_WRITING = {
+    "checkout": _checkout,
+    "restore": _restore_files,
+    "reset": _reset,
+    "clean": _clean,
+    "rm": _remove,
+    "mv": _remove,
+    "apply": _apply,
+    "am": _apply,
+    "stash": _stash,
+}

@@ -1,0 +1,139 @@
+"""`remit rules`."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from remit.checking import read_source
+from remit.contract.parse import parse
+from remit.contract.render import render, to_json
+from remit.errors import EnvironmentBroken, UsageError
+from remit.surfaces.cli.printing import columns, print_lines, print_text
+
+_NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan"]
+
+
+@click.command("rules")
+@click.argument("name", required=False)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def rules_command(name: str | None, form: str) -> int:
+    """List every rule, or explain one by its NAME or code, with a good and a bad example.
+
+    \b
+    Examples:
+      remit rules
+      remit rules confidence-arithmetic
+      remit rules --format json
+    """
+    from remit.reports.rules import rule_lines, rule_list_lines, rules_shape
+    from remit.rules.catalog import CATALOG, find
+
+    chosen = (find(name),) if name else CATALOG
+    if form == "json":
+        from remit.reports.formats import format_json
+
+        print_text(format_json(rules_shape(chosen)))
+    elif name:
+        print_lines(rule_lines(chosen[0], columns()))
+    else:
+        print_lines(rule_list_lines(chosen, columns()))
+    return 0
+
+
+@click.command("convert")
+@click.argument("file", metavar="FILE")
+@click.option("--to", "form", type=click.Choice(["md", "json"]), required=True, help="The form to write.")
+def convert_command(file: str, form: str) -> int:
+    """Write the results in FILE (- for standard input) in canonical Markdown or as JSON.
+
+    Several results become one Markdown file, or a JSON list.
+
+    \b
+    Examples:
+      remit convert answer.md --to json
+      remit convert answer.json --to md > answer.md
+    """
+    import msgspec
+
+    documents = parse(sys.stdin.buffer.read() if file == "-" else read_source(Path(file)))
+    for document in documents:
+        if document.refusal:
+            raise UsageError(f"{file}: {document.refusal}")
+        if not document.has_content:
+            raise UsageError(f"{file}: there is no result in it; `remit check` says what is missing")
+    results = [document.result for document in documents]
+    if form == "md":
+        print_text("\n".join(render(result) for result in results))
+        return 0
+    encoded = [to_json(result) for result in results]
+    whole = encoded[0] if len(encoded) == 1 else b"[" + b",".join(encoded) + b"]"
+    print_text(msgspec.json.format(whole, indent=2).decode())
+    return 0
+
+
+@click.command("prompt")
+@click.option("--kind", default="generic", show_default=True, help="The kind of result the agent sends.")
+@click.option("--profile", help="The profile it is held to; default: the configured one.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def prompt_command(kind: str, profile: str | None, form: str) -> int:
+    """Print the text that tells an agent how to answer.
+
+    It is made from the same kinds and rules that check the answer.
+
+    \b
+    Examples:
+      remit prompt --kind review
+      remit prompt --kind exploration --profile v1
+    """
+    from remit.checking import Options
+    from remit.configuration import load
+    from remit.rules.instructions import instructions
+
+    profile = profile or load()["profile"]
+    Options(kind=kind, profile=profile).validated()
+    text = instructions(kind, profile)
+    if form == "json":
+        from remit.reports.formats import format_json
+
+        text = format_json({"schema": "remit.prompt/1", "kind": kind, "profile": profile, "text": text})
+    print_text(text)
+    return 0
+
+
+@click.command("schema")
+@click.argument("name", type=click.Choice(_NAMES), default="result")
+def schema_command(name: str) -> int:
+    """Print the JSON Schema of a result written as JSON, of a report, or of what else `remit` reads and writes.
+
+    \b
+    Examples:
+      remit schema result
+      remit schema brief
+      remit schema check
+      remit schema merge
+      remit schema decision
+      remit schema job
+      remit schema plan
+    """
+    from remit.reports.formats import format_json
+    from remit.reports.gate import decision_schema
+    from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema
+
+    schemas = {"result": result_schema, "brief": brief_schema, "check": check_schema, "merge": merge_schema}
+    schemas["decision"] = decision_schema
+    print_text(format_json(_run_schema(name) if name in ("job", "plan") else schemas[name]()))
+    return 0
+
+
+def _run_schema(name: str) -> dict[str, Any]:
+    if find_spec("psycopg") is None:
+        raise EnvironmentBroken(f"the schema of a {name} needs the extra remit[run]")
+    from remit.reports.jobs import job_schema
+    from remit.reports.plans import plan_schema
+
+    return job_schema() if name == "job" else plan_schema()
