@@ -76,7 +76,7 @@ def test_a_pattern_matches_what_the_plain_definition_says(names: list[str], part
         if names == ["**"] and is_below:
             return bool(parts)  # `folder/**` is what is in the folder
         if names[0] == "**":
-            return plain(names[1:], parts) or bool(parts and plain(names, parts[1:]))
+            return plain(names[1:], parts) or bool(parts and plain(names, parts[1:], is_below=is_below))
         return bool(parts) and fnmatch.fnmatchcase(parts[0], names[0]) and plain(names[1:], parts[1:])
 
     assert Pattern("/".join(names)).matches("/".join(parts)) == plain(names, parts, is_below=False)
