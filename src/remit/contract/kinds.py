@@ -199,7 +199,7 @@ KINDS: dict[str, Kind] = {
 }
 
 _BY_AGENT = {agent: kind for kind in KINDS.values() for agent in kind.agents}
-_NOT_SLUG = expression(r"[^\w:]+|_")
+_NOT_SLUG = expression(r"(?:[^\w:]|_)+")
 
 
 def slug(name: str) -> str:
