@@ -26,6 +26,8 @@ from remit.clients.claude_code.setup.place import find_place
 from remit.clients.claude_code.setup.self_test import Case, recorded, self_test
 from remit.clients.claude_code.setup.state_folder import state_problem
 
+pytestmark = pytest.mark.process
+
 CASES = {case.name: case for case in recorded()}
 SCRIPT = "import sys; sys.stdin.read(); "
 

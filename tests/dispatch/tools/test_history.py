@@ -9,6 +9,8 @@ from toolboxes import SECRET, Bench, ask
 from remit.dispatch.tools.diffs import marks_of
 from remit.evidence.receipts import Ledger
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def story(bench: Bench) -> Bench:

@@ -9,6 +9,8 @@ from toolboxes import Bench, ask
 from remit.dispatch.tools.family import descendants
 from remit.evidence.receipts import Ledger
 
+pytestmark = pytest.mark.process
+
 
 def _tree(bench: Bench) -> Bench:
     bench.write("src/a.py", "import os\n\ndef main():\n    return os\n\n\n\nmain()\n")
