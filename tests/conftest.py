@@ -1,14 +1,24 @@
-"""What holds for every test: examples are found the same way in every run, and no clock decides."""
+"""Settings of every test: reproducible property tests, and the marks `database` and `process`.
+
+`pytest -m "not database and not process"` is the inner loop. Folders and fixtures below set the marks; a module or a
+test in a mixed folder sets `pytest.mark.process` itself. A test that starts a program without the mark fails.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Generator
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=80, suppress_health_check=_QUIET)
+# The inner loop: HYPOTHESIS_PROFILE=quick python -m pytest -m "not database and not process"
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=8, suppress_health_check=_QUIET)
 # A search for new counterexamples: HYPOTHESIS_PROFILE=search python -m pytest tests/contract
 settings.register_profile(
     "search",
@@ -17,3 +27,51 @@ settings.register_profile(
     suppress_health_check=_QUIET,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+_TESTS = Path(__file__).parent
+#: Fixtures that start a PostgreSQL server or need one.
+_DATABASE_FIXTURES = frozenset({"databases", "postgres", "own", "alone", "shop"})
+#: Fixtures that start other programs.
+_PROCESS_FIXTURES = frozenset({"source", "model", "server", "remote", "each_confinement"})
+#: Folders in which every test starts programs.
+_PROCESS_FOLDERS = tuple(_TESTS / folder for folder in ("clients/real", "dispatch/crash"))
+#: Programs that any test may start: a git command on a small checkout takes a few milliseconds.
+_CHEAP_PROGRAMS = frozenset({"git"})
+
+_started: list[str] = []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need a database or start processes."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & _DATABASE_FIXTURES:
+            item.add_marker(pytest.mark.database)
+        if fixtures & _PROCESS_FIXTURES or any(folder in item.path.parents for folder in _PROCESS_FOLDERS):
+            item.add_marker(pytest.mark.process)
+
+
+def _note_program(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "subprocess.Popen":
+        _started.append(Path(os.fsdecode(arguments[0])).name)  # type: ignore[arg-type]
+    elif event in {"os.fork", "os.forkpty", "os.posix_spawn"}:
+        _started.append(event)
+
+
+sys.addaudithook(_note_program)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Fail a test that has started a program, in its fixtures or its body, and is not marked."""
+    yield
+    programs = set(_started) - _CHEAP_PROGRAMS
+    if programs and not any(item.iter_markers("process")) and not any(item.iter_markers("database")):
+        pytest.fail(f"starts {', '.join(sorted(programs))} without the mark `process`", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup() -> Generator[None]:
+    """Forget what the test before has started."""
+    _started.clear()
+    yield

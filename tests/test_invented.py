@@ -13,6 +13,8 @@ import pytest
 
 import remit
 
+pytestmark = pytest.mark.process
+
 MAIN = [sys.executable, "-c", "from remit.surfaces.cli import main; main()"]
 
 FILES = {

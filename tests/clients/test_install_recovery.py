@@ -187,6 +187,7 @@ def test_only_one_install_is_at_work_at_a_time(site: Site, monkeypatch: pytest.M
     assert site.remit("install", "claude-code", "--yes").exit_code == 0
 
 
+@pytest.mark.process
 def test_several_installs_at_once_all_succeed(site: Site) -> None:
     command = [sys.executable, "-I", "-m", "remit", "install", "claude-code", "--yes"]
     environment = {"HOME": str(site.home), "PATH": os.environ.get("PATH", os.defpath)}

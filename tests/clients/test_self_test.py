@@ -24,6 +24,8 @@ from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries
 from remit.clients.claude_code.setup.install import apply_install, plan_install
 from remit.clients.claude_code.setup.target import find_target, state_problem
 
+pytestmark = pytest.mark.process
+
 CASES = {case.name: case for case in recorded_cases()}
 SCRIPT = "import sys; sys.stdin.read(); "
 

@@ -36,6 +36,7 @@ def test_agents_and_required_blocks_are_those_of_the_contract(kind: str) -> None
         ("code_explorer", "code-explorer"),
         ("  Code   Explorer ", "code-explorer"),
         ("CODE-EXPLORER", "code-explorer"),
+        ("code _explorer", "code-explorer"),
         ("my-plugin:Code Explorer", "my-plugin:code-explorer"),
         ("コード調査", "コード調査"),
         ("-", ""),

@@ -155,6 +155,7 @@ async def called(tmp_path: Path, keeping: mcp.ServerPool, arguments: dict[str, A
     return calls.last
 
 
+@pytest.mark.process
 async def test_the_whole_of_a_long_answer_is_in_a_file_without_its_secrets(tmp_path: Path) -> None:
     output = await called(tmp_path, mcp.ServerPool(tmp_path / "spill"), {})
     [kept] = (tmp_path / "spill").iterdir()
@@ -163,6 +164,7 @@ async def test_the_whole_of_a_long_answer_is_in_a_file_without_its_secrets(tmp_p
     assert kept.read_text(encoding="utf-8").endswith("[AWS key removed]\nthe end")
 
 
+@pytest.mark.process
 async def test_a_receipt_keeps_the_arguments_of_a_servers_tool_as_it_keeps_those_of_ours(tmp_path: Path) -> None:
     output = await called(tmp_path, mcp.ServerPool(), {"words": "x" * 100_000, "nested": {"a": [1]}, "number": 3})
     kept = output.receipt.arguments

@@ -195,6 +195,7 @@ async def test_a_program_ends_when_its_job_is_somebody_elses(play: Play, monkeyp
                 await _gone(int((fleet.project / name).read_text(encoding="utf-8")))
 
 
+@pytest.mark.process
 async def test_a_program_ends_with_a_worker_that_is_killed(tmp_path: Path) -> None:
     worker = (
         "import asyncio, os, pathlib, sys\nfrom remit.dispatch.runners import run_supervised\n"

@@ -42,6 +42,8 @@ from remit.store.server import EmbeddedServer
 from remit.surfaces.cli.group import remit
 from remit.testing import definition
 
+pytestmark = pytest.mark.process
+
 #: Where blocks are only shown: drawings.
 SHOWN_ONLY = frozenset({"docs/start-to-finish.md"})
 #: Commands that set something up are not run inside the tests; what they name must be there.

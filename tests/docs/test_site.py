@@ -14,6 +14,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import build_site
 from build_site import BrokenSite
 
+pytestmark = pytest.mark.process
+
 GROUPS = ["Start", "Guides", "Reference", "Internals"]
 SETTINGS = """
 [project]

@@ -23,6 +23,8 @@ from remit.rules.examples import TREE, sample_text
 from remit.workspace.files import WorkTree
 from remit.workspace.snapshot import take_snapshot
 
+pytestmark = pytest.mark.process
+
 MAIN = [sys.executable, "-c", "from remit.surfaces.cli import main; main()"]
 
 

@@ -510,6 +510,7 @@ print(len(found.receipts), found.passed_over, (after - before) // 1024)
 """
 
 
+@pytest.mark.process
 def test_a_huge_line_is_passed_over_within_bounded_memory(file: Path) -> None:
     """A quarter of a gigabyte on one line, between a call and its result, costs a few times the longest line."""
     with file.open("wb") as out:

@@ -325,6 +325,7 @@ def test_a_state_is_read_from_anything_and_can_be_used(values) -> None:
     json.dumps(state.as_dict())
 
 
+@pytest.mark.process
 def test_a_decision_loads_the_standard_library_alone_and_little_of_it() -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"

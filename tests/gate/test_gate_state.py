@@ -196,6 +196,7 @@ def count_up(folder: str, number: int, times: int, taken: object) -> None:
     taken.put(slowest)  # type: ignore[attr-defined]
 
 
+@pytest.mark.process
 def test_fifty_processes_at_once_lose_no_update_and_wait_within_bounds(tmp_path: Path) -> None:
     processes, times = 50, 10
     context = multiprocessing.get_context("fork")
@@ -223,6 +224,7 @@ def hold_and_die(folder: str, ready: object) -> None:
         os._exit(9)
 
 
+@pytest.mark.process
 def test_a_process_that_dies_with_the_lock_leaves_the_old_state_and_no_lock(tmp_path: Path) -> None:
     with open_session(str(tmp_path), SESSION) as state:
         state.saved = 1

@@ -156,6 +156,7 @@ def ended(process: subprocess.Popen[str]) -> int:
         return process.wait(30)
 
 
+@pytest.mark.process
 def test_two_processes_write_one_after_the_other_and_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "progress.json"
     both = [writer(path, name, 60) for name in ("first", "second")]
@@ -165,6 +166,7 @@ def test_two_processes_write_one_after_the_other_and_lose_nothing(tmp_path: Path
     assert sorted(each.name for each in tmp_path.iterdir()) == ["progress.json", "progress.lock"]
 
 
+@pytest.mark.process
 def test_a_reader_never_sees_half_a_file_and_a_killed_writer_leaves_a_whole_one(tmp_path: Path) -> None:
     path = tmp_path / "progress.json"
     process = writer(path, "first", 100_000)

@@ -16,7 +16,7 @@ from remit.merging.model import Conflict, Merge
 from remit.reports.merge.html import TITLE, merge_html
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium on the PATH")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(BROWSER is None, reason="no chromium on the PATH")]
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),

@@ -267,6 +267,7 @@ def test_a_disk_that_is_read_only_is_said_plainly(alone: Fleet, disk: Path) -> N
     assert "cannot be used for remit's data: Read-only file system" in said
 
 
+@pytest.mark.process
 def test_a_missing_package_is_said_plainly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(servers.importlib.util, "find_spec", lambda _: None)
 

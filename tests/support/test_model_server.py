@@ -34,6 +34,8 @@ from support.model_process import RemoteServer, model_process
 from support.model_server import ModelServer
 from support.script import Script, Unscripted
 
+pytestmark = pytest.mark.process
+
 T = TypeVar("T")
 WIRES = ("anthropic", "responses", "chat")
 KEY = "test-key"

@@ -19,6 +19,8 @@ import pytest
 from remit.reports.layout import display_width
 from remit.rules.examples import TREE, sample_text
 
+pytestmark = pytest.mark.process
+
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 REMIT = [sys.executable, "-c", "import sys; sys.argv[0]='remit'; from remit.surfaces.cli import main; main()"]
 #: Many command lines in one process: reads a list of them, writes [code, stdout, stderr] for each.

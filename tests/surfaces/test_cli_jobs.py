@@ -442,6 +442,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.process
 def test_a_command_without_its_extra_says_what_to_install(tmp_path: Path) -> None:
     running = {
         words: subprocess.Popen(

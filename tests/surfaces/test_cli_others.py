@@ -25,6 +25,8 @@ from remit.rules.catalog import BY_NAME, CATALOG
 from remit.rules.examples import sample_text
 from remit.surfaces.cli.group import COMMANDS, GROUPS
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = sorted(path.stem for path in (ROOT / "src/remit/rules/samples").glob("*.md"))
 REMIT = [sys.executable, "-c", "import sys; sys.argv[0]='remit'; from remit.surfaces.cli import main; main()"]

@@ -16,6 +16,8 @@ import jsonschema
 import pytest
 import yaml
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parents[2]
 REVIEWS = "examples/reviews/inputs"
 REMIT = [sys.executable, "-c", "import sys; sys.argv[0] = 'remit'; from remit.surfaces.cli import main; main()"]

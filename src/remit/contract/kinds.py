@@ -199,7 +199,7 @@ KINDS: dict[str, Kind] = {
 }
 
 _BY_AGENT = {agent: kind for kind in KINDS.values() for agent in kind.agents}
-_NOT_SLUG = lazy_pattern(r"[^\w:]+|_")
+_NOT_SLUG = lazy_pattern(r"(?:[^\w:]|_)+")
 
 
 def slug(name: str) -> str:

@@ -95,6 +95,7 @@ def test_a_compiled_file_with_a_field_of_another_type_is_made_anew(hooks: Hooks,
     assert (made[key] == value) is ((key, value) in (("profile", "x"), ("gate", {"k": 3})))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("forged", [{"path": ["evil"]}, {"interpreter": "evil/python"}, {"environment": None}])
 def test_a_compiled_file_that_came_with_a_clone_is_made_anew_and_runs_nothing(
     hooks: Hooks, forged: dict[str, object]
@@ -113,6 +114,7 @@ def test_a_compiled_file_that_came_with_a_clone_is_made_anew_and_runs_nothing(
     assert not (hooks.project / "run").exists()
 
 
+@pytest.mark.process
 def test_the_libraries_are_found_by_a_python_without_its_own_paths() -> None:
     program = (
         "import sys; sys.path.append(sys.argv[1]); from remit.clients.claude_code.libraries import make_reachable; "
@@ -128,6 +130,7 @@ def test_a_faulty_configuration_is_told_in_one_line(hooks: Hooks) -> None:
         refresh(str(hooks.project), force=True)
 
 
+@pytest.mark.process
 def test_a_module_of_the_project_does_not_take_the_place_of_ours(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(hooks.project)
     for name in ("json.py", "pathlib.py", "msgspec.py", "remit.py"):

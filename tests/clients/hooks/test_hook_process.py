@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hooking import ENTRY, Hooks, decision_of, kind_of
 
+pytestmark = pytest.mark.process
+
 AT_ONCE = 50
 
 

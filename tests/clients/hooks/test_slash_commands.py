@@ -13,6 +13,8 @@ from remit.clients.claude_code.results import keep_result
 from remit.clients.claude_code.setup.bundle import COMMANDS, command_files
 from remit.testing import result
 
+pytestmark = pytest.mark.process
+
 
 def line_of(name: str, arguments: str = "") -> str:
     """The line that the client gives to a shell when a person types the command."""

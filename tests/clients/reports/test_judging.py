@@ -99,6 +99,7 @@ def test_a_correction_brings_no_control_characters() -> None:
     assert Judgement("revise", [violation], [], "{}").correction.endswith("\n- r (line 1): a[2Jb <b>. mend it")
 
 
+@pytest.mark.process
 def test_a_python_without_its_libraries_finds_them_where_the_project_was_compiled(client: Client) -> None:
     """As a hook is run; and nothing of it stays in the way of others."""
     program = (

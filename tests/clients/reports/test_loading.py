@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import remit
+
+pytestmark = pytest.mark.process
 
 LOADED = """
 import sys

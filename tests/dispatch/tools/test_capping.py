@@ -10,6 +10,7 @@ from toolboxes import SECRET, Bench, ask
 from remit.dispatch.tools.output import spill_name
 
 
+@pytest.mark.process
 def test_what_does_not_fit_is_kept_where_read_finds_it(bench: Bench) -> None:
     bench.write("long.txt", "".join(f"match {number}\n" for number in range(1_000)))
     box = bench.box(characters=3_000)
@@ -54,6 +55,7 @@ def test_a_key_gives_a_safe_name_of_its_own(one: str, other: str) -> None:
     assert (name == spill_name(other)) == (one == other and bool(one))
 
 
+@pytest.mark.process
 def test_a_spill_folder_that_cannot_be_used_is_said(bench: Bench) -> None:
     bench.spill.symlink_to(bench.outside)
     bench.write("long.txt", "match\n" * 1_000)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from toolboxes import SECRET, Bench, ask, names_in
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def store(bench: Bench) -> Path:

@@ -16,6 +16,8 @@ from toolboxes import SECRET, Bench, ask
 from remit.dispatch.tools import openat
 from remit.dispatch.tools.openat import is_closed_name
 
+pytestmark = pytest.mark.process
+
 _TOOLS: list[tuple[str, str, dict[str, Any]]] = [
     ("Read", "file_path", {}),
     ("Write", "file_path", {"content": "changed"}),

@@ -72,6 +72,7 @@ _TEXT = st.lists(
 ).map("".join)
 
 
+@pytest.mark.process
 @given(_TEXT)
 def test_bash_runs_nothing_but_what_was_granted(text: str) -> None:
     """The judge is bash itself: a granted line never starts the program `touch`."""
@@ -107,6 +108,7 @@ def test_a_denied_command_is_on_record_and_did_not_run(bench: Bench) -> None:
     assert "Only these commands are allowed: git log:*" in box.specs[0].description
 
 
+@pytest.mark.process
 def test_the_whole_shell_beats_patterns(bench: Bench) -> None:
     for granted in (("Bash", "Bash(ls)"), ("Bash(*)",), ("Bash(ls)", "Bash(:*)")):
         assert not ask(bench.box(*granted), "Bash", command="true > /dev/null").failed

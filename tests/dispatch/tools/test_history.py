@@ -9,6 +9,8 @@ from toolboxes import SECRET, Bench, ask
 from remit.dispatch.tools.git import marks_of
 from remit.evidence.receipts import ReceiptIndex
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def story(bench: Bench) -> Bench:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from toolboxes import SECRET, Bench, ask
 
+pytestmark = pytest.mark.process
+
 _HISTORY = ({"tool": "GitLog"}, {"tool": "GitShow", "rev": "HEAD"}, {"tool": "GitBlame", "path": "a.txt"})
 
 

@@ -6,9 +6,12 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
 from toolboxes import alive
 
 from remit.dispatch.tools.processes import ProcessResult, run_process
+
+pytestmark = pytest.mark.process
 
 
 def _ran(script: str, seconds: float, given: bytes = b"") -> ProcessResult:

@@ -104,6 +104,7 @@ def test_a_link_that_stays_inside_is_read(bench: Bench) -> None:
         assert (got.text, got.receipt.path) == ("     1\there", path)
 
 
+@pytest.mark.process
 def test_pipes_sockets_and_devices_are_refused_at_once(bench: Bench) -> None:
     import socket
 

@@ -15,6 +15,8 @@ from remit.dispatch.tools import sandbox
 from remit.dispatch.tools.model import ToolLimits
 from remit.dispatch.tools.toolbox import Toolbox
 
+pytestmark = pytest.mark.process
+
 confined = pytest.mark.skipif(not working_sandbox(), reason=f"no sandbox on this host: {sandbox.sandbox_problem()}")
 
 

@@ -9,6 +9,8 @@ from toolboxes import Bench, ask
 from remit.dispatch.tools.process_tree import descendants
 from remit.evidence.receipts import ReceiptIndex
 
+pytestmark = pytest.mark.process
+
 
 def _tree(bench: Bench) -> Bench:
     bench.write("src/a.py", "import os\n\ndef main():\n    return os\n\n\n\nmain()\n")
