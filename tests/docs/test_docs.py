@@ -31,7 +31,7 @@ from remit.evidence.model import OUTCOMES
 from remit.gate.declarations import KINDS as DECLARATIONS
 from remit.gate.rules import FIRM, INSTEAD, RULES
 from remit.gate.settings import AGENTS, GUARDED, LIMITS, MODES, PATHS
-from remit.orchestrate import answers, orchestrator, phase, plan_file, progress, steps
+from remit.orchestrate import orchestrator, phase, plan, plan_file, progress, steps
 from remit.orchestrate.failure_policy import StepName, failure_warning
 from remit.orchestrate.orchestrator_tools import TOOLS as RESPONSIBILITIES
 from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
@@ -361,7 +361,7 @@ def test_every_state_and_step_of_a_delegation_has_its_row() -> None:
     assert steps == ["keep", *(f"`{step}`" for step in failing)]
     assert f"`{failure_warning('X')}`" in page("docs/orchestration.md").text
     answered = first_cells("docs/orchestration.md", "## Questions and answers")[1:]
-    assert sorted(answered) == sorted(f"`{answer}`" for answer in answers.ANSWERS)
+    assert sorted(answered) == sorted(f"`{answer}`" for answer in plan.ANSWERS)
 
 
 def test_the_tools_of_an_orchestrator_are_documented() -> None:
