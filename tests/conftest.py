@@ -1,12 +1,15 @@
-"""Settings of every test: reproducible property tests, and the marks `database` and `process`.
+"""Settings of every test: reproducible property tests, and the marks `database`, `process` and `slow`.
 
-`pytest -m "not database and not process"` is the inner loop. Folders and fixtures below set the marks; a module or a
-test in a mixed folder sets `pytest.mark.process` itself. A test that starts a program without the mark fails.
+`pytest -m "not database and not process and not slow"` is the inner loop. Folders and fixtures below set the first two
+marks; a module or a test in a mixed folder sets `pytest.mark.process` itself. A test that starts a program without the
+mark fails.
 """
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -17,7 +20,7 @@ from hypothesis import HealthCheck, settings
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=80, suppress_health_check=_QUIET)
-# The inner loop: HYPOTHESIS_PROFILE=quick python -m pytest -m "not database and not process"
+# The inner loop: HYPOTHESIS_PROFILE=quick python -m pytest -m "not database and not process and not slow"
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=8, suppress_health_check=_QUIET)
 # A search for new counterexamples: HYPOTHESIS_PROFILE=search python -m pytest tests/contract
 settings.register_profile(
@@ -28,17 +31,27 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-_TESTS = Path(__file__).parent
 #: Fixtures that start a PostgreSQL server or need one.
 _DATABASE_FIXTURES = frozenset({"databases", "postgres", "own", "alone", "shop"})
 #: Fixtures that start other programs.
 _PROCESS_FIXTURES = frozenset({"source", "model", "server", "remote", "each_confinement"})
 #: Folders in which every test starts programs.
-_PROCESS_FOLDERS = tuple(_TESTS / folder for folder in ("clients/real", "dispatch/crash"))
+_PROCESS_FOLDERS = ("tests/clients/real/", "tests/dispatch/crash/")
+#: How a module says that all its tests start programs.
+_PROCESS_MODULE = re.compile(r"^pytestmark = .*\bpytest\.mark\.process\b", re.MULTILINE)
 #: Programs that any test may start: a git command on a small checkout takes a few milliseconds.
 _CHEAP_PROGRAMS = frozenset({"git"})
 
 _started: list[str] = []
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules that `-m "not process"` would deselect anyway: importing them takes seconds."""
+    if "not process" not in config.option.markexpr.split(" and ") or collection_path.suffix != ".py":
+        return None
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    is_left_out = name.startswith(_PROCESS_FOLDERS) or _PROCESS_MODULE.search(collection_path.read_text("utf-8"))
+    return True if is_left_out else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,8 +60,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & _DATABASE_FIXTURES:
             item.add_marker(pytest.mark.database)
-        if fixtures & _PROCESS_FIXTURES or any(folder in item.path.parents for folder in _PROCESS_FOLDERS):
+        if fixtures & _PROCESS_FIXTURES or item.nodeid.startswith(_PROCESS_FOLDERS):
             item.add_marker(pytest.mark.process)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what lives until the end: ten thousand tests and what they import."""
+    gc.collect()
+    gc.freeze()
 
 
 def _note_program(event: str, arguments: tuple[object, ...]) -> None:

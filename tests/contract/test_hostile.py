@@ -68,11 +68,13 @@ class TestNothingRaises:
             (verdict,) = check_text(text)
             assert not verdict.accepted
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("piece", LINE_FILLS, ids=ascii)
     def test_many_lines_of_one_kind_are_judged(self, piece: str) -> None:
         for text in ("## A Result\n\n### Findings\n" + filled(piece, 10_000), filled(piece, 10_000)):
             assert not any(verdict.accepted for verdict in check_text(text))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "text",
         [
@@ -100,6 +102,7 @@ class TestNothingRaises:
         once, twice = (calls_to_parse("## A Result\n\n### Findings\n" + piece * count) for count in (60, 120))
         assert twice <= 2.2 * once
 
+    @pytest.mark.slow
     def test_headings_without_end_are_read(self) -> None:
         assert len(parse("### a\n" * 50_000)[0].result.extra) == 50_000
 

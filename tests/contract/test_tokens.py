@@ -103,6 +103,7 @@ def test_joining_two_texts_changes_the_sum_by_three_tokens_at_most(first: str, s
     assert abs(estimate_tokens(first + second) - apart) <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
 def test_a_megabyte_of_the_same_is_estimated_and_twice_as_much_costs_twice_as_many(unit: str) -> None:
     text = unit * (1_000_000 // len(unit.encode("utf-8", "surrogatepass")))

@@ -185,6 +185,7 @@ def test_a_kind_that_findings_cannot_fill_is_failed() -> None:
     assert refused(text) == []
 
 
+@pytest.mark.slow
 def test_a_huge_output_gives_a_small_result() -> None:
     text = sarif_result(sarif(*(result("x" * 5_000, ruleId="y" * 5_000) for _ in range(3_000))), "linter", ROOT)
     assert len(text) < 30_000

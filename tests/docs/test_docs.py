@@ -58,6 +58,7 @@ WORDS = (
     *("definition", "plugin", "registry", "brief", "job", "attempt", "result", "finding", "claim", "receipt"),
     *("evidence", "rule", "violation", "override", "verdict", "merge", "conflict", "gate", "decision"),
     *("exception", "delegation", "plan", "phase", "escalation", "orchestrator", "ledger", "review"),
+    *("failpoint", "failure policy", "heartbeat thread", "plan lease", "project context", "session state"),
 )
 PAGES = all_pages()
 

@@ -57,6 +57,7 @@ def answers(real: tuple[Path, Tree]) -> list[measure.Answer]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["reference", "quote"])
 def test_every_claim_about_a_real_tree_is_judged_as_labelled(answers: list[measure.Answer], of: str) -> None:
     mistakes = measure.wrong(answer for answer in answers if answer.of == of)
@@ -64,6 +65,7 @@ def test_every_claim_about_a_real_tree_is_judged_as_labelled(answers: list[measu
     assert measure.scores(answers, of) == (1.0, 1.0, 1.0)
 
 
+@pytest.mark.slow
 def test_the_corpus_is_large_and_has_every_outcome(answers: list[measure.Answer]) -> None:
     sys.stdout.write("\n" + measure.table(answers) + "\n")
     references = [answer.label for answer in answers if answer.of == "reference" and answer.label]
@@ -75,6 +77,7 @@ def test_the_corpus_is_large_and_has_every_outcome(answers: list[measure.Answer]
     assert {label.outcome for label in quotes} == {"verified", "relocated", "missing-file", "mismatch"}
 
 
+@pytest.mark.slow
 def test_a_checker_that_believes_everything_would_be_found_out(answers: list[measure.Answer]) -> None:
     believing = [
         answer._replace(said=answer.label and answer.label._replace(outcome="verified", found=None))

@@ -295,6 +295,7 @@ UNITS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS, ids=ascii)
 def test_a_long_line_of_one_pattern_is_read(unit: str) -> None:
     text = (unit * (20_000 // len(unit) + 1))[:20_000]

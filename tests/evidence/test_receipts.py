@@ -473,6 +473,7 @@ def test_no_command_line_raises(command: str) -> None:
     shell_writes(command)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["'", '"', "\\", "<<a\n", "a|", "cat|", "cat a|", "(", "$(", "! ", "env ", "a=b ", "bash -c ", "# ", "\f"]
 )

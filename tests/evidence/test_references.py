@@ -307,6 +307,7 @@ class Counting(WorkTree):
         return super()._list()
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_references_in_one_document(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x\n", encoding="utf-8")
     words = HEAD + ("a.py:1 " * 499 + "b.py:1\n") * 200
@@ -318,12 +319,14 @@ def test_a_hundred_thousand_references_in_one_document(tmp_path: Path) -> None:
     assert sum(reference.outcome == "verified" for reference in found) == 99_800
 
 
+@pytest.mark.slow
 def test_one_line_of_a_megabyte(tree: Path) -> None:
     line = "the words around it take up most of the line, src/app.py:1 does not " * ((MAX_BYTES - 1000) // 68)
     found = evidence_of(line, tree).references
     assert len(found) == line.count("src/app.py:1")
 
 
+@pytest.mark.slow
 def test_references_into_one_long_file_read_it_once(tmp_path: Path) -> None:
     count = 200_000
     names = [f"name_{number} = {number}" for number in range(1, count + 1)]

@@ -284,7 +284,10 @@ CALLS = st.builds(
     st.dictionaries(FIELDS, VALUES | st.sampled_from([line for line, _ in TABLE]), max_size=6),
     st.sampled_from(["", "", "a1"]),
 )
-QUICK = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=200)
+QUICK = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=3 * settings.default.max_examples,
+)
 
 
 @QUICK

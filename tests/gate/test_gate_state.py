@@ -156,6 +156,7 @@ def test_a_lock_that_was_cleaned_away_meanwhile_is_taken_anew(tmp_path: Path) ->
         assert state.saved == 1
 
 
+@pytest.mark.slow
 def test_a_state_stays_small_whatever_happens(tmp_path: Path) -> None:
     with open_session(str(tmp_path), SESSION) as state:
         for number in range(3000):

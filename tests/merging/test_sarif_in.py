@@ -641,6 +641,7 @@ def test_results_beyond_the_limit_are_left_out_and_the_run_is_partial(monkeypatc
     assert left_out == {"over the limit": 3}
 
 
+@pytest.mark.slow
 def test_of_a_million_results_a_hundred_thousand_are_looked_at() -> None:
     data = b'{"runs": [{"results": [' + b"0," * 999_999 + b"0]}]}"
     (report,), left_out = open_sarif(data, "x", None, {})

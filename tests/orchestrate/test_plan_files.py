@@ -217,6 +217,7 @@ def test_toml_that_is_no_plan_is_refused(tmp_path: Path, text: str, words: str) 
     assert words in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plan.toml", "plan.yaml"])
 def test_ten_thousand_phases_are_refused_with_the_line_and_soon(tmp_path: Path, name: str) -> None:
     if name.endswith("toml"):

@@ -454,6 +454,7 @@ def test_a_file_of_256_kib_is_read_and_one_byte_more_is_not(plugin: Write) -> No
     assert [one.reason for one in loaded.rejected] == ["larger than 256 KiB: shorten it"]
 
 
+@pytest.mark.slow
 def test_the_first_thousand_files_by_path_are_read_and_the_rest_is_said(plugin: Write) -> None:
     files = {f"{number:04}.md": text(f"agent-{number}") for number in range(1001)}
     registry = load(plugin("x", files))

@@ -182,6 +182,7 @@ def test_nothing_found_needs_no_filters() -> None:
     assert "No agent named anything that was kept." in "".join(tree.text["p"])
 
 
+@pytest.mark.slow
 def test_more_findings_than_cards_are_rows_and_all_can_be_filtered() -> None:
     tree = seen(merge_of(*(finding(f"QA-{number}") for number in range(2050))))
     assert tree.tags.count("article") == 2000

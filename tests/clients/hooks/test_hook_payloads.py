@@ -178,7 +178,7 @@ ANYTHING = st.recursive(
 LIGHT = [name for name in NAMES if "SubagentStop" not in name and "SessionStart" not in name]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=4 * settings.default.max_examples)
 @given(data=st.data())
 def test_a_field_of_any_type_is_answered_and_never_approves(hooks: Hooks, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(LIGHT))

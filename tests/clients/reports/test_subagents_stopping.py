@@ -307,6 +307,7 @@ def test_a_report_of_ten_megabytes_is_answered_and_kept_to_the_byte(client: Clie
     assert Path(client.kept[0].path).read_text() == report
 
 
+@pytest.mark.slow
 def test_a_report_with_ten_thousand_faults_is_answered_within_bounds(client: Client) -> None:
     many = "".join(f"- see `app/nowhere{number}.py:{number}`\n" for number in range(10_000))
     said = client.stop(AGENT, GOOD.replace("### Key References", many + "\n### Key References"))
