@@ -12,7 +12,7 @@ import pytest
 from remit.errors import EnvironmentBroken
 from remit.gate.decide import decide
 from remit.gate.model import ToolUse
-from remit.gate.session import KEPT, SessionState
+from remit.gate.session import KEPT, Delegation, SessionState
 from remit.gate.session_store import list_sessions, open_session, read_session, remove_old_sessions
 from remit.gate.settings import GateSettings
 
@@ -163,7 +163,7 @@ def test_a_state_stays_small_whatever_happens(tmp_path: Path) -> None:
             state.analysed[f"{number}{'x' * 40}"] = "a"
             state.locks[str(number)] = "a"
             state.pending[str(number)] = {}
-            state.delegations[str(number)] = {"state": "failed" if number else "open"}
+            state.delegations[str(number)] = Delegation("a", state="failed" if number else "open")
             state.record_exception("lookup", ("a",), 0)
             state.warn(f"{number}")
             decide(ToolUse("Write", {"file_path": "/p/a.py"}), state, GateSettings(), "/p")
@@ -172,7 +172,7 @@ def test_a_state_stays_small_whatever_happens(tmp_path: Path) -> None:
     assert found is not None
     for name, most in KEPT.items():
         assert len(getattr(found, name)) <= most
-    assert found.delegations["0"]["state"] == "open"
+    assert found.delegations["0"].is_open
     assert found.used == {"lookup": 3000}
 
 
@@ -246,3 +246,35 @@ def test_a_state_is_the_same_after_a_round_through_its_file() -> None:
     state.window.closed = "slow"
     state.declarations.append({"kind": "edit", "paths": ["a"], "why": "b", "at": 1.0})
     assert SessionState.from_dict(json.loads(json.dumps(state.as_dict()))).as_dict() == state.as_dict()
+
+
+def test_a_delegation_keeps_its_form_on_disk() -> None:
+    stored = {
+        "agent": "code-explorer",
+        "agent_id": "a1",
+        "state": "failed",
+        "retry_of": "toolu_1",
+        "retried": False,
+        "fallback": {"a.py": 3},
+        "at": 5.0,
+        "mark": "0a",
+        "told": True,
+    }
+    found = Delegation.from_dict(stored)
+    assert found.as_dict() == stored
+    assert (found.contract_sent, found.has_failed, found.allows_fallback, found.may_be_retried) == (
+        True,
+        True,
+        True,
+        False,
+    )
+    fresh = Delegation("code-explorer", 5.0).as_dict()
+    assert list(fresh) == ["agent", "agent_id", "state", "retry_of", "retried", "fallback", "at"]
+
+
+@pytest.mark.parametrize("stored", [{}, {"agent": 5, "state": None, "at": "x", "fallback": [1], "mark": 3}])
+def test_a_delegation_that_another_program_wrote_is_read(stored: dict[str, object]) -> None:
+    found = Delegation.from_dict(stored)
+    assert (found.agent, found.state, found.at, found.fallback, found.mark) == ("", "", 0.0, None, "")
+    assert not found.is_open
+    assert not found.allows_fallback

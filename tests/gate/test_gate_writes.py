@@ -167,7 +167,7 @@ class TestParallelWrites:
         assert session.edit("src/f0.py", "x", "y", **other).rule == "parallel-writes"
         assert session.run("sed -i s/x/y/ src/f0.py", **other).rule == "parallel-writes"
         open_delegation(session.state, "d1", "backend-specialist")
-        session.state.delegations["d1"]["agent_id"] = "a1"
+        session.state.delegations["d1"].agent_id = "a1"
         close_delegation(session.state, "a1", "failed")
         assert session.edit("src/f0.py", "x", "y", **other).decision == "allow"
 
@@ -176,7 +176,7 @@ class TestParallelWrites:
         own = {"agent_id": "a1", "agent_type": "team:backend-specialist"}
         assert session.edit("src/f0.py", "x", "y", agent_id="a2", agent_type="qa-engineer").rule == "parallel-writes"
         assert session.edit("src/f0.py", "x", "y", **own).decision == "allow"
-        assert session.state.delegations["toolu_1"]["agent_id"] == "a1"
+        assert session.state.delegations["toolu_1"].agent_id == "a1"
 
     def test_a_subagent_is_not_held_to_the_orchestrators_rules(self, session) -> None:
         own = {"agent_id": "a1", "agent_type": "backend-specialist"}

@@ -13,7 +13,7 @@ from remit.gate.delegations import close_delegation, open_delegation
 from remit.gate.log import find_decision
 from remit.gate.model import ToolUse
 from remit.gate.rules import RULES
-from remit.gate.session import SessionState
+from remit.gate.session import Delegation, SessionState
 from remit.gate.settings import GateSettings
 from remit.reports.gate import (
     decision_lines,
@@ -180,7 +180,7 @@ def test_every_decision_has_the_published_shape() -> None:
 @pytest.mark.parametrize("odd", [{}, {"at": "x", "paths": 5, "decision": 3, "lines": True}, {"at": 1e300, "id": None}])
 def test_a_state_that_somebody_else_wrote_is_shown_all_the_same(odd: dict[str, Any]) -> None:
     made = SessionState("s")
-    made.decisions, made.declarations, made.delegations = [odd], [odd], {"d": odd}
+    made.decisions, made.declarations, made.delegations = [odd], [odd], {"d": Delegation.from_dict(odd)}
     assert plain_lines(log_lines(made, 80, denied=False))
     assert plain_lines(why_lines(why_shape(odd, "", "s"), 80))
     assert plain_lines(status_lines(status_shape(made, GateSettings(), [], [], project="/p", today=""), 80))

@@ -7,11 +7,11 @@ import time
 from remit.gate.model import LONGEST_NAME
 from remit.gate.paths import locate
 from remit.gate.ruling import Ruling
+from remit.gate.session import Delegation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
 
     from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
@@ -77,10 +77,10 @@ def _becomes(state: SessionState, holder: str, call: ToolUse) -> bool:
     entry = state.delegations.get(holder)
     if entry is None:
         return False
-    if entry.get("agent_id"):
-        return bool(entry["agent_id"] == call.agent_id)
-    linked = any(other.get("agent_id") == call.agent_id for other in state.delegations.values())
-    return not linked and is_same_agent(str(entry.get("agent", "")), call.agent_type)
+    if entry.agent_id:
+        return entry.agent_id == call.agent_id
+    linked = any(other.agent_id == call.agent_id for other in state.delegations.values())
+    return not linked and is_same_agent(entry.agent, call.agent_type)
 
 
 def is_same_agent(one: str, other: str) -> bool:
@@ -95,8 +95,8 @@ def agent_slug(name: str) -> str:
 
 def _holder_name(state: SessionState, holder: str) -> str:
     for key, entry in state.delegations.items():
-        if holder in (key, entry.get("agent_id")):
-            return str(entry.get("agent"))
+        if holder in (key, entry.agent_id):
+            return entry.agent
     return "another subagent"
 
 
@@ -107,20 +107,11 @@ def open_delegation(
     key = key or f"launch-{len(state.delegations)}"
     retry_of = ""
     for other, entry in state.delegations.items():
-        ended = entry.get("state") in ("failed", "rejected") and not entry.get("retry_of")
-        if ended and not entry.get("retried") and is_same_agent(str(entry.get("agent", "")), agent):
+        if entry.may_be_retried and is_same_agent(entry.agent, agent):
             retry_of = other
     if retry_of:
-        state.delegations[retry_of]["retried"] = True
-    state.delegations[key] = {
-        "agent": agent[:LONGEST_NAME],
-        "agent_id": "",
-        "state": "open",
-        "retry_of": retry_of,
-        "retried": False,
-        "fallback": {},
-        "at": time.time() if now is None else now,
-    }
+        state.delegations[retry_of].retried = True
+    state.delegations[key] = Delegation(agent, time.time() if now is None else now, retry_of=retry_of)
     for path in writes:
         state.locks[path] = key
     return key
@@ -129,7 +120,7 @@ def open_delegation(
 def link_delegation(state: SessionState, key: str, agent_id: str) -> None:
     """The subagent that a launch started."""
     if key in state.delegations and agent_id:
-        state.delegations[key]["agent_id"] = agent_id[:LONGEST_NAME]
+        state.delegations[key].agent_id = agent_id[:LONGEST_NAME]
 
 
 def close_delegation(
@@ -141,22 +132,22 @@ def close_delegation(
     """
     if outcome not in OUTCOMES:
         raise ValueError(f"a delegation ends as one of {', '.join(OUTCOMES)}, not as {outcome!r}")
-    found = next((name for name, entry in state.delegations.items() if key and entry.get("agent_id") == key), key)
+    found = next((name for name, entry in state.delegations.items() if key and entry.agent_id == key), key)
     if found not in state.delegations:
         found = open_delegation(state, found, "unknown", now=now)
     entry = state.delegations[found]
-    entry["state"] = outcome
+    entry.state = outcome
     release_writes(state, found)
-    release_writes(state, str(entry.get("agent_id") or ""))
+    release_writes(state, entry.agent_id)
     if outcome == "accepted":
         for path in files:
-            state.analysed[path[:LONGEST_NAME]] = entry["agent"]
+            state.analysed[path[:LONGEST_NAME]] = entry.agent
         for other in state.delegations.values():
-            if is_same_agent(str(other.get("agent", "")), entry["agent"]):
-                other["fallback"] = None  # it worked after all: nothing to fall back from
+            if is_same_agent(other.agent, entry.agent):
+                other.fallback = None  # it worked after all: nothing to fall back from
         state.open_window("delegation", now)
     else:
-        add_failure_warning(state, entry["agent"])
+        add_failure_warning(state, entry.agent)
 
 
 def add_failure_warning(state: SessionState, agent: str) -> None:
@@ -171,30 +162,23 @@ def release_writes(state: SessionState, holder: str) -> None:
 
 def open_delegations(state: SessionState) -> list[str]:
     """The agents whose delegations have not ended."""
-    return [str(entry.get("agent")) for entry in state.delegations.values() if entry.get("state") == "open"]
+    return [entry.agent for entry in state.delegations.values() if entry.is_open]
 
 
-def failed_delegation(state: SessionState) -> tuple[dict[str, Any] | None, str]:
+def failed_delegation(state: SessionState) -> tuple[Delegation | None, str]:
     """The retry that failed after its delegation had, or else the agent whose delegation failed and was not retried."""
     waiting = ""
     for entry in state.delegations.values():
-        if entry.get("state") in ("failed", "rejected") and isinstance(entry.get("fallback"), dict):
-            if entry.get("retry_of"):
-                return entry, ""
-            if not entry.get("retried"):
-                waiting = str(entry.get("agent"))
+        if entry.allows_fallback:
+            return entry, ""
+        if entry.may_be_retried and entry.fallback is not None:
+            waiting = entry.agent
     return None, waiting
 
 
 def has_given_up(state: SessionState, agent: str) -> bool:
     """Whether that agent's delegation and its retry failed, and none was accepted since."""
-    return any(
-        entry.get("state") in ("failed", "rejected")
-        and entry.get("retry_of")
-        and isinstance(entry.get("fallback"), dict)
-        and is_same_agent(str(entry.get("agent", "")), agent)
-        for entry in state.delegations.values()
-    )
+    return any(entry.allows_fallback and is_same_agent(entry.agent, agent) for entry in state.delegations.values())
 
 
 def judge_tools(call: ToolUse, settings: GateSettings) -> Ruling | None:

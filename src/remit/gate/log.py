@@ -61,7 +61,7 @@ def session_summary(state: SessionState) -> dict[str, Any]:
         "denied": saved_tokens(state),
         "analysed": len(state.analysed),
         "delegations": [
-            {"id": key, "agent": entry.get("agent"), "state": entry.get("state"), "retry": bool(entry.get("retry_of"))}
+            {"id": key, "agent": entry.agent, "state": entry.state, "retry": bool(entry.retry_of)}
             for key, entry in state.delegations.items()
         ],
         "declarations": list(state.declarations),

@@ -54,7 +54,7 @@ class _Trial:
         self.settings = settings
         self.window = state.window.copy()
         self.failed, self.waiting = failed_delegation(state)
-        self.fallback: dict[str, int] = dict(self.failed["fallback"]) if self.failed else {}
+        self.fallback: dict[str, int] = dict(self.failed.fallback or {}) if self.failed else {}
         self.granted: dict[str, int] = {}
         self.used: list[tuple[str, str]] = []
 
@@ -62,7 +62,7 @@ class _Trial:
         """Count all of it."""
         state.window = self.window
         if self.failed is not None:
-            self.failed["fallback"] = self.fallback
+            self.failed.fallback = self.fallback
         for kind, name in self.used:
             state.record_exception(kind, (name,), state.updated)
         if self.granted and self.call.tool_use_id:

@@ -1,4 +1,4 @@
-"""What the gate remembers of a session. Names and numbers only: no content of any call is ever kept."""
+"""The state that the gate keeps of a session. Names and numbers only: no content of a call is stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from remit.gate.settings import GateSettings
 
 SCHEMA = "remit.gate/1"
-#: How many of each are kept; the oldest go first.
+#: How many entries of each list or table are kept. The oldest are dropped first.
 KEPT: dict[str, int] = {
     "analysed": 2000,
     "declarations": 50,
@@ -25,7 +25,7 @@ KEPT: dict[str, int] = {
     "reverts": 20,
     "warnings": 50,
 }
-_ENTRIES: dict[str, type] = {
+_ENTRY_TYPES: dict[str, type] = {
     "analysed": str,
     "declarations": dict,
     "decisions": dict,
@@ -40,7 +40,7 @@ _ENTRIES: dict[str, type] = {
 
 
 class SessionState:
-    """A session: its window, what was declared, delegated, excepted and decided."""
+    """A session: its window, and what was declared, delegated, excepted and decided."""
 
     __slots__ = (
         "analysed",
@@ -71,27 +71,27 @@ class SessionState:
         self.declarations: list[dict[str, Any]] = []
         #: Each {at, tool, decision, would, rule, reason, paths, lines, exception, id}.
         self.decisions: list[dict[str, Any]] = []
-        #: Id of the launching call -> {agent, agent_id, state, retry_of, retried, fallback, at}.
-        self.delegations: dict[str, dict[str, Any]] = {}
-        #: Each {kind, paths, cost, instead, at}; totals stand in `used` and `saved`.
+        #: By the id of the call that launched it.
+        self.delegations: dict[str, Delegation] = {}
+        #: Each {kind, paths, cost, instead, at}. The totals are in `used` and `saved`.
         self.exceptions: list[dict[str, Any]] = []
         self.used: dict[str, int] = {}
         self.saved = 0
-        #: Path -> who may write it: the id of a subagent or of the call that launched it.
+        #: Path -> the id of the subagent that may write it, or of the call that launched that subagent.
         self.locks: dict[str, str] = {}
-        #: Id of a call that was let through -> what it was granted, until it is settled.
+        #: Id of a call that was allowed -> what it was granted, until the call is settled.
         self.pending: dict[str, dict[str, Any]] = {}
-        #: Files that an edit changed more than announced: they may be restored.
+        #: Files that an edit changed more than announced. They may be restored.
         self.reverts: list[str] = []
         self.warnings: list[str] = []
 
     def as_dict(self) -> dict[str, Any]:
-        """For the state's file, within its bounds."""
+        """Return the content of the state file, within the limits of `KEPT`."""
         values: dict[str, Any] = {"schema": SCHEMA}
         for name in self.__slots__:
             value = getattr(self, name)
             if name == "delegations":
-                value = _without_old(value, KEPT[name])
+                value = {key: entry.as_dict() for key, entry in _newest(value, KEPT[name]).items()}
             elif name in KEPT and len(value) > KEPT[name]:
                 value = dict(list(value.items())[-KEPT[name] :]) if isinstance(value, dict) else value[-KEPT[name] :]
             values[name] = value.as_dict() if isinstance(value, Window) else value
@@ -99,24 +99,24 @@ class SessionState:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> SessionState:
-        """A state from its file; what is of another type is as at the beginning."""
+        """Build a state from the content of its file. A value of another type is replaced by the default."""
         state = cls()
         for name in cls.__slots__:
-            found = values.get(name)
+            value = values.get(name)
             if name == "window":
-                state.window = Window.from_dict(found)
-            elif name in ("started", "updated") and isinstance(found, int | float):
-                setattr(state, name, float(found))
-            elif type(found) is type(getattr(state, name)):
-                setattr(state, name, _entries(name, found))
+                state.window = Window.from_dict(value)
+            elif name in ("started", "updated") and isinstance(value, int | float):
+                setattr(state, name, float(value))
+            elif type(value) is type(getattr(state, name)):
+                setattr(state, name, _entries(name, value))
         return state
 
     def open_window(self, why: str, now: float | None = None) -> None:
-        """A fresh budget: a phase, a prompt, an accepted delegation."""
+        """Open a new window with a full budget: for a phase, a prompt or an accepted delegation."""
         self.window = Window(why[:LONGEST_NAME], time.time() if now is None else now)
 
     def declared(self, kind: str, path: str) -> bool:
-        """Whether that was declared of this path or of a folder above it."""
+        """Return whether such a declaration covers this path or a folder above it."""
         for entry in self.declarations:
             if entry.get("kind") == kind:
                 for named in entry.get("paths", ()):
@@ -125,7 +125,7 @@ class SessionState:
         return False
 
     def record_exception(self, kind: str, paths: tuple[str, ...], now: float) -> None:
-        """The use of an exception, with what it saved."""
+        """Record the use of an exception and the tokens that it saved."""
         cost, instead = COSTS.get(kind, (0, 0))
         entry = {"kind": kind, "paths": list(paths[:8]), "cost": cost, "instead": instead, "at": now}
         self.exceptions = [*self.exceptions[1 - KEPT["exceptions"] :], entry]
@@ -133,39 +133,126 @@ class SessionState:
         self.saved += 0 if instead is None else instead - cost
 
     def warn(self, text: str) -> None:
-        """A warning that people see later."""
+        """Add a warning for the user, once."""
         if text not in self.warnings:
             self.warnings.append(text[: 2 * LONGEST_NAME])
 
 
-def _entries(name: str, found: Any) -> Any:
-    """A list or table without entries of another type than its kind has."""
-    wanted = _ENTRIES.get(name)
+def _entries(name: str, value: Any) -> Any:
+    """Return a list or table without the entries of a wrong type."""
+    wanted = _ENTRY_TYPES.get(name)
     if wanted is None:
-        return found
-    if isinstance(found, dict):
-        return {key: value for key, value in found.items() if isinstance(value, wanted)}
-    return [value for value in found if isinstance(value, wanted)]
+        return value
+    if isinstance(value, dict):
+        if name == "delegations":
+            return {key: Delegation.from_dict(entry) for key, entry in value.items() if isinstance(entry, dict)}
+        return {key: entry for key, entry in value.items() if isinstance(entry, wanted)}
+    return [entry for entry in value if isinstance(entry, wanted)]
 
 
-def _without_old(delegations: dict[str, dict[str, Any]], most: int) -> dict[str, dict[str, Any]]:
-    """Open delegations stay; of the closed ones the newest."""
-    surplus = len(delegations) - most
+def _newest(delegations: dict[str, Delegation], limit: int) -> dict[str, Delegation]:
+    """Return all open delegations and the newest closed ones, at most `limit` unless more are open."""
+    surplus = len(delegations) - limit
     if surplus <= 0:
         return delegations
-    closed = [key for key, entry in delegations.items() if entry.get("state") != "open"][:surplus]
-    return {key: entry for key, entry in delegations.items() if key not in set(closed)}
+    dropped = set([key for key, entry in delegations.items() if not entry.is_open][:surplus])
+    return {key: entry for key, entry in delegations.items() if key not in dropped}
+
+
+class Delegation:
+    """A delegation of the orchestrator, from its launch to its outcome.
+
+    `state` is `open`, `observed` (no result is awaited), `accepted`, `rejected` or `failed`.
+    """
+
+    __slots__ = ("agent", "agent_id", "at", "contract_sent", "fallback", "mark", "retried", "retry_of", "state")
+
+    def __init__(self, agent: str, at: float = 0.0, *, state: str = "open", retry_of: str = "") -> None:
+        self.agent = agent[:LONGEST_NAME]
+        self.at = at
+        self.state = state
+        #: The subagent that runs it; empty until that is known.
+        self.agent_id = ""
+        #: The key of the failed delegation that this one repeats.
+        self.retry_of = retry_of
+        #: Whether another delegation repeats this one.
+        self.retried = False
+        #: Path -> lines that were read instead; None if nothing may be, because the agent succeeded later.
+        self.fallback: dict[str, int] | None = {}
+        #: The digest of the launching call, by which a client recognises the same event.
+        self.mark = ""
+        #: Whether the prompt of the launch included the contract.
+        self.contract_sent = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its result is awaited."""
+        return self.state == "open"
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended without an accepted result."""
+        return self.state in ("failed", "rejected")
+
+    @property
+    def may_be_retried(self) -> bool:
+        """Whether it failed and was neither a retry nor retried."""
+        return self.has_failed and not self.retry_of and not self.retried
+
+    @property
+    def allows_fallback(self) -> bool:
+        """Whether it is a retry that failed, so that the orchestrator may read for itself."""
+        return self.has_failed and bool(self.retry_of) and self.fallback is not None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return its entry in the state file."""
+        values: dict[str, Any] = {
+            "agent": self.agent,
+            "agent_id": self.agent_id,
+            "state": self.state,
+            "retry_of": self.retry_of,
+            "retried": self.retried,
+            "fallback": self.fallback,
+            "at": self.at,
+        }
+        if self.mark:
+            values["mark"] = self.mark
+        if self.contract_sent:
+            values["told"] = True
+        return values
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Delegation:
+        """Build a delegation from its entry in the state file. A missing or wrong value is empty."""
+        at, fallback = values.get("at"), values.get("fallback")
+        entry = cls(_text(values.get("agent")), at if isinstance(at, int | float) else 0.0)
+        entry.state = _text(values.get("state"))
+        entry.agent_id = _text(values.get("agent_id"))
+        entry.retry_of = _text(values.get("retry_of"))
+        entry.retried = bool(values.get("retried"))
+        entry.fallback = (
+            {path: lines for path, lines in fallback.items() if isinstance(lines, int)}
+            if isinstance(fallback, dict)
+            else None
+        )
+        entry.mark = _text(values.get("mark"))
+        entry.contract_sent = bool(values.get("told"))
+        return entry
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 class Window:
-    """What was read directly since it opened: distinct files, each with its lines."""
+    """What was read directly since the window opened: files, each with its lines."""
 
     __slots__ = ("closed", "files", "opened", "presented", "verified", "why")
 
     def __init__(self, why: str = "session", opened: float = 0.0) -> None:
         self.why = why
         self.opened = opened
-        #: Why no more is read in it; empty while it is open.
+        #: Why no more may be read; empty while the window is open.
         self.closed = ""
         self.files: dict[str, int] = {}
         self.verified: list[str] = []
@@ -173,11 +260,11 @@ class Window:
 
     @property
     def lines(self) -> int:
-        """All lines read in it."""
+        """The number of lines read in this window."""
         return sum(self.files.values())
 
     def copy(self) -> Window:
-        """One to try a call on."""
+        """Return a copy, on which a call can be tried."""
         other = Window(self.why, self.opened)
         other.closed = self.closed
         other.files = dict(self.files)
@@ -190,14 +277,14 @@ class Window:
         self.files[path] = self.files.get(path, 0) + lines
 
     def take_back(self, path: str, lines: int, *, whole: bool) -> None:
-        """Count less of a read; `whole`: it did not happen at all."""
+        """Subtract lines from a counted read. With `whole`, forget a file of which no line is left."""
         if path in self.files:
             self.files[path] = max(0, self.files[path] - lines)
             if whole and not self.files[path]:
                 del self.files[path]
 
     def exceeded(self, path: str, lines: int, settings: GateSettings) -> tuple[str, str] | None:
-        """The rule that this read would break, and by how much."""
+        """Return the rule that this read would break and the reason, or None."""
         limits = settings.limits
         if self.closed:
             return "lookup-time", f"{self.closed}; direct reads are over until the next phase or accepted delegation"
@@ -212,18 +299,18 @@ class Window:
         return None
 
     def as_dict(self) -> dict[str, Any]:
-        """For the state's file."""
+        """Return its entry in the state file."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_dict(cls, value: object) -> Window:
-        """A window from the state's file; what is of another type is left out."""
-        known = value if isinstance(value, dict) else {}
+        """Build a window from its entry in the state file. A value of another type is replaced by the default."""
+        values = value if isinstance(value, dict) else {}
         window = cls()
         for name in cls.__slots__:
-            found = known.get(name)
-            if type(found) is type(getattr(window, name)):
-                setattr(window, name, found)
+            entry = values.get(name)
+            if type(entry) is type(getattr(window, name)):
+                setattr(window, name, entry)
         files: dict[str, Any] = dict(window.files)
         window.files = {path: lines for path, lines in files.items() if isinstance(lines, int)}
         window.verified = [str(path) for path in window.verified]

@@ -63,7 +63,7 @@ class GateSession:
 
         def work() -> None:
             with open_session(self._folder, self._session) as state:
-                if state.delegations.get(key, {}).get("state", "open") == "open":
+                if key not in state.delegations or state.delegations[key].is_open:
                     close_delegation(state, key, _OUTCOMES.get(one.state, "failed"), files=files)
 
         await asyncio.to_thread(work)

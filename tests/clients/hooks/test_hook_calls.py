@@ -78,7 +78,7 @@ def test_a_launch_is_made_in_the_foreground_and_told_the_contract(hooks: Hooks) 
         }
     }
     entry = hooks.state.delegations["toolu_1"]
-    assert (entry["state"], entry["told"]) == ("open", True)
+    assert (entry.state, entry.contract_sent) == ("open", True)
 
 
 @pytest.mark.parametrize("agent", ["remit:code-explorer", "code-explorer"])
@@ -102,7 +102,7 @@ def test_a_launch_that_is_as_it_should_be_is_left_alone(hooks: Hooks) -> None:
 @pytest.mark.parametrize("agent", ["leaf", "general-purpose", "", "other:leaf"])
 def test_who_is_not_under_contract_is_observed_and_not_waited_for(hooks: Hooks, agent: str) -> None:
     assert hooks.launch(agent) is None
-    assert [entry["state"] for entry in hooks.state.delegations.values()] == ["observed"]
+    assert [entry.state for entry in hooks.state.delegations.values()] == ["observed"]
     assert hooks.ask("Stop", stop_hook_active=False) is None
 
 
@@ -149,7 +149,7 @@ def test_a_retry_delivered_twice_is_one_retry(hooks: Hooks) -> None:
     )
     for _ in range(2):
         hooks.launch(tool_use_id="toolu_retry")
-    assert [entry["retry_of"] for entry in hooks.state.delegations.values()] == ["", "toolu_1"]
+    assert [entry.retry_of for entry in hooks.state.delegations.values()] == ["", "toolu_1"]
 
 
 def test_another_call_of_the_same_id_is_judged_for_itself(hooks: Hooks) -> None:
@@ -242,7 +242,7 @@ def test_an_agent_is_under_contract_however_the_launch_writes_its_name(name: str
     said = hooks.launch(name)
     assert said is not None
     assert said["hookSpecificOutput"]["updatedInput"]["run_in_background"] is False
-    assert [entry["state"] for entry in hooks.state.delegations.values()] == ["open"]
+    assert [entry.state for entry in hooks.state.delegations.values()] == ["open"]
 
 
 def test_a_name_that_only_holds_that_of_an_agent_is_not_under_contract(hooks: Hooks) -> None:

@@ -119,7 +119,7 @@ class Client:
         return found
 
     def delegation(self, call: str) -> str:
-        return str(self.state.delegations[call]["state"])
+        return self.state.delegations[call].state
 
     @property
     def kept(self) -> list[KeptResult]:

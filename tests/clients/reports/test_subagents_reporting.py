@@ -136,7 +136,7 @@ def test_a_background_launch_is_linked_and_stays_open(begin: Callable[[str], Cli
     client = begin('[gate]\nmode = "observe"\n')
     client.launch(CALL)
     assert client.ask("PostToolUse.Agent.async_launched", tool_use_id=CALL) is None
-    assert client.state.delegations[CALL]["agent_id"] == AGENT
+    assert client.state.delegations[CALL].agent_id == AGENT
     assert client.delegation(CALL) == "open"
     assert client.kept == []
     client.stop(AGENT, GOOD)

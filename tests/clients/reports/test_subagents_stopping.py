@@ -175,7 +175,7 @@ def test_where_launches_cannot_be_told_apart_the_call_itself_closes_them(client:
     client.done("toolu_2", "a1", GOOD)
     client.done("toolu_1", "a2", GOOD)
     assert [client.delegation(call) for call in ("toolu_1", "toolu_2")] == ["accepted", "accepted"]
-    assert client.state.delegations["toolu_2"]["agent_id"] == "a1"
+    assert client.state.delegations["toolu_2"].agent_id == "a1"
 
 
 def test_a_subagents_own_subagent_is_checked_alike_and_is_no_delegation_of_the_orchestrator(client: Client) -> None:
@@ -276,7 +276,7 @@ class TestStarting:
         assert "How to answer" in str(client.launch(CALL))
         client.transcript(AGENT, call=CALL)
         assert client.start(AGENT) is None
-        assert client.state.delegations[CALL]["agent_id"] == AGENT
+        assert client.state.delegations[CALL].agent_id == AGENT
 
     def test_one_that_was_launched_in_another_way_is_told_now(self, client: Client) -> None:
         assert "How to answer" in context_of(client.start(AGENT))
@@ -285,8 +285,8 @@ class TestStarting:
         client.launch(CALL)
         client.launch("toolu_2", "qa-engineer")
         assert client.start(AGENT) is None
-        assert client.state.delegations[CALL]["agent_id"] == AGENT
-        assert client.state.delegations["toolu_2"]["agent_id"] == ""
+        assert client.state.delegations[CALL].agent_id == AGENT
+        assert client.state.delegations["toolu_2"].agent_id == ""
 
     def test_what_stands_beside_a_transcript_is_not_trusted(self, client: Client) -> None:
         client.launch(CALL)

@@ -7,11 +7,9 @@ from remit.gate.delegations import close_delegation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from remit.clients.claude_code.project import ProjectContext
     from remit.clients.claude_code.results import KeptResult
-    from remit.gate.session import SessionState
+    from remit.gate.session import Delegation, SessionState
 
 _MOST_VIOLATIONS = 10
 _LONGEST_LINE = 500
@@ -99,14 +97,14 @@ def task_notification(head: str, session: str, desk: ProjectContext) -> str:
     with desk.session(session) as state:
         entry = _delegation(state, agent_id, launch)
         # A verdict on this run would have closed it, whatever was said of an earlier one.
-        unjudged = entry.get("state") == "open"
-        if unjudged:
-            close_delegation(state, str(entry["agent_id"] or launch), "failed")
-        launched = {str(one.get("agent_id")) for one in state.delegations.values()}
-    if not entry and kept is None and _is_workflow(head):
+        unjudged = entry is not None and entry.is_open
+        if entry is not None and unjudged:
+            close_delegation(state, entry.agent_id or launch, "failed")
+        launched = {one.agent_id for one in state.delegations.values()}
+    if entry is None and kept is None and _is_workflow(head):
         return _of_workflow(results.list_results(desk.folder, session), launched)
-    if unjudged:
-        return _never_checked(str(entry.get("agent")), entry)
+    if entry is not None and unjudged:
+        return _never_checked(entry)
     if kept is None or kept.outcome not in ("rejected", "failed") or not desk.under_contract(kept.agent):
         return ""
     return _refused(kept, entry)
@@ -119,12 +117,12 @@ def _tag(head: str, name: str) -> str:
     return value.strip() if found and closed and len(value) <= 200 else ""
 
 
-def _delegation(state: SessionState, agent_id: str, launch: str) -> dict[str, Any]:
+def _delegation(state: SessionState, agent_id: str, launch: str) -> Delegation | None:
     """The delegation that this report ends, if it is known."""
     for key, entry in state.delegations.items():
-        if (agent_id and entry.get("agent_id") == agent_id) or (launch and key == launch):
+        if (agent_id and entry.agent_id == agent_id) or (launch and key == launch):
             return entry
-    return {}
+    return None
 
 
 def _is_workflow(head: str) -> bool:
@@ -136,18 +134,18 @@ def _of_workflow(listed: list[KeptResult], launched: set[str]) -> str:
     """The reports that no delegation of the orchestrator's brought, and that were not accepted."""
     latest = {kept.agent_id: kept for kept in listed if kept.agent_id not in launched}
     refused = [kept for kept in latest.values() if kept.outcome in ("rejected", "failed")][-_MOST_REPORTS:]
-    return "\n".join(_refused(kept, {}) for kept in refused)
+    return "\n".join(_refused(kept, None) for kept in refused)
 
 
-def _never_checked(agent: str, entry: dict[str, Any]) -> str:
+def _never_checked(entry: Delegation) -> str:
 
     return (
-        f"remit: {display_name(agent)} ended without a report that could be checked. What it sent is not accepted: use "
-        f"nothing of it. {next_steps(agent, retried=bool(entry.get('retry_of')))}"
+        f"remit: {display_name(entry.agent)} ended without a report that could be checked. What it sent is not "
+        f"accepted: use nothing of it. {next_steps(entry.agent, retried=bool(entry.retry_of))}"
     )
 
 
-def _refused(kept: KeptResult, entry: dict[str, Any]) -> str:
+def _refused(kept: KeptResult, entry: Delegation | None) -> str:
     from remit.contract.feedback import frame_result, neutralize, violation_lines
 
     lines = [line[:_MAX_NOTIFIED_LINE] for line in violation_lines(kept.violations, _MAX_NOTIFIED_VIOLATIONS)]
@@ -156,6 +154,6 @@ def _refused(kept: KeptResult, entry: dict[str, Any]) -> str:
             f"remit: the report of {display_name(kept.agent)} is not accepted: use nothing of it.",
             frame_result(kept.agent, kept.verdict or kept.outcome, "\n".join(lines) or "There was nothing in it."),
             f"It is kept in {neutralize(kept.path)}.",
-            next_steps(kept.agent, retried=bool(entry.get("retry_of"))),
+            next_steps(kept.agent, retried=entry is not None and bool(entry.retry_of)),
         )
     )

@@ -64,12 +64,14 @@ def _close_interrupted(state: SessionState, tasks: list[object]) -> None:
     running = {text(task, "id") for task in tasks}
     kinds = [text(task, "agent_type") for task in tasks]
     for key, entry in list(state.delegations.items()):
-        agent_id, agent = str(entry.get("agent_id") or ""), str(entry.get("agent", ""))
-        alive = agent_id in running if agent_id else any(is_same_agent(agent, kind) for kind in kinds if kind)
-        if entry.get("state") == "open" and not alive:
+        if entry.agent_id:
+            alive = entry.agent_id in running
+        else:
+            alive = any(is_same_agent(entry.agent, kind) for kind in kinds if kind)
+        if entry.is_open and not alive:
             close_delegation(state, key, "failed")
     for holder in set(state.locks.values()) - running:
-        if state.delegations.get(holder, {}).get("state") != "open":
+        if holder not in state.delegations or not state.delegations[holder].is_open:
             release_writes(state, holder)
 
 

@@ -19,7 +19,7 @@ from remit.merging.model import Report
 def final_texts(kept: Sequence[KeptResult], state: SessionState) -> list[KeptResult]:
     """The last report of each subagent that was judged; without those whose retry was accepted."""
     latest = {one.agent_id: one for one in kept if one.verdict or one.outcome == "failed"}
-    settled = {name for key in _retried_well(state) for name in (key, state.delegations[key].get("agent_id"))}
+    settled = {name for key in _retried_well(state) for name in (key, state.delegations[key].agent_id)}
     return [one for one in latest.values() if one.verdict == "accept" or one.agent_id not in settled]
 
 
@@ -38,9 +38,9 @@ def merge_inputs_of(
 def _retried_well(state: SessionState) -> set[str]:
     """The delegations whose retry was accepted."""
     return {
-        str(entry["retry_of"])
+        entry.retry_of
         for entry in state.delegations.values()
-        if entry.get("state") == "accepted" and entry.get("retry_of") in state.delegations
+        if entry.state == "accepted" and entry.retry_of in state.delegations
     }
 
 
@@ -48,11 +48,9 @@ def _silent(state: SessionState, heard: set[str]) -> list[str]:
     """The agents of delegations that ended badly, without a report and without a retry that ended well."""
     settled = _retried_well(state)
     return [
-        _name(str(entry.get("agent")))
+        _name(entry.agent)
         for key, entry in state.delegations.items()
-        if entry.get("state") in ("failed", "rejected")
-        and key not in settled
-        and not heard & {key, str(entry.get("agent_id"))}
+        if entry.has_failed and key not in settled and not heard & {key, entry.agent_id}
     ]
 
 

@@ -44,7 +44,7 @@ def subagent_started(payload: object, desk: ProjectContext) -> Answer | None:
             set_aside(state, key)
             return None
         if key:  # also where a run that had ended is taken up again
-            state.delegations[key]["state"] = "open"
+            state.delegations[key].state = "open"
     if told or desk.observing:
         return None
     part = desk.prompt_for(run.agent)
@@ -53,9 +53,9 @@ def subagent_started(payload: object, desk: ProjectContext) -> Answer | None:
 
 def _told(state: SessionState, run: SubagentRun) -> bool:
     """Whether the launch of this run, or each that may be it, was given the contract. A subagent's launch always is."""
-    mine = [key for key, entry in state.delegations.items() if key == run.call or entry.get("agent_id") == run.agent_id]
+    mine = [key for key, entry in state.delegations.items() if key == run.call or entry.agent_id == run.agent_id]
     may_be = mine or unlinked_launch(state, run.agent)
-    return bool(run.parent) or (bool(may_be) and all(state.delegations[key].get("told") for key in may_be))
+    return bool(run.parent) or (bool(may_be) and all(state.delegations[key].contract_sent for key in may_be))
 
 
 def subagent_stopped(payload: object, desk: ProjectContext) -> Answer | None:
@@ -182,7 +182,7 @@ def _delivered(
         if kept is None:
             return None
         _close(state, key, kept)
-        retried = bool(state.delegations.get(key, {}).get("retry_of"))
+        retried = key in state.delegations and bool(state.delegations[key].retry_of)
     from remit.clients.claude_code.notices import warnings_notice, withheld_notice
 
     if kept.outcome in ("rejected", "failed"):
@@ -229,11 +229,11 @@ def agent_call_failed(payload: object, desk: ProjectContext) -> Answer | None:
         return None
     agent = text(table(payload, "tool_input"), "subagent_type") or _GENERAL
     with desk.session(text(payload, "session_id")) as state:
-        entry: dict[str, Any] = {} if nested else state.delegations.get(call, {})
-        run = SubagentRun(payload, agent, str(entry.get("agent_id") or call))
+        entry = None if nested else state.delegations.get(call)
+        run = SubagentRun(payload, agent, (entry.agent_id if entry else "") or call)
         _keep_failure(run, desk, text(payload, "error"))
         settle_launch(state, "" if nested else call, agent, "failed")
-        retried = bool(entry.get("retry_of"))
+        retried = entry is not None and bool(entry.retry_of)
     if desk.observing or not desk.under_contract(agent):
         return None
     from remit.clients.claude_code.notices import interrupted_notice
@@ -304,7 +304,7 @@ def _meta(transcript: str) -> object:
 def link_run(state: SessionState, run: SubagentRun) -> str:
     """The orchestrator's delegation that this run belongs to, linked from now on; empty: none, or it is not known."""
     for key, entry in state.delegations.items():
-        if run.agent_id and entry.get("agent_id") == run.agent_id:
+        if run.agent_id and entry.agent_id == run.agent_id:
             return key
     key = run.call if run.call in state.delegations else ""
     if not key and not run.call and not run.parent:
@@ -319,9 +319,7 @@ def unlinked_launch(state: SessionState, agent: str) -> list[str]:
     return [
         key
         for key, entry in state.delegations.items()
-        if entry.get("state") in ("open", "observed")
-        and not entry.get("agent_id")
-        and is_same_agent(str(entry.get("agent", "")), agent)
+        if entry.state in ("open", "observed") and not entry.agent_id and is_same_agent(entry.agent, agent)
     ]
 
 
@@ -331,15 +329,15 @@ def settle_launch(state: SessionState, key: str, agent: str, outcome: str, files
     if entry is None:
         if outcome != "accepted":
             add_failure_warning(state, agent)
-    elif entry.get("state") != outcome:
+    elif entry.state != outcome:
         close_delegation(state, key, outcome, files=files)
 
 
 def set_aside(state: SessionState, key: str, agent_id: str = "") -> None:
     """Nobody is held to anything here: the delegation is not waited for, and its run, if ended, holds no files."""
-    entry: dict[str, Any] = state.delegations.get(key, {})
-    if entry.get("state") == "open":
-        entry["state"] = "observed"
+    entry = state.delegations.get(key)
+    if entry is not None and entry.is_open:
+        entry.state = "observed"
     if agent_id:
         release_writes(state, agent_id)
         release_writes(state, key)

@@ -44,10 +44,11 @@ def _judged(call: ToolUse, state: SessionState, desk: ProjectContext) -> Decisio
     if again is not None:
         return again
     decision = _first(call, state, desk)
-    entries = [state.pending.get(call.tool_use_id), state.delegations.get(call.tool_use_id), *state.decisions[-1:]]
-    for entry in entries:
+    for entry in (state.pending.get(call.tool_use_id), *state.decisions[-1:]):
         if entry is not None and entry.get("id", call.tool_use_id) == call.tool_use_id:
             entry["mark"] = mark
+    if call.tool_use_id in state.delegations:
+        state.delegations[call.tool_use_id].mark = mark
     return decision
 
 
@@ -70,10 +71,10 @@ def _first(call: ToolUse, state: SessionState, desk: ProjectContext) -> Decision
     decision = decide(call, state, desk.settings, desk.project)
     entry = state.delegations.get(call.tool_use_id) if call.tool == "Agent" and not call.agent_id else None
     if entry is not None and decision.decision != "deny":
-        if not desk.under_contract(str(entry["agent"])):
-            entry["state"] = "observed"  # nobody judges its report, so nobody waits for it
+        if not desk.under_contract(entry.agent):
+            entry.state = "observed"  # nobody judges its report, so nobody waits for it
         elif not desk.observing:
-            entry["told"] = True
+            entry.contract_sent = True
     if (
         call.agent_id
         and call.tool in EDITING
@@ -92,11 +93,11 @@ def _again(call: ToolUse, mark: str, state: SessionState, desk: ProjectContext) 
     for entry in reversed(state.decisions):
         if entry.get("mark") == mark and _number(entry.get("at")) >= recent:
             return _restored(entry, call, desk)
-    for known in (state.pending, state.delegations):
-        if known.get(call.tool_use_id, {}).get("mark") == mark:
-            from remit.gate.model import Decision as Made
+    launched = state.delegations.get(call.tool_use_id)
+    if state.pending.get(call.tool_use_id, {}).get("mark") == mark or (launched is not None and launched.mark == mark):
+        from remit.gate.model import Decision as Made
 
-            return Made("allow", desk.settings.mode)
+        return Made("allow", desk.settings.mode)
     return None
 
 
