@@ -31,7 +31,7 @@ from remit.evidence.model import OUTCOMES
 from remit.gate.declarations import KINDS as DECLARATIONS
 from remit.gate.rules import FIRM, INSTEAD, RULES
 from remit.gate.settings import AGENTS, GUARDED, LIMITS, MODES, PATHS
-from remit.orchestrate import orchestrator, phase, plan, plan_file, progress, steps
+from remit.orchestrate import answers, orchestrator, phase, plan, plan_file, progress, steps
 from remit.orchestrate.failure_policy import StepName, failure_warning
 from remit.orchestrate.orchestrator_tools import TOOLS as RESPONSIBILITIES
 from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
