@@ -1,7 +1,7 @@
-"""Write the pages that are made from the code: rules, forms of references, the built-in team, JSON Schemas.
+"""Generate the pages that come from the code: rules, forms of references, the built-in team, JSON Schemas.
 
-`generate()` gives every page by its path, so that a test can compare them with what is committed.
-`--check` writes nothing and says what is missing, different or stale.
+`generate()` returns every page by its path, so that a test can compare them with the committed ones.
+`--check` writes nothing and lists the pages that are missing, different or stale.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ SCHEMAS = Path("docs/schemas")
 TREE = "../../src/remit/rules/samples/tree"
 
 FAMILIES = {
-    "result": "The document as a whole: is everything there, in a form that a program can read?",
-    "confidence": "Scores: are they numbers, do they add up, do they say what they rest on?",
-    "kinds": "What each kind of result holds beyond the common form.",
-    "evidence": "Claims held against the checkout and the receipts.",
+    "result": "The document as a whole: is it complete, in a form that a program can read?",
+    "confidence": "Scores: are they numbers, do they add up, are they justified?",
+    "kinds": "What each kind of result requires in addition to the common form.",
+    "evidence": "Claims checked against the checkout and the receipts.",
 }
 NEEDS = {
-    "document": "the document alone",
+    "document": "only the document",
     "repository": "the checkout (`--repo`)",
     "receipts": "receipts of the agent's tool calls (`--transcript` or `--receipts`)",
     "runs": "receipts of the agent's tool calls (`--transcript` or `--receipts`), or `--rerun`",
     "changes": "receipts of the agent's tool calls (`--transcript` or `--receipts`), or a snapshot in them",
 }
-#: What the agent of an example did, by the name that the example gives.
+#: What the agent of an example did, by the name in the example.
 DEEDS = {
     "everything": "that read all files, wrote its changes and ran the tests, which passed",
     "nothing": "that made no tool call",
@@ -65,7 +65,7 @@ RUN = 6
 
 
 def generate() -> dict[Path, str]:
-    """Every generated page by its path from the root of the project."""
+    """Return every generated page by its path from the root of the project."""
     pages = {RULES / "index.md": index()}
     pages |= {RULES / f"{rule.name}.md": page(rule) for rule in CATALOG}
     pages[FORMS] = forms()
@@ -81,13 +81,15 @@ def generate() -> dict[Path, str]:
 
 
 def index() -> str:
-    """All rules by family."""
+    """Return the page that lists all rules by family."""
     lines = ["# Rules", "", _note(), ""]
     families = len({rule.family() for rule in CATALOG})
     lines += [f"{len(CATALOG)} rules in {families} families. A rule has a level in each profile:", ""]
     lines += [f"- **{level}**: {meaning}" for level, meaning in LEVELS.items()]
-    lines += ["- **–**: this profile does not ask for it", ""]
-    lines += [f"The examples are edits of faultless samples, whose claims are held against [a small project]({TREE})."]
+    lines += ["- **–**: not part of this profile", ""]
+    lines += [
+        f"The examples are edits of faultless samples, whose claims are checked against [a small project]({TREE})."
+    ]
     for family, about in FAMILIES.items():
         rules = sorted((rule for rule in CATALOG if rule.family() == family), key=lambda rule: rule.code)
         if rules:
@@ -107,25 +109,25 @@ def _row(cells: list[str]) -> str:
 
 
 def page(rule: type[Rule]) -> str:
-    """Everything about one rule."""
+    """Return the page of one rule."""
     levels = ", ".join(f"{profile} {rule.level_in(profile) or 'off'}" for profile in PROFILES)
     lines = [f"# {rule.name}", "", _note(), "", rule.summary(), "", rule.why(), ""]
     facts = {"code": rule.code, "family": rule.family(), "level": levels, "needs": NEEDS[rule.needs]}
     facts["since"] = rule.since
     if rule.requires:
-        facts["not checked if broken"] = ", ".join(f"[{name}]({name}.md)" for name in rule.requires)
+        facts["skipped after a violation of"] = ", ".join(f"[{name}]({name}.md)" for name in rule.requires)
     lines += [_row(["", ""]), _row(["---", "---"]), *(_row([name, value]) for name, value in facts.items())]
     lines += ["", "## What to do", "", rule.help]
     if rule.prompt:
-        lines += ["", f"Agents are told: {rule.prompt}"]
+        lines += ["", f"Instruction to agents: {rule.prompt}"]
     lines += ["", "## A good example", "", *(_example(rule.good[0]) if rule.good else _faultless(rule))]
     if rule.bad:
         lines += ["", "## A bad example", "", *_example(rule.bad[0])]
     return "\n".join(lines) + "\n"
 
 
-def _note(source: str = "the rules themselves") -> str:
-    return f"<!-- Made by tools/generate_docs.py from {source}: edit {'those' if source.endswith('s') else 'that'}. -->"
+def _note(source: str = "the rule in src/remit/rules") -> str:
+    return f"<!-- Generated by tools/generate_docs.py. To change it, edit {source}. -->"
 
 
 def _faultless(rule: type[Rule]) -> list[str]:
@@ -149,11 +151,11 @@ def _example(example: Example) -> Iterator[str]:
     if rows:
         fence = "````" if any("```" in row for row in rows) else "```"
         yield from (f"{fence}diff", *rows, fence, "")
-    said = list(_said(example))
-    yield "All rules say:" if said else "No rule says anything."
-    if said:
+    violations = list(_violation_lines(example))
+    yield "Violations:" if violations else "No rule is violated."
+    if violations:
         yield ""
-        yield from said
+        yield from violations
 
 
 def _diff(before: str, after: str) -> Iterator[str]:
@@ -171,29 +173,25 @@ def _diff(before: str, after: str) -> Iterator[str]:
             yield row.rstrip() if len(row) <= WIDTH else f"{row[:WIDTH]} …"
 
 
-def _said(example: Example) -> Iterator[str]:
-    """What all rules say of an example."""
+def _violation_lines(example: Example) -> Iterator[str]:
+    """Yield a line for each violation in an example."""
     for violation in violations_of(example):
         link = f"[{violation.rule}]({violation.rule}.md)"
         yield f"- {link} ({violation.level}), line {violation.line}: {violation.message}"
 
 
 def violations_of(example: Example) -> list[Violation]:
-    """The violations in an example, held against the samples' own tree and receipts."""
+    """Return the violations in an example, checked against the samples' own tree and receipts."""
     verdicts = check_text(example_text(example), "-", Options(profile=example.profile), example_sources(example))
     return [violation for verdict in verdicts for violation in verdict.violations]
 
 
 def forms() -> str:
-    """Every form of a reference, and what looks like one and is none."""
+    """Return the page with every form of a reference, and with text that only looks like one."""
     lines = ["# Forms of references", "", _note("src/remit/evidence/grammar_examples.py"), ""]
-    lines += [
-        "What counts as a place in a result, by example, each form on a line; see [evidence](evidence.md#references)."
-    ]
-    lines += [
-        f"The checkout of these examples is `{grammar_examples.ROOT}`. Names that do not look like files count only"
-    ]
-    lines += ["if such a file exists; here these do:", *_block(sorted(grammar_examples.FILES))]
+    lines += ["Examples of every form of a reference, one on each line; see [evidence](evidence.md#references)."]
+    lines += [f"The checkout of these examples is `{grammar_examples.ROOT}`. A name that does not look like a file"]
+    lines += ["counts only if such a file exists; these files exist:", *_block(sorted(grammar_examples.FILES))]
     for heading, examples in grammar_examples.FORMS.items():
         lines += ["", f"## {heading}"]
         for found, group in groupby(examples, key=lambda example: example.found):
@@ -206,11 +204,15 @@ def forms() -> str:
 
 
 def team() -> str:
-    """The subagents that come with Remit."""
+    """Return the page on the subagents that come with Remit."""
     lines = ["# The built-in team", "", _note("src/remit/registry/team"), ""]
-    lines += ["These subagents come with Remit. They stand behind every plugin of the plugin path, so a definition of"]
-    lines += ["the same name in a plugin [takes their place](definitions.md#names). `remit agents show NAME` prints"]
-    lines += ["all that one is told, `remit agents explain NAME` what a job for it may do.", ""]
+    lines += [
+        "These subagents come with Remit. They come after every plugin of the plugin path, so a definition with the"
+    ]
+    lines += [
+        "same name in a plugin [replaces them](definitions.md#names). `remit agents show NAME` prints the whole prompt,"
+    ]
+    lines += ["and `remit agents explain NAME` the prompt, tools and limits of a job.", ""]
     heads = ["agent", "kind", "model", "turns", "tools", "expertise"]
     lines += [_row(heads), _row(["---"] * len(heads))]
     members = built_in_team().definitions
@@ -219,7 +221,7 @@ def team() -> str:
         tools = "every tool" if one.tools is None else ", ".join(one.tools) or "none"
         facts = [one.kind or "–", one.model or "–", str(one.max_turns or "–"), tools, ", ".join(one.expertise) or "–"]
         lines.append(_row([link, *facts]))
-    lines += ["", "## What to send to whom", ""]
+    lines += ["", "## Which tasks to send to which agent", ""]
     lines += [f"- **{one.name}**: {one.description.replace(chr(10), ' ')}" for one in members]
     return "\n".join(lines) + "\n"
 
@@ -229,14 +231,14 @@ def _block(rows: list[str]) -> list[str]:
 
 
 def stale() -> list[Path]:
-    """Files in the generated folders that nothing generates any more."""
+    """Return the files in the generated folders that are no longer generated."""
     known = generate()
     there = [file for folder in (RULES, SCHEMAS) for file in sorted((ROOT / folder).rglob("*")) if file.is_file()]
     return [file.relative_to(ROOT) for file in there if file.relative_to(ROOT) not in known]
 
 
 def differences() -> list[str]:
-    """A line for each page that is not as it would be made now."""
+    """Return a line for each page that is not up to date."""
     found = []
     for path, text in generate().items():
         file = ROOT / path
@@ -244,7 +246,7 @@ def differences() -> list[str]:
             found.append(f"{path} is missing")
         elif file.read_text(encoding="utf-8") != text:
             found.append(f"{path} is out of date")
-    return found + [f"{path} is stale: no rule makes it" for path in stale()]
+    return found + [f"{path} is stale: nothing generates it" for path in stale()]
 
 
 def main() -> int:
