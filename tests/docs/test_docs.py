@@ -28,11 +28,11 @@ from remit.dispatch.tools.catalogue import TOOLS
 from remit.dispatch.tools.model import ToolLimits
 from remit.evidence import quotes, references, similarity, sources, transcripts
 from remit.evidence.model import OUTCOMES
+from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, STEPS, failure_warning
 from remit.gate.declarations import KINDS as DECLARATIONS
 from remit.gate.rules import FIRM, INSTEAD, RULES
 from remit.gate.settings import AGENTS, GUARDED, LIMITS, MODES, PATHS
-from remit.orchestrate import answers, orchestrator, phase, plan, plan_file, progress, steps
-from remit.orchestrate.failure_policy import StepName, failure_warning
+from remit.orchestrate import answers, orchestrator, phase, plan, plan_file, progress
 from remit.orchestrate.orchestrator_tools import TOOLS as RESPONSIBILITIES
 from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
 from remit.orchestrate.plan_file import read_plan
@@ -358,8 +358,7 @@ def test_every_state_and_step_of_a_delegation_has_its_row() -> None:
     states = first_cells("docs/orchestration.md", "## A delegation's life")[1:]
     assert states == [f"`{state}`" for state in get_args(DelegationState)]
     steps = first_cells("docs/orchestration.md", "## When a delegation fails")[1:]
-    failing = [step for step in get_args(StepName) if step not in ("wait", "submit", "correct", "accept")]
-    assert steps == ["keep", *(f"`{step}`" for step in failing)]
+    assert steps == ["keep", *(f"`{step}`" for step in STEPS)]
     assert f"`{failure_warning('X')}`" in page("docs/orchestration.md").text
     answered = first_cells("docs/orchestration.md", "## Questions and answers")[1:]
     assert sorted(answered) == sorted(f"`{answer}`" for answer in plan.ANSWERS)
@@ -409,8 +408,8 @@ def test_modes_limits_classes_roles_and_declarations_of_the_gate_are_those_of_th
         ("a plan's file", megabytes(plan_file.MAX_FILE)),
         ("tries of a delegation", f"{answers.MAX_TRIES}"),
         ("rounds of a phase", f"{answers.MAX_ROUNDS}"),
-        ("files of a fallback read", f"{steps.MAX_FILES}"),
-        ("lines of each", f"{steps.MAX_LINES}"),
+        ("files of a fallback read", f"{FALLBACK_FILES}"),
+        ("lines of each", f"{FALLBACK_LINES}"),
         ("lines of a result that are shown", f"{feedback.MAX_LINES}"),
         ("a progress file", megabytes(progress.MAX_FILE)),
     ],
@@ -422,7 +421,7 @@ def test_limits_of_plans_are_those_of_the_code(what: str, limit: str) -> None:
 def test_numbers_of_plans_are_those_of_the_code() -> None:
     said = " ".join(page("docs/orchestration.md").text.split())
     assert f"a delegation is tried {answers.MAX_TRIES} times at most, a phase has {answers.MAX_ROUNDS} rounds" in said
-    assert f"the first {steps.MAX_LINES} lines of up to {steps.MAX_FILES} files" in said
+    assert f"the first {FALLBACK_LINES} lines of up to {FALLBACK_FILES} files" in said
     assert f"after {feedback.MAX_LINES} lines or {feedback.MAX_CHARACTERS:,} characters" in said
     assert f"at most {phase.MAX_INPUTS} results whole" in said
     assert f"the last {progress.MAX_LOG} entries of the log" in said

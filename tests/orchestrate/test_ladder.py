@@ -76,8 +76,8 @@ def _conversations(told: list[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("scope", "words"),
     [
-        ((), "only the most important part: at most three files, and say what was left out"),
-        (("src",), "only the most important part in src: at most three files, and say what was left out"),
+        ((), "only the most important part: at most three files, and state what was left out"),
+        (("src",), "only the most important part in src: at most three files, and state what was left out"),
         (("a", "b"), "only a; not b"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from remit.failure_policy import failure_warning
 from remit.gate.model import LONGEST_NAME
 from remit.gate.paths import locate
 from remit.gate.ruling import Ruling
@@ -152,7 +153,7 @@ def close_delegation(
 
 def add_failure_warning(state: SessionState, agent: str) -> None:
     """Remember that a result is missing."""
-    state.warn(f"Agent {agent[:LONGEST_NAME]} failed, results may be incomplete")
+    state.warn(failure_warning(agent[:LONGEST_NAME]))
 
 
 def release_writes(state: SessionState, holder: str) -> None:

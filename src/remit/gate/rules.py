@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, RETRY_FIRST
+
+_FALLBACK = f"{FALLBACK_FILES} files, {FALLBACK_LINES} lines"
 #: Name, level, what it asks.
 RULES: tuple[tuple[str, int, str], ...] = (
     ("lookup-files", 1, "a quick lookup takes at most 3 distinct files"),
@@ -16,7 +19,7 @@ RULES: tuple[tuple[str, int, str], ...] = (
     ("trivial-edit", 1, "directly only white space and Markdown marks, at most 2 lines; the rest is delegated first"),
     ("guarded-state", 1, "what remit itself keeps (the gate's records, its hooks, the database) is not written"),
     ("synthesize-early", 1, "no phase change and no final answer while a delegation is open"),
-    ("delegation-first", 1, "a fallback read only after that delegation and its one retry failed: 3 files, 200 lines"),
+    ("delegation-first", 1, f"a fallback read only after that delegation and its one retry failed: {_FALLBACK}"),
     ("presentation-size", 2, "no more than 300 lines are shown to the user"),
     ("parallel-writes", 1, "two open delegations never hold the same file for writing"),
     ("security-alone", 1, "scanners and searches for secrets are security-auditor's work"),
@@ -43,8 +46,7 @@ INSTEAD: dict[str, str] = {
     "remit gate declare edit PATH --why ...",
     "guarded-state": "use remit's own commands: remit gate declare, remit gate status, remit uninstall",
     "synthesize-early": "wait until each delegation is accepted, rejected or failed; then answer",
-    "delegation-first": "retry the failed delegation once with a reduced scope; after that, the first lines of a few "
-    "files may be read",
+    "delegation-first": f"{RETRY_FIRST}; after that, the first lines of a few files may be read",
     "presentation-size": "show the part that matters, and say where the rest stands",
     "parallel-writes": "wait until the other delegation has ended, or split the work by files",
     "security-alone": "delegate it to security-auditor",

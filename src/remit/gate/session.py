@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from remit.failure_policy import next_step
 from remit.gate.model import COSTS, LONGEST_NAME
 
 TYPE_CHECKING = False
@@ -195,14 +196,24 @@ class Delegation:
         return self.state in ("failed", "rejected")
 
     @property
+    def retries(self) -> int:
+        """How often the task had been retried, this delegation included."""
+        return 1 if self.retry_of else 0
+
+    @property
     def may_be_retried(self) -> bool:
-        """Whether it failed and was neither a retry nor retried."""
-        return self.has_failed and not self.retry_of and not self.retried
+        """Whether it failed, and a retry is the next step."""
+        return self.has_failed and self._step_after_failure == "retry" and not self.retried
 
     @property
     def allows_fallback(self) -> bool:
-        """Whether it is a retry that failed, so that the orchestrator may read for itself."""
-        return self.has_failed and bool(self.retry_of) and self.fallback is not None
+        """Whether it failed as a retry, so that the orchestrator may read for itself."""
+        return self.has_failed and self._step_after_failure == "fall-back" and self.fallback is not None
+
+    @property
+    def _step_after_failure(self) -> str:
+        """The step of the failure policy. Any delegation may be critical and may have been loading context."""
+        return next_step(critical=True, loads_context=True, retries=self.retries)
 
     def as_dict(self) -> dict[str, Any]:
         """Return its entry in the state file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from remit.errors import ConfigurationError
+from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ LIMITS: dict[str, int] = {
     "seconds": 10,
     "search_files": 3,
     "verify_files": 3,
-    "fallback_files": 3,
-    "fallback_lines": 200,
+    "fallback_files": FALLBACK_FILES,
+    "fallback_lines": FALLBACK_LINES,
     "presentation_lines": 300,
     "edit_lines": 2,
 }

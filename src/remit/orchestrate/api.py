@@ -19,7 +19,7 @@ from remit.orchestrate.driver import Driver
 from remit.orchestrate.local_worker import ensure_worker
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
-from remit.orchestrate.steps import Notice, PlanContext, Spare
+from remit.orchestrate.steps import ChangeCallback, PlanContext, SpareQueue
 from remit.registry.model import digest_of
 from remit.store import plans
 from remit.store.database import Database, open_database
@@ -126,9 +126,9 @@ async def drive_plan(
     plan: int,
     *,
     queue: str | None = None,
-    spare: Spare | None = None,
+    spare: SpareQueue | None = None,
     tree: int | None = None,
-    on_change: Notice | None = None,
+    on_change: ChangeCallback | None = None,
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> str:
     """Drive a plan from where it is; the state it is left in."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from remit.contract.feedback import frame_result
-from remit.orchestrate.failure_policy import failure_warning
+from remit.failure_policy import failure_warning
 from remit.orchestrate.plan import PhaseSpec
 from remit.store import plans
 from remit.store.database import Database

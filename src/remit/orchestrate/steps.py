@@ -1,6 +1,6 @@
-"""The steps of a phase's delegations: each decided from what is written down, done once, and written down again.
+"""The steps of a phase's delegations. Each step is decided from the stored rows, done once, and stored.
 
-Doing a step again does nothing new, because jobs are submitted under a key of the delegation's own.
+Repeating a step has no effect, because every job is submitted under a key of its delegation.
 """
 
 from __future__ import annotations
@@ -9,13 +9,21 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from remit.dispatch.correction import correct
 from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Queueing, Resolving, submit
 from remit.errors import UsageError
-from remit.orchestrate import failure_policy
+from remit.failure_policy import (
+    FALLBACK_FILES,
+    FALLBACK_LINES,
+    can_correct,
+    explain_step,
+    failure_warning,
+    reduce_scope,
+)
+from remit.failure_policy import next_step as step_after_failure
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names, with_phase_defaults
 from remit.orchestrate.progress import ProgressRecorder
 from remit.registry.model import JobRequest, Limits
@@ -27,152 +35,160 @@ from remit.store.plan_lease import PlanLease
 from remit.store.plans import SETTLED, Delegation
 from remit.workspace.files import SourceFile, WorkTree
 
-#: How often it is looked what has become of jobs, should the news of an end have been lost.
-_LOOK_SECONDS = 0.25
-#: After so long a job that waits is given another ticket.
-_WAKE_SECONDS = 0.5
-Notice = Callable[[], Awaitable[None]]
-#: The queue of a worker that has room for what waits; asked for when something does.
-Spare = Callable[[], Awaitable[str]]
-MAX_FILES = 3
-MAX_LINES = 200
+#: Interval in which the state of jobs is read, in case a notification was lost.
+_POLL_SECONDS = 0.25
+#: A job that is still queued after this time is enqueued again.
+_REQUEUE_SECONDS = 0.5
+#: Called after every change of a plan.
+ChangeCallback = Callable[[], Awaitable[None]]
+#: Returns the queue of a worker with a free slot; called when a job waits.
+SpareQueue = Callable[[], Awaitable[str]]
+#: Returns the paragraphs on the results of earlier phases.
+InputsCallback = Callable[[], Awaitable[Iterable[str]]]
+StepName = Literal["wait", "submit", "correct", "accept", "retry", "fall-back", "gap", "escalate"]
+
+
+class Step(NamedTuple):
+    """The next step of a delegation, and the reason for it."""
+
+    name: StepName
+    reason: str
 
 
 class PlanContext(NamedTuple):
-    """Where a plan's jobs are done, and by whom."""
+    """What the jobs of a plan need: the database, the settings, the checkout and the workers."""
 
     database: Database
     settings: Settings
     workspace: Path
     resolving: Resolving
-    #: The queue of a worker of our own, which gets the first tickets.
+    #: The queue of this process's own worker, which gets the jobs first.
     queue: str | None = None
-    #: Who does a job that waits for long, where no queue is our own.
-    spare: Spare | None = None
-    #: A job whose tree's budget all of them share.
+    #: Where jobs go that wait for long, if this process has no queue.
+    spare: SpareQueue | None = None
+    #: A job whose tree budget all jobs of the plan share.
     tree: int | None = None
-    on_change: Notice | None = None
+    on_change: ChangeCallback | None = None
 
 
 class DelegationStepper:
-    """Takes the delegations of one plan from step to step."""
+    """Advances the delegations of one plan step by step."""
 
     def __init__(
         self,
-        place: PlanContext,
-        hold: PlanLease,
+        context: PlanContext,
+        lease: PlanLease,
         plan: int,
         spec: Plan,
         recorder: ProgressRecorder,
-        ear: JobEndListener,
+        listener: JobEndListener,
     ) -> None:
-        self._place = place
-        self._hold = hold
-        self._database = place.database
+        self._context = context
+        self._lease = lease
+        self._database = context.database
         self._plan = plan
         self._spec = spec
         self._recorder = recorder
-        self._ear = ear
-        #: When a waiting job is to be woken next, and after how long again.
-        self._wakes: dict[int, tuple[float, float]] = {}
+        self._listener = listener
+        #: Job -> when it is enqueued again, and the interval after that.
+        self._requeues: dict[int, tuple[float, float]] = {}
         self._ended: dict[str, int] = {}
-        self._top = place.tree
+        self._budget_job = context.tree
 
     async def open(self) -> None:
-        """Find out what an earlier driver did and could not write down any more."""
+        """Load what an earlier driver did but could not store."""
         self._ended = await plans.ended_jobs(self._database, self._plan, f"plan-{self._plan}-")
         row = await self._database.row("plans.top", plan=self._plan)
-        self._top = self._top or (row["top"] if row else None)
+        self._budget_job = self._budget_job or (row["top"] if row else None)
 
     async def settle(
-        self, phase: int, spec: PhaseSpec, brought: Callable[[], Awaitable[Iterable[str]]], words: Mapping[int, str]
+        self, phase: int, spec: PhaseSpec, inputs: InputsCallback, answers: Mapping[int, str]
     ) -> list[Delegation]:
-        """Work until every delegation of a phase is settled or waits for a person. They come without results."""
-        found = await plans.delegations_of(self._database, self._plan, [phase], whole=False)
-        mine = {one.id: one for one in found}
+        """Work until every delegation of a phase is settled or waits for a person; return them without results.
+
+        `answers` maps the number of a delegation to the text that a person added to its task.
+        """
+        rows = await plans.delegations_of(self._database, self._plan, [phase], whole=False)
+        delegations = {one.id: one for one in rows}
         specs = dict(zip(delegation_names(spec), with_phase_defaults(spec), strict=True))
-        while busy := [one for one in mine.values() if one.state not in (*SETTLED, "escalated")]:
+        while busy := [one for one in delegations.values() if one.state not in (*SETTLED, "escalated")]:
             ready = await self._ready(busy, spec.parallel)
             for one in ready:
-                whole = (await plans.whole_delegations(self._database, [one.id]))[0]
-                await self._advance(specs[one.name], whole, brought, words.get(one.id, ""))
-                whole.result = whole.fallback = None  # of all of a phase's, memory would not stay flat
-                mine[one.id] = whole
-            if ready and self._place.on_change is not None:
-                await self._place.on_change()
+                full = (await plans.whole_delegations(self._database, [one.id]))[0]
+                await self._advance(specs[one.name], full, inputs, answers.get(one.id, ""))
+                full.result = full.fallback = None  # keeps memory flat: a phase may have many results
+                delegations[one.id] = full
+            if ready and self._context.on_change is not None:
+                await self._context.on_change()
             elif not ready:
-                await self._ear.news(_LOOK_SECONDS)
-        return list(mine.values())
+                await self._listener.news(_POLL_SECONDS)
+        return list(delegations.values())
 
     async def _ready(self, busy: list[Delegation], parallel: int) -> list[Delegation]:
-        """Those whose job has ended, and those that may be submitted now."""
+        """Return the delegations whose job has ended, and those that may be submitted now."""
         running = {one.job: one for one in busy if one.state == "running" and one.job is not None}
-        self._ear.expect(running)
+        self._listener.expect(running)
         ended = []
         for row in await self._database.rows("plans.not_running", jobs=list(running)) if running else ():
             if row["state"] == "finished":
                 ended.append(running[row["id"]])
-                self._wakes.pop(row["id"], None)
+                self._requeues.pop(row["id"], None)
             else:
-                await self._wake(row["id"], row["priority"])
-        waiting = [one for one in busy if one.state == "queued"]
-        return ended + waiting[: max(0, parallel - len(running))]
+                await self._requeue(row["id"], row["priority"])
+        queued = [one for one in busy if one.state == "queued"]
+        return ended + queued[: max(0, parallel - len(running))]
 
-    async def _advance(
-        self, spec: DelegationSpec, one: Delegation, brought: Callable[[], Awaitable[Iterable[str]]], words: str
-    ) -> None:
-        """Do the next step of a delegation."""
+    async def _requeue(self, job: int, priority: int) -> None:
+        """Enqueue a job again that has waited for long: after a crash it may not be in any queue."""
+        now = time.monotonic()
+        due, interval = self._requeues.setdefault(job, (now + _REQUEUE_SECONDS, _REQUEUE_SECONDS))
+        if now < due:
+            return
+        queue = self._context.queue
+        if queue is None and self._context.spare is not None:
+            queue = await self._context.spare()
+        if queue is not None:
+            async with self._database.transaction() as connection:
+                await jobs.enqueue(connection, job, queue, priority)
+        self._requeues[job] = now + 2 * interval, 2 * interval
+
+    async def _advance(self, spec: DelegationSpec, one: Delegation, inputs: InputsCallback, answer: str) -> None:
+        """Do the next step of a delegation and store it."""
         job = await jobs.get(self._database, one.job) if one.job is not None else None
         submissions = len(await self._database.rows("transcript.results", job=one.job)) if job else 0
-        step = failure_policy.next_step(spec, one, job, submissions)
+        step = next_step(spec, one, job, submissions)
         if step.name == "wait":
             return
         if job is not None and step.name != "submit":
             one.result, one.verdict = job.result or one.result, job.verdict
-            one.error = None if step.name in ("accept", "correct") else failure_policy.failure_text(job)
+            one.error = None if step.name in ("accept", "correct") else _failure_text(job)
         if step.name == "submit":
             try:
-                one.job, one.state = (
-                    await self._submit(spec, one, task_text(spec, one, await brought(), words)),
-                    "running",
-                )
-            except UsageError as error:  # one that cannot be dispatched must not stop the others
-                one.error, step = str(error), failure_policy.refused_step(spec, one, str(error))
+                one.job = await self._submit(spec, one, task_text(spec, one, await inputs(), answer))
+                one.state = "running"
+            except UsageError as error:  # a delegation that cannot be dispatched must not stop the others
+                one.error, step = str(error), _refused_step(spec, one, str(error))
                 await self._fail(spec, one, None, step)
         elif step.name == "correct":
-            await correct(self._database, job.id if job else 0, self._place.queue)
+            await correct(self._database, job.id if job else 0, self._context.queue)
             one.corrections = 1
         elif step.name == "accept":
             one.state = "accepted"
         else:
             await self._fail(spec, one, job, step)
-        await self._hold.save(one, step.name, step.reason)
+        await self._lease.save(one, step.name, step.reason)
 
-    async def _wake(self, job: int, priority: int) -> None:
-        """A job that waits for long gets a ticket where there is room: after a crash it may have none."""
-        now = time.monotonic()
-        due, pause = self._wakes.setdefault(job, (now + _WAKE_SECONDS, _WAKE_SECONDS))
-        if now < due:
-            return
-        queue = self._place.queue
-        if queue is None and self._place.spare is not None:
-            queue = await self._place.spare()
-        if queue is not None:
-            async with self._database.transaction() as connection:
-                await jobs.enqueue(connection, job, queue, priority)
-        self._wakes[job] = now + 2 * pause, 2 * pause
-
-    async def _fail(self, spec: DelegationSpec, one: Delegation, job: Job | None, step: failure_policy.Step) -> None:
-        """One step down the ladder."""
-        words = failure_policy.failure_warning(one.agent)
-        if words not in one.warnings:
-            one.warnings.append(words)
-            await self._recorder.warn(words)
+    async def _fail(self, spec: DelegationSpec, one: Delegation, job: Job | None, step: Step) -> None:
+        """Do a step of the failure policy."""
+        warning = failure_warning(one.agent)
+        if warning not in one.warnings:
+            one.warnings.append(warning)
+            await self._recorder.warn(warning)
         if step.name == "retry":
             one.retries, one.job, one.state = one.retries + 1, None, "queued"
-            one.scope = failure_policy.reduce_scope(spec)[1]
+            one.scope = reduce_scope(spec.scope)[1]
         elif step.name == "fall-back":
-            one.fallback = await asyncio.to_thread(fallback_read, self._place.workspace, spec.scope)
+            one.fallback = await asyncio.to_thread(fallback_read, self._context.workspace, spec.scope)
         elif step.name == "gap":
             one.state = "rejected" if job is not None and job.outcome == "completed" else "failed"
         else:
@@ -180,11 +196,12 @@ class DelegationStepper:
             await plans.escalate(self._database, self._plan, one.phase, one.id, f"{one.name}: {step.reason}")
 
     async def _submit(self, spec: DelegationSpec, one: Delegation, prompt: str) -> int:
+        """Submit the job of a delegation and return its number."""
         key = f"plan-{self._plan}-{one.phase}-{one.name}-{one.retries}"
-        if key in self._ended:  # submitted, and over before it was written down
+        if key in self._ended:  # an earlier driver submitted it, and it ended before that was stored
             await self._keep_budget_at(self._ended[key])
             return self._ended[key]
-        place = self._place
+        context = self._context
         request = JobRequest(
             prompt=prompt,
             subagent_def=spec.agent if spec.runner in (None, "model") else None,
@@ -198,45 +215,95 @@ class DelegationStepper:
             isolation=spec.isolation,
             limits=Limits(tokens=spec.max_tokens, cost=spec.max_cost, seconds=spec.timeout),
             input_vars=spec.input_vars,
-            scope=list(failure_policy.reduce_scope(spec)[0] if one.scope else spec.scope),
+            scope=list(reduce_scope(spec.scope)[0] if one.scope else spec.scope),
         )
-        queueing = self._budgeted(Queueing(first_queue=place.queue, key=key, agent=spec.agent))
-        made = await submit(
-            self._database, request, place.settings, place.workspace, queueing=queueing, resolving=place.resolving
+        queueing = self._with_budget(Queueing(first_queue=context.queue, key=key, agent=spec.agent))
+        submitted = await submit(
+            self._database, request, context.settings, context.workspace, queueing=queueing, resolving=context.resolving
         )
-        await self._keep_budget_at(made.id)
-        return made.id
+        await self._keep_budget_at(submitted.id)
+        return submitted.id
 
     async def _keep_budget_at(self, job: int) -> None:
-        """The plan's first job is where its budget is kept, if it has one."""
+        """Make a job the one that keeps the plan's budget, if the plan has a budget and no such job yet."""
         has_budget = self._spec.max_tokens is not None or self._spec.max_cost is not None
-        if self._top is None and has_budget:
-            self._top = job
+        if self._budget_job is None and has_budget:
+            self._budget_job = job
             await self._database.rows("plans.set_top", plan=self._plan, job=job)
 
-    def _budgeted(self, queueing: Queueing) -> Queueing:
-        """The plan's budget is kept at its first job, and shared by the others."""
-        if self._top is not None:
-            return queueing._replace(tree=self._top)
+    def _with_budget(self, queueing: Queueing) -> Queueing:
+        """Add the plan's budget: the first job keeps it, the others share it."""
+        if self._budget_job is not None:
+            return queueing._replace(tree=self._budget_job)
         return queueing._replace(tree_max_tokens=self._spec.max_tokens, tree_max_cost=self._spec.max_cost)
 
 
+def next_step(spec: DelegationSpec, delegation: Delegation, job: Job | None, submissions: int) -> Step:
+    """Return the next step of a delegation. It depends on stored values only, so a repeated call gives the same."""
+    if delegation.job is None or job is None:
+        return Step("submit", "it is dispatched")
+    if job.state != "finished":
+        return Step("wait", f"job {job.id} is {job.state}")
+    if job.outcome == "completed" and job.verdict == "accept":
+        return Step("accept", f"job {job.id} was accepted")
+    if job.outcome == "completed" and job.verdict == "revise" and can_correct(submissions):
+        return Step("correct", f"job {job.id} breaks the contract; it may correct its result once")
+    return _failed_step(spec, delegation, _failure_text(job))
+
+
+def _refused_step(spec: DelegationSpec, delegation: Delegation, error_text: str) -> Step:
+    """Return the step for a delegation that could not be dispatched."""
+    return _failed_step(spec, delegation, f"it could not be dispatched: {error_text}")
+
+
+def _failed_step(spec: DelegationSpec, delegation: Delegation, failure: str) -> Step:
+    step = step_after_failure(
+        critical=bool(spec.critical),
+        loads_context=spec.loads_context,
+        retries=delegation.retries,
+        has_fallback=delegation.fallback is not None,
+    )
+    return Step(step, explain_step(step, failure, delegation.retries))
+
+
+def _failure_text(job: Job) -> str:
+    """Return why a finished job is a failure."""
+    if job.outcome == "completed":
+        return f"its result was not accepted ({job.verdict})"
+    return f"it ended with {job.outcome}" + (f": {job.error}" if job.error else "")
+
+
+def task_text(spec: DelegationSpec, delegation: Delegation, inputs: Iterable[str], answer: str) -> str:
+    """Return the prompt of a delegation.
+
+    `inputs` are paragraphs on the results of earlier phases, `answer` is what a person added.
+    """
+    parts = [spec.task.strip()]
+    if spec.scope and not delegation.scope:
+        parts.append(f"Scope: {', '.join(spec.scope)}")
+    if delegation.scope:
+        parts.append(f"An earlier attempt failed ({delegation.error}). This time: {delegation.scope}.")
+    if answer:
+        parts.append(f"A person adds: {answer}")
+    return "\n\n".join([*parts, *inputs])
+
+
 def fallback_read(root: Path, scope: Iterable[str]) -> dict[str, Any]:
-    """The first lines of the first files of a scope, with what was read written down."""
+    """Return the first lines of the first files of a scope, with the number of lines read."""
     tree = WorkTree(root)
     files: list[dict[str, Any]] = []
-    for path in _paths(tree, scope):
-        found = tree.read(path)
-        if isinstance(found, SourceFile):
-            shown = found.lines[:MAX_LINES]
-            files.append({"path": found.path, "lines": len(shown), "of": len(found.lines), "text": "\n".join(shown)})
-        if len(files) == MAX_FILES:
+    for path in _files_in_scope(tree, scope):
+        source = tree.read(path)
+        if isinstance(source, SourceFile):
+            lines = source.lines[:FALLBACK_LINES]
+            files.append({"path": source.path, "lines": len(lines), "of": len(source.lines), "text": "\n".join(lines)})
+        if len(files) == FALLBACK_FILES:
             break
     return {"files": files}
 
 
-def _paths(tree: WorkTree, scope: Iterable[str]) -> Iterator[str]:
-    """The files that a scope names, and those in the folders it names."""
+def _files_in_scope(tree: WorkTree, scope: Iterable[str]) -> Iterator[str]:
+    """Yield the files that a scope names, and the files in the folders that it names."""
     listed: list[str] | None = None
     for one in scope:
         if tree.exists(one):
@@ -247,15 +314,3 @@ def _paths(tree: WorkTree, scope: Iterable[str]) -> Iterator[str]:
             continue
         listed = tree.paths if listed is None else listed
         yield from (path for path in listed if not folder or path.startswith(f"{folder}/"))
-
-
-def task_text(spec: DelegationSpec, delegation: Delegation, brought: Iterable[str], words: str) -> str:
-    """The whole prompt of a delegation. `brought` are paragraphs on the results it is given, `words` a person's."""
-    parts = [spec.task.strip()]
-    if spec.scope and not delegation.scope:
-        parts.append(f"Scope: {', '.join(spec.scope)}")
-    if delegation.scope:
-        parts.append(f"An earlier attempt failed ({delegation.error}). This time: {delegation.scope}.")
-    if words:
-        parts.append(f"A person adds: {words}")
-    return "\n\n".join([*parts, *brought])

@@ -33,7 +33,7 @@ def test_the_notice_says_who_and_why_and_where_and_what_now(client: Client) -> N
     assert "reference-missing-file" in notice
     assert f"kept in {client.kept[-1].path}" in notice
     assert Path(client.kept[-1].path).read_text() == INVENTED
-    assert "once more, with a reduced scope" in notice
+    assert "the task again, once, with a reduced scope" in notice
     assert "ask the user" in notice
 
 
@@ -168,7 +168,7 @@ class TestApiError:
     def test_the_failure_is_recorded_once_and_the_orchestrator_is_told_what_to_do(self, client: Client) -> None:
         said = self.failed(client, CALL, AGENT)
         assert "code-explorer failed and sent no report" in said
-        assert "once more, with a reduced scope" in said
+        assert "the task again, once, with a reduced scope" in said
         assert [(kept.outcome, kept.agent_id) for kept in client.kept] == [("failed", AGENT)]
         assert client.state.warnings == ["Agent code-explorer failed, results may be incomplete"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from remit.contract.feedback import frame_result, neutralize, violation_lines
+from remit.failure_policy import instructions
 from remit.gate.delegations import close_delegation
 
 TYPE_CHECKING = False
@@ -20,11 +21,6 @@ _HEADS = {
     "failed": "remit: {agent} ended without a report that can be accepted, most likely at its turn limit. What it "
     "wrote last is withheld: use nothing of it.",
 }
-_RETRY = "Send {agent} the task once more, with a reduced scope. Should that fail too: "
-_LADDER = (
-    "if it was to load context, read what you need within the limits of a fallback; if the result is not critical, "
-    "go on and say in your answer what is missing; if it is, ask the user."
-)
 _MAX_NOTIFIED_VIOLATIONS = 10
 _MAX_NOTIFIED_LINE = 500
 #: Of a workflow's subagents so many are named.
@@ -68,9 +64,8 @@ def _changes(paths: list[str]) -> list[str]:
 
 
 def next_steps(agent: str, *, retried: bool) -> str:
-    """The ladder after a failed delegation, from the step that is next."""
-    steps = _LADDER if retried else _RETRY.format(agent=display_name(agent)) + _LADDER
-    return f"What to do now: {steps}"
+    """Return what to do after a failed delegation, from the next step on."""
+    return f"What to do now: {instructions(display_name(agent), retries=1 if retried else 0)}"
 
 
 def interrupted_notice(agent: str, *, retried: bool) -> str:

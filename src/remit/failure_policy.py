@@ -1,0 +1,90 @@
+"""What happens when a delegation fails. The plans, the gate and the notices to an orchestrator all use this module.
+
+A result that breaks the contract is sent back once for correction. If it is still not accepted, or if the job did not
+complete, its output is kept and these steps follow, in this order, each if it applies:
+
+1. `retry`: a critical delegation is repeated once, with a reduced scope.
+2. `fall-back`: if it was loading context, the first lines of a few files are read in its place.
+3. `gap`: if it is not critical, the work continues and the gap is recorded.
+4. `escalate`: if it is critical, a person is asked.
+
+The module uses the standard library only, because the gate runs before every tool call.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    FailureStep = Literal["retry", "fall-back", "gap", "escalate"]
+
+MAX_CORRECTIONS = 1
+MAX_RETRIES = 1
+#: Files that may be read in place of a failed delegation, and lines of each.
+FALLBACK_FILES = 3
+FALLBACK_LINES = 200
+#: The steps in their order.
+STEPS: tuple[FailureStep, ...] = ("retry", "fall-back", "gap", "escalate")
+#: What an orchestrator has to do before it reads files in place of a failed delegation.
+RETRY_FIRST = "retry the failed delegation once with a reduced scope"
+
+#: Step -> why it follows, for the record of a plan.
+_REASONS: dict[FailureStep, str] = {
+    "retry": "it is critical and is retried once with a reduced scope",
+    "fall-back": "it was loading context, so a few lines are read in its place",
+    "gap": "it is not critical, so the work goes on without it",
+    "escalate": "it is critical and has failed {failures} times",
+}
+#: Step -> what an orchestrator that is a model has to do.
+_INSTRUCTIONS: dict[FailureStep, str] = {
+    "retry": "Send {agent} the task again, once, with a reduced scope. If that fails too: ",
+    "fall-back": "if it was to load context, read what you need within the limits of a fallback; ",
+    "gap": "if the result is not critical, continue and state in your answer what is missing; ",
+    "escalate": "if it is critical, ask the user.",
+}
+
+
+def can_correct(submissions: int) -> bool:
+    """Return whether a result that breaks the contract may be sent back after this number of submissions."""
+    return submissions <= MAX_CORRECTIONS
+
+
+def can_retry(retries: int) -> bool:
+    """Return whether a failed delegation may be repeated after this number of retries."""
+    return retries < MAX_RETRIES
+
+
+def next_step(*, critical: bool, loads_context: bool, retries: int, has_fallback: bool = False) -> FailureStep:
+    """Return the step that follows a failure. The same values always give the same step."""
+    if critical and can_retry(retries):
+        return "retry"
+    if loads_context and not has_fallback:
+        return "fall-back"
+    return "escalate" if critical else "gap"
+
+
+def explain_step(step: FailureStep, failure: str, retries: int) -> str:
+    """Return the reason for a step: the failure, and why this step follows it."""
+    return f"{failure}; {_REASONS[step].format(failures=retries + 1)}"
+
+
+def instructions(agent: str, retries: int) -> str:
+    """Return what an orchestrator should do after a failure, from the next step to the last."""
+    steps = STEPS if can_retry(retries) else STEPS[1:]
+    return "".join(_INSTRUCTIONS[step] for step in steps).format(agent=agent)
+
+
+def failure_warning(agent: str) -> str:
+    """Return the warning that each failure adds to the progress file and to the session."""
+    return f"Agent {agent} failed, results may be incomplete"
+
+
+def reduce_scope(scope: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """Return a smaller scope for a retry, and a description of it for the record and for the agent."""
+    if len(scope) > 1:
+        half = scope[: (len(scope) + 1) // 2]
+        left_out = ", ".join(scope[len(half) :])
+        return half, f"only {', '.join(half)}; not {left_out}"
+    only = f" in {scope[0]}" if scope else ""
+    return scope, f"only the most important part{only}: at most three files, and state what was left out"
