@@ -18,8 +18,13 @@ MAX_CHOICES = 128
 MAX_PATH_LENGTH = 4096
 _MAX_PIECES = 32
 _MAX_PARTS = 256
-#: Directories that a search of a project does not enter.
-SKIPPED_DIRECTORIES = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".remit"})
+#: Directories that no search of a project enters: version control, installed packages, caches, Remit's own state.
+SKIPPED_DIRECTORIES = frozenset(
+    {".git", ".hg", ".svn", ".remit", "node_modules", ".venv", ".tox", "__pycache__"}
+    | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
+)
+#: The same for searches that do not look for `pyvenv.cfg`: they take every `venv` for an environment.
+SKIPPED_WITH_VENV = SKIPPED_DIRECTORIES | {"venv"}
 #: A search that has looked at this many names without an answer counts as a large one.
 MAX_ENTRIES = 20_000
 
@@ -169,7 +174,7 @@ def _walk(root: str) -> Iterator[tuple[str, str | None]]:
         with entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in SKIPPED_DIRECTORIES:
+                    if entry.name not in SKIPPED_WITH_VENV:
                         folders.append((entry.path, prefix + entry.name + "/"))
                     yield entry.path, None
                 else:

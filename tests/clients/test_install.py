@@ -23,7 +23,6 @@ from remit.clients.claude_code.setup.uninstall import apply_uninstall, plan_unin
 from remit.configuration import load
 from remit.errors import UsageError
 from remit.registry.model import digest_of
-from remit.workspace import atomic_write
 
 
 def test_an_install_puts_hooks_agents_skill_commands_and_a_plugin_there(site: Site) -> None:
@@ -184,17 +183,16 @@ class Interrupted(BaseException):
 def stops(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
     """Let the file after so many others be interrupted; the count of those that were begun."""
     begun = 0
-    real = atomic_write.replace_file
+    real = plan.write_bytes
 
-    def replace_file(path: Path, data: bytes, *, mode: int | None = None) -> None:
+    def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
         nonlocal begun
         begun += 1
         if begun > at:
             raise Interrupted
         real(path, data, mode=mode)
 
-    for module in (plan, plan):
-        monkeypatch.setattr(module, "replace_file", replace_file)
+    monkeypatch.setattr(plan, "write_bytes", write_bytes)
     return lambda: begun
 
 
@@ -237,7 +235,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(os, "fsync", interrupted)
     with pytest.raises(Interrupted):
-        atomic_write.replace_file(file, b"new")
+        plan.write_bytes(file, b"new")
     assert everything(tmp_path) == {"settings.json": b"old"}
 
 

@@ -172,7 +172,7 @@ def test_what_cannot_be_taken_back_is_named(site: Site, monkeypatch: pytest.Monk
     assert not (site.project / ".remit").exists()
 
 
-def test_only_one_install_is_at_work_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_one_install_runs_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alone_module, "WAIT_SECONDS", 0.0)
     before = everything(site.project)
     for words in (("install", "claude-code", "--yes"), ("uninstall", "--yes")):
@@ -180,8 +180,8 @@ def test_only_one_install_is_at_work_at_a_time(site: Site, monkeypatch: pytest.M
             done = site.remit(*words)
         assert isinstance(done.exception, UsageError)
         assert str(done.exception) == (
-            f"another `remit install` or `remit uninstall` is at work in {site.project}: nothing was changed; "
-            "start again when it ends"
+            f"another `remit install` or `remit uninstall` is running in {site.project}; nothing was changed. "
+            "Try again when it has finished"
         )
         assert everything(site.project) == before
     assert site.remit("install", "claude-code", "--yes").exit_code == 0

@@ -131,7 +131,7 @@ def test_what_is_no_progress_file_is_kept_under_another_name_and_the_work_goes_o
 WRITER = """
 import sys
 from pathlib import Path
-from remit.orchestrate.progress import update
+from remit.orchestrate.progress import update_progress
 path, name, most = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 def change(progress):
     progress[name] = progress.get(name, 0) + 1
@@ -139,7 +139,7 @@ def change(progress):
     progress["filling"] = "x" * 200_000
 print("begun", flush=True)
 for _ in range(most):
-    update(path, change)
+    update_progress(path, change)
 """
 
 
@@ -195,7 +195,7 @@ def test_a_disk_that_takes_nothing_leaves_the_old_file(tmp_path: Path, monkeypat
     with pytest.raises(UsageError, match="No space left on device"):
         update_progress(path, lambda progress: progress.update(status="completed"))
     assert json.loads(path.read_text(encoding="utf-8")) == SEED
-    assert not list(tmp_path.glob(".progress-*"))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["progress.json", "progress.lock"]
 
 
 def test_the_log_does_not_grow_for_ever(tmp_path: Path) -> None:

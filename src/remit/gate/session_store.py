@@ -9,6 +9,7 @@ import time
 
 from remit.errors import UsageError
 from remit.gate.session import SCHEMA, SessionState
+from remit.workspace.atomic_write import file_lock, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,42 +139,6 @@ def _path(folder: str, session: str, ending: str) -> str:
     return os.path.join(folder, safe_name(session) + ending)
 
 
-def file_lock(path: str, wait: float) -> int:
-    """A descriptor that holds the lock of that file, waited for within bounds; closing it gives the lock up."""
-    import fcntl
-
-    until = time.monotonic() + wait
-    pause = 0.0005
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            while True:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > until:
-                        raise _broken(f"another process has held the gate's state {path} for {wait:g} s") from None
-                    time.sleep(pause)
-                    pause = min(pause * 1.5, 0.01)
-            if _same_file(descriptor, path):
-                os.utime(descriptor)
-                return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)  # it was cleaned away meanwhile
-
-
-def _same_file(descriptor: int, path: str) -> bool:
-    try:
-        there = os.lstat(path)
-    except FileNotFoundError:
-        return False
-    here = os.fstat(descriptor)
-    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
-
-
 def _load(path: str, session: str) -> SessionState:
     """The state; one that is torn or not ours is set aside, and a fresh one says so."""
     if not os.path.lexists(path):
@@ -210,14 +175,8 @@ def _parse(data: bytes) -> SessionState | None:
 
 def _save(path: str, state: SessionState) -> None:
     data = json.dumps(state.as_dict(), separators=(",", ":")).encode("ascii")
-    # One name for all: whoever holds the lock is alone, and takes over what a killed process left.
-    fresh = path + ".new"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(fresh, flags, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(fresh, path)
+        replace_file(path, data, mode=0o600, sync=False)
     except OSError as error:
         raise _broken(f"the gate's state {path} cannot be written: {error.strerror}") from error
 

@@ -6,10 +6,8 @@ It reads the files of earlier tools (`claude-progress.json`) as they are; keys i
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -18,6 +16,7 @@ from typing import Any
 
 from remit.errors import UsageError
 from remit.store.plans import Delegation
+from remit.workspace.atomic_write import file_lock, replace_file
 
 STATUSES = ("in_progress", "completed", "blocked")
 MAX_FILE = 8 * 1024 * 1024
@@ -123,22 +122,17 @@ def _read_or_set_aside(file: Path) -> dict[str, Any]:
 @contextmanager
 def _one_writer(file: Path) -> Iterator[None]:
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.with_suffix(".lock").open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    lock = file_lock(str(file.with_suffix(".lock")))
+    try:
         yield
+    finally:
+        os.close(lock)
 
 
 def _replace(file: Path, text: str) -> None:
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".progress-")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            opened.write(text)
-            opened.flush()
-            os.fsync(opened.fileno())
-        Path(name).replace(file)
+        replace_file(file, text.encode("utf-8"), mode=0o600)
     except OSError as error:
-        with suppress(OSError):
-            Path(name).unlink()
         raise UsageError(f"{file}: {error.strerror}") from error
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +14,7 @@ from remit.registry.model import Plugin
 from remit.registry.plugin_root import MAX_FILE, PluginRoot
 from remit.registry.plugins import InvalidManifest, Manifest, definition_files, load_plugin, read_manifest
 from remit.registry.tools import AllowList, find_tool, split_names
+from remit.workspace.atomic_write import permissions, replace_file
 
 _TOOL_LINE = re.compile(
     r"((?:tools|allowed[_-]tools|disallowed(?:Tools|[_-]tools))[ \t]*:[ \t]*)([^\[\]{}\"'|>&!#*].*)$"
@@ -56,15 +54,9 @@ def _mend_all(place: PluginRoot, manifest: Manifest) -> list[str]:
 def _replace(file: Path, data: bytes) -> None:
     """Write a file whole or not at all, where it really stands and with the rights it had."""
     target = file.resolve()
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".remit-")
     try:
-        with os.fdopen(descriptor, "wb") as opened:
-            opened.write(data)
-        Path(name).chmod(target.stat().st_mode & 0o7777)
-        Path(name).replace(target)
+        replace_file(target, data, mode=permissions(target))
     except OSError as error:
-        with suppress(OSError):
-            Path(name).unlink()
         raise UsageError(f"{file}: it cannot be mended: {error.strerror}") from error
 
 

@@ -7,13 +7,13 @@ import re
 import stat
 from itertools import islice
 
+from remit.globs import SKIPPED_WITH_VENV
+
 MAX_FILE = 256 * 1024
 MAX_DEPTH = 8
 #: Entries of a folder and its folders that are looked at.
 MAX_ENTRIES = 20_000
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-#: Folders that hold no definitions of a project's own.
-_NOT_OWN = frozenset({"node_modules", "__pycache__", "venv"})
 
 
 def entry_problem(entry: str) -> str | None:
@@ -111,7 +111,7 @@ class PluginRoot:
             for entry in entries:
                 path = entry.name if current in ("", ".") else f"{current}/{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
-                    if depth < MAX_DEPTH and not entry.name.startswith(".") and entry.name not in _NOT_OWN:
+                    if depth < MAX_DEPTH and not entry.name.startswith(".") and entry.name not in SKIPPED_WITH_VENV:
                         waiting.append((path, depth + 1))
                 elif entry.name.lower().endswith(".md"):
                     found.append(path)

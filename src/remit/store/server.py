@@ -6,7 +6,6 @@ ends cleanly and finds nobody else stops the server. It listens on a socket that
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.util
 import os
@@ -23,6 +22,7 @@ from typing import IO
 from urllib.parse import quote
 
 from remit.errors import EnvironmentBroken
+from remit.workspace.atomic_write import lock_descriptor
 
 #: Postgres cuts socket paths that are longer; so does the kernel.
 _MAX_SOCKET = 100
@@ -92,9 +92,9 @@ class EmbeddedServer:
             self._private(self._folder)
             if self._users is None:
                 self._users = (self._folder / "users").open("ab")
-                fcntl.flock(self._users, fcntl.LOCK_SH)  # waits while another process stops the server
+                lock_descriptor(self._users.fileno(), is_shared=True)  # waits while another process stops the server
             with (self._folder / "starting").open("ab") as starting:
-                fcntl.flock(starting, fcntl.LOCK_EX)
+                lock_descriptor(starting.fileno())
                 if not self.answers():
                     self._start(starting)
         except (OSError, EnvironmentBroken) as error:
@@ -110,7 +110,7 @@ class EmbeddedServer:
     def revive(self) -> None:
         """Start the server again if it has gone while it is in use; nothing, if that is not possible now."""
         with suppress(OSError, EnvironmentBroken), (self._folder / "starting").open("ab") as starting:
-            fcntl.flock(starting, fcntl.LOCK_EX)
+            lock_descriptor(starting.fileno())
             if self._users is not None and not self.answers():
                 self._start(starting)
 
@@ -126,8 +126,8 @@ class EmbeddedServer:
             return
         with users:
             try:
-                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                lock_descriptor(users.fileno(), timeout=0)
+            except TimeoutError:
                 return
             self._control("stop", "-m", "fast")
 

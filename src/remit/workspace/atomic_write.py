@@ -1,49 +1,145 @@
-"""Writing files so that an interruption leaves the old one or the new one, never half of it."""
+"""Replace files atomically, and lock files between processes.
+
+All modules that write files which other processes read use these functions. Standard library only and without
+pathlib, which takes as long to load as the whole gate: every hook process loads this module.
+"""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
-from pathlib import Path
+import time
 
 from remit.errors import EnvironmentBroken
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def fresh_name(path: Path) -> Path:
-    """Where a file is written before it takes the other's place; one name, so that nothing piles up."""
-    return path.with_name(f".{path.name}.remit-new")
+#: Temporary files have this form in the folder of their target, and no other file of ours has.
+_PREFIX, _SUFFIX = ".remit-", ".tmp"
+_RANDOM_BYTES = 8
+#: Seconds between two attempts to get a lock: the first pause and the longest.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
 
 
-def replace_file(path: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Put a file in the place of another in one step; it keeps the other's permissions."""
-    fresh = fresh_name(path)
+def replace_file(
+    path: str | Path,
+    data: bytes,
+    *,
+    mode: int | None = None,
+    sync: bool = True,
+    folder: int | None = None,
+    owner: tuple[int, int] | None = None,
+) -> None:
+    """Replace a file in one step: a reader sees the old file or the new one, and so does the disk after a crash.
+
+    A link at `path` is replaced, not followed. `mode` is the new file's permissions (None: those of any new file),
+    `folder` an opened folder that contains `path`, and `owner` a user and group that the file gets if this process may
+    set them. Without `sync`, a power failure may lose the content. Raises OSError.
+    """
+    name = f"{_PREFIX}{os.urandom(_RANDOM_BYTES).hex()}{_SUFFIX}"
+    temporary = name if folder is not None else os.path.join(os.path.dirname(path), name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        own = path.stat().st_mode & 0o777 if path.exists() else mode
-        with suppress(FileNotFoundError):
-            fresh.unlink()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(fresh, flags, 0o666 if own is None else own)
         with open(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        if own is not None:
-            fresh.chmod(own)
-        fresh.replace(path)
-    except OSError as error:
-        raise EnvironmentBroken(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            fresh.unlink()
+            if owner is not None:
+                _set_owner(descriptor, owner)
+            if mode is not None:
+                os.chmod(descriptor if os.chmod in os.supports_fd else temporary, mode)
+            if sync:
+                os.fsync(descriptor)
+        os.replace(temporary, path, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        _remove(temporary, folder)
+        raise
 
 
-def read_bytes(path: Path, limit: int) -> bytes | None:
-    """A file's bytes, at most one more than the limit; None: there is none."""
+def permissions(path: str | Path) -> int | None:
+    """Return the permissions of a file, for its replacement; None if it does not exist."""
     try:
-        with path.open("rb") as file:
-            return file.read(limit + 1)
-    except (FileNotFoundError, NotADirectoryError):
+        return os.stat(path).st_mode & 0o777
+    except FileNotFoundError:
         return None
-    except OSError as error:
-        raise EnvironmentBroken(f"{path} cannot be read: {error.strerror}") from error
+
+
+def remove_leftovers(folder: str | Path) -> None:
+    """Remove temporary files that killed processes left in a folder. Call it only while no other process writes."""
+    length = len(_PREFIX) + 2 * _RANDOM_BYTES + len(_SUFFIX)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        if name.startswith(_PREFIX) and name.endswith(_SUFFIX) and len(name) == length:
+            _remove(os.path.join(folder, name))
+
+
+def file_lock(path: str, timeout: float | None = None) -> int:
+    """Create a file if needed and lock it; return its descriptor. Closing the descriptor releases the lock.
+
+    Without a timeout, wait until the lock is free. Raises EnvironmentBroken when the timeout ends.
+    """
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    while True:
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            lock_descriptor(descriptor, timeout)
+            if _is_same_file(descriptor, path):
+                os.utime(descriptor)
+                return descriptor
+        except TimeoutError:
+            os.close(descriptor)
+            raise EnvironmentBroken(f"another process has held the lock {path} for {timeout:g} s") from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # the file was removed in the meantime
+
+
+def lock_descriptor(descriptor: int, timeout: float | None = None, *, is_shared: bool = False) -> None:
+    """Lock an open file or folder between processes. Raises TimeoutError when the timeout ends; 0 tries once."""
+    import fcntl  # late: not every process that writes a file takes a lock
+
+    kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
+    if timeout is None:
+        fcntl.flock(descriptor, kind)
+        return
+    until = time.monotonic() + timeout
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise TimeoutError(f"not locked within {timeout:g} s") from None
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        else:
+            return
+
+
+def _set_owner(descriptor: int, owner: tuple[int, int]) -> None:
+    if owner != (os.geteuid(), os.getegid()):
+        try:
+            os.fchown(descriptor, *owner)
+        except PermissionError:
+            return
+
+
+def _is_same_file(descriptor: int, path: str) -> bool:
+    try:
+        current = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    locked = os.fstat(descriptor)
+    return (locked.st_dev, locked.st_ino) == (current.st_dev, current.st_ino)
+
+
+def _remove(path: str, folder: int | None = None) -> None:
+    try:
+        os.unlink(path, dir_fd=folder)
+    except OSError:
+        return

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from remit.globs import SKIPPED_DIRECTORIES
 from remit.workspace.paths import folded_name, normalize_path
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ MAX_CACHE = 64 * 1024 * 1024
 #: More files than this are not listed; suggestions then come from those that were.
 MAX_LISTED = 200_000
 _BINARY_PROBE = 8192
-#: Not listed: git's own files (in a submodule a file) and what tools put there. What is cited there is still read.
-_NOT_OWN = frozenset(
-    {".git", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
-)
 
 
 class SourceFile:
@@ -237,7 +234,7 @@ class WorkTree(Workspace):
                 continue  # an environment: other people's files
             for entry in entries:
                 path = f"{folder}/{entry.name}" if folder else entry.name
-                if entry.name in _NOT_OWN:
+                if entry.name in SKIPPED_DIRECTORIES:  # in a submodule, `.git` is a file
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)

@@ -142,4 +142,4 @@ def test_fifty_hooks_at_once_lose_no_update_and_wait_within_bounds(start: Callab
     assert hooks.state.window.files == {f"src/at{number}.py": number + 1 for number in range(AT_ONCE)}
     assert len(hooks.state.pending) == AT_ONCE
     assert len(hooks.state.decisions) == AT_ONCE
-    assert [file.name for file in hooks.folder.iterdir() if "broken" in file.name or file.name.endswith(".new")] == []
+    assert [file.name for file in hooks.folder.iterdir() if "broken" in file.name or file.name.endswith(".tmp")] == []

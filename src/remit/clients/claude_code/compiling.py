@@ -21,6 +21,7 @@ from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
 from remit.registry.tools import OFFERED, AllowList
 from remit.rules.instructions import instructions
+from remit.workspace.atomic_write import replace_file
 from remit.workspace.git_folder import keep_out_of_git
 
 #: Files whose changes are looked for at each call.
@@ -138,14 +139,10 @@ def _searched(project: Path) -> Iterable[Path]:
 def _written(project: Path, data: bytes) -> Path:
     folder = Path(folder_of(str(project)))
     file = folder / FILE
-    fresh = folder / f"{FILE}.new-{os.getpid()}"
     try:
         keep_out_of_git(folder.parent)
         make_private(str(folder))
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-        fresh.replace(file)
+        replace_file(file, data, mode=0o600, sync=False)
     except OSError as error:
         raise EnvironmentBroken(f"{file} cannot be written: {error.strerror}") from error
     return file

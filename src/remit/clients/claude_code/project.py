@@ -121,7 +121,8 @@ def refresh(project: str, *, force: bool = False) -> dict[str, Any]:
 
 def recompile(project: str, *, force: bool = False) -> dict[str, Any]:
     """Compile, unless somebody else did it meanwhile; the new values."""
-    from remit.gate.session_store import file_lock, make_private
+    from remit.gate.session_store import make_private
+    from remit.workspace.atomic_write import file_lock
 
     if not os.path.isdir(project):
         raise EnvironmentBroken(f"there is no folder {project}")

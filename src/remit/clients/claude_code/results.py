@@ -14,6 +14,7 @@ import time
 
 from remit.gate.model import LONGEST_NAME
 from remit.gate.session_store import KEPT_DAYS, make_private, safe_name
+from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -205,11 +206,7 @@ def _fresh(place: str, agent_id: str) -> str:
 
 
 def _write(path: str, data: bytes) -> None:
-    """As a whole or not at all, also where a process is killed."""
-    fresh = path + ".new"
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
-        file.write(data)
-    os.replace(fresh, path)
+    replace_file(path, data, mode=0o600, sync=False)
 
 
 def _scan(place: str) -> list[str]:

@@ -17,16 +17,15 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from remit.globs import SKIPPED_DIRECTORIES
+from remit.workspace.atomic_write import replace_file
+
 _MAX_LINKS = 40
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 #: Folders that nothing leads into: device and number of each.
 Closed = frozenset[tuple[int, int]]
 _NONE: Closed = frozenset()
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-#: What tools put into a checkout: passed over unless the caller names it.
-GENERATED = frozenset(
-    {"node_modules", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".venv", ".tox"}
-)
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _MAX_DEPTH = 200
 
@@ -185,24 +184,7 @@ def open_folder(top: str, path: str, closed: Closed = _NONE) -> Iterator[int]:
 
 def store_file(folder: int, name: str, data: bytes, mode: int | None, owner: tuple[int, int] | None) -> None:
     """Put content in place of a name in an opened folder, at once: a reader sees the old or the new, never half."""
-    temporary = f".remit-{os.urandom(8).hex()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    opened = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
-    try:
-        with os.fdopen(opened, "wb") as file:
-            file.write(data)
-            file.flush()
-            if owner is not None and owner != (os.geteuid(), os.getegid()):
-                with contextlib.suppress(PermissionError):
-                    os.fchown(opened, *owner)
-            if mode is not None:
-                os.fchmod(opened, stat.S_IMODE(mode) & 0o777)
-            os.fsync(opened)
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
-        raise
+    replace_file(name, data, mode=None if mode is None else mode & 0o777, folder=folder, owner=owner)
 
 
 class _Way(NamedTuple):
@@ -234,7 +216,7 @@ def _walk(folder: int, above: str, way: _Way, depth: int) -> Iterator[str]:
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 files.append(entry.name)
-            elif entry.name not in GENERATED or entry.name in way.named:
+            elif entry.name not in SKIPPED_DIRECTORIES or entry.name in way.named:
                 folders.append(entry.name)
     for name in sorted([*files, *(f"{name}/" for name in folders)]):
         if not name.endswith("/"):

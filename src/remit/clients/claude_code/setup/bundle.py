@@ -12,7 +12,7 @@ from typing import Any
 
 from remit import __version__
 from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_ours
-from remit.clients.claude_code.setup.plan import MOST_BYTES, InstallRecord
+from remit.clients.claude_code.setup.plan import MOST_BYTES, InstallRecord, read_bytes
 from remit.clients.claude_code.setup.settings_file import own_hooks, read_settings
 from remit.clients.claude_code.setup.target import InstallTarget
 from remit.contract.kinds import slug
@@ -21,7 +21,6 @@ from remit.registry.model import Definition, digest_of
 from remit.registry.plugin_root import PluginRoot as Folder
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
 from remit.registry.tools import OFFERED, AllowList
-from remit.workspace.atomic_write import read_bytes
 
 #: Git's rule for `.remit`.
 IGNORE = "*\n"

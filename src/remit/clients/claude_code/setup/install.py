@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,8 +19,10 @@ from remit.clients.claude_code.setup.plan import (
     FileChange,
     InstallPlan,
     InstallRecord,
+    read_bytes,
     read_record,
     record_file,
+    write_bytes,
     write_record,
 )
 from remit.clients.claude_code.setup.settings_file import added_by, read_settings, with_hooks, without_hooks
@@ -31,12 +32,11 @@ from remit.contract.kinds import slug
 from remit.errors import RemitError, UsageError
 from remit.gate.session_store import make_private
 from remit.registry.model import digest_of
-from remit.workspace.atomic_write import read_bytes, replace_file
+from remit.workspace.atomic_write import lock_descriptor
 from remit.workspace.safe_git import run_git
 
 #: So long one waits for another, which takes a second or two unless a person is being asked.
 WAIT_SECONDS = 20.0
-_PAUSE = 0.05
 
 
 def plan_install(place: InstallTarget, *, mode: str | None = None, http: str | None = None) -> InstallPlan:
@@ -194,22 +194,15 @@ def _write(plan: InstallPlan, done: list[FileChange]) -> None:
 @contextmanager
 def install_lock(place: InstallTarget) -> Iterator[None]:
     """Hold the place. The folder itself is locked, so that nothing has to be made in it or removed again."""
-    import fcntl
-
     descriptor = os.open(place.root, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        until = time.monotonic() + WAIT_SECONDS
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    what = "another `remit install` or `remit uninstall` is at work"
-                    raise UsageError(f"{what} in {place.root}: nothing was changed; start again when it ends") from None
-                time.sleep(_PAUSE)
-            except OSError:  # a disk that knows no such locks; files that change meanwhile are still noticed
-                break
+        try:
+            lock_descriptor(descriptor, WAIT_SECONDS)
+        except TimeoutError:
+            what = "another `remit install` or `remit uninstall` is running"
+            raise UsageError(f"{what} in {place.root}; nothing was changed. Try again when it has finished") from None
+        except OSError:
+            pass  # the file system has no locks; a file that changes in the meantime is still noticed
         yield
     finally:
         os.close(descriptor)
@@ -269,7 +262,7 @@ class Rollback:
                 FileChange(change.path, change.after, change.before).apply()
         with suppress(RemitError, OSError):
             if self._record is not None:
-                replace_file(record_file(self._place), self._record)
+                write_bytes(record_file(self._place), self._record)
             elif self._had_gate:
                 record_file(self._place).unlink(missing_ok=True)
             else:

@@ -11,7 +11,7 @@ import msgspec
 from remit.clients.claude_code.setup.target import InstallTarget
 from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.model import digest_of
-from remit.workspace.atomic_write import read_bytes, replace_file
+from remit.workspace.atomic_write import permissions, replace_file
 
 #: Lines of a difference that are shown to a person.
 _MOST_LINES = 200
@@ -47,7 +47,7 @@ class FileChange(NamedTuple):
         if read_bytes(self.path, MOST_BYTES) != self.before:
             raise UsageError(f"{self.path} was changed by somebody else meanwhile; start again")
         if self.after is not None:
-            replace_file(self.path, self.after)
+            write_bytes(self.path, self.after)
             return
         try:
             self.path.unlink()
@@ -134,4 +134,25 @@ def _check_places(place: InstallTarget, record: InstallRecord) -> None:
 def write_record(place: InstallTarget, record: InstallRecord) -> None:
     """Keep the record, for its owner alone."""
     data = msgspec.json.format(msgspec.json.encode(record), indent=1)
-    replace_file(record_file(place), data + b"\n", mode=0o600)
+    write_bytes(record_file(place), data + b"\n", mode=0o600)
+
+
+def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
+    """Replace a file and keep its permissions; a new file gets those of `mode`. Create its folder if needed."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        current = permissions(path)
+        replace_file(path, data, mode=mode if current is None else current)
+    except OSError as error:
+        raise EnvironmentBroken(f"{path} cannot be written: {error.strerror}") from error
+
+
+def read_bytes(path: Path, limit: int) -> bytes | None:
+    """Return a file's bytes, at most one more than the limit; None if the file does not exist."""
+    try:
+        with path.open("rb") as file:
+            return file.read(limit + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise EnvironmentBroken(f"{path} cannot be read: {error.strerror}") from error

@@ -8,13 +8,20 @@ from pathlib import Path
 
 from remit.clients.claude_code.setup.bundle import find_own_files, ignore_file
 from remit.clients.claude_code.setup.hook_entries import is_ours
-from remit.clients.claude_code.setup.plan import MOST_BYTES, FileChange, InstallPlan, InstallRecord, read_record
+from remit.clients.claude_code.setup.plan import (
+    MOST_BYTES,
+    FileChange,
+    InstallPlan,
+    InstallRecord,
+    read_bytes,
+    read_record,
+)
 from remit.clients.claude_code.setup.settings_file import own_hooks, read_settings, without_hooks
 from remit.clients.claude_code.setup.target import InstallTarget
 from remit.errors import EnvironmentBroken
 from remit.gate.session_store import list_sessions
 from remit.gate.settings import MODES
-from remit.workspace.atomic_write import fresh_name, read_bytes
+from remit.workspace.atomic_write import remove_leftovers
 
 
 def plan_uninstall(place: InstallTarget) -> InstallPlan:
@@ -101,9 +108,11 @@ def apply_uninstall(plan: InstallPlan) -> None:
     place = plan.place
     for change in plan.changes:
         change.apply()
-    for name in plan.record.files:
+    for path in map(place.path, plan.record.files):
         with suppress(OSError):
-            fresh_name(place.path(name)).unlink()
+            path.with_name(f".{path.name}.remit-new").unlink()  # left by a killed install of an earlier version
+    for parent in {path.parent for path in (place.settings, *map(place.path, plan.record.files))}:
+        remove_leftovers(parent)
     try:
         if place.gate.is_dir() and not place.gate.is_symlink():
             shutil.rmtree(place.gate)
