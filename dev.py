@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""What a developer runs: `python3 dev.py COMMAND`. Needs Python 3.11 or later and nothing else.
+"""Run the developer commands: `python3 dev.py COMMAND`. Requires Python 3.11 or later and nothing else.
 
-Each command makes the environment it needs: `.venv-run` (what a user installs) or `.venv` (everything
-for the tests), from a lock with hashes, again only when that lock has changed.
+Each command creates the environment it needs from a lock with hashes, and updates it when the lock changes:
+`.venv-run` has what a user installs, `.venv` also the tools and tests. uv creates them if it is installed,
+`venv` and pip otherwise.
 """
 
+import contextlib
+import functools
 import hashlib
 import importlib.util
 import os
@@ -13,154 +16,185 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-# Before anything that an older Python cannot run.
-if sys.version_info < (3, 11):  # noqa: UP036 (people do start it with an older one)
-    sys.exit("dev.py needs Python 3.11 or later; this is {}.{}.".format(*sys.version_info[:2]))
+# Checked before anything that an older Python cannot run.
+if sys.version_info < (3, 11):  # noqa: UP036 (users do start it with an older version)
+    sys.exit("dev.py requires Python 3.11 or later; this is {}.{}.".format(*sys.version_info[:2]))
 
 ROOT = Path(__file__).resolve().parent
 WINDOWS = os.name == "nt"
 
-#: What `run` shows: the example project, reviewed.
+#: The arguments of `remit` that `run` uses by default: review the example project.
 DEMONSTRATION = ["review", "examples/shop"]
-LOOK_AT = """
-Review your own checkout: {remit} review PATH
-See what is wrong with an agent's answer: {remit} check examples/results/faulty-invented.md"""
+NEXT_STEPS = """
+Review your own checkout:               {remit} review PATH
+Check a result with an invented claim:  {remit} check examples/results/faulty-invented.md"""
 
-#: What `check` runs, in this order: programs of `.venv`.
-CHECKS = (
-    ["ruff", "format", "--check", "--output-format", "concise", "."],
-    ["ruff", "check", "."],
-    ["mypy"],
-    ["lint-imports", "--no-logo"],
-)
+#: The static checks by name; each command is a program of `.venv` and its arguments.
+CHECKS = {
+    "ruff format": ["ruff", "format", "--check", "--output-format", "concise", "."],
+    "ruff check": ["ruff", "check", "."],
+    "import contracts": ["lint-imports", "--no-logo"],
+    "prose": ["python", "tools/prose.py"],
+    "mypy": ["mypy"],
+}
 
-#: What a person sees of the built wheel, run outside the checkout; every command must end with 0.
-SMOKE = (
+#: Commands of the built wheel; each is run outside the checkout and must exit with 0.
+SMOKE_TESTS = (
     ["--version"],
     ["check", str(ROOT / "examples/results/review-security.md"), "--repo", str(ROOT)],
     ["rules"],
 )
 
-#: What `clean` removes, beside the `__pycache__` folders of our own sources.
-MADE = (
-    *(".venv", ".venv-run", ".remit", "dist", "build"),
+#: The tests of the inner loop: no database, no other processes, no inputs at a limit. tests/conftest.py sets the marks.
+QUICK_TESTS = ["-m", "not database and not process and not slow"]
+IN_PARALLEL = ["--numprocesses", str(os.cpu_count() or 1), "--dist", "worksteal"]
+#: Variables that programs of the environments do not get. Without bytecode files each start compiles everything again.
+DROPPED_VARIABLES = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE"})
+
+#: What `clean` removes, in addition to the `__pycache__` directories.
+GENERATED = (
+    *(".venv", ".venv-run", ".remit", "dist", "build", "site", ".coverage", ".cache"),
     *(".hypothesis", ".import_linter_cache", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
 )
 
 
-class Failed(Exception):
-    """A step did not work; its message is one line that names it."""
+class StepFailed(Exception):
+    """A step failed: a line that names it, and the output of the program if the user has not seen it yet."""
+
+    def __init__(self, message: str, output: bytes = b"") -> None:
+        super().__init__(message)
+        self.output = output
 
 
 class Environment(NamedTuple):
-    """A virtual environment and the lock it is made from."""
+    """A virtual environment and the lock that it is created from."""
 
     path: Path
     lock: Path
-    #: How long making it takes; people wait better when they know.
-    seconds: int
 
     def program(self, name: str) -> Path:
-        """Where a program of this environment stands."""
+        """Return the path of a program of this environment."""
         return self.path / "Scripts" / f"{name}.exe" if WINDOWS else self.path / "bin" / name
 
     @property
     def stamp(self) -> Path:
-        """Says what was installed completely: one line for the lock, one for the project."""
+        """Return the file that records what is completely installed: a digest of the lock, one of the project."""
         return self.path / "installed.txt"
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables for programs of this environment."""
+        variables = {name: value for name, value in os.environ.items() if name not in DROPPED_VARIABLES}
+        folders = [str(self.program("python").parent), os.environ.get("PATH", os.defpath)]
+        return variables | {"VIRTUAL_ENV": str(self.path), "PATH": os.pathsep.join(folders)}
 
-RUN = Environment(ROOT / ".venv-run", ROOT / "requirements/run.lock", 40)
-#: What `pip install remit` brings, without any extra.
+
+RUN = Environment(ROOT / ".venv-run", ROOT / "requirements/run.lock")
+DEV = Environment(ROOT / ".venv", ROOT / "requirements/dev.lock")
+#: The dependencies of an install without extras.
 BASE_LOCK = ROOT / "requirements/base.lock"
-DEV = Environment(ROOT / ".venv", ROOT / "requirements/dev.lock", 90)
-#: The client whose subagents are put under contract; only the tests want it, and nothing that it depends on.
+#: The Claude Code client; only tests/clients/real needs it.
 CLIENT_LOCK = ROOT / "requirements/client.lock"
 
 
-def say(line: str) -> None:
-    """Print a line about progress; standard output is left to the programs."""
-    print(line, file=sys.stderr, flush=True)
+def report(line: str, output: bytes = b"") -> None:
+    """Print a line about the progress to standard error, after the output of a program."""
+    sys.stderr.buffer.write(output + line.encode() + b"\n")
+    sys.stderr.flush()
 
 
-def surroundings(environment: Environment) -> dict[str, str]:
-    """The variables a program of this environment is started with."""
-    variables = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
-    variables["VIRTUAL_ENV"] = str(environment.path)
-    variables["PATH"] = os.pathsep.join([str(environment.program("python").parent), os.environ.get("PATH", os.defpath)])
-    return variables
+@contextlib.contextmanager
+def step(name: str) -> Iterator[None]:
+    """Print a line when a step starts, and one with its duration when it has succeeded."""
+    report(f"{name} ...")
+    started = time.monotonic()
+    yield
+    report(f"{name}: ok ({time.monotonic() - started:.1f} s)")
 
 
-def call(environment: Environment, name: str, command: list[str], accept: Collection[int] = (0,)) -> int:
-    """Run a program in view of the user; its exit code."""
-    with subprocess.Popen(command, cwd=ROOT, env=surroundings(environment)) as process:
+def run_program(environment: Environment, name: str, command: Sequence[str], accept: Collection[int] = (0,)) -> None:
+    """Run a program whose output the user sees."""
+    with subprocess.Popen(command, cwd=ROOT, env=environment.variables) as process:
         try:
             code = process.wait()
         except KeyboardInterrupt:
-            # The program got the same Ctrl-C: leave it time to end what it has started.
+            # The program has received the same Ctrl-C: give it time to stop what it has started.
             try:
                 process.wait(timeout=10)
             except subprocess.TimeoutExpired:
                 process.kill()
             raise
     if code not in accept:
-        raise Failed(f"{name} failed (exit code {code})")
-    return code
+        raise StepFailed(f"{name} failed (exit code {code})")
 
 
-def call_quietly(environment: Environment, name: str, command: list[str], cwd: Path = ROOT) -> None:
-    """Run a program and show its output only if it fails."""
-    done = subprocess.run(
+def run_quietly(environment: Environment, name: str, command: Sequence[str], cwd: Path = ROOT) -> None:
+    """Run a program; its output is printed only if it fails."""
+    completed = subprocess.run(
         command,
         cwd=cwd,
-        env=surroundings(environment),
+        env=environment.variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
     )
-    if done.returncode != 0:
-        sys.stderr.flush()
-        sys.stderr.buffer.write(done.stdout)
-        raise Failed(f"{name} failed (exit code {done.returncode})")
+    if completed.returncode != 0:
+        raise StepFailed(f"{name} failed (exit code {completed.returncode})", completed.stdout)
+
+
+@functools.cache
+def find_uv() -> str | None:
+    """Return the path of a uv that works, if there is one."""
+    uv = shutil.which("uv")
+    works = uv and subprocess.run([uv, "--version"], capture_output=True, check=False).returncode == 0
+    return uv if works else None
 
 
 def create(environment: Environment) -> None:
-    """Make an empty environment in place of what stands there."""
-    if not all(importlib.util.find_spec(module) for module in ("venv", "ensurepip")):
-        raise Failed(
-            "this Python cannot make virtual environments: install the package python3-venv "
-            "(Debian, Ubuntu: apt install python3-venv), or use another Python"
-        )
+    """Create an empty environment and replace an existing one."""
     environment.stamp.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "venv", "--clear", str(environment.path)]
-    call_quietly(environment, f"making {environment.path.name}", command)
+    if uv := find_uv():
+        command = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(environment.path)]
+    elif all(importlib.util.find_spec(module) for module in ("venv", "ensurepip")):
+        command = [sys.executable, "-m", "venv", "--clear", str(environment.path)]
+    else:
+        raise StepFailed(
+            "this Python cannot create virtual environments: install the package python3-venv "
+            "(Debian, Ubuntu: apt install python3-venv), install uv, or use another Python"
+        )
+    run_quietly(environment, f"creating {environment.path.name}", command)
 
 
-def pip_install(environment: Environment, name: str, *arguments: str) -> None:
-    """Install into an environment exactly what is asked for, and nothing that it depends on."""
-    options = ["--quiet", "--no-input", "--disable-pip-version-check", "--no-user", "--no-deps", "--no-build-isolation"]
-    command = [str(environment.program("python")), "-m", "pip", "install", *options, *arguments]
-    call_quietly(environment, f"installing {name}", command)
+def install(environment: Environment, name: str, *arguments: str) -> None:
+    """Install exactly the named packages, without their dependencies."""
+    python = str(environment.program("python"))
+    if uv := find_uv():
+        command = [uv, "pip", "install", "--python", python]
+    else:
+        command = [python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--no-user"]
+    command += ["--quiet", "--no-deps", "--no-build-isolation", *arguments]
+    run_quietly(environment, f"installing {name}", command)
 
 
 def install_lock(environment: Environment, lock: Path) -> None:
-    """Install everything a lock names; each file must have its hash."""
+    """Install every package of a lock; the hash of each file is verified."""
     name = lock.relative_to(ROOT).as_posix()
-    pip_install(environment, name, "--require-hashes", "--only-binary", ":all:", "-r", str(lock))
+    install(environment, name, "--require-hashes", "--only-binary", ":all:", "-r", str(lock))
 
 
 def digest(path: Path) -> str:
-    """A line that changes with a file, with the Python in use and with the place of the checkout."""
+    """Return a digest of a file, of the Python version and of the location of the checkout."""
     return hashlib.sha256(path.read_bytes() + f"{sys.version}{sys.base_prefix}{ROOT}".encode()).hexdigest()
 
 
-def installed(environment: Environment) -> tuple[str, str]:
-    """What was installed completely: the digests of the lock and of the project's own file."""
+def read_stamp(environment: Environment) -> tuple[str, str]:
+    """Return the digests of the lock and of the project that are completely installed, or empty strings."""
     if not (environment.stamp.is_file() and environment.program("python").exists()):
         return "", ""
     lock, _, project = environment.stamp.read_text(encoding="ascii").strip().partition("\n")
@@ -168,192 +202,220 @@ def installed(environment: Environment) -> tuple[str, str]:
 
 
 def put_stamp(environment: Environment, *digests: str) -> None:
-    """Record what is complete, in one step: an interrupted set-up is never taken for a complete one."""
+    """Record what is complete, atomically: an interrupted set-up does not count as a complete one."""
     draft = environment.stamp.with_suffix(".new")
     draft.write_text("\n".join(digests) + "\n", encoding="ascii")
     draft.replace(environment.stamp)
 
 
 def prepare(environment: Environment) -> None:
-    """Make an environment ready, doing only what is not done yet."""
-    wanted = digest(environment.lock), digest(ROOT / "pyproject.toml")
-    present = installed(environment)
-    if present == wanted:
+    """Create or update an environment, if its lock or the project's metadata has changed."""
+    expected = digest(environment.lock), digest(ROOT / "pyproject.toml")
+    current = read_stamp(environment)
+    if current == expected:
         return
-    if present[0] != wanted[0]:
-        say(f"setting up {environment.path.name} (about {environment.seconds} s the first time) ...")
-        create(environment)
-        install_lock(environment, environment.lock)
-        put_stamp(environment, wanted[0])
-    pip_install(environment, "the project", "--editable", str(ROOT))
-    put_stamp(environment, *wanted)
+    with step(f"setting up {environment.path.name} with {'uv' if find_uv() else 'pip (this can take two minutes)'}"):
+        # An environment that uv has created has no pip.
+        if current[0] != expected[0] or not (find_uv() or environment.program("pip").exists()):
+            create(environment)
+            install_lock(environment, environment.lock)
+            put_stamp(environment, expected[0])
+        install(environment, "the project", "--editable", str(ROOT))
+        put_stamp(environment, *expected)
 
 
 def prepare_client() -> None:
-    """Add the real client (360 MB) to the developer's environment; without it the tests that need it are skipped."""
-    stamp, wanted = DEV.path / "client.txt", digest(CLIENT_LOCK)
-    if stamp.is_file() and stamp.read_text(encoding="ascii") == wanted:
+    """Install the Claude Code client (360 MB); tests/clients/real is skipped without it."""
+    stamp, expected = DEV.path / "client.txt", digest(CLIENT_LOCK)
+    if stamp.is_file() and stamp.read_text(encoding="ascii") == expected:
         return
-    say("setting up the real client (about 15 s the first time) ...")
     try:
-        install_lock(DEV, CLIENT_LOCK)
-    except Failed as failure:
-        say(f"{failure}: the tests in tests/clients/real are skipped")
+        with step("setting up the Claude Code client"):
+            install_lock(DEV, CLIENT_LOCK)
+    except StepFailed as failure:
+        report(f"{failure}: the tests in tests/clients/real are skipped")
     else:
-        stamp.write_text(wanted, encoding="ascii")
+        stamp.write_text(expected, encoding="ascii")
 
 
-def python(name: str, arguments: list[str]) -> None:
-    """Run Python in the developer's environment."""
-    call(DEV, name, [str(DEV.program("python")), *arguments])
+def run_python(name: str, arguments: Sequence[str]) -> None:
+    """Run a script with the Python of the developer's environment."""
+    run_program(DEV, name, [str(DEV.program("python")), *arguments])
 
 
-def run(extra: list[str]) -> None:
-    """Show what Remit does: review the example project."""
-    prepare(RUN)
-    words = extra or DEMONSTRATION
-    say(f"$ remit {' '.join(words)}")
-    remit = RUN.program("remit")
-    # 1 means that something was found or not accepted: no failure of ours.
-    call(RUN, "remit", [str(remit), *words], accept=(0, 1))
-    say(LOOK_AT.format(remit=remit.relative_to(ROOT)))
+def run_check(name: str) -> None:
+    """Run one static check."""
+    program, *arguments = CHECKS[name]
+    with step(name):
+        run_quietly(DEV, name, [str(DEV.program(program)), *arguments])
 
 
-def check(_: list[str]) -> None:
-    """Look at the code without running it: format, lint, types, import contracts."""
-    prepare(DEV)
-    for program, *arguments in CHECKS:
-        name = f"{program} {arguments[0]}" if program == "ruff" else program
-        say(f"{name} ...")
-        call_quietly(DEV, name, [str(DEV.program(program)), *arguments])
+@contextlib.contextmanager
+def static_checks() -> Iterator[None]:
+    """Run the static checks at the same time as the body, and report those that fail after it."""
+    with ThreadPoolExecutor(len(CHECKS)) as pool:
+        checks = [pool.submit(run_check, name) for name in CHECKS]
+        try:
+            yield
+        finally:
+            failed = [failure for check in checks if (failure := check.exception())]
+            for failure in failed:
+                report(f"{failure}", getattr(failure, "output", b""))
+    if failed:
+        raise StepFailed(f"{len(failed)} of {len(CHECKS)} static checks failed")
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel into a folder."""
-    command = [str(DEV.program("python")), "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-    call_quietly(DEV, "building the wheel", command)
-    wheels = list(folder.glob("*.whl"))
-    if len(wheels) != 1:
-        raise Failed(f"building the wheel made {len(wheels)} wheels instead of one")
-    return wheels[0]
+def pytest(arguments: Sequence[str]) -> None:
+    """Run pytest."""
+    run_python("pytest", ["-m", "pytest", *arguments])
 
 
 def smoke_test() -> None:
-    """Install the built wheel as a user would and try it outside the checkout."""
+    """Build the wheel, install it as a user does, and run it outside the checkout."""
     with tempfile.TemporaryDirectory(prefix="remit-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
-        wheel = build_wheel(folder)
-        fresh = Environment(folder / "venv", BASE_LOCK, RUN.seconds)
+        build = ["-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+        run_quietly(DEV, "building the wheel", [str(DEV.program("python")), *build])
+        (wheel,) = folder.glob("*.whl")
+        fresh = Environment(folder / "venv", BASE_LOCK)
         create(fresh)
         install_lock(fresh, fresh.lock)
-        pip_install(fresh, wheel.name, str(wheel))
-        for arguments in SMOKE:
+        install(fresh, wheel.name, str(wheel))
+        for arguments in SMOKE_TESTS:
             command = [str(fresh.program("remit")), *arguments]
-            call_quietly(fresh, f"the wheel's `remit {' '.join(arguments)}`", command, cwd=folder)
+            run_quietly(fresh, f"`remit {' '.join(arguments)}` of the wheel", command, cwd=folder)
 
 
-def run_tests(extra: list[str]) -> None:
-    """Run the tests side by side: many wait for processes and databases of their own.
-
-    What fails there is run once more, alone: a machine may be too busy for a test that waits for eleven processes,
-    and a fault is still there the second time.
-    """
-    say("pytest ...")
-    command = [str(DEV.program("python")), "-m", "pytest"]
-    # One more than there are processors, for most of them wait; each has a database, so not too many.
-    at_once = str(min((os.cpu_count() or 1) + 1, 12))
-    if call(DEV, "pytest", [*command, "--numprocesses", at_once, "--dist", "worksteal", *extra], accept=(0, 1)):
-        say("pytest, what failed once more ...")
-        call(DEV, "pytest", [*command, "--last-failed", "--last-failed-no-failures", "none", *extra])
+def run(extra: list[str]) -> None:
+    """Review the example project; with arguments, run `remit` with them."""
+    prepare(RUN)
+    arguments = extra or DEMONSTRATION
+    report(f"$ remit {' '.join(arguments)}")
+    remit = RUN.program("remit")
+    # Exit code 1 means that there are findings or that a result was not accepted.
+    run_program(RUN, "remit", [str(remit), *arguments], accept=(0, 1))
+    report(NEXT_STEPS.format(remit=remit.relative_to(ROOT)))
 
 
 def test(extra: list[str]) -> None:
-    """Run the checks, the tests and the built wheel; arguments go to pytest."""
+    """Run everything that CI runs; with arguments, only pytest with these arguments."""
     started = time.monotonic()
+    prepare(DEV)
+    if any("clients" in argument for argument in extra):
+        prepare_client()
+    if extra:
+        pytest(extra)
+        return
     check([])
+    with step("wheel"):
+        smoke_test()
     prepare_client()
-    run_tests(extra)
-    say("wheel ...")
-    smoke_test()
-    say(f"everything passed in {time.monotonic() - started:.0f} s")
+    with step("all tests"):
+        run_python("all tests", ["tools/all_tests.py"])
+    report(f"everything passed in {time.monotonic() - started:.0f} s")
+
+
+def quick(extra: list[str]) -> None:
+    """Run the static checks and the tests that need neither a database nor processes."""
+    started = time.monotonic()
+    prepare(DEV)
+    os.environ.setdefault("HYPOTHESIS_PROFILE", "quick")
+    with static_checks():
+        pytest([*QUICK_TESTS, *IN_PARALLEL, "--quiet", *extra])
+    report(f"passed in {time.monotonic() - started:.0f} s")
+
+
+def check(_: list[str]) -> None:
+    """Run the static checks: format, lint, types, import contracts, prose."""
+    prepare(DEV)
+    with step("static checks"), static_checks():
+        pass
+
+
+def coverage(extra: list[str]) -> None:
+    """Print the branch coverage of the quick tests and the lines that they miss."""
+    prepare(DEV)
+    pytest([*(extra or [*QUICK_TESTS, *IN_PARALLEL]), "--cov", "--cov-report="])
+    run_python("coverage", ["tools/coverage_report.py", "--missing"])
 
 
 def bench(extra: list[str]) -> None:
-    """Measure how fast Remit is."""
+    """Measure the speed of Remit."""
     prepare(DEV)
-    python("bench", ["bench/run.py", *extra])
+    run_python("bench", ["bench/run.py", *extra])
 
 
 def docs(extra: list[str]) -> None:
-    """Write the generated pages of the documentation again."""
+    """Write the generated pages and build the documentation site in site/."""
     prepare(DEV)
-    python("docs", ["tools/generate_docs.py", *extra])
+    run_python("docs", ["tools/generate_docs.py", *extra])
+    run_python("docs", ["tools/build_site.py", "--output", "site"])
 
 
 def mutants(extra: list[str]) -> None:
-    """Break the code in small ways and see whether the tests notice."""
+    """Change the rules in small ways and report the changes that their examples do not detect."""
     prepare(DEV)
-    python("mutants", ["tools/mutate.py", *extra])
+    run_python("mutants", ["tools/mutate.py", *extra])
 
 
 def lock(extra: list[str]) -> None:
-    """Write the locks again; --upgrade takes newer versions."""
-    uv = shutil.which("uv")
+    """Write the locks from pyproject.toml; --upgrade takes newer versions. Requires uv."""
+    uv = find_uv()
     if uv is None:
-        raise Failed("uv is not installed: python3 -m pip install uv")
+        raise StepFailed("uv is not installed: python3 -m pip install uv")
     common = [uv, "pip", "compile", "--quiet", "--universal", "--python-version", "3.11"]
     common += ["--generate-hashes", "--no-emit-index-url", "--custom-compile-command", "python3 dev.py lock", *extra]
     build = ["--group", "build", "--constraints", "requirements/dev.lock"]
-    # The small locks take their versions from the large one: the tests run what users install.
-    for made, arguments in (
+    # The small locks take their versions from the large one, so that the tests run what users install.
+    for name, arguments in (
         ("dev", ["pyproject.toml", "--extra", "all", "--group", "dev"]),
         ("base", ["pyproject.toml", *build]),
         ("run", ["pyproject.toml", "--extra", "run", "--extra", "review", *build]),
         ("client", ["--group", "client", "--no-deps"]),
     ):
-        say(f"requirements/{made}.lock ...")
-        call(DEV, f"locking {made}", [*common, *arguments, "--output-file", f"requirements/{made}.lock"])
+        with step(f"requirements/{name}.lock"):
+            run_program(DEV, f"locking {name}", [*common, *arguments, "--output-file", f"requirements/{name}.lock"])
 
 
 def clean(_: list[str]) -> None:
-    """Remove everything that these commands made."""
+    """Remove everything that these commands have created."""
     caches = [found for part in ("src", "tests", "tools", "bench") for found in (ROOT / part).rglob("__pycache__")]
-    for folder in [*(ROOT / name for name in MADE), *caches]:
-        if folder.is_dir():
-            say(f"removing {folder.relative_to(ROOT)}")
-            shutil.rmtree(folder)
+    for path in [*(ROOT / name for name in GENERATED), *caches]:
+        if path.exists():
+            report(f"removing {path.relative_to(ROOT)}")
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
-    command.__name__: command for command in (run, test, check, bench, docs, lock, mutants, clean)
+    command.__name__: command for command in (run, test, quick, check, coverage, bench, docs, mutants, lock, clean)
 }
 
 
 def usage() -> str:
-    """The commands, a line each."""
-    lines = [f"  {name:8} {command.__doc__}" for name, command in COMMANDS.items()]
+    """Return the list of the commands, one on a line."""
+    lines = [f"  {name:8}  {command.__doc__}" for name, command in COMMANDS.items()]
     return "\n".join(["usage: python3 dev.py COMMAND [ARGUMENT ...]", "", *lines])
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command; the exit code is 0, 1 (a step failed), 2 (usage) or 130 (Ctrl-C)."""
+    """Run one command; return 0, 1 (a step failed), 2 (usage) or 130 (Ctrl-C)."""
     if arguments[:1] in (["-h"], ["--help"]):
         print(usage())
         return 0
     command = COMMANDS.get(arguments[0]) if arguments else None
     if command is None:
-        say(usage())
+        report(usage())
         return 2
     if command in (check, clean) and arguments[1:]:
-        say(f"dev.py: `{arguments[0]}` takes no arguments: {' '.join(arguments[1:])}")
+        report(f"dev.py: `{arguments[0]}` takes no arguments: {' '.join(arguments[1:])}")
         return 2
     try:
         command(arguments[1:])
-    except Failed as failure:
-        say(f"dev.py: {failure}")
+    except StepFailed as failure:
+        report(f"dev.py: {failure}", failure.output)
         return 1
     except KeyboardInterrupt:
-        say("dev.py: stopped")
+        report("dev.py: interrupted")
         return 130
     return 0
 
