@@ -1,4 +1,4 @@
-"""The pages of the documentation, cut into what can be tested: fenced blocks, links, headings."""
+"""The pages of the documentation, split into parts to test: fenced blocks, links, headings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*$")
 
 
 class Block(NamedTuple):
-    """A fenced block; `notes` is what the comment above it says, by name."""
+    """A fenced block; `notes` are the notes in the comment above it, by name."""
 
     page: str
     line: int
@@ -35,27 +35,27 @@ class Page(NamedTuple):
 
     @property
     def blocks(self) -> list[Block]:
-        """Its fenced blocks in order."""
+        """Return its fenced blocks in order."""
         return _cut(self)[0]
 
     @property
     def prose(self) -> str:
-        """The page without its fenced blocks."""
+        """Return the page without its fenced blocks."""
         return _cut(self)[1]
 
     @property
     def links(self) -> list[str]:
-        """Where its links lead; code spans hold no links."""
+        """Return the targets of its links; code spans contain no links."""
         return _LINK.findall(re.sub(r"`[^`\n]*`", "", self.prose))
 
     @property
     def anchors(self) -> set[str]:
-        """The names under which its headings can be reached."""
+        """Return the anchors of its headings."""
         headings = [found[2] for line in self.prose.split("\n") if (found := _HEADING.match(line))]
         return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
     def section(self, heading: str) -> str:
-        """The text under a heading, down to the next one of its level or above; empty if it is not there."""
+        """Return the text under a heading, down to the next one of its level or above; empty if it does not exist."""
         lines = self.text.split("\n")
         if heading not in lines:
             return ""
@@ -74,13 +74,17 @@ class Page(NamedTuple):
 
 
 def page(name: str) -> Page:
-    """A page by its path."""
+    """Return a page by its path."""
     return Page(name, (ROOT / name).read_text(encoding="utf-8"))
 
 
 def all_pages() -> list[Page]:
-    """Every page that people read."""
-    top = [name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md") if (ROOT / name).is_file()]
+    """Return every page for people."""
+    top = [
+        name
+        for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md")
+        if (ROOT / name).is_file()
+    ]
     return [
         page(name) for name in (*top, *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").rglob("*.md"))))
     ]

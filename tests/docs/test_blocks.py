@@ -1,4 +1,4 @@
-"""Every fenced block of the documentation is run, loaded or checked, by its language."""
+"""Run, load or check every fenced block of the documentation, by its language."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ from remit.testing import definition
 
 pytestmark = pytest.mark.process
 
-#: Where blocks are only shown: drawings.
+#: Pages whose blocks are drawings and are not run.
 SHOWN_ONLY = frozenset({"docs/architecture.md"})
-#: Commands that set something up are not run inside the tests; what they name must be there.
+#: Set-up commands. They are not run; the files and commands that they name must exist.
 SET_UP = ("python3 dev.py ", "python3 -m pip install ", "python3 tests/support/model_server.py ", "export ")
 NOTES = frozenset(
     {"agents", "definition", "file", "model", "no references", "plan", "plugin", "program", "references", "refused"}
     | {"rejected", "repo", "revise", "warned"}
 )
-#: Where the scripts of the models are that blocks with a note `model: NAME` speak to.
+#: The scripts of the models, for blocks with a note `model: NAME`.
 MODELS = ROOT / "tests/docs/models"
-#: What differs between two runs of a job.
+#: Times, which differ between two runs of a job.
 _WHEN = re.compile(r"\b(?:20\d\d-\d\d-\d\d )?\d\d:\d\d:\d\d\b|\b\d+\.\d s\b")
-#: What stands in the pages for the folder that a reader is in.
+#: The path of the reader's folder in the pages.
 HOME = "/home/you/project"
-#: What blocks must not inherit from whoever runs the tests.
+#: Prefixes of variables that blocks must not inherit from the environment of the tests.
 FOREIGN = ("GIT_", "REMIT_", "GBRAIN_", "ANTHROPIC_", "OPENAI_")
 
-#: Their examples are those of the code and tested with it.
+#: Generated pages. Their examples come from the code and are tested with it.
 GENERATED = ("docs/rules/", "docs/reference-forms.md")
 PAGES = [page for page in all_pages() if page.blocks and not page.name.startswith(GENERATED)]
 
@@ -71,7 +71,7 @@ _EXIT = re.compile(r"^\[exit (\d+)\]$")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout like the one a reader stands in: the examples, and `remit` on the PATH."""
+    """Return a checkout like the reader's: the examples, and `remit` on the PATH."""
     home = tmp_path / "project"
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -106,7 +106,7 @@ class Stage:
         self._models: dict[str, str] = {}
 
     def variables(self, block: Block) -> dict[str, str]:
-        """What a block's commands find in their environment."""
+        """Return the environment variables of a block's commands."""
         name = block.notes.get("model")
         if name is None:
             return {}
@@ -159,19 +159,19 @@ def run_console(block: Block, folder: Path) -> None:
             encoding="utf-8",
             check=False,
         )
-        said = [line.rstrip().replace(str(folder), HOME) for line in done.stdout.splitlines()]
-        assert fits(timeless(said), timeless(expected)), f"{block}: $ {command}\nprints\n{done.stdout}"
-        ended = done.returncode if done.returncode >= 0 else 128 - done.returncode  # as a shell tells it
+        output = [line.rstrip().replace(str(folder), HOME) for line in done.stdout.splitlines()]
+        assert fits(timeless(output), timeless(expected)), f"{block}: $ {command}\nprints\n{done.stdout}"
+        ended = done.returncode if done.returncode >= 0 else 128 - done.returncode  # as a shell reports it
         assert ended == code, f"{block}: $ {command}\nends with {ended}"
 
 
 def timeless(lines: list[str]) -> list[str]:
-    """Output without the times in it."""
+    """Return output without its times."""
     return [_WHEN.sub("then", line) for line in lines]
 
 
 def sessions(block: Block) -> Iterator[tuple[str, list[str], int]]:
-    """Each command of a block, its output and its exit code."""
+    """Yield each command of a block, its output and its exit code."""
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, *lines = part.rstrip("\n").split("\n")
         while command.endswith("\\"):
@@ -181,10 +181,10 @@ def sessions(block: Block) -> Iterator[tuple[str, list[str], int]]:
     assert block.text.startswith("$ "), f"{block}: a console block begins with `$ `"
 
 
-def fits(said: list[str], expected: list[str]) -> bool:
-    """Whether the output is as shown; a line `...` stands for any lines, also none. A cut line may be cut elsewhere."""
+def fits(output: list[str], expected: list[str]) -> bool:
+    """Return whether output matches a block; a line `...` matches any lines. A cut line may be cut elsewhere."""
     pattern = "".join(r"(?:.*\n)*?" if line == "..." else _line(line) + r"\n" for line in expected)
-    return re.fullmatch(pattern, "".join(f"{line}\n" for line in said)) is not None
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in output)) is not None
 
 
 def _line(shown: str) -> str:
@@ -204,7 +204,7 @@ def assert_set_up(command: str, block: Block) -> None:
 
 
 def dev_commands() -> set[str]:
-    """The commands of dev.py, from its own table."""
+    """Return the commands of dev.py, from its table."""
     tree = ast.parse((ROOT / "dev.py").read_text(encoding="utf-8"))
     tables = [
         node.value
@@ -222,9 +222,9 @@ def run_python(block: Block, folder: Path) -> None:
         return
     if block.text.startswith(">>> "):
         test = doctest.DocTestParser().get_doctest(block.text, {}, str(block), block.page, block.line)
-        said: list[str] = []
-        doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
-        assert not said, "".join(said)
+        output: list[str] = []
+        doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=output.append)
+        assert not output, "".join(output)
         return
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", block.text], cwd=folder, capture_output=True, text=True, check=False
@@ -248,7 +248,7 @@ def load_toml(block: Block, folder: Path) -> None:
 
 
 def load_plan(block: Block, folder: Path) -> None:
-    """It is a plan, or refused in these words; `plan: FILE` also says which file it is."""
+    """Check that a block is a plan, or is refused with this message; `plan: FILE` names the file with the same text."""
     if file := block.notes["plan"]:
         assert (ROOT / file).read_text(encoding="utf-8") == block.text, f"{block}: it is not {file}"
     written = folder / f"line-{block.line}.toml"
@@ -262,7 +262,7 @@ def load_plan(block: Block, folder: Path) -> None:
 
 
 def refusal(place: Path) -> str | None:
-    """Why the configuration in a folder is refused, or None."""
+    """Return why the configuration in a folder is refused, or None."""
     try:
         settings = load(place, {})
         from_configuration(settings)
@@ -297,7 +297,7 @@ def load_jsonl(block: Block, _: Path) -> None:
 
 
 def check_markdown(block: Block, folder: Path) -> None:
-    """A result or, by its note, a definition."""
+    """Check a result or, by its note, a definition."""
     if {"definition", "rejected", "warned"} & set(block.notes):
         check_definition(block)
     else:
@@ -305,7 +305,7 @@ def check_markdown(block: Block, folder: Path) -> None:
 
 
 def check_result(block: Block, folder: Path) -> None:
-    """It is accepted, its claims held against `repo`; or it breaks just the rules of `revise`."""
+    """Check that a result is accepted with `repo` as its checkout, or violates exactly the rules of `revise`."""
     wanted = sorted(name.strip() for name in block.notes.get("revise", "").split(",") if name.strip())
     repo = block.notes.get("repo")
     verdicts = check_text(block.text, sources=open_sources(folder / repo) if repo else Sources())
@@ -315,7 +315,7 @@ def check_result(block: Block, folder: Path) -> None:
 
 
 def check_definition(block: Block) -> None:
-    """It loads as its note says; `definition: FILE` also says which file it is."""
+    """Check that a definition loads as its note states; `definition: FILE` names the file with the same text."""
     if file := block.notes.get("definition"):
         assert (ROOT / file).read_text(encoding="utf-8") == block.text, f"{block}: it is not {file}"
     if "rejected" in block.notes:
@@ -323,18 +323,18 @@ def check_definition(block: Block) -> None:
             definition(block.text)
         assert block.notes["rejected"] in str(raised.value), str(block)
         return
-    said = " · ".join(definition(block.text).warnings)
-    assert block.notes["warned"] in said if "warned" in block.notes else not said, f"{block}: {said}"
+    warnings = " · ".join(definition(block.text).warnings)
+    assert block.notes["warned"] in warnings if "warned" in block.notes else not warnings, f"{block}: {warnings}"
 
 
 def blocking(verdict: Verdict) -> list[str]:
-    """The rules that stand in the way of a result: L1, and L2 without an override."""
+    """Return the rules that block a result: L1, and L2 without an override."""
     excused = {override.rule for override in verdict.overrides}
     return [v.rule for v in verdict.violations if v.level == "L1" or (v.level == "L2" and v.rule not in excused)]
 
 
 def read_text(block: Block, folder: Path) -> None:
-    """Drawings are shown only; trees of plugins are built; forms, two blanks apart, are references or not."""
+    """Build trees of plugins, and check that forms, separated by two blanks, are references or not."""
     for note, is_one in (("references", True), ("no references", False)):
         for form in re.split(r" {2,}|\n", block.text.strip()) if note in block.notes else ():
             found = references_in(form, lambda path: path in ("my notes/to do.md", "Dockerfile"))
@@ -348,7 +348,7 @@ def read_text(block: Block, folder: Path) -> None:
 
 
 def load_tree(block: Block, folder: Path) -> None:
-    """A plugin drawn as a tree is made and loaded: its name and its agents are those that the note says."""
+    """Create and load a plugin drawn as a tree: its name and its agents are those of the note."""
     above: dict[int, Path] = {-1: folder / f"line-{block.line}"}
     for line in block.text.rstrip().split("\n"):
         entry, _, content = line.strip().partition("  ")
@@ -368,7 +368,7 @@ def load_tree(block: Block, folder: Path) -> None:
 
 
 def read_unit(block: Block, _: Path) -> None:
-    """A unit of systemd: it can be read, and its commands are commands of remit."""
+    """Check that a unit of systemd can be read, and that its commands are commands of remit."""
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read_string(block.text)
@@ -380,7 +380,7 @@ def read_unit(block: Block, _: Path) -> None:
 
 
 def check_sql(block: Block, folder: Path) -> None:
-    """Statements that the server of the page takes."""
+    """Check that the server of the page accepts the statements."""
     address = EmbeddedServer(folder / ".remit" / "postgres").address
     with psycopg.connect(address, autocommit=True) as connection:
         for statement in filter(str.strip, block.text.split(";\n")):
@@ -401,7 +401,7 @@ TESTERS: dict[str, Callable[[Block, Path], None]] = {
 
 
 @pytest.mark.parametrize(
-    ("said", "expected", "fit"),
+    ("output", "expected", "fit"),
     [
         (["a", "b"], ["a", "b"], True),
         (["a", "b"], ["a"], False),
@@ -417,5 +417,5 @@ TESTERS: dict[str, Callable[[Block, Path], None]] = {
         (["a long line"], ["a long …"], False),
     ],
 )
-def test_output_fits_only_what_is_shown(said: list[str], expected: list[str], fit: bool) -> None:
-    assert fits(said, expected) is fit
+def test_output_fits_only_what_is_shown(output: list[str], expected: list[str], fit: bool) -> None:
+    assert fits(output, expected) is fit

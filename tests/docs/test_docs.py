@@ -1,4 +1,4 @@
-"""Nothing is undocumented, nothing documented is gone, and every link leads somewhere."""
+"""Everything is documented, everything documented exists, and every link has a target."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from remit.workspace import files
 sys.path.insert(0, str(ROOT / "tools"))
 import generate_docs
 
-#: The project's words. Each has one meaning, and the glossary says it.
+#: Terms of the project. Each has one meaning and an entry in the glossary.
 WORDS = (
     *("definition", "plugin", "registry", "brief", "job", "attempt", "result", "finding", "claim", "receipt"),
     *("evidence", "rule", "violation", "override", "verdict", "merge", "conflict", "gate", "decision"),
@@ -69,7 +69,7 @@ def command(name: str) -> click.Command:
     return found
 
 
-def test_generated_pages_are_as_they_would_be_made_now() -> None:
+def test_generated_pages_are_up_to_date() -> None:
     assert generate_docs.differences() == [], "run `python3 dev.py docs`"
 
 
@@ -92,7 +92,7 @@ def test_every_rule_has_its_page(rule: type[Rule]) -> None:
 
 
 def all_commands() -> dict[str, click.Command]:
-    """Every command by its words, those of a group after it."""
+    """Return every command by its words, those of a group after it."""
     found = {}
     for name in COMMANDS:
         found[name] = own = command(name)
@@ -262,7 +262,7 @@ def test_limits_are_those_of_the_code(what: str, limits: list[str]) -> None:
 
 
 def first_cells(page_name: str, heading: str) -> list[str]:
-    """The first cell of each row of the tables under a heading, without the heads."""
+    """Return the first cell of each row of the tables under a heading."""
     rows = [line for line in page(page_name).section(heading).split("\n") if line.startswith("| ")]
     return [row.split("|")[1].strip() for row in rows]
 
@@ -316,15 +316,15 @@ def test_limits_of_tools_are_those_of_the_code(heading: str, what: str, limit: s
 def test_numbers_of_jobs_are_those_of_the_code() -> None:
     jobs = page("docs/jobs.md")
     limits = ToolLimits()
-    said = " ".join(jobs.text.split())
+    text = " ".join(jobs.text.split())
     assert (
         f"{limits.shell_seconds} seconds, or the `timeout` that the model asks for, up to {limits.max_shell_seconds}"
-        in said
+        in text
     )
-    assert f"at most {MAX_DEPTH} deep, and a job has at most {MAX_CHILDREN} children" in said
-    assert f"after {MAX_DEATHS} deaths" in said
-    assert f"({OUTPUT_TOKENS:,} tokens" in said
-    assert "after about {:g}, {:g} and {:g} seconds".format(*PAUSES) in said
+    assert f"at most {MAX_DEPTH} deep, and a job has at most {MAX_CHILDREN} children" in text
+    assert f"after {MAX_DEATHS} deaths" in text
+    assert f"({OUTPUT_TOKENS:,} tokens" in text
+    assert "after about {:g}, {:g} and {:g} seconds".format(*PAUSES) in text
     for preset in PRESETS:
         assert f"`{preset}`" in jobs.section("## Programs as subagents")
         assert f"`{preset}`" in next(
@@ -371,7 +371,7 @@ def test_the_tools_of_an_orchestrator_are_documented() -> None:
 
 
 def rows_of_the_gate(first: str) -> list[str]:
-    """The rows of the gate's table whose head begins so."""
+    """Return the rows of the table on the gate's page that has this first column."""
     lines = page("docs/gate.md").text.split("\n")
     start = next(number for number, line in enumerate(lines) if line.startswith(f"| {first} |")) + 2
     return lines[start : start + next(at for at, line in enumerate(lines[start:]) if not line.startswith("|"))]
@@ -419,18 +419,18 @@ def test_limits_of_plans_are_those_of_the_code(what: str, limit: str) -> None:
 
 
 def test_numbers_of_plans_are_those_of_the_code() -> None:
-    said = " ".join(page("docs/orchestration.md").text.split())
-    assert f"a delegation is tried {answers.MAX_TRIES} times at most, a phase has {answers.MAX_ROUNDS} rounds" in said
-    assert f"the first {FALLBACK_LINES} lines of up to {FALLBACK_FILES} files" in said
-    assert f"after {feedback.MAX_LINES} lines or {feedback.MAX_CHARACTERS:,} characters" in said
-    assert f"at most {phase.MAX_INPUTS} results whole" in said
-    assert f"the last {progress.MAX_LOG} entries of the log" in said
-    assert f"refused after {orchestrator.MAX_SAME} failures" in said
-    assert f"| `parallel` | {PARALLEL} |" in said
+    text = " ".join(page("docs/orchestration.md").text.split())
+    assert f"a delegation is tried {answers.MAX_TRIES} times at most, a phase has {answers.MAX_ROUNDS} rounds" in text
+    assert f"the first {FALLBACK_LINES} lines of up to {FALLBACK_FILES} files" in text
+    assert f"after {feedback.MAX_LINES} lines or {feedback.MAX_CHARACTERS:,} characters" in text
+    assert f"at most {phase.MAX_INPUTS} results whole" in text
+    assert f"the last {progress.MAX_LOG} entries of the log" in text
+    assert f"refused after {orchestrator.MAX_SAME} failures" in text
+    assert f"| `parallel` | {PARALLEL} |" in text
 
 
 def errors_of_the_estimate() -> list[tuple[str, float]]:
-    """The language of each text of the corpus, and by how many percent its estimate is off."""
+    """Return the language of each text of the corpus, and the error of its estimate in percent."""
     texts = json.loads((ROOT / "tests/fixtures/tokens/corpus.json").read_text(encoding="utf-8"))
     exact = ((text, text["o200k_base"]) for text in texts)
     return [(text["language"], 100 * abs(estimate_tokens(text["text"]) - count) / count) for text, count in exact]
@@ -450,7 +450,7 @@ def test_the_error_of_the_token_estimate_is_as_stated() -> None:
 
 def test_no_page_waits_for_its_figures() -> None:
     for one in PAGES:
-        assert "CORPUS" not in one.text.split("\n"), f"{one.name}: a table belongs where CORPUS stands"
+        assert "CORPUS" not in one.text.split("\n"), f"{one.name}: replace CORPUS by a table"
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
