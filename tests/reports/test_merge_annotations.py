@@ -27,7 +27,7 @@ def test_an_annotation_names_the_lines_the_agents_and_their_scores() -> None:
     one = finding("QA-002", severity="critical", place=PLACES[1], agents=("a", "b"), flags=("agreed",), score=96.5)
     assert merge_github(merge_of(one, agents=(AgentReport("a", "SUCCESS", "accept"),))) == (
         "::error file=examples/shop/shop/payments.py,line=40,endLine=42,title=critical%2C 96.5%3A QA-002 A bug::"
-        "2 of 2 agents, place holds, agreed. a says critical, 96.5; b says critical, 96.5"
+        "2 of 2 agents, location verified, agreed. a says critical, 96.5; b says critical, 96.5"
     )
 
 
@@ -51,7 +51,7 @@ def test_a_conflict_stands_at_the_lines_of_its_finding() -> None:
     assert text.splitlines()[1] == (
         f"::warning file={PLACES[1][0]},line=40,endLine=42,title=score conflict%3A QA-001 A bug::far apart"
     )
-    assert "place holds, disputed. " in text
+    assert "location verified, disputed. " in text
 
 
 def test_nothing_found_is_nothing_said() -> None:

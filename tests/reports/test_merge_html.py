@@ -130,12 +130,12 @@ def test_a_long_range_is_cut() -> None:
 
 
 def test_a_card_shows_agreement_and_each_agents_own_opinion() -> None:
-    one = finding("SEC-001", agents=("a", "b"), details="**Risk**: loss\n**Fix**: <b>mend</b>", flags=("agreed",))
+    one = finding("SEC-001", agents=("a", "b"), details="**Risk**: loss\n**Fix**: <b>fix it</b>", flags=("agreed",))
     agents = tuple(AgentReport(name, "SUCCESS", "accept") for name in "abcde")
     text = merge_html(merge_of(one, agents=agents))
     assert "<span>2 of 5 agents</span>" in text
-    told = '<dl class="told"><dt>Risk</dt><dd>loss</dd><dt>Fix</dt><dd>&lt;b&gt;mend&lt;/b&gt;</dd></dl>'
-    assert text.count(told) == 2
+    details = '<dl class="details"><dt>Risk</dt><dd>loss</dd><dt>Fix</dt><dd>&lt;b&gt;fix it&lt;/b&gt;</dd></dl>'
+    assert text.count(details) == 2
 
 
 DETAILS = "**QA-001: A bug**\n```py\nthe_quoted_code()\n```\nSome words.\n"
@@ -152,7 +152,7 @@ def test_details_repeat_neither_the_title_nor_the_code_that_is_shown() -> None:
 
 def test_long_help_is_folded() -> None:
     text = merge_html(merge_of(finding(details="Why it is bad. " * 40)))
-    assert '<details class="more"><summary>What it says in full</summary><pre>Why it is bad.' in text
+    assert '<details class="more"><summary>Full text</summary><pre>Why it is bad.' in text
 
 
 def test_a_closed_card_says_that_its_evidence_failed_and_that_it_is_disputed() -> None:
@@ -179,7 +179,7 @@ def test_dropped_findings_are_folded_away_with_their_reasons() -> None:
 def test_nothing_found_needs_no_filters() -> None:
     tree = seen(merge_of())
     assert "form" not in tree.tags
-    assert "No agent named anything that was kept." in "".join(tree.text["p"])
+    assert "No findings were kept." in "".join(tree.text["p"])
 
 
 @pytest.mark.slow
@@ -187,7 +187,7 @@ def test_more_findings_than_cards_are_rows_and_all_can_be_filtered() -> None:
     tree = seen(merge_of(*(finding(f"QA-{number}") for number in range(2050))))
     assert tree.tags.count("article") == 2000
     assert tree.values("data-severity").count("important") == 2050
-    assert "50 milder findings, in short" in "".join(tree.text["caption"])
+    assert "50 findings of lower rank, without details" in "".join(tree.text["caption"])
     assert "finding-2050" in tree.values("id")
 
 
@@ -203,7 +203,7 @@ def test_more_text_than_anybody_reads_is_cut(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_title_of_the_callers_own_is_escaped_and_an_empty_one_replaced() -> None:
     assert "<title>a &lt;b&gt; c</title>" in merge_html(merge_of(), title="a <b> c")
-    assert "<title>What the agents found</title>" in merge_html(merge_of(), title="")
+    assert "<title>Review findings</title>" in merge_html(merge_of(), title="")
 
 
 # Colours: text against what it stands on, in both schemes.

@@ -11,13 +11,13 @@ from remit.reports.layout import escape_control
 from remit.reports.merge.parts import (
     MAX_TITLE,
     Subjects,
-    agents_text,
     agreement,
     answered_agents,
     contract_status,
     evidence_state,
+    location_of,
     notes_of,
-    place_of,
+    opinions_by_score,
     score,
     severity_of,
     shared_flags,
@@ -68,9 +68,9 @@ def _name(finding: MergedFinding) -> str:
 
 
 def _message(finding: MergedFinding, agents: int) -> str:
-    said = "; ".join(_said(opinion, finding) for opinion in agents_text(finding))
+    said = "; ".join(_said(opinion, finding) for opinion in opinions_by_score(finding))
     state = evidence_state(finding) + (
-        f" (at {place_of(finding)})" if finding.verified is False and finding.path else ""
+        f" (at {location_of(finding)})" if finding.verified is False and finding.path else ""
     )
     words = ", ".join([f"{agreement(finding, agents)} agents", state, *shared_flags(finding)])
     return truncate_text(f"{words}. {said}", _MAX_MESSAGE)
@@ -139,7 +139,7 @@ def _findings(merge: Merge) -> Iterator[Element]:
     agents = answered_agents(merge)
     for finding in merge.findings:
         severity = severity_of(finding)
-        message = f"{severity}, confidence {score(finding.confidence)}, at {place_of(finding) or 'no place'}"
+        message = f"{severity}, confidence {score(finding.confidence)}, at {location_of(finding) or 'no place'}"
         case = _case(finding.path or "no place", _name(finding))
         yield _with(case, "failure", {"type": severity, "message": message}, _message(finding, agents))
     for finding in merge.dropped:

@@ -16,12 +16,12 @@ from remit.evidence.grammar import references_in
 from remit.merging.model import MergedFinding, Opinion
 from remit.reports.layout import escape_control
 from remit.reports.merge.parts import (
-    agents_text,
     evidence_state,
     has_location,
+    location_of,
     neutralize_line,
     notes_of,
-    place_of,
+    opinions_by_score,
     safe_agent,
     safe_text,
     score,
@@ -55,7 +55,7 @@ class SourceLines:
 
     def cited(self, finding: MergedFinding) -> str:
         """The cell that cites a finding's place; empty if the report cannot vouch for it."""
-        place = place_of(finding)
+        place = location_of(finding)
         if not place or finding.verified is False or _is_backwards(finding):
             return ""
         if self.workspace is not None and not has_location(finding, self.workspace):
@@ -136,7 +136,7 @@ def _lost(finding: MergedFinding) -> str:
 
 
 def _details(finding: MergedFinding, name: str, title: str, lines: SourceLines) -> tuple[Content, ...]:
-    said = agents_text(finding)
+    said = opinions_by_score(finding)
     items = [Item(text=lines.harmless(_said(opinion, finding))) for opinion in said[:_MAX_OPINIONS]]
     if len(said) > _MAX_OPINIONS:
         items.append(Item(text=f"and {len(said) - _MAX_OPINIONS} more agents"))
@@ -203,7 +203,7 @@ def _copied(finding: MergedFinding, place: str, workspace: Workspace) -> Code | 
 
 def _repeated(finding: MergedFinding) -> Code | None:
     """Code as an agent quoted it. Nobody can check it here, so it is put down as text, not as a quote."""
-    for opinion in agents_text(finding):
+    for opinion in opinions_by_score(finding):
         for part in _parts(opinion):
             code = part.text.split("\n") if isinstance(part, Code) else []
             while code and (not code[0].strip() or code[0].lstrip().startswith(_COMMENT)):

@@ -1,79 +1,165 @@
-"""A merge as one HTML file that needs nothing else: no network, no scripts but its own, light and dark.
+"""Write a merge as one self-contained HTML file: no network, no script but its own, light and dark.
 
-Its policy lets only the style and the script of this package run, by their hashes, so that an agent's words
-could not do anything even where they slipped through. The same merge always gives the same bytes.
+The templates in `reports/html` escape every value. The content security policy allows the style and the script of this
+package by their hashes and nothing else, so text of an agent has no effect even if it were not escaped. The same merge
+always gives the same bytes.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
-from importlib.resources import files
-from string import Template
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, NamedTuple
 
-from remit.merging.model import Conflict, Merge, MergedFinding
-from remit.reports.merge.cards import attributes, badge, card, excerpt_html, filter_flags
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
+from remit.reports.layout import escape_control
 from remit.reports.merge.parts import (
+    EVIDENCE,
+    MAX_TITLE,
     SEVERITIES,
     Subjects,
+    agreement,
     answered_agents,
     contract_status,
     counted,
     decision_text,
+    evidence_state,
+    excerpt,
     join_words,
-    names_place,
-    place_of,
+    location_of,
+    names_location,
+    notes_of,
+    opinion_details,
+    opinions_by_score,
     score,
     severity_of,
+    shared_flags,
+    truncate_text,
 )
 from remit.workspace.files import Workspace
 
-TITLE = "What the agents found"
-#: Findings in full, at most: beyond this many, or this much text, they are rows of a table.
+TITLE = "Review findings"
+#: The most findings that are shown in full, and the most characters of them; the rest are rows of a table.
 MAX_CARDS = 2000
 MAX_TEXT = 8 * 1024 * 1024
-#: Rows of findings, and of dropped ones; what is beyond is counted.
+#: The most rows of a table; the rest are counted.
 MAX_ROWS = 10_000
+#: A longer location may be wrapped.
 _MAX_UNBROKEN = 48
+#: Lines of source before and after the cited ones.
+_AROUND = 3
+#: More agents on one finding, or longer text of one agent, are cut; the JSON form has all of it.
+_MAX_OPINIONS = 20
+_MAX_WORDS = 2000
+#: Longer text is folded: tools repeat the explanation of a rule in each of its results.
+_MAX_OPEN = 300
 _STATUS_CHIPS = {"SUCCESS": "good", "PARTIAL": "warn", "FAILED": "bad"}
 _VERDICT_CHIPS = {"accept": "good", "revise": "warn", "reject": "bad"}
+_EVIDENCE_CHIPS = {True: "good", False: "bad", None: ""}
 _LEGEND = {
-    "Confidence": "0 to 100, after the evidence was looked up and the agents' scores were put together",
-    "Place holds": "the cited place is there, and so is the code that was quoted; not that the finding is true",
-    "Evidence failed": "the place, or what was quoted from it, is not there",
-    "Unchecked": "nobody could look: there was no checkout, or the file cannot be read",
-    "agreed, confirmed": "two agents, or three and more, name it",
-    "disputed": "agents contradict each other on it: see the conflicts",
-    "claimed": "what the agent itself gave, before its evidence was looked up",
-    "no score given, unscored": "an agent gave no score; 70 was taken",
-    "relocated": "the place had to be corrected",
+    "Confidence": "0 to 100, after the evidence was checked and the agents' scores were combined",
+    "Location verified": "the cited location and the quoted code exist; this does not mean that the finding is true",
+    "Evidence failed": "the location, or what was quoted from it, does not exist",
+    "Unchecked": "it could not be checked: there was no checkout, or the file cannot be read",
+    "agreed, confirmed": "two agents, or three or more, report it",
+    "disputed": "agents contradict each other; see the conflicts",
+    "claimed": "what the agent stated, before its evidence was checked",
+    "no score given, unscored": "an agent gave no score; 70 was used",
+    "relocated": "the location was corrected",
     "revise, reject": "it comes from a result that breaks the contract",
-    "tool": "a program's findings, which are not held to the contract",
-    "Dropped": "left out of the count, each with its reason; a critical finding is never too unsure to be kept",
+    "tool": "a program's findings, which are not checked against the contract",
+    "Dropped": "not counted, each with its reason; a critical finding is never dropped for low confidence",
 }
 
 
+class _ShownConflict(NamedTuple):
+    """A conflict, with the number of its card and what its own text does not state."""
+
+    conflict: Conflict
+    number: int | None
+    title: str
+    location: str
+
+
+class _ShownOpinion(NamedTuple):
+    """One agent's opinion, in the parts that a card shows."""
+
+    opinion: Opinion
+    notes: str
+    labels: tuple[tuple[str, str], ...]
+    words: str
+    code: str
+    is_long: bool
+
+
 def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TITLE) -> str:
-    """The page. With a checkout it shows the cited lines."""
-    style, script = _part("merge.css"), _part("merge.js")
-    return Template(_part("merge.html")).substitute(
-        policy=_policy(style, script),
-        title=excerpt_html(title) or TITLE,
-        style=style,
-        verdict=_verdict(merge),
-        numbers=_numbers(merge),
-        overview=_overview(merge),
-        filters=_filters(merge),
-        findings="".join(_findings(merge, workspace)),
-        dropped=_dropped(merge),
-        legend=_legend(),
-        script=script,
+    """Return the page. With a checkout it shows the cited lines."""
+    style, script = _asset("merge.css"), _asset("merge.js")
+    cards = _cards(merge, workspace)
+    rest = merge.findings[len(cards) :]
+    return (
+        _environment()
+        .get_template("merge.html")
+        .render(
+            merge=merge,
+            title=_short(title) or TITLE,
+            policy=_policy(style, script),
+            # Files of this package, named in the policy by their hashes.
+            style=Markup(style),  # noqa: S704
+            script=Markup(script),  # noqa: S704
+            decision=f"{merge.decision.capitalize()}: {decision_text(merge)}.",
+            numbers=_numbers(merge),
+            conflicts=_conflicts(merge),
+            present=[name for name in SEVERITIES if any(severity_of(one) == name for one in merge.findings)],
+            agent_options=sorted({agent for finding in merge.findings for agent in finding.agents}),
+            flag_options=sorted({flag for finding in merge.findings for flag in _filter_flags(finding)}),
+            cards=cards,
+            rest=rest,
+            rest_caption=f"{counted(len(rest), 'finding')} of lower rank, without details",
+            dropped_caption=_severity_counts(merge.dropped),
+            legend=_LEGEND,
+            severities=SEVERITIES,
+            status_chips=_STATUS_CHIPS,
+            verdict_chips=_VERDICT_CHIPS,
+            max_rows=MAX_ROWS,
+            max_unbroken=_MAX_UNBROKEN,
+        )
     )
 
 
-def _part(name: str) -> str:
-    return (files("remit.reports") / "html" / name).read_text("utf-8")
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("remit.reports", "html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        short=_short,
+        paragraphs=_paragraphs,
+        visible=escape_control,
+        json_names=_json_names,
+        flags=_filter_flags,
+        severity=severity_of,
+        location=location_of,
+        score=score,
+        contract_status=contract_status,
+    )
+    return environment
+
+
+def _asset(name: str) -> str:
+    environment = _environment()
+    assert environment.loader is not None  # noqa: S101 - set above
+    return environment.loader.get_source(environment, name)[0]
 
 
 def _policy(style: str, script: str) -> str:
@@ -86,162 +172,101 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _chip(word: str, kind: str) -> str:
-    return f'<span class="chip {kind}">{word}</span>'
+def _short(text: str, length: int = MAX_TITLE) -> str:
+    """Cut untrusted text and make its control characters visible; the template escapes it."""
+    return escape_control(truncate_text(text, length))
 
 
-def _verdict(merge: Merge) -> str:
-    words = excerpt_html(f"{merge.decision.capitalize()}: {decision_text(merge)}.", 1000)
-    person = " A person should look before the work goes on." if merge.decision == "review" else ""
-    return f'<p class="verdict">{_chip(merge.status, _STATUS_CHIPS[merge.status])}<span>{words}{person}</span></p>'
+def _paragraphs(text: str, length: int) -> str:
+    """Keep the lines of untrusted text, for an element that preserves white space."""
+    return "\n".join(escape_control(line) for line in truncate_text(text.strip(), length).split("\n"))
 
 
-def _numbers(merge: Merge) -> str:
+def _json_names(names: Iterable[str]) -> str:
+    """Encode names for the filters of the page."""
+    return msgspec.json.encode([_short(name) for name in names]).decode()
+
+
+def _filter_flags(finding: MergedFinding) -> tuple[str, ...]:
+    return (*finding.flags, EVIDENCE[finding.verified])
+
+
+def _numbers(merge: Merge) -> dict[str, int]:
     each = {name: sum(severity_of(finding) == name for finding in merge.findings) for name in SEVERITIES}
     if not each["unrated"]:
         del each["unrated"]
-    numbers = {**each, "conflicts": len(merge.conflicts), "dropped": len(merge.dropped)}
-    tiles = (
-        f'<div class="{_tile(name, number)}"><dt>{name.capitalize()}</dt><dd>{number:,}</dd></div>'
-        for name, number in numbers.items()
-    )
-    return f'<dl class="numbers">{"".join(tiles)}</dl>'
+    return {**each, "conflicts": len(merge.conflicts), "dropped": len(merge.dropped)}
 
 
-def _tile(name: str, number: int) -> str:
-    return ("none" if not number else name if name in SEVERITIES else "count") + " tile"
+def _severity_counts(findings: tuple[MergedFinding, ...]) -> str:
+    each = {name: sum(severity_of(finding) == name for finding in findings) for name in SEVERITIES}
+    return join_words([f"{number:,} {name}" for name, number in each.items() if number])
 
 
-def _overview(merge: Merge) -> str:
-    """What agents disagree on, and who they are."""
-    conflicts = ""
-    if merge.conflicts:
-        subjects, places = Subjects(merge), {id(finding): at for at, finding in enumerate(merge.findings, 1)}
-        rows = "\n".join(_conflict(conflict, subjects.of(conflict), places) for conflict in merge.conflicts)
-        conflicts = (
-            '<section aria-labelledby="conflicts-title">\n<h2 id="conflicts-title">'
-            f'Conflicts for a person to settle</h2>\n<ul class="conflicts">\n{rows}\n</ul>\n</section>\n'
-        )
-    agents = "\n".join(
-        f'<tr><th scope="row">{excerpt_html(one.agent, 80)}</th>'
-        f"<td>{_chip(excerpt_html(one.status, 20), _STATUS_CHIPS.get(one.status, ''))}</td>"
-        f"<td>{_chip(excerpt_html(contract_status(one), 20), _VERDICT_CHIPS.get(one.verdict or '', ''))}</td></tr>"
-        for one in merge.agents
-    )
-    return f"""<div class="overview{" pair" if conflicts else ""}">
-{conflicts}<section aria-labelledby="agents-title">
-<h2 id="agents-title">Agents</h2>
-<table><thead><tr><th scope="col">Agent</th><th scope="col">Status</th><th scope="col">Contract</th></tr></thead>
-<tbody>
-{agents}
-</tbody></table>
-</section>
-</div>"""
+def _conflicts(merge: Merge) -> list[_ShownConflict]:
+    if not merge.conflicts:
+        return []
+    subjects = Subjects(merge)
+    numbers = {id(finding): number for number, finding in enumerate(merge.findings, 1)}
+    shown = []
+    for conflict in merge.conflicts:
+        finding = subjects.of(conflict)
+        title = location = ""
+        if finding is not None:
+            title = finding.title if finding.title != conflict.finding else ""
+            location = location_of(finding) if finding.path and not names_location(conflict, finding) else ""
+        shown.append(_ShownConflict(conflict, numbers.get(id(finding)), title, location))
+    return shown
 
 
-def _conflict(conflict: Conflict, finding: MergedFinding | None, places: dict[int, int]) -> str:
-    subject = f'<span class="subject">{excerpt_html(conflict.finding)}</span>'
-    if finding is not None and (at := places.get(id(finding))):
-        subject = f'<a class="subject" href="#finding-{at}">{excerpt_html(conflict.finding)}</a>'
-    title = place = ""
-    if finding is not None:
-        title = f"<span>{excerpt_html(finding.title)}</span>" if finding.title not in ("", conflict.finding) else ""
-        is_lost = finding.path and not names_place(conflict, finding)
-        place = f'<span class="place quiet">{excerpt_html(place_of(finding))}</span>' if is_lost else ""
-    head = f"{_chip(conflict.kind.capitalize(), '')}{subject}{title}{place}"
-    return f"<li><p>{head}</p><p>{excerpt_html(conflict.why, 1000)}</p></li>"
-
-
-def _filters(merge: Merge) -> str:
-    """The controls; hidden until the script has them in hand."""
-    if not merge.findings:
-        return ""
-    there = {severity_of(finding) for finding in merge.findings}
-    boxes = "".join(
-        f'<label><input type="checkbox" name="severity" value="{name}">{name.capitalize()}</label>'
-        for name in SEVERITIES
-        if name in there
-    )
-    agents = _options("Any agent", {agent for finding in merge.findings for agent in finding.agents})
-    flags = _options("Any flag", {flag for finding in merge.findings for flag in filter_flags(finding)})
-    return f"""<form class="filters" id="filters" hidden>
-<fieldset><legend>Severity</legend>{boxes}</fieldset>
-<label class="half"><span class="label">Agent</span><select name="agent">{agents}</select></label>
-<label class="half"><span class="label">Flag</span><select name="flag">{flags}</select></label>
-<label class="grow"><span class="label">Search</span><input type="search" name="q" autocomplete="off"></label>
-<button type="reset" class="half">Reset</button>
-<button type="button" class="half" data-action="open" aria-pressed="false">Open all</button>
-<p class="shown" id="shown" role="status"></p>
-</form>"""
-
-
-def _options(anything: str, values: set[str]) -> str:
-    own = (f'<option value="{excerpt_html(value)}">{excerpt_html(value, 60)}</option>' for value in sorted(values))
-    return f'<option value="">{anything}</option>{"".join(own)}'
-
-
-def _findings(merge: Merge, workspace: Workspace | None) -> Iterator[str]:
-    if not merge.findings:
-        yield '<p class="quiet">No agent named anything that was kept.</p>'
-        return
-    agents, size, whole = answered_agents(merge), 0, 0
-    for whole, finding in enumerate(merge.findings[:MAX_CARDS], 1):
-        text = card(finding, whole, agents, workspace)
-        size += len(text)
-        yield text
+def _cards(merge: Merge, workspace: Workspace | None) -> list[Markup]:
+    """Render findings in full until there are too many of them, or too much text."""
+    template = _environment().get_template("card.html")
+    agents, size, cards = answered_agents(merge), 0, []
+    for number, finding in enumerate(merge.findings[:MAX_CARDS], 1):
+        card = template.render(_card_values(finding, number, agents, workspace))
+        cards.append(Markup(card))  # noqa: S704 - rendered with autoescape
+        size += len(card)
         if size > MAX_TEXT:
             break
-    rest = merge.findings[whole:]
-    if rest:
-        yield _rows(rest, f"{counted(len(rest), 'milder finding')}, in short", "Agents", whole + 1)
+    return cards
 
 
-def _rows(findings: tuple[MergedFinding, ...], caption: str, last: str, first: int = 0) -> str:
-    """A table of findings without their details; what does not fit is counted. `first`: the number of the first."""
-    rows = "\n".join(
-        f"<tr {_anchor(number, first)}{attributes(finding)}>"
-        f"<td>{badge(severity_of(finding))}</td>"
-        f'<td class="number" data-label="Confidence">{score(finding.confidence)}</td>'
-        f'<th scope="row">{excerpt_html(finding.title) or "No title"} '
-        f'<span class="quiet">{excerpt_html(finding.id, 40)}</span></th>'
-        f'<td class="{_place_class(finding)}">{excerpt_html(place_of(finding))}</td><td>{_remark(finding)}</td></tr>'
-        for number, finding in enumerate(findings[:MAX_ROWS], first)
+def _card_values(finding: MergedFinding, number: int, agents: int, workspace: Workspace | None) -> dict[str, Any]:
+    state = evidence_state(finding)
+    more = len(finding.opinions) - _MAX_OPINIONS
+    return {
+        "finding": finding,
+        "number": number,
+        "severity": severity_of(finding),
+        "location": location_of(finding),
+        "notes": (
+            _short(finding.id, 40),
+            _short(finding.category, 40),
+            f"{agreement(finding, agents)} agents",
+        ),
+        "evidence": EVIDENCE,
+        "evidence_chip": _EVIDENCE_CHIPS[finding.verified],
+        "state": state[:1].upper() + state[1:],
+        "bar": f"{min(100.0, max(0.0, round(finding.confidence, 1))):g}",
+        # The head of the card shows `disputed`.
+        "shared_flags": [flag for flag in shared_flags(finding) if flag != "disputed"][:_MAX_OPINIONS],
+        "source": list(excerpt(finding, workspace, _AROUND)),
+        "opinions": [_shown_opinion(one, finding) for one in opinions_by_score(finding)[:_MAX_OPINIONS]],
+        "more": counted(more, "more agent") if more > 0 else "",
+        "max_words": _MAX_WORDS,
+        "max_open": _MAX_OPEN,
+    }
+
+
+def _shown_opinion(opinion: Opinion, finding: MergedFinding) -> _ShownOpinion:
+    details = opinion_details(opinion)
+    labels = (("Risk", details.risk), ("Fix", details.fix), ("Also", details.also))
+    return _ShownOpinion(
+        opinion=opinion,
+        notes=" · ".join(notes_of(opinion, finding)),
+        labels=tuple((label, text) for label, text in labels if text),
+        words=details.words,
+        code=details.code,
+        is_long=len(details.words) > _MAX_OPEN,
     )
-    more = len(findings) - MAX_ROWS
-    note = f'<p class="quiet">And {more:,} more.</p>' if more > 0 else ""
-    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Severity", "Confidence", "Finding", "Place", last))
-    return (
-        f'<table class="stack"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>\n'
-        f"<tbody>\n{rows}\n</tbody></table>{note}"
-    )
-
-
-def _place_class(finding: MergedFinding) -> str:
-    """A place stays on one line, unless it would take the others' room."""
-    return "place" if len(place_of(finding)) > _MAX_UNBROKEN else "place whole"
-
-
-def _anchor(number: int, first: int) -> str:
-    return f'id="finding-{number}" ' if first else ""
-
-
-def _remark(finding: MergedFinding) -> str:
-    """Why it was dropped, or who says so."""
-    return excerpt_html(finding.reason if isinstance(finding.reason, str) else ", ".join(finding.agents))
-
-
-def _dropped(merge: Merge) -> str:
-    if not merge.dropped:
-        return ""
-    each = {name: sum(severity_of(finding) == name for finding in merge.dropped) for name in SEVERITIES}
-    caption = join_words([f"{number:,} {name}" for name, number in each.items() if number])
-    return f"""<section><details class="fold">
-<summary><h2>Dropped findings ({len(merge.dropped):,})</h2></summary>
-{_rows(merge.dropped, caption, "Why")}
-</details></section>"""
-
-
-def _legend() -> str:
-    words = "".join(f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in _LEGEND.items())
-    head = "<summary><h2>What the words mean</h2></summary>"
-    return f'<details class="fold">{head}<dl class="legend">{words}</dl></details>'

@@ -38,7 +38,7 @@ from remit.reports.merge.parts import (
     contract_status,
     counted,
     join_words,
-    place_of,
+    location_of,
     safe_agent,
     safe_text,
     score,
@@ -176,7 +176,7 @@ def _dropped(merge: Merge, lines: SourceLines) -> Iterator[str]:
     for finding in merge.dropped[:_MAX_DROPPED]:
         reason = safe_text(finding.reason) if isinstance(finding.reason, str) else "no reason given"
         name = " ".join(filter(None, [severity_of(finding), safe_text(finding.id, 40)]))
-        place = safe_text(place_of(finding), 200) or "no place"
+        place = safe_text(location_of(finding), 200) or "no place"
         yield lines.harmless(f"{name}: {safe_text(finding.title, 120) or 'no title'}; {place}; {reason}")
     if more := len(merge.dropped[_MAX_DROPPED:]):
         yield f"and {more:,} more"

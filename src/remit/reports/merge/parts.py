@@ -20,7 +20,7 @@ MAX_WHY = 120
 #: A range of lines may be as long as its file: an excerpt is not.
 MAX_CITED = 12
 MAX_COLUMNS = 240
-EVIDENCE = {True: "place holds", False: "evidence failed", None: "unchecked"}
+EVIDENCE = {True: "location verified", False: "evidence failed", None: "unchecked"}
 #: Words for flags that need some.
 _FLAGS = {"unscored": "no score given"}
 #: Agents that are named; more are counted.
@@ -59,7 +59,7 @@ def score(value: float) -> str:
     return f"{round(value, 1):g}"
 
 
-def place_of(finding: MergedFinding) -> str:
+def location_of(finding: MergedFinding) -> str:
     """`path:12-18`, or nothing where no place is known."""
     if finding.path is None or finding.line is None:
         return finding.path or ""
@@ -67,16 +67,16 @@ def place_of(finding: MergedFinding) -> str:
     return f"{finding.path}:{finding.line}{last}"
 
 
-def agents_text(finding: MergedFinding) -> list[Opinion]:
+def opinions_by_score(finding: MergedFinding) -> list[Opinion]:
     """What the agents say, the surest first."""
     return sorted(finding.opinions, key=lambda opinion: (-opinion.confidence, opinion.agent, opinion.id))
 
 
 def evidence_state(finding: MergedFinding) -> str:
     """How its evidence stands, and if it failed, why."""
-    why = (
-        next((said.evidence for said in agents_text(finding) if said.evidence), "") if finding.verified is False else ""
-    )
+    if finding.verified is not False:
+        return EVIDENCE[finding.verified]
+    why = next((opinion.evidence for opinion in opinions_by_score(finding) if opinion.evidence), "")
     return EVIDENCE[finding.verified] + (f": {truncate_text(why, MAX_WHY)}" if why else "")
 
 
@@ -143,11 +143,11 @@ class Subjects:
             if agents <= set(finding.agents) or (conflict.kind == "presence" and agents >= set(finding.agents))
         ]
         if len(fits) > 1:  # the words tell which, where they name a place
-            fits = [finding for finding in fits if names_place(conflict, finding)]
+            fits = [finding for finding in fits if names_location(conflict, finding)]
         return fits[0] if len(fits) == 1 else None
 
 
-def names_place(conflict: Conflict, finding: MergedFinding) -> bool:
+def names_location(conflict: Conflict, finding: MergedFinding) -> bool:
     """Whether a conflict's own words say where it is."""
     if finding.path is None:
         return False

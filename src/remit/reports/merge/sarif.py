@@ -19,7 +19,7 @@ import msgspec
 from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.formats import format_json
 from remit.reports.layout import escape_control
-from remit.reports.merge.parts import agents_text, evidence_state, place_of
+from remit.reports.merge.parts import evidence_state, location_of, opinions_by_score
 from remit.workspace.files import SourceFile, Workspace
 from remit.workspace.git import public_address
 
@@ -198,7 +198,7 @@ def _message(finding: MergedFinding) -> str:
     agents = [_shown(agent) for agent in finding.agents]
     names = f"{', '.join(agents[:-1])} and {agents[-1]}" if len(agents) > 1 else "".join(agents)
     title = _shown(finding.title, _MAX_WORDS).rstrip(" .") or "A finding without a title"
-    failed = f" Its {evidence_state(finding)} (at {place_of(finding)})." if finding.verified is False else ""
+    failed = f" Its {evidence_state(finding)} (at {location_of(finding)})." if finding.verified is False else ""
     return _unlinked(f"{title}. Found by {names}, confidence {finding.confidence:g}.{_shown(failed, _MAX_WORDS)}")
 
 
@@ -214,7 +214,7 @@ def _markdown(finding: MergedFinding) -> str:
     said = [
         f"- {plain(opinion.agent)}: {plain(opinion.title)} "
         f"({opinion.severity or 'no severity'}, confidence {opinion.confidence:g})"
-        for opinion in agents_text(finding)
+        for opinion in opinions_by_score(finding)
     ]
     return "\n".join([f"**{plain(finding.title) or 'A finding without a title'}**", "", *said])
 

@@ -11,7 +11,6 @@ from remit.reports.merge.parts import (
     MAX_TITLE,
     SEVERITIES,
     Subjects,
-    agents_text,
     agreement,
     answered_agents,
     contract_status,
@@ -20,10 +19,11 @@ from remit.reports.merge.parts import (
     evidence_state,
     excerpt,
     join_words,
-    names_place,
+    location_of,
+    names_location,
     notes_of,
     opinion_details,
-    place_of,
+    opinions_by_score,
     score,
     severity_of,
     shared_flags,
@@ -106,8 +106,8 @@ def _conflicts(merge: Merge, columns: int) -> Iterator[Line]:
             "  ".join(filter(None, [truncate_text(conflict.finding, MAX_TITLE), truncate_text(title, MAX_TITLE)]))
         )
         yield [Piece(f"  {conflict.kind:<11}", "bold yellow"), Piece(_fit(what, columns - 13), "bold")]
-        is_lost = finding is not None and finding.path and not names_place(conflict, finding)
-        where = f" (at {place_of(finding)})" if finding is not None and is_lost else ""
+        is_lost = finding is not None and finding.path and not names_location(conflict, finding)
+        where = f" (at {location_of(finding)})" if finding is not None and is_lost else ""
         for row in _wrapped(escape_control(conflict.why + where), columns, " " * 13):
             yield [Piece(row)]
     yield []
@@ -142,7 +142,7 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
     for line in list(excerpt(finding, workspace, around=0))[:_MAX_SOURCE]:
         yield [Piece(f"{line.number:>12} │ ", "dim"), Piece(_fit(escape_control(line.text), columns - 15))]
     yield from _told(finding, columns)
-    for opinion in agents_text(finding):
+    for opinion in opinions_by_score(finding):
         own = opinion.severity or "unrated"
         who = " ".join(filter(None, [escape_control(opinion.agent), escape_control(opinion.id)]))
         notes = " · ".join(map(escape_control, notes_of(opinion, finding)))
@@ -159,7 +159,7 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
 
 def _told(finding: MergedFinding, columns: int) -> Iterator[Line]:
     """The risk and the fix as the surest agent that names one puts it, and what else one agent says here."""
-    said = [opinion_details(opinion) for opinion in agents_text(finding)[:_MAX_TOLD] if opinion.details]
+    said = [opinion_details(opinion) for opinion in opinions_by_score(finding)[:_MAX_TOLD] if opinion.details]
     for name in ("risk", "fix", "also"):
         words = next((words for each in said if (words := getattr(each, name))), "")
         if words:
@@ -174,7 +174,7 @@ def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
     """Where, and how well it stands: on one line if there is room."""
     room = columns - len(_MARGIN)
     place = (
-        [Piece(_fit(escape_control(place_of(finding)), room), "underline")]
+        [Piece(_fit(escape_control(location_of(finding)), room), "underline")]
         if finding.path
         else [Piece("no place", "dim")]
     )
@@ -207,7 +207,7 @@ def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
             Piece(f"  {severity_of(finding):<10}", SEVERITY_STYLES[severity_of(finding)]),
             Piece(_fit(words, columns - 12)),
         ]
-        place = escape_control(place_of(finding)) or "no place"
+        place = escape_control(location_of(finding)) or "no place"
         for row in _wrapped(truncate_text(f"{place}: {reason}", 2 * MAX_TITLE), columns, " " * 12):
             yield [Piece(row, "dim")]
     if len(merge.dropped) > _MAX_DROPPED:
