@@ -1,4 +1,4 @@
-"""What it costs to load definitions and to resolve a job."""
+"""The cost of loading definitions and of resolving a job."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ skills: [reading, asking, writing]
 
 @cache
 def _plugin(count: int) -> Path:
-    """A plugin of so many definitions with bodies as long as the built-in team's."""
+    """Return a plugin with this number of definitions, with bodies as long as the built-in team's."""
     held = tempfile.TemporaryDirectory(prefix="remit-bench-")
     atexit.register(held.cleanup)
     body = next(iter(built_in_team().definitions)).body

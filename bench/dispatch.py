@@ -1,6 +1,6 @@
-"""What the queue costs: jobs per second and the time to a start against plain procrastinate.
+"""The cost of the queue: jobs per second and the time to a start, compared with plain procrastinate.
 
-On the embedded PostgreSQL, and on another where REMIT_DATABASE_URL names a database of it that holds no jobs.
+On the embedded PostgreSQL, and on another server if REMIT_DATABASE_URL names a database without jobs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from remit.store.workers import register
 
 _JOBS = 300
 _WAITING = 100_000
-#: So many starts are measured after so many that warm up; and so long both workers rest between two.
+#: How many starts are measured, how many warm up before that, and the pause between two starts.
 _STARTS = 150
 _WARM = 20
 _REST_SECONDS = 0.01
@@ -41,7 +41,7 @@ _notes: list[str] = []
 
 
 def brief_of_a_job() -> Brief:
-    """What the jobs of a bench are told."""
+    """Return the brief of the jobs of a bench."""
     configured = load()
     return resolve_request(
         JobRequest(prompt="look", subagent_def="code-explorer"),
@@ -53,14 +53,14 @@ def brief_of_a_job() -> Brief:
 
 
 def places() -> dict[str, str | None]:
-    """Where jobs are measured: what is put behind a bench's name, and the address of the database."""
+    """Return the databases to measure on: a suffix for the bench's name, and the address."""
     external = os.environ.get("REMIT_DATABASE_URL")
     return {"": None, **({", external": external} if external else {})}
 
 
 @asynccontextmanager
 async def scratch(address: str | None) -> AsyncIterator[tuple[Database, Settings]]:
-    """A database without jobs, and without any again afterwards; somebody's own jobs are never touched."""
+    """Open a database without jobs, and remove the jobs of the bench afterwards; other jobs are never touched."""
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as folder:
         settings = load_settings()._replace(data=Path(folder), database=address)
         async with open_database(address, settings.data) as database:
@@ -81,7 +81,7 @@ async def _refuse_jobs(database: Database) -> None:
         row = await found.fetchone()
     if row is None or row["is_used"]:
         raise SystemExit(
-            "the database of REMIT_DATABASE_URL holds jobs or has workers: a bench removes all jobs that are in it"
+            "the database of REMIT_DATABASE_URL contains jobs or has workers: a bench removes all its jobs"
         )
 
 
@@ -89,7 +89,7 @@ async def _without_jobs(database: Database) -> None:
     async with database.transaction() as connection:
         await connection.execute("TRUNCATE remit.jobs CASCADE")
         await connection.execute("DELETE FROM procrastinate_jobs")
-        await connection.execute("DELETE FROM remit.workers")  # those of a bench are killed, and would pass for living
+        await connection.execute("DELETE FROM remit.workers")  # those of a bench are killed, and would count as alive
 
 
 def submission(number: int, brief: Brief, queue: str = "bench") -> Submission:
@@ -99,24 +99,24 @@ def submission(number: int, brief: Brief, queue: str = "bench") -> Submission:
 
 
 class _Started:
-    """When jobs began, by their number."""
+    """When jobs started, by their number."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, perhaps in another event loop."""
+        """Start again, perhaps in another event loop."""
         self.at: dict[int, float] = {}
         self.news = asyncio.Event()
 
     def note(self, number: int) -> None:
-        """One begins."""
+        """Record the start of a job."""
         self.at[number] = time.perf_counter()
         self.news.set()
 
 
 class _Nothing:
-    """An attempt that has nothing to do but to end."""
+    """An attempt that only ends."""
 
     started = _Started()
 
@@ -300,8 +300,8 @@ def benches() -> list[Bench]:
 
 
 def _explained() -> list[str]:
-    told, _notes[:] = list(_notes), []
-    return told
+    notes, _notes[:] = list(_notes), []
+    return notes
 
 
 def _bench(

@@ -1,4 +1,4 @@
-"""What a job's durability costs and gives: a durable turn, a takeover, the memory of a worker that waits."""
+"""The cost and effect of durable jobs: a durable turn, a takeover, the memory of a waiting worker."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _notes: list[str] = []
 
 
 def _read(lines: int = 5) -> dict[str, Any]:
-    """A turn that reads so much of a file; the same call again and again would end a conversation."""
+    """Return a turn that reads this number of lines; repeating the same call would end a conversation."""
     return {"tools": [{"name": "Read", "input": {"file_path": "app/login.py", "limit": lines}}]}
 
 
@@ -72,7 +72,7 @@ def _submission(number: int, queue: str = "default") -> Submission:
 
 
 class _Forgetful(Transcript):
-    """A transcript that writes nothing down."""
+    """A transcript that stores nothing."""
 
     async def messages(self) -> list[Any]:
         return []
@@ -88,7 +88,7 @@ class _Forgetful(Transcript):
 
 
 class _Silent(EventWriter):
-    """Tells nobody anything."""
+    """An event writer that writes nothing."""
 
     async def tell(self, kind: str, data: dict[str, Any]) -> None:
         return None
@@ -217,7 +217,7 @@ async def _held(address: str | None) -> AsyncIterator[tuple[Any, Database, Start
 
 
 async def _alive(database: Database, count: int) -> None:
-    """Wait until so many workers have said that they started."""
+    """Wait until this number of workers is alive."""
     while len(await database.rows("workers.alive", silence=10, listed=True)) < count:  # noqa: ASYNC110 (as above)
         await asyncio.sleep(0.05)
 
@@ -228,8 +228,8 @@ def _megabytes(pid: int) -> float:
 
 
 def _explained() -> list[str]:
-    told, _notes[:] = list(_notes), []
-    return told
+    notes, _notes[:] = list(_notes), []
+    return notes
 
 
 def benches() -> list[Bench]:

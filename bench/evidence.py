@@ -1,4 +1,4 @@
-"""What it costs to hold claims against a checkout and a transcript."""
+"""The cost of checking claims against a checkout and a transcript."""
 
 from __future__ import annotations
 

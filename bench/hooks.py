@@ -1,4 +1,4 @@
-"""How fast a hook answers as the client starts it: a process of its own, isolated and without site."""
+"""How fast a hook answers as the client starts it: a separate process, isolated and without site."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GIT_AUTHOR = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
 IDLE = "import sys, json; json.loads(sys.stdin.buffer.read())"
 #: What differs from run to run.
 EACH = "EACH-RUN"
-#: Stands for the path of the session's transcript.
+#: A placeholder for the path of the session's transcript.
 TRANSCRIPT = "THE-TRANSCRIPT"
 AGAINST = "python -I -S -c 'import json'"
 
@@ -52,8 +52,8 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "Glob": ("Glob", {"pattern": "src/**/*.py"}),
     "Edit of a specification": ("Edit", {"file_path": "docs/specs/b.md", "old_string": "teh", "new_string": "the"}),
 }
-#: The edit is compared word by word, with a word list: it is rare, and only told.
-ONLY_TOLD = ("Edit of a specification",)
+#: The edit is compared word by word, with a word list: it is rare, and has no goal.
+WITHOUT_GOAL = ("Edit of a specification",)
 
 
 class Report(NamedTuple):
@@ -130,9 +130,9 @@ class Session:
         numbers = itertools.count()
 
         def start() -> object:
-            # Each run is of a call, or of a subagent, of its own.
-            given = data.replace(EACH, f"{next(numbers)}").encode()
-            return subprocess.run(command, input=given, env=environment, capture_output=True, check=True)
+            # Each run is a new call, or a new subagent.
+            numbered = data.replace(EACH, f"{next(numbers)}").encode()
+            return subprocess.run(command, input=numbered, env=environment, capture_output=True, check=True)
 
         return start
 
@@ -203,7 +203,7 @@ def benches() -> list[Bench]:
             f"PreToolUse of {name}, as a process",
             AGAINST,
             "x",
-            None if name in ONLY_TOLD else 1.5,
+            None if name in WITHOUT_GOAL else 1.5,
             lambda name=name: answered("PreToolUse", call_fields(name)),  # type: ignore[misc]
         )
         for name in CALLS

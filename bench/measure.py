@@ -1,6 +1,6 @@
-"""How speed is measured: as a ratio to a named baseline, both timed in turns in the same run.
+"""Measure speed as a ratio to a named baseline, both timed alternately in the same run.
 
-A number of seconds says more about the machine than about the code; a ratio does not.
+A number of seconds depends on the machine more than on the code; a ratio does not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Bench(NamedTuple):
-    """Something to measure. A `goal` is the most it may be; negative: the least; None: only told."""
+    """Something to measure. A `goal` is its maximum; negative: its minimum; None: no goal, only printed."""
 
     name: str
     baseline: str
@@ -25,7 +25,7 @@ class Bench(NamedTuple):
 
 
 def seconds(work: Callable[[], object], repeats: int = 15, clock: Callable[[], float] = time.process_time) -> float:
-    """The median time that one call takes; quick work is repeated within each measurement."""
+    """Return the median time of one call; quick work is repeated within each measurement."""
     return statistics.median(_timed([work], repeats, clock)[0])
 
 
@@ -35,7 +35,7 @@ def ratio(
     repeats: int = 15,
     clock: Callable[[], float] = time.process_time,
 ) -> float:
-    """How many times as long `work` takes as `baseline`: the medians of measurements taken in turns."""
+    """Return how many times as long `work` takes as `baseline`: the medians of alternating measurements."""
     own, base = _timed([work, baseline], repeats, clock)
     return statistics.median(own) / statistics.median(base)
 
@@ -58,7 +58,7 @@ def _timed(works: list[Callable[[], object]], repeats: int, clock: Callable[[], 
 
 
 def _calls(work: Callable[[], object], clock: Callable[[], float], enough: float = 0.02) -> int:
-    """How often to call within one measurement, so that the clock's grain does not matter; it also warms up."""
+    """Return how often to call within one measurement, so that the clock's resolution does not matter."""
     number = 1
     while True:
         started = clock()

@@ -1,4 +1,4 @@
-"""What it costs to merge many reports."""
+"""The cost of merging many reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from remit.merging.model import Merge, MergeSettings, Opinion, Report, ReportedF
 
 @cache
 def _reports(results: int, findings: int) -> tuple[Report, ...]:
-    """Reports of agents that speak of the same 200 files, each with its own findings."""
+    """Return reports of agents on the same 200 files, each with its own findings."""
     chance = random.Random(11)
     return tuple(
         Report(
@@ -56,7 +56,7 @@ def _group_by(reports: tuple[Report, ...]) -> int:
 
 
 def _growth(work: Callable[[tuple[Report, ...]], object]) -> float:
-    """How many times as long ten times the findings take; of the group-by too, to tell the machine from the code."""
+    """Return how many times as long ten times the findings take; also for the group-by, as a reference."""
     small, large = _reports(100, 100), _reports(1000, 100)
     return ratio(lambda: work(large), lambda: work(small), repeats=7)
 

@@ -1,4 +1,4 @@
-"""What a plan costs: twenty agents side by side against the longest of them, and the memory of a thousand."""
+"""The cost of a plan: twenty concurrent agents compared with the longest of them, and the memory of a thousand."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ async def _many(folder: Path, number: int) -> None:
 
 
 def _peak(number: int) -> float:
-    """Megabytes that driver and worker of such a plan needed at most, in a process of their own."""
+    """Return the peak memory in megabytes of driver and worker of such a plan, in a separate process."""
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
         words = [sys.executable, __file__, str(number), name]
         done = subprocess.run(words, check=True, capture_output=True, text=True)

@@ -1,6 +1,6 @@
 """Measure Remit and print a table: `python3 dev.py bench [PART] [--strict]`.
 
-Every file beside this one that has a function `benches() -> list[Bench]` takes part.
+Every other file in this folder has a function `benches() -> list[Bench]`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from measure import Bench  # noqa: E402 (the path must be known first)
 
 
 def registry() -> dict[str, list[Bench]]:
-    """The benches by the file they stand in."""
+    """Return the benches by their file."""
     found: dict[str, list[Bench]] = {}
     for file in sorted(HERE.glob("*.py")):
         if file.stem not in ("run", "measure"):
@@ -25,8 +25,8 @@ def registry() -> dict[str, list[Bench]]:
     return found
 
 
-def told(bench: Bench, value: float) -> tuple[str, str, str]:
-    """The figure, the goal and whether it is met."""
+def format_figure(bench: Bench, value: float) -> tuple[str, str, str]:
+    """Return the figure, the goal and whether it is met."""
     shown = f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
     if bench.goal is None:
         return f"{shown} {bench.unit}", "", ""
@@ -35,7 +35,7 @@ def told(bench: Bench, value: float) -> tuple[str, str, str]:
 
 
 def main() -> int:
-    """Measure and print; with --strict 1 if a goal is not met."""
+    """Measure and print; with --strict, the exit code is 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
     parser.add_argument("part", nargs="?", default="", help="part of a bench's file or name; default: all")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is not met")
@@ -46,7 +46,7 @@ def main() -> int:
         for bench in benches:
             if arguments.part not in f"{part} {bench.name}":
                 continue
-            figure, goal, met = told(bench, bench.measure())
+            figure, goal, met = format_figure(bench, bench.measure())
             missed += met == "NOT MET"
             print(f"{bench.name:<68} {bench.baseline:<38} {figure:>12}  {goal:<6} {met}".rstrip(), flush=True)
             notes += bench.explain() if bench.explain else []

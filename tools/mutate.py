@@ -1,11 +1,11 @@
-"""Break the rules in small ways and see whether their examples notice.
+"""Change the rules in small ways and report the changes that their examples do not detect.
 
-Each mutant is one rule file with one change: a comparison, `and` for `or`, a number one off, a word taken out
-of a list, a guard or a fault taken out. It is compiled in memory and judged in a forked child by the examples
-of all rules, those of the broken rule first. A mutant that no example notices has survived: an example is
-missing. Mutants that cannot change what a rule says are listed in `EQUIVALENT`, with the reason.
+Each mutant is one rule file with one change: a comparison, `and` for `or`, a number one off, a word removed from a
+list, a guard or a fault removed. It is compiled in memory and judged in a forked child by the examples of all rules,
+those of the changed rule first. A mutant that no example detects has survived: an example is missing. Mutants that
+cannot change what a rule reports are listed in `EQUIVALENT`, with the reason.
 
-What only decides how a violation is shown (its line, its words, the mark under them) is left alone.
+Code that only formats a violation (its line, its text, its mark) is not changed.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from remit.rules.catalog import CATALOG  # noqa: E402
 
 FOLDER = ROOT / "src/remit/rules"
 FAMILIES = ("result", "confidence", "kinds", "evidence")
-#: A mutant that takes longer than this hangs, and counts as noticed.
+#: A mutant that takes longer than this hangs, and counts as detected.
 SECONDS = 20
 MEMORY = 2 << 30
 
-#: (file, change) -> why no example can notice it.
+#: (file, change) -> why no example can detect it.
 EQUIVALENT: dict[tuple[str, str], str] = {
     (
         "confidence/confidence_arithmetic.py",
@@ -82,11 +82,11 @@ class Mutant(NamedTuple):
 
     @property
     def module(self) -> str:
-        """The module it takes the place of."""
+        """Return the name of the module that it replaces."""
         return "remit.rules." + self.file.removesuffix(".py").replace("/", ".")
 
 
-# How a piece of code may be broken.
+# Possible changes of a piece of code.
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -104,7 +104,7 @@ _QUANTIFIERS = {"any": "all", "all": "any"}
 
 
 def broken(node: ast.AST) -> Iterator[ast.AST]:
-    """What may stand in place of a piece of code."""
+    """Yield the possible replacements of a piece of code."""
     match node:
         case ast.Compare():
             yield from _comparisons(node)
@@ -137,7 +137,7 @@ def _comparisons(node: ast.Compare) -> Iterator[ast.AST]:
             yield ast.Compare(node.left, [*node.ops[:index], other(), *node.ops[index + 1 :]], node.comparators)
 
 
-# Where: the functions of a file and its numbers, not the texts of a rule.
+# What is changed: the functions of a file and its numbers, not the texts of a rule.
 
 Put = Callable[[Any], None]
 _SHOWN = frozenset({"line", "message", "mark", "help"})
@@ -145,7 +145,7 @@ _UNTOUCHED = frozenset({"annotation", "returns", "decorator_list", "args"})
 
 
 def places(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST, Put]]:
-    """Every piece of code below a node with what it stands in, and how to put another in its place."""
+    """Yield every piece of code below a node with its parent, and a function that replaces it."""
     for field, value in ast.iter_fields(node):
         if field in _UNTOUCHED and not isinstance(node, ast.Call):
             continue
@@ -169,7 +169,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def targets(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The functions, the methods, and the numbers and lists of words with a name."""
+    """Yield the functions, the methods, and the named numbers and lists of words."""
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef):
             yield statement
@@ -189,23 +189,23 @@ def _is_number(node: ast.expr | None) -> bool:
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:
-    """Every mutant of a file."""
+    """Yield every mutant of a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     name = path.relative_to(FOLDER).as_posix()
     for target in targets(tree):
         for node, parent, put in places(target):
             for other in broken(node):
                 line = getattr(node, "lineno", 0) or node.iter.lineno  # type: ignore[attr-defined]
-                before = _shown(node, parent)
+                before = _summary(node, parent)
                 put(other)
                 code = compile(ast.fix_missing_locations(copy.deepcopy(tree)), str(path), "exec")
-                change = f"{before} → {_shown(other, parent)}"
+                change = f"{before} → {_summary(other, parent)}"
                 put(node)
                 yield Mutant(name, line, change, code)
 
 
-def _shown(node: ast.AST, parent: ast.AST) -> str:
-    """A piece of code in a few words: a number with what it belongs to, a guard with its condition."""
+def _summary(node: ast.AST, parent: ast.AST) -> str:
+    """Return a piece of code in a few words: a number with its expression, a guard with its condition."""
     match node, parent:
         case ast.Constant(), ast.AST():
             text = ast.unparse(parent)
@@ -219,21 +219,21 @@ def _shown(node: ast.AST, parent: ast.AST) -> str:
     return text if len(text) <= 110 else f"{text[:110]} …"
 
 
-# Judging: the examples of all rules, in a child that may be lost.
+# Judging: the examples of all rules, in a child process.
 
 Case = tuple[Example, list[str]]
 
 
 def cases() -> dict[str, list[Case]]:
-    """The examples by the module of their rule, with what all rules say of them."""
+    """Return the examples by the module of their rule, with the expected violations."""
     found: dict[str, list[Case]] = {}
     for rule in CATALOG:
         found[rule.__module__] = [(example, sorted(example.expect)) for example in (*rule.good, *rule.bad)]
     return found
 
 
-def say(example: Example) -> list[str]:
-    """The names of all violations in an example, held against the samples' own tree and receipts."""
+def violated_rules(example: Example) -> list[str]:
+    """Return the names of all violated rules in an example, checked against the samples' own tree and receipts."""
     options = checking.Options(profile=example.profile)
     verdicts = checking.check_text(samples.example_text(example), "-", options, sources(example.receipts))
     return sorted(violation.rule for verdict in verdicts for violation in verdict.violations)
@@ -241,25 +241,25 @@ def say(example: Example) -> list[str]:
 
 @cache
 def sources(receipts: str) -> Sources:
-    """What examples with these receipts are held against."""
+    """Return the sources that examples with these receipts are checked against."""
     return samples.example_sources(Example("generic", receipts=receipts))
 
 
 def remember() -> None:
-    """Read each document and look its claims up once: mutants of rules change neither."""
-    known: dict[tuple[int, str, int], Evidence] = {}
+    """Parse each document and look its claims up only once: mutants of rules change neither."""
+    cached: dict[tuple[int, str, int], Evidence] = {}
 
     def gather_once(document: Document, kind: Kind, against: Sources) -> Evidence:
         key = id(document), kind.name, id(against)
-        if key not in known:
-            known[key] = gather(document, kind, against)
-        return known[key]
+        if key not in cached:
+            cached[key] = gather(document, kind, against)
+        return cached[key]
 
     vars(checking).update(parse=cache(parse), gather=gather_once)
 
 
 def install(mutant: Mutant) -> None:
-    """Put a mutant in the place of its module, wherever its names have been imported."""
+    """Replace a module by its mutant, also where its names have been imported."""
     module = sys.modules[mutant.module]
     made = {**{name: value for name, value in vars(module).items() if name.startswith("__")}}
     exec(mutant.code, made)
@@ -278,37 +278,40 @@ def _replace(name: str, old: object, new: object) -> None:
             setattr(module, name, new)
 
 
-def is_noticed(mutant: Mutant, known: dict[str, list[Case]]) -> bool:
-    """Whether an example tells the mutant from the rule."""
+def is_detected(mutant: Mutant, cases_by_module: dict[str, list[Case]]) -> bool:
+    """Return whether an example distinguishes the mutant from the rule."""
     try:
         install(mutant)
-        others = (case for module, own in known.items() if module != mutant.module for case in own)
-        return any(say(example) != expected for example, expected in (*known.get(mutant.module, ()), *others))
-    except Exception:  # noqa: BLE001 (whatever a mutant raises, it was noticed)
+        others = (case for module, own in cases_by_module.items() if module != mutant.module for case in own)
+        return any(
+            violated_rules(example) != expected
+            for example, expected in (*cases_by_module.get(mutant.module, ()), *others)
+        )
+    except Exception:  # noqa: BLE001 (a mutant that raises any exception was detected)
         return True
 
 
-def sound(known: dict[str, list[Case]]) -> tuple[dict[str, list[Case]], list[str]]:
-    """The examples that hold for the rules as they are, and a line for each that does not."""
-    held: dict[str, list[Case]] = {module: [] for module in known}
+def sound_cases(cases_by_module: dict[str, list[Case]]) -> tuple[dict[str, list[Case]], list[str]]:
+    """Return the examples that are correct for the unchanged rules, and a line for each that is not."""
+    correct: dict[str, list[Case]] = {module: [] for module in cases_by_module}
     wrong: list[str] = []
-    for module, own in known.items():
+    for module, own in cases_by_module.items():
         for example, expected in own:
-            said = say(example)
-            if said == expected:
-                held[module].append((example, expected))
+            found = violated_rules(example)
+            if found == expected:
+                correct[module].append((example, expected))
             else:
-                wrong.append(f"{module}: an example expects {expected}, all rules say {said}")
-    return held, wrong
+                wrong.append(f"{module}: an example expects {expected}, the violated rules are {found}")
+    return correct, wrong
 
 
-def judge(mutants: list[Mutant], known: dict[str, list[Case]], jobs: int) -> list[Mutant]:
-    """The mutants that survive, each tried in a child of its own."""
+def judge(mutants: list[Mutant], cases_by_module: dict[str, list[Case]], jobs: int) -> list[Mutant]:
+    """Return the mutants that survive; each runs in a separate child process."""
     running: dict[int, Mutant] = {}
     survivors: list[Mutant] = []
     waiting = iter(mutants)
     for mutant in waiting:
-        running[_start(mutant, known)] = mutant
+        running[_start(mutant, cases_by_module)] = mutant
         if len(running) >= jobs:
             survivors.extend(_ended(running))
     while running:
@@ -316,33 +319,33 @@ def judge(mutants: list[Mutant], known: dict[str, list[Case]], jobs: int) -> lis
     return sorted(survivors, key=lambda mutant: (mutant.file, mutant.line))
 
 
-def _start(mutant: Mutant, known: dict[str, list[Case]]) -> int:
+def _start(mutant: Mutant, cases_by_module: dict[str, list[Case]]) -> int:
     child = os.fork()
     if child == 0:
         signal.alarm(SECONDS)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        os._exit(0 if is_noticed(mutant, known) else 1)
+        os._exit(0 if is_detected(mutant, cases_by_module) else 1)
     return child
 
 
 def _ended(running: dict[int, Mutant]) -> list[Mutant]:
     child, status = os.wait()
     mutant = running.pop(child)
-    # A child ended by a signal ran out of time or memory: it was noticed.
+    # A child that a signal ended ran out of time or memory: it was detected.
     return [mutant] if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 1 else []
 
 
 def main() -> int:
-    """Try every mutant; 1 if one survives that should not."""
+    """Run every mutant; the exit code is 1 if one survives that should not."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
     parser.add_argument("files", nargs="*", help="part of a rule file's name; default: all")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many run at the same time")
     arguments = parser.parse_args()
     if not hasattr(os, "fork"):
         print("mutants are judged in forked processes, which this system does not have")
         return 2
     remember()
-    known, wrong = sound(cases())
+    correct, wrong = sound_cases(cases())
     started = time.monotonic()
     files = [file for family in FAMILIES for file in sorted((FOLDER / family).glob("*.py"))]
     mutants = [
@@ -351,15 +354,15 @@ def main() -> int:
         if not arguments.files or any(part in file.as_posix() for part in arguments.files)
         for mutant in mutants_of(file)
     ]
-    survivors = judge(mutants, known, arguments.jobs)
+    survivors = judge(mutants, correct, arguments.jobs)
     code = report(mutants, survivors, time.monotonic() - started, complete=not arguments.files)
     for line in wrong:
-        print(f"left out, because it is wrong without any mutant: {line}")
+        print(f"left out, because it fails without a mutant: {line}")
     return 1 if wrong else code
 
 
 def report(mutants: list[Mutant], survivors: list[Mutant], seconds: float, *, complete: bool) -> int:
-    """Print a line for each file and for each survivor; the exit code."""
+    """Print a line for each file and for each survivor; return the exit code."""
     excused = {(mutant.file, mutant.change) for mutant in survivors} & set(EQUIVALENT)
     open_ones = [mutant for mutant in survivors if (mutant.file, mutant.change) not in excused]
     total, alive = (Counter(mutant.file for mutant in group) for group in (mutants, open_ones))
@@ -367,12 +370,12 @@ def report(mutants: list[Mutant], survivors: list[Mutant], seconds: float, *, co
         print(f"{file:<45} {number:>4} mutants, {alive[file]:>3} survived")
         for mutant in (mutant for mutant in open_ones if mutant.file == file):
             print(f"    line {mutant.line}: {mutant.change}")
-    noticed, same = len(mutants) - len(survivors), len(survivors) - len(open_ones)
-    numbers = f"{noticed} noticed, {same} equivalent, {len(open_ones)} survived"
+    detected, same = len(mutants) - len(survivors), len(survivors) - len(open_ones)
+    numbers = f"{detected} detected, {same} equivalent, {len(open_ones)} survived"
     print(f"{len(mutants)} mutants in {seconds:.0f} s: {numbers}")
     stale = sorted(set(EQUIVALENT) - excused) if complete else []
     for file, change in stale:
-        print(f"no longer a survivor, take it out of EQUIVALENT: {file}: {change}")
+        print(f"no longer a survivor, remove it from EQUIVALENT: {file}: {change}")
     return 1 if open_ones or stale else 0
 
 
