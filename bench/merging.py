@@ -22,13 +22,13 @@ def _reports(results: int, findings: int) -> tuple[Report, ...]:
             agent=f"agent-{number % 10}",
             status="SUCCESS",
             verdict="accept",
-            sightings=tuple(_sighting(chance, f"agent-{number % 10}", index) for index in range(findings)),
+            rows=tuple(_reported_finding(chance, f"agent-{number % 10}", index) for index in range(findings)),
         )
         for number in range(results)
     )
 
 
-def _sighting(chance: random.Random, agent: str, index: int) -> ReportedFinding:
+def _reported_finding(chance: random.Random, agent: str, index: int) -> ReportedFinding:
     line = chance.randrange(1, 20_000)
     return ReportedFinding(
         opinion=Opinion(
@@ -50,8 +50,8 @@ def _group_by(reports: tuple[Report, ...]) -> int:
     """The baseline: the same keys, nothing computed."""
     groups: dict[tuple[str | None, str, int | None], list[ReportedFinding]] = defaultdict(list)
     for report in reports:
-        for sighting in report.sightings:
-            groups[(sighting.path, sighting.category, sighting.opinion.line)].append(sighting)
+        for row in report.rows:
+            groups[(row.path, row.category, row.opinion.line)].append(row)
     return len([sorted(group, key=lambda s: s.opinion.confidence) for group in groups.values()])
 
 

@@ -10,7 +10,7 @@ from remit.merging.model import Opinion, Report, ReportedFinding, ReportedStatem
 AGENTS = ("security-auditor", "qa-engineer", "code-explorer", "ruff", "bandit")
 
 
-def sighting(
+def row(
     agent: str = "qa-engineer",
     *,
     score: float = 90.0,
@@ -54,17 +54,17 @@ def sighting(
 
 
 def report(
-    agent: str, *sightings: ReportedFinding, status: str = "SUCCESS", statements: tuple[ReportedStatement, ...] = ()
+    agent: str, *rows: ReportedFinding, status: str = "SUCCESS", statements: tuple[ReportedStatement, ...] = ()
 ) -> Report:
-    return Report(agent=agent, status=status, verdict="accept", sightings=sightings, statements=statements)
+    return Report(agent=agent, status=status, verdict="accept", rows=rows, statements=statements)
 
 
-def sightings(agent: str) -> st.SearchStrategy[ReportedFinding]:
+def rows(agent: str) -> st.SearchStrategy[ReportedFinding]:
     lines = st.one_of(st.none(), st.integers(1, 30))
 
     def build(line: int | None, length: int | None, **rest: object) -> ReportedFinding:
         end = line + length if line is not None and length else None
-        return sighting(agent, line=line, end=end, **rest)  # type: ignore[arg-type]
+        return row(agent, line=line, end=end, **rest)  # type: ignore[arg-type]
 
     return st.builds(
         build,
@@ -92,7 +92,7 @@ def reports(draw: st.DrawFn) -> list[Report]:
     made = []
     for _ in range(draw(st.integers(0, 5))):
         agent = draw(st.sampled_from(AGENTS))
-        own = draw(st.lists(sightings(agent), max_size=6))
+        own = draw(st.lists(rows(agent), max_size=6))
         statements = tuple(
             ReportedStatement(
                 agent, "compliance", draw(st.sampled_from(["tokens", "logs"])), draw(st.sampled_from(["PASS", "FAIL"]))
@@ -104,7 +104,7 @@ def reports(draw: st.DrawFn) -> list[Report]:
                 agent=agent,
                 status=draw(st.sampled_from(["SUCCESS", "PARTIAL", "FAILED"])),
                 verdict=draw(st.sampled_from(["accept", "revise", "reject", None])),
-                sightings=tuple(own),
+                rows=tuple(own),
                 statements=statements,
                 confidence=draw(st.one_of(st.none(), st.floats(0, 100))),
             )

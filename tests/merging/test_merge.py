@@ -4,7 +4,7 @@ import random
 
 import msgspec
 import pytest
-from building import report, reports, sighting
+from building import report, reports, row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,8 +21,8 @@ def merged(*given_reports: Report, **settings: object) -> Merge:
 
 def pair(one: float, other: float, **rest: object) -> tuple[Report, Report]:
     return (
-        report("security-auditor", sighting("security-auditor", score=one, **rest)),  # type: ignore[arg-type]
-        report("qa-engineer", sighting("qa-engineer", score=other, **rest)),  # type: ignore[arg-type]
+        report("security-auditor", row("security-auditor", score=one, **rest)),  # type: ignore[arg-type]
+        report("qa-engineer", row("qa-engineer", score=other, **rest)),  # type: ignore[arg-type]
     )
 
 
@@ -44,9 +44,9 @@ def test_floor_never_goes_under_the_best() -> None:
 
 def test_agreement_never_exceeds_100_and_is_lifted_once() -> None:
     agents = ["a", "b", "c", "d"]
-    (finding,) = merged(*(report(agent, sighting(agent, score=97)) for agent in agents)).findings
+    (finding,) = merged(*(report(agent, row(agent, score=97)) for agent in agents)).findings
     assert finding.confidence == 100
-    (finding,) = merged(*(report(agent, sighting(agent, score=70)) for agent in agents)).findings
+    (finding,) = merged(*(report(agent, row(agent, score=70)) for agent in agents)).findings
     assert finding.confidence == 80
     assert finding.flags == ("confirmed",)
 
@@ -65,8 +65,8 @@ def test_weights_count_by_agent_and_category() -> None:
 
 
 def test_the_same_agent_twice_counts_once_with_its_best_score_and_all_its_words() -> None:
-    one = report("qa-engineer", sighting(score=85, title="First", details="because"))
-    other = report("qa-engineer", sighting(score=92, title="Second", details="therefore"))
+    one = report("qa-engineer", row(score=85, title="First", details="because"))
+    other = report("qa-engineer", row(score=92, title="Second", details="therefore"))
     (finding,) = merged(one, other).findings
     assert (finding.confidence, finding.agents, finding.flags) == (92, ("qa-engineer",), ())
     assert finding.title == "Second"
@@ -74,8 +74,8 @@ def test_the_same_agent_twice_counts_once_with_its_best_score_and_all_its_words(
 
 
 def test_each_agent_keeps_its_own_severity_and_score() -> None:
-    one = report("a", sighting("a", severity="critical", score=60))
-    other = report("b", sighting("b", severity="important", score=95))
+    one = report("a", row("a", severity="critical", score=60))
+    other = report("b", row("b", severity="important", score=95))
     (finding,) = merged(one, other).findings
     assert finding.severity == "critical"
     assert [(o.agent, o.severity, o.confidence) for o in finding.opinions] == [
@@ -85,18 +85,14 @@ def test_each_agent_keeps_its_own_severity_and_score() -> None:
 
 
 def test_critical_and_minor_for_one_finding_is_a_conflict() -> None:
-    found = merged(
-        report("a", sighting("a", severity="critical")), report("b", sighting("b", severity="minor"))
-    ).conflicts
+    found = merged(report("a", row("a", severity="critical")), report("b", row("b", severity="minor"))).conflicts
     assert [(c.kind, c.agents) for c in found] == [("severity", ("a", "b"))]
-    assert not merged(
-        report("a", sighting("a", severity="critical")), report("b", sighting("b", severity="important"))
-    ).conflicts
+    assert not merged(report("a", row("a", severity="critical")), report("b", row("b", severity="important"))).conflicts
 
 
 def test_of_many_that_disagree_the_same_two_are_always_named() -> None:
     said = (("a", "critical", 95), ("b", "minor", 60), ("c", "critical", 95), ("d", "minor", 60), ("e", None, 80))
-    found = [report(agent, sighting(agent, severity=severity, score=score)) for agent, severity, score in said]  # type: ignore[arg-type]
+    found = [report(agent, row(agent, severity=severity, score=score)) for agent, severity, score in said]  # type: ignore[arg-type]
     assert [conflict.why for conflict in merged(*found).conflicts] == [
         "c gives it 95, b 60 (at a.py:10)",
         "c calls it critical, b minor (at a.py:10)",
@@ -109,7 +105,7 @@ def test_scores_thirty_apart_are_a_conflict(low: float, count: int) -> None:
 
 
 def test_a_score_nobody_gave_is_no_conflict() -> None:
-    one, other = report("a", sighting("a", score=100)), report("b", sighting("b", score=50, unscored=True))
+    one, other = report("a", row("a", score=100)), report("b", row("b", score=50, unscored=True))
     outcome = merged(one, other)
     assert not outcome.conflicts
     assert "unscored" in outcome.findings[0].flags
@@ -127,7 +123,7 @@ def test_a_finding_in_a_conflict_is_disputed_and_stays_so_when_merged_again() ->
     claim = ReportedStatement("verifier", "claim", "there is a bug", "UNVERIFIED", "b.py", 10)
     outcome = merged(
         *pair(95, 60),
-        report("a", sighting("a", path="b.py"), sighting("a", path="c.py")),
+        report("a", row("a", path="b.py"), row("a", path="c.py")),
         report("verifier", statements=(claim,)),
     )
     assert {f.path: "disputed" in f.flags for f in outcome.findings} == {"a.py": True, "b.py": True, "c.py": False}
@@ -140,7 +136,7 @@ def test_a_finding_in_a_conflict_is_disputed_and_stays_so_when_merged_again() ->
         ({}, ""),
         ({"flags": ("revise",)}, ""),
         ({"unscored": True}, " (no score given)"),
-        ({"claimed": 80.0, "flags": ("relocated",)}, " (claimed 80, its place had to be corrected)"),
+        ({"claimed": 80.0, "flags": ("relocated",)}, " (claimed 80, location corrected)"),
         (
             {"claimed": 90.0, "evidence": "there is no such file"},
             " (claimed 90, evidence failed: there is no such file)",
@@ -149,26 +145,26 @@ def test_a_finding_in_a_conflict_is_disputed_and_stays_so_when_merged_again() ->
     ],
 )
 def test_a_reason_names_the_cause_of_a_low_score(said: dict[str, object], cause: str) -> None:
-    one = sighting("a", score=70, **said)  # type: ignore[arg-type]
+    one = row("a", score=70, **said)  # type: ignore[arg-type]
     assert merged(report("a", one)).dropped[0].reason == f"confidence 70 is under 80{cause}"
 
 
 def test_a_reason_of_several_agents_says_whose_cause_it_is() -> None:
-    one, other = sighting("a", score=60, unscored=True), sighting("b", score=62)
+    one, other = row("a", score=60, unscored=True), row("b", score=62)
     assert merged(report("a", one), report("b", other)).dropped[0].reason == (
         "confidence 71 is under 80 (a: no score given)"
     )
 
 
 def test_flags_of_one_agent_stay_with_its_opinion() -> None:
-    one, other = sighting("a", flags=("revise",)), sighting("b", unscored=True)
+    one, other = row("a", flags=("revise",)), row("b", unscored=True)
     (finding,) = merged(report("a", one), report("b", other)).findings
     assert [opinion.flags for opinion in finding.opinions] == [("revise",), ("unscored",)]
     assert finding.flags == ("agreed", "revise", "unscored")
 
 
 def test_flags_of_a_merge_written_before_opinions_had_any_are_kept() -> None:
-    told = msgspec.to_builtins(merged(report("a", sighting("a", flags=("revise",))), *pair(95, 60)))
+    told = msgspec.to_builtins(merged(report("a", row("a", flags=("revise",))), *pair(95, 60)))
     for opinion in told["findings"][0]["opinions"]:
         del opinion["flags"], opinion["evidence"], opinion["claimed_line"]
     old = msgspec.convert(told, Merge)
@@ -176,21 +172,21 @@ def test_flags_of_a_merge_written_before_opinions_had_any_are_kept() -> None:
 
 
 def test_help_that_an_agent_repeats_is_told_once_and_each_title_is_kept() -> None:
-    first = sighting("ruff", name="ARG001", title="Unused argument: `a`", details="Unused\n\nWhy this is bad.")
-    second = sighting("ruff", name="ARG001", title="Unused argument: `b`", details="Unused\n\nWhy this is bad.")
+    first = row("ruff", name="ARG001", title="Unused argument: `a`", details="Unused\n\nWhy this is bad.")
+    second = row("ruff", name="ARG001", title="Unused argument: `b`", details="Unused\n\nWhy this is bad.")
     (finding,) = merged(report("ruff", first, second)).findings
     assert finding.opinions[0].details == "Unused\n\nWhy this is bad.\n\nAlso: ARG001: Unused argument: `b`"
 
 
 def test_fenced_code_is_never_taken_apart() -> None:
     code = "```\none\n\ntwo\n```"
-    first, second = sighting(details="two\n```"), sighting(score=80, title="Other", details=code)
+    first, second = row(details="two\n```"), row(score=80, title="Other", details=code)
     (finding,) = merged(report("qa-engineer", first, second)).findings
     assert code in finding.opinions[0].details
 
 
 def test_an_input_merged_together_with_its_own_merge_says_nothing_twice() -> None:
-    both = (report("a", sighting("a", title="First", details="why"), sighting("a", score=80, title="Second")),)
+    both = (report("a", row("a", title="First", details="why"), row("a", score=80, title="Second")),)
     once = merged(*both)
     again = merge_reports([*reports_of(once), *both], DEFAULT, [once])
     assert again.findings[0].opinions == once.findings[0].opinions
@@ -211,18 +207,18 @@ def test_pass_and_fail_for_one_standard_is_a_conflict() -> None:
 
 def test_a_claim_that_could_not_be_verified_at_the_place_of_a_finding_is_a_conflict() -> None:
     claim = ReportedStatement("verifier", "claim", "there is a bug", "UNVERIFIED", "a.py", 10)
-    outcome = merged(report("a", sighting("a")), report("verifier", statements=(claim,)))
+    outcome = merged(report("a", row("a")), report("verifier", statements=(claim,)))
     assert [(c.kind, c.finding) for c in outcome.conflicts] == [("presence", "QA-001")]
 
 
 @pytest.mark.parametrize(("score", "kept"), [(80.0, 1), (79.99, 0)])
 def test_findings_under_the_threshold_are_dropped_with_the_reason(score: float, kept: int) -> None:
-    outcome = merged(report("a", sighting("a", score=score)))
+    outcome = merged(report("a", row("a", score=score)))
     assert (len(outcome.findings), len(outcome.dropped)) == (kept, 1 - kept)
 
 
 def test_critical_findings_are_always_kept() -> None:
-    assert merged(report("a", sighting("a", score=1, severity="critical"))).findings
+    assert merged(report("a", row("a", score=1, severity="critical"))).findings
 
 
 @pytest.mark.parametrize(
@@ -252,9 +248,7 @@ def test_an_expected_agent_that_is_missing_has_failed() -> None:
 
 @given(reports(), st.randoms(use_true_random=False))
 def test_the_order_of_the_inputs_does_not_change_a_byte(given_reports: list[Report], chance: random.Random) -> None:
-    shuffled = [
-        msgspec.structs.replace(r, sightings=tuple(chance.sample(r.sightings, len(r.sightings)))) for r in given_reports
-    ]
+    shuffled = [msgspec.structs.replace(r, rows=tuple(chance.sample(r.rows, len(r.rows)))) for r in given_reports]
     chance.shuffle(shuffled)
     one, other = merge_reports(given_reports, DEFAULT), merge_reports(shuffled, DEFAULT)
     assert msgspec.json.encode(one.findings) == msgspec.json.encode(other.findings)
@@ -273,16 +267,13 @@ def test_the_order_of_the_inputs_does_not_change_a_byte(given_reports: list[Repo
     ],
 )
 def test_nothing_and_almost_nothing_keep_one_order(places: list[dict[str, object]]) -> None:
-    one, other = (report("a", sighting("a", **place)) for place in places)  # type: ignore[arg-type]
+    one, other = (report("a", row("a", **place)) for place in places)  # type: ignore[arg-type]
     assert msgspec.json.encode(merged(one, other)) == msgspec.json.encode(merged(other, one))
 
 
 def test_no_confidence_at_all_is_called_0_whatever_its_sign() -> None:
     for score in (-0.0, 0.0):
-        assert (
-            merged(report("a", sighting("a", score=score)), threshold=33).dropped[0].reason
-            == "confidence 0 is under 33"
-        )
+        assert merged(report("a", row("a", score=score)), threshold=33).dropped[0].reason == "confidence 0 is under 33"
 
 
 def test_an_agent_without_a_verdict_keeps_its_place_beside_an_empty_one() -> None:
@@ -303,7 +294,7 @@ def test_nothing_is_lost(given_reports: list[Report]) -> None:
     outcome = merge_reports(given_reports, DEFAULT)
     said = [(f, o) for f in (*outcome.findings, *outcome.dropped) for o in f.opinions]
     for given_report in given_reports:
-        for seen in given_report.sightings:
+        for seen in given_report.rows:
             opinion = seen.opinion
             assert any(
                 o.agent == opinion.agent

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from building import sighting
+from building import row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,8 +11,8 @@ from remit.merging.grouping import group_findings
 from remit.merging.model import ReportedFinding
 
 
-def grouped(sightings: list[ReportedFinding], window: int = 0) -> list[list[ReportedFinding]]:
-    return list(group_findings(sightings, window))
+def grouped(rows: list[ReportedFinding], window: int = 0) -> list[list[ReportedFinding]]:
+    return list(group_findings(rows, window))
 
 
 def places(groups: list[list[ReportedFinding]]) -> list[list[tuple[int | None, int | None]]]:
@@ -20,7 +20,7 @@ def places(groups: list[list[ReportedFinding]]) -> list[list[tuple[int | None, i
 
 
 def at(first: int, last: int | None = None, **rest: object) -> ReportedFinding:
-    return sighting(line=first, end=last, **rest)  # type: ignore[arg-type]
+    return row(line=first, end=last, **rest)  # type: ignore[arg-type]
 
 
 def test_the_same_line_of_the_same_file_and_category_is_one_finding() -> None:
@@ -58,8 +58,8 @@ def test_groups_are_connected_components() -> None:
 
 
 def test_a_finding_without_a_line_meets_only_its_own_title() -> None:
-    there, same, other = at(10), sighting(line=None, title="A  BUG"), sighting(line=None, title="Else")
-    assert len(grouped([there, same, sighting(line=None, title="a bug"), other])) == 3
+    there, same, other = at(10), row(line=None, title="A  BUG"), row(line=None, title="Else")
+    assert len(grouped([there, same, row(line=None, title="a bug"), other])) == 3
 
 
 def test_the_same_code_is_the_same_place_although_the_line_moved() -> None:

@@ -63,8 +63,8 @@ def read(*runs: Any, workspace: Workspace | None = None, categories: dict[str, s
 def one(found: Any, workspace: Workspace | None = None, **about: Any) -> ReportedFinding:
     categories = about.pop("categories", None)
     (report,) = read(run(found, **about), workspace=workspace, categories=categories)
-    (sighting,) = report.sightings
-    return sighting
+    (row,) = report.rows
+    return row
 
 
 def at(location: dict[str, Any], tree: Workspace | None, **about: Any) -> ReportedFinding:
@@ -89,7 +89,7 @@ def test_a_run_without_a_name_is_named_by_its_file() -> None:
 def test_a_run_that_says_it_failed_has_failed() -> None:
     calls = [{"executionSuccessful": True}, {"executionSuccessful": False}]
     (report,) = read(run(result(), invocations=calls))
-    assert (report.status, len(report.sightings)) == ("FAILED", 1)
+    assert (report.status, len(report.rows)) == ("FAILED", 1)
 
 
 @pytest.mark.parametrize("results", [None, "none", {}])
@@ -230,7 +230,7 @@ def test_a_rule_of_an_extension_is_found() -> None:
     about = run({"rule": {"index": 0, "toolComponent": {"index": 0}}, "message": {"text": "m"}})
     about["tool"]["extensions"] = [{"name": "pack", "rules": [{"id": "py/x", "shortDescription": {"text": "Packed"}}]}]
     (report,) = read(about)
-    assert (report.sightings[0].opinion.id, report.sightings[0].opinion.title) == ("py/x", "Packed")
+    assert (report.rows[0].opinion.id, report.rows[0].opinion.title) == ("py/x", "Packed")
 
 
 def test_a_rule_with_a_part_is_found_by_its_whole() -> None:
@@ -293,7 +293,7 @@ def test_the_words_of_a_rule_in_all_its_results_stay_bounded(monkeypatch: pytest
     monkeypatch.setattr("remit.merging.sarif.read._MAX_WORDS", 20_000)
     rules = [{"id": "X1", "fullDescription": {"text": "z" * 12_000}}]
     (report,) = read(run(result(), result(), result(), rules=rules))
-    assert [len(sighting.opinion.details) for sighting in report.sightings] == [12_000, 12_000, 0]
+    assert [len(row.opinion.details) for row in report.rows] == [12_000, 12_000, 0]
 
 
 def test_escapes_in_a_title_come_through_for_the_output_to_show() -> None:
@@ -316,7 +316,7 @@ def test_escapes_in_a_title_come_through_for_the_output_to_show() -> None:
 def test_what_is_no_finding_is_left_out_and_counted(fields: dict[str, Any], why: str) -> None:
     data = json.dumps({"runs": [run(result(), result(**fields))]}).encode()
     (report,), left_out = open_sarif(data, "x", None, {})
-    assert (report.status, len(report.sightings), left_out) == ("SUCCESS", 1, {why: 1})
+    assert (report.status, len(report.rows), left_out) == ("SUCCESS", 1, {why: 1})
 
 
 @pytest.mark.parametrize(
@@ -596,7 +596,7 @@ def test_fingerprints_stop_when_they_have_cost_enough(tree: WorkTree, monkeypatc
     monkeypatch.setattr("remit.merging.sarif.read._MAX_COUNTED", len(SOURCE))
     located = [result(locations=[quoted(code(n), n)]) for n in (7, 8, 9)]
     (report,) = read(run(*located), workspace=tree)
-    assert [bool(sighting.fingerprint) for sighting in report.sightings] == [True, True, False]
+    assert [bool(row.fingerprint) for row in report.rows] == [True, True, False]
 
 
 # The file as a whole
@@ -637,7 +637,7 @@ def test_results_beyond_the_limit_are_left_out_and_the_run_is_partial(monkeypatc
     data = json.dumps({"runs": [run(*[result()] * 5), run(result()), run()]}).encode()
     reports, left_out = open_sarif(data, "x", None, {})
     assert [report.status for report in reports] == ["PARTIAL", "PARTIAL", "SUCCESS"]
-    assert [len(report.sightings) for report in reports] == [3, 0, 0]
+    assert [len(report.rows) for report in reports] == [3, 0, 0]
     assert left_out == {"over the limit": 3}
 
 
@@ -651,20 +651,20 @@ def test_of_a_million_results_a_hundred_thousand_are_looked_at() -> None:
 
 def test_a_broken_result_costs_only_itself() -> None:
     (report,) = read(run(result(), "words", None, 3, result()))
-    assert (report.status, len(report.sightings)) == ("PARTIAL", 2)
+    assert (report.status, len(report.rows)) == ("PARTIAL", 2)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-8"])
 def test_files_are_read_as_other_systems_write_them(encoding: str) -> None:
     text = json.dumps({"runs": [run(result(message={"text": "Größe 😀"}))]}, ensure_ascii=False)
     (report,) = read_sarif(text.encode(encoding), "x", None, {})
-    assert report.sightings[0].opinion.title == "Größe 😀"
+    assert report.rows[0].opinion.title == "Größe 😀"
 
 
 def test_halves_of_characters_and_broken_bytes_are_replaced() -> None:
     data = b'{"runs": [{"results": [{"message": {"text": "a\\ud800b \\ud83d\\ude00 \xff"}}]}]}'
     (report,) = read_sarif(data, "x", None, {})
-    assert report.sightings[0].opinion.title == "a\ufffdb 😀 \ufffd"
+    assert report.rows[0].opinion.title == "a\ufffdb 😀 \ufffd"
 
 
 KEYS = st.sampled_from(
@@ -719,7 +719,7 @@ def test_bent_sarif_never_breaks_the_reader_or_the_merge(
         reports = read(*runs, workspace=workspace)
     except UsageError:
         return
-    assert all(0 <= sighting.opinion.confidence <= 100 for report in reports for sighting in report.sightings)
+    assert all(0 <= row.opinion.confidence <= 100 for report in reports for row in report.rows)
     merge_reports(reports, MergeSettings())
 
 
@@ -740,9 +740,9 @@ def test_all_places_of_real_files_hold() -> None:
     workspace = WorkTree(ROOT)
     for name, agent, count in (("ruff.sarif", "ruff", 103), ("bandit.sarif", "bandit", 66)):
         (report,) = read_sarif(fixture(name), name, workspace, {})
-        assert (report.agent, report.status, len(report.sightings)) == (agent, "SUCCESS", count)
-        assert {sighting.verified for sighting in report.sightings} == {True}
-        assert all(sighting.path and sighting.path.startswith("examples/shop/") for sighting in report.sightings)
+        assert (report.agent, report.status, len(report.rows)) == (agent, "SUCCESS", count)
+        assert {row.verified for row in report.rows} == {True}
+        assert all(row.path and row.path.startswith("examples/shop/") for row in report.rows)
 
 
 def test_two_tools_that_see_the_same_fault_agree() -> None:

@@ -517,7 +517,7 @@ def test_what_is_written_can_be_read_again(tree: WorkTree) -> None:
     assert (report.agent, report.status) == ("remit", "SUCCESS")
     seen = [
         (found.path, found.opinion.line, found.opinion.severity, found.opinion.confidence, found.category)
-        for found in report.sightings
+        for found in report.rows
     ]
     assert seen == [("src/a.py", 2, "critical", 96.5, "security"), ("src/a.py", 5, "minor", 96.5, "security")]
-    assert all(found.verified for found in report.sightings)
+    assert all(found.verified for found in report.rows)

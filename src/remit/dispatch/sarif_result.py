@@ -81,7 +81,7 @@ def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review") -> s
 def _finished(name: str, review: SarifReview) -> model.Result:
     ticks = (model.Tick(text=f"**{BOXES[key][0]}**: {did}", ticked=True) for key, did in _BOX_WORDS.items())
     # Of itself it is as sure as of what it may be right about.
-    confidence = _confidence([one for one in review.sightings if not placeholder_password_reason(one)])
+    confidence = _confidence([one for one in review.findings if not placeholder_password_reason(one)])
     unsure = "The program may raise false alarms and name places that do not hold; a look at each would settle it."
     step = "Mend or dismiss each finding, the worst first" if review.entries else "Go on: nothing was reported"
     return model.Result(
@@ -123,7 +123,7 @@ def _complaint(data: bytes, checkout: Workspace) -> str:
 
 
 def _with_findings(result: model.Result, review: SarifReview, checkout: Workspace, kind: str) -> model.Result:
-    each = Counter(sarif_severity(entry.sighting) for entry in review.entries)
+    each = Counter(sarif_severity(entry.finding) for entry in review.entries)
     departures = _departures(review, result.confidence, kind)
     return msgspec.structs.replace(
         result,
@@ -149,7 +149,7 @@ def _details(review: SarifReview, checkout: Workspace) -> list[model.Content]:
     """The code of each finding, and what the program says of it where it did not say so before."""
     details: list[model.Content] = []
     told = {""}
-    for entry, said in ((entry, entry.sighting.opinion) for entry in review.entries):
+    for entry, said in ((entry, entry.finding.opinion) for entry in review.entries):
         words = said.details.strip().partition("\n\n")[0]
         if entry.quote is not None:
             details += [model.Heading(text=entry.id), entry.quote]
@@ -162,22 +162,22 @@ def _details(review: SarifReview, checkout: Workspace) -> list[model.Content]:
 
 def _references(review: SarifReview) -> Iterator[model.KeyReference]:
     """The files with the worst findings first: where to begin to read."""
-    worst = {entry.sighting.path: entry for entry in reversed(review.cited)}
-    each = Counter(entry.sighting.path for entry in review.cited)
+    worst = {entry.finding.path: entry for entry in reversed(review.cited)}
+    each = Counter(entry.finding.path for entry in review.cited)
     for path in list(each)[:_MAX_LISTED]:
         relevance = f"{_counted(each[path], 'finding')} in this file"
         yield model.KeyReference(item=worst[path].id, location=worst[path].place, relevance=relevance)
 
 
-def _confidence(sightings: list[ReportedFinding]) -> model.Confidence:
+def _confidence(findings: list[ReportedFinding]) -> model.Confidence:
     """The mean of the findings whose places hold and of the others: either part weighs as much."""
-    if not sightings:
+    if not findings:
         return model.Confidence(score=70.0, reason="nothing was found by rules that do not see everything")
-    holds = [one.opinion.confidence for one in sightings if one.verified]
-    others = [one.opinion.confidence for one in sightings if not one.verified]
+    holds = [one.opinion.confidence for one in findings if one.verified]
+    others = [one.opinion.confidence for one in findings if not one.verified]
     verified, inferred = (round(min(_SUREST, fmean(each)), 1) if each else 0.0 for each in (holds, others))
     score = round((verified + inferred) / 2, 1) if others else verified
-    reason = f"the places of {len(holds)} of {_counted(len(sightings), 'finding')} hold"
+    reason = f"the places of {len(holds)} of {_counted(len(findings), 'finding')} hold"
     whole = model.Confidence(score=score, reason=reason, verified=verified, inferred=inferred if others else "n/a")
     return whole if score >= 75 else model.Confidence(score=score, reason=reason)
 
@@ -189,15 +189,15 @@ def _gaps(review: SarifReview) -> Iterator[tuple[str, str]]:
         yield f"{each['FAILED']} of {len(review.reports)} runs did not succeed", "mend what they complain of"
     if each["PARTIAL"]:
         yield f"{review.unread:,} results could not be read, or a run lists none", "look at the program's own output"
-    if hidden := len(review.sightings) - len(review.entries):
+    if hidden := len(review.findings) - len(review.entries):
         yield f"{_counted(hidden, 'further finding')} not listed", "narrow what is looked at"
 
 
 def _summary(review: SarifReview) -> str:
-    each = Counter(map(sarif_severity, review.sightings))
+    each = Counter(map(sarif_severity, review.findings))
     kinds = ", ".join(f"{each[word]:,} {word}" for word in reversed(SCALE) if each[word])
-    files = _counted(len({entry.sighting.path for entry in review.cited}), "file")
-    found = f"{_counted(len(review.sightings), 'finding')} ({kinds})" if kinds else "no findings"
+    files = _counted(len({entry.finding.path for entry in review.cited}), "file")
+    found = f"{_counted(len(review.findings), 'finding')} ({kinds})" if kinds else "no findings"
     rows = f"{len(review.entries)} listed here, {len(review.cited)} of them with a place in {files}"
     end = " The list is incomplete: see Blockers." if review.status == "PARTIAL" else ""
     return f"The program reported {found}. There are {rows}.{end}"
@@ -208,11 +208,11 @@ def _departures(review: SarifReview, confidence: model.Confidence | None, kind: 
     cited = review.cited
     if len(cited) < len(review.entries):
         yield "finding-without-reference", "a place that is not in the checkout is told in words and not cited"
-    if kind == "review" and len({entry.sighting.path for entry in cited}) == 1:
+    if kind == "review" and len({entry.finding.path for entry in cited}) == 1:
         yield "single-source", "every place that the program names and that holds lies in this file"
-    if any(entry.sighting.category == "security" and entry.quote is None for entry in review.entries):
+    if any(entry.finding.category == "security" and entry.quote is None for entry in review.entries):
         yield "security-without-quote", "lines that are not there, too many, too long or not plain text are not quoted"
-    rated = {(entry.place, entry.sighting.category, sarif_severity(entry.sighting)) for entry in cited}
+    rated = {(entry.place, entry.finding.category, sarif_severity(entry.finding)) for entry in cited}
     if len({rating[:2] for rating in rated}) < len(rated):
         yield "self-conflict", "different rules of the program rate the same place, each for itself"
     if cited:
@@ -229,7 +229,7 @@ class SarifEntry(msgspec.Struct, frozen=True):
     """A finding as the result lists it: with its place, or with what it claimed if that is not in the checkout."""
 
     id: str
-    sighting: ReportedFinding
+    finding: ReportedFinding
     place: str
     lost: str
     row: model.Row
@@ -241,7 +241,7 @@ class SarifReview(msgspec.Struct, frozen=True):
 
     reports: list[Report]
     unread: int
-    sightings: list[ReportedFinding]
+    findings: list[ReportedFinding]
     entries: list[SarifEntry]
 
     @property
@@ -253,59 +253,59 @@ class SarifReview(msgspec.Struct, frozen=True):
     def status(self) -> model.Status:
         """What the runs came to together."""
         each = {report.status for report in self.reports}
-        is_whole = each == {"SUCCESS"} and len(self.sightings) == len(self.entries)
+        is_whole = each == {"SUCCESS"} and len(self.findings) == len(self.entries)
         return "FAILED" if each == {"FAILED"} else "SUCCESS" if is_whole else "PARTIAL"
 
 
 def build_review(reports: list[Report], unread: int, checkout: Workspace) -> SarifReview:
     """The findings of all runs, as many as a result lists; `unread` could not be read."""
-    sightings = sorted(
-        (_less_sure(one) for report in reports for one in report.sightings),
+    findings = sorted(
+        (_less_sure(one) for report in reports for one in report.rows),
         key=lambda one: (-SCALE.index(sarif_severity(one)), one.category != "security", -one.opinion.confidence),
     )
-    entries = [_entry(one, place, checkout) for place, one in enumerate(sightings[:MAX_ROWS], 1)]
+    entries = [_entry(one, place, checkout) for place, one in enumerate(findings[:MAX_ROWS], 1)]
     room = sum(estimate_tokens(" ".join(entry.row.cells)) for entry in entries)  # code is never most of a result
     for at, entry in enumerate(entries):
         room -= estimate_tokens(entry.quote.text) if entry.quote is not None else 0
         entries[at] = entry if room >= 0 else msgspec.structs.replace(entry, quote=None)
-    return SarifReview(reports, unread, sightings, entries)
+    return SarifReview(reports, unread, findings, entries)
 
 
-def _less_sure(sighting: ReportedFinding) -> ReportedFinding:
+def _less_sure(finding: ReportedFinding) -> ReportedFinding:
     """A finding as sure as it can be: a program does not know that a password belongs to a test."""
-    why = placeholder_password_reason(sighting)
+    why = placeholder_password_reason(finding)
     if not why:
-        return sighting
-    said = sighting.opinion
+        return finding
+    said = finding.opinion
     lowered = min(said.confidence, _MADE_UP)
     opinion = msgspec.structs.replace(said, title=f"{why}: {said.title}", confidence=lowered)
-    return msgspec.structs.replace(sighting, opinion=opinion)
+    return msgspec.structs.replace(finding, opinion=opinion)
 
 
-def placeholder_password_reason(sighting: ReportedFinding) -> str:
+def placeholder_password_reason(finding: ReportedFinding) -> str:
     """Why a literal that looks like a password is hardly one; empty: it may be."""
-    if not _PASSWORD_RULES.fullmatch(sighting.opinion.id):
+    if not _PASSWORD_RULES.fullmatch(finding.opinion.id):
         return ""
-    if _EMPTY.search(sighting.opinion.title):
+    if _EMPTY.search(finding.opinion.title):
         return "empty, so hardly one"
-    return "made up for a test" if any(matches_glob(sighting.path or "", glob) for glob in _TESTS) else ""
+    return "made up for a test" if any(matches_glob(finding.path or "", glob) for glob in _TESTS) else ""
 
 
-def sarif_severity(sighting: ReportedFinding) -> Severity:
+def sarif_severity(finding: ReportedFinding) -> Severity:
     """How bad a finding is."""
-    return sighting.opinion.severity or "minor"
+    return finding.opinion.severity or "minor"
 
 
-def _entry(sighting: ReportedFinding, count: int, checkout: Workspace) -> SarifEntry:
-    said, place, category = sighting.opinion, _place(sighting, checkout), sighting.category
+def _entry(finding: ReportedFinding, count: int, checkout: Workspace) -> SarifEntry:
+    said, place, category = finding.opinion, _place(finding, checkout), finding.category
     name = f"{_PREFIXES.get(category, 'F')}-{count:03}"
     title = plain_words(": ".join(filter(None, dict.fromkeys((said.id, said.title)))), checkout)
-    cells = (name, title, place, sarif_severity(sighting), format_number(round(said.confidence, 1)), category)
-    claimed = f"{name}: the program says {sighting.path or 'no file'} at {said.line or 'no line'}"
+    cells = (name, title, place, sarif_severity(finding), format_number(round(said.confidence, 1)), category)
+    claimed = f"{name}: the program says {finding.path or 'no file'} at {said.line or 'no line'}"
     lost = "" if place else plain_words(claimed, checkout, 300)
     is_detailed = count <= _MAX_DETAILS or category == "security"
-    quote = _quote(sighting, place, checkout) if is_detailed else None
-    return SarifEntry(name, sighting, place, lost, model.Row(cells=cells), quote)
+    quote = _quote(finding, place, checkout) if is_detailed else None
+    return SarifEntry(name, finding, place, lost, model.Row(cells=cells), quote)
 
 
 def plain_words(text: str, checkout: Workspace, most: int = 160) -> str:
@@ -324,14 +324,14 @@ def plain_words(text: str, checkout: Workspace, most: int = 160) -> str:
     return _DIGIT.sub("#", line).strip()  # a line made to defy this: a place needs a number
 
 
-def _place(sighting: ReportedFinding, checkout: Workspace) -> str:
+def _place(finding: ReportedFinding, checkout: Workspace) -> str:
     """The cell that cites a finding's place; empty if it is not in the checkout, line and all."""
-    path, line = sighting.path, sighting.opinion.line
-    file = checkout.read(path) if path is not None and sighting.verified else None
+    path, line = finding.path, finding.opinion.line
+    file = checkout.read(path) if path is not None and finding.verified else None
     if path is None or not isinstance(file, SourceFile):
         return ""
     line = line if file.lines else None  # programs call the whole of an empty file its first line
-    last = sighting.end_line if line is not None and sighting.end_line != line else None
+    last = finding.end_line if line is not None and finding.end_line != line else None
     if line is not None and not 1 <= line <= (last or line) <= len(file.lines):
         return ""
     place = path + (f":{line}" if line is not None else "") + (f"-{last}" if last is not None else "")
@@ -340,13 +340,13 @@ def _place(sighting: ReportedFinding, checkout: Workspace) -> str:
     return f"`{place}`" if same and "|" not in place and place.isprintable() else ""
 
 
-def _quote(sighting: ReportedFinding, place: str, checkout: Workspace) -> model.Code | None:
+def _quote(finding: ReportedFinding, place: str, checkout: Workspace) -> model.Code | None:
     """The first cited lines as they stand in the file; None if they cannot be shown as they are."""
-    path, line = sighting.path or "", sighting.opinion.line
+    path, line = finding.path or "", finding.opinion.line
     file = checkout.read(path) if place and _PLAIN_PATH.fullmatch(path) else None
     if line is None or not isinstance(file, SourceFile):
         return None
-    last = min(sighting.end_line or line, line + _MAX_QUOTE - 1)
+    last = min(finding.end_line or line, line + _MAX_QUOTE - 1)
     code = "\n".join(file.lines[line - 1 : last]).rstrip().split("\n")
     exact = all(len(row) <= _MAX_COLUMNS and row.replace("\t", " ").isprintable() for row in code)
     if not exact or not any(map(str.isalnum, "".join(code))):

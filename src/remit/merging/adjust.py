@@ -1,7 +1,7 @@
-"""From a verdict to what it brings to a merge: each finding at its real place, its score adjusted.
+"""Turn a verdict into a report for the merge: each finding at its corrected location, with an adjusted score.
 
-Evidence that holds or could not be checked changes nothing; a place that had to be corrected costs 10
-points, evidence that failed 20. A finding without a score starts at 70 and is flagged.
+Evidence that holds or could not be checked changes nothing. A corrected location costs 10 points, failed evidence 20.
+A finding without a score starts at 70 and is flagged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from remit.merging.model import (
 from remit.workspace.files import SourceFile, Workspace
 
 UNSCORED = 70.0
-QUOTE_LOST = "the quoted code is not there"
+QUOTE_LOST = "the quoted code does not exist there"
 _PENALTY: dict[Outcome, float] = {"relocated": 10.0}
 _FAILED: frozenset[Outcome] = frozenset({"missing-file", "out-of-range", "outside", "mismatch"})
 _FAILED_PENALTY = 20.0
@@ -40,20 +40,20 @@ _MIN_FINGERPRINT = 10
 
 
 def build_report(verdict: Verdict, workspace: Workspace | None = None) -> Report:
-    """What one checked result brings."""
+    """Return the report of one checked result."""
     agent = verdict.agent or _unknown(verdict)
     details = verdict.document.details
-    beside = _Beside(verdict, details)
+    claims = _FindingClaims(verdict, details)
     words = {detail.id.upper(): free_text(detail.content) for detail in details}
-    sightings = tuple(
-        _sighting(finding, agent, verdict, beside, words.get(finding.id.upper(), ""), workspace)
+    rows = tuple(
+        _reported_finding(finding, agent, verdict, claims, words.get(finding.id.upper(), ""), workspace)
         for finding in verdict.document.findings
     )
     return Report(
         agent=agent,
         status=_status(verdict),
         verdict=verdict.verdict,
-        sightings=sightings,
+        rows=rows,
         statements=(*_compliance(verdict, agent), *_claims(verdict, agent)),
         conflicts=tuple(_conflicts(verdict)) if agent == slug(MERGED_AGENT) else (),
         confidence=verdict.confidence.claimed,
@@ -61,19 +61,19 @@ def build_report(verdict: Verdict, workspace: Workspace | None = None) -> Report
 
 
 def _unknown(verdict: Verdict) -> str:
-    """Who sent a result without a name; one that holds nothing at all is told by its file."""
-    is_told = not verdict.document.has_content and verdict.path not in ("", "-")
-    return f"unknown ({verdict.path})" if is_told else "unknown"
+    """Name the sender of a result without an agent; an empty one is named after its file."""
+    has_file = not verdict.document.has_content and verdict.path not in ("", "-")
+    return f"unknown ({verdict.path})" if has_file else "unknown"
 
 
 def _status(verdict: Verdict) -> str:
-    """A result that says nothing has failed; one without a known status is at best incomplete."""
+    """An empty result is FAILED; one without a known status is at best PARTIAL."""
     if verdict.status in STATUSES:
         return str(verdict.status)
     return "PARTIAL" if verdict.document.has_content else "FAILED"
 
 
-class _Beside:
+class _FindingClaims:
     """The references and quotes that belong to each finding."""
 
     def __init__(self, verdict: Verdict, details: list[FindingDetail]) -> None:
@@ -89,22 +89,22 @@ class _Beside:
                 self._quotes[starts[at - 1][1]].append(quote)
 
     def reference(self, finding: Finding) -> Reference | None:
-        """The place a finding gives."""
-        here = self._by_line.get(finding.line, [])
-        in_place = [reference for reference in here if reference.text in finding.location]
-        return (in_place or here or [None])[0]  # type: ignore[list-item]
+        """Return the location that a finding states."""
+        on_line = self._by_line.get(finding.line, [])
+        in_cell = [reference for reference in on_line if reference.text in finding.location]
+        return (in_cell or on_line or [None])[0]  # type: ignore[list-item]
 
     def quotes(self, finding: Finding) -> list[Quote]:
-        """The code it quotes under Issue Details."""
+        """Return the quotes of a finding under Issue Details."""
         return self._quotes.get(finding.id.upper(), []) if finding.id else []
 
 
-def _sighting(
-    finding: Finding, agent: str, verdict: Verdict, beside: _Beside, details: str, workspace: Workspace | None
+def _reported_finding(
+    finding: Finding, agent: str, verdict: Verdict, claims: _FindingClaims, details: str, workspace: Workspace | None
 ) -> ReportedFinding:
-    reference, quotes = beside.reference(finding), beside.quotes(finding)
+    reference, quotes = claims.reference(finding), claims.quotes(finding)
     outcomes = ([reference.outcome] if reference else []) + [quote.outcome for quote in quotes]
-    path, line, end_line = _place(reference, quotes)
+    path, line, end_line = _final_location(reference, quotes)
     stated, unscored = _score(finding.confidence)
     score = min(100.0, max(0.0, stated - penalty(outcomes)))
     moved = reference is not None and (path, line) != (reference.path, reference.line)
@@ -142,7 +142,7 @@ def _marks(verdict: Verdict, outcomes: list[Outcome], *, unscored: bool) -> Iter
 
 
 def _failure(reference: Reference | None, quotes: list[Quote]) -> str:
-    """Why the evidence failed, in a few words; empty if it did not."""
+    """Return why the evidence failed; empty if it did not."""
     if reference is not None and reference.outcome in _FAILED:
         return reference.why or OUTCOMES[reference.outcome]
     lost = next((quote for quote in quotes if quote.outcome in _FAILED), None)
@@ -158,21 +158,21 @@ def _score(stated: float | None) -> tuple[float, bool]:
 
 
 def penalty(outcomes: list[Outcome]) -> float:
-    """What the worst of a finding's evidence costs it."""
+    """Return the penalty for the worst outcome of a finding's evidence."""
     if any(outcome in _FAILED for outcome in outcomes):
         return _FAILED_PENALTY
     return max((_PENALTY.get(outcome, 0.0) for outcome in outcomes), default=0.0)
 
 
 def is_verified(outcomes: list[Outcome]) -> bool | None:
-    """Whether the evidence holds; None if none of it could be checked."""
+    """Return whether the evidence holds; None if nothing could be checked."""
     if any(outcome in _FAILED for outcome in outcomes):
         return False
     return True if any(outcome in ("verified", "relocated") for outcome in outcomes) else None
 
 
-def _place(reference: Reference | None, quotes: list[Quote]) -> tuple[str | None, int | None, int | None]:
-    """Where a finding really is: after relocation, by its own place or its quote's."""
+def _final_location(reference: Reference | None, quotes: list[Quote]) -> tuple[str | None, int | None, int | None]:
+    """Return the location of a finding after relocation of its reference or its quote."""
     if reference is None:
         return None, None, None
     line, last = reference.line, reference.end_line
@@ -198,13 +198,13 @@ def _first_fingerprint(quotes: list[Quote], workspace: Workspace | None) -> str:
 
 
 def distinct_code(quoted: str) -> str:
-    """Quoted code with its white space collapsed; empty if it is too short to be told from other code."""
+    """Return quoted code with collapsed white space; empty if it is too short to identify a location."""
     code = " ".join(quoted.split())
     return code if len(code.replace(" ", "")) >= _MIN_FINGERPRINT else ""
 
 
 def fingerprint(code: str, file: SourceFile) -> str:
-    """Of code that stands exactly once in its file: it is the same place wherever it has moved; else empty."""
+    """Return a fingerprint of code that occurs exactly once in its file, wherever it moves; else empty."""
     if file.collapsed.text.count(code) != 1:
         return ""
     return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()[:16]
@@ -234,14 +234,14 @@ def _claims(verdict: Verdict, agent: str) -> list[ReportedStatement]:
             continue
         for row in table.rows:
             reference = by_line.get(row.line)
-            path, line, _ = _place(reference, [])
+            path, line, _ = _final_location(reference, [])
             says = plain_text(row.cells[outcome]).upper()
             found.append(ReportedStatement(agent, "claim", plain_text(row.cells[claim]), says, path, line))
     return found
 
 
 def _conflicts(verdict: Verdict) -> Iterator[Conflict]:
-    """What a merged report in Markdown lists under Conflicts: Kind, About, Agents, Why."""
+    """Yield the rows under Conflicts of a merged report in Markdown: Kind, About, Agents, Why."""
     names = {finding.id for finding in verdict.document.findings}
     blocks = (block for block in verdict.document.result.findings if block.heading == "Conflicts")
     for table in (part for block in blocks for part in block.content if isinstance(part, Table)):

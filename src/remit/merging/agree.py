@@ -1,4 +1,4 @@
-"""From sightings of one finding to what all agents say of it together."""
+"""Combine the rows of one finding into one merged finding."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ import msgspec
 from remit.contract.findings import Severity
 from remit.merging.model import SCALE, MergedFinding, MergeSettings, Opinion, ReportedFinding
 
-#: Added once, however many agree.
+#: Added once, for any number of agents that agree.
 BONUS = 10.0
-#: Before what an agent says of the same finding a second time.
+#: Before a second statement of an agent on the same finding.
 ALSO = "Also: "
-#: Agents that are named in a reason; one that more share has more than one reader can weigh.
+#: The most agents that a reason names.
 _MAX_NAMED = 3
 
 
-def combine(sightings: Sequence[ReportedFinding], settings: MergeSettings, answered: int) -> MergedFinding:
-    """One finding out of its sightings; `answered` is how many agents took part in the merge."""
-    if len(sightings) == 1:
-        return _alone(sightings[0], settings, answered)
+def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: int) -> MergedFinding:
+    """Combine rows into one finding; `answered` is the number of agents that took part in the merge."""
+    if len(rows) == 1:
+        return _single(rows[0], settings, answered)
     by_agent: dict[str, list[ReportedFinding]] = defaultdict(list)
-    for sighting in sightings:
-        by_agent[sighting.opinion.agent].append(sighting)
-    voices = [_one_voice(said) for _, said in sorted(by_agent.items())]
-    opinions = tuple(voice.opinion for voice in voices)
-    category = sightings[0].category
+    for row in rows:
+        by_agent[row.opinion.agent].append(row)
+    per_agent = [_combine_agent(own) for _, own in sorted(by_agent.items())]
+    opinions = tuple(row.opinion for row in per_agent)
+    category = rows[0].category
     mean = _weighted(opinions, category, settings)
     best = min(opinions, key=lambda opinion: (-opinion.confidence, opinion.agent, opinion.id))
-    place = _place(voices, best)
+    located = _best_location(per_agent, best)
     severity = worst(opinion.severity for opinion in opinions)
     confidence = _agreed(mean, best.confidence, len(opinions), settings)
     reason = _reason(confidence, severity, settings.threshold)
     return MergedFinding(
         best.id,
-        place.path,
-        place.opinion.line,
-        place.end_line,
+        located.path,
+        located.opinion.line,
+        located.end_line,
         category,
         severity=severity,
         title=best.title,
@@ -49,57 +49,57 @@ def combine(sightings: Sequence[ReportedFinding], settings: MergeSettings, answe
         agreement=_share(len(opinions), answered),
         agents=tuple(opinion.agent for opinion in opinions),
         opinions=opinions,
-        verified=_verified(sightings),
-        flags=_flags(sightings, len(opinions)),
+        verified=_verified(rows),
+        flags=_flags(rows, len(opinions)),
         reason=f"{reason}{failure_causes(opinions)}" if isinstance(reason, str) else reason,
     )
 
 
-def _alone(sighting: ReportedFinding, settings: MergeSettings, answered: int) -> MergedFinding:
-    """A finding that only one agent has, once: most are, and there is nothing to weigh."""
-    said = sighting.opinion
-    score = said.confidence
-    reason = _reason(score, said.severity, settings.threshold)
-    if isinstance(reason, str) and (said.flags or said.evidence or said.claimed_confidence is not None):
-        reason += failure_causes((said,))
-    # Not all by name: Python makes a call with more than 15 names through a dict, which takes four times as long.
+def _single(row: ReportedFinding, settings: MergeSettings, answered: int) -> MergedFinding:
+    """Return the finding of a single row. Most findings have one row, and there is nothing to weigh."""
+    opinion = row.opinion
+    score = opinion.confidence
+    reason = _reason(score, opinion.severity, settings.threshold)
+    if isinstance(reason, str) and (opinion.flags or opinion.evidence or opinion.claimed_confidence is not None):
+        reason += failure_causes((opinion,))
+    # Some by position: a call with more than 15 keyword arguments builds a dict, which takes four times as long.
     return MergedFinding(
-        said.id,
-        sighting.path,
-        said.line,
-        sighting.end_line,
-        sighting.category,
-        severity=said.severity,
-        title=said.title,
+        opinion.id,
+        row.path,
+        opinion.line,
+        row.end_line,
+        row.category,
+        severity=opinion.severity,
+        title=opinion.title,
         confidence=score,
         max=score,
         mean=score,
         agreement=_share(1, answered),
-        agents=_only(said.agent),
-        opinions=(said,),
-        verified=sighting.verified,
-        flags=_flags((sighting,), 1) if sighting.flags or said.flags else (),
+        agents=_only(opinion.agent),
+        opinions=(opinion,),
+        verified=row.verified,
+        flags=_flags((row,), 1) if row.flags or opinion.flags else (),
         reason=reason,
     )
 
 
 def is_disputed(finding: MergedFinding) -> MergedFinding:
-    """A finding on which agents disagree."""
+    """Return the finding with the flag `disputed`."""
     return msgspec.structs.replace(finding, flags=tuple(sorted({*finding.flags, "disputed"})))
 
 
 @lru_cache(maxsize=1024)
 def _reason(confidence: float, severity: Severity | None, threshold: float) -> str | msgspec.UnsetType:
-    """Why a finding is left out: it is not sure enough, and not critical."""
+    """Return why a finding is dropped: its confidence is too low and it is not critical."""
     if confidence >= threshold or severity == "critical":
         return msgspec.UNSET
-    # To the cache 0.0 and -0.0 are the same: with 0 added they are so in words, too.
+    # The cache treats 0.0 and -0.0 as equal; adding 0 makes their text equal as well.
     return f"confidence {confidence + 0:g} is under {threshold:g}"
 
 
 @lru_cache(maxsize=1024)
 def _only(agent: str) -> tuple[str, ...]:
-    """One tuple for all findings that an agent has alone."""
+    """Return one shared tuple for all findings that only this agent reports."""
     return (agent,)
 
 
@@ -109,28 +109,28 @@ def _share(agents: int, answered: int) -> float:
 
 
 def worst(severities: Iterable[Severity | None]) -> Severity | None:
-    """The highest severity, None if nobody gives one."""
+    """Return the highest severity; None if there is none."""
     return max((severity for severity in severities if severity), key=SCALE.index, default=None)
 
 
-def _one_voice(said: list[ReportedFinding]) -> ReportedFinding:
-    """An agent that says it twice counts once: its best score and place, and all its words."""
-    if len(said) == 1:
-        return said[0]
+def _combine_agent(rows: list[ReportedFinding]) -> ReportedFinding:
+    """Combine the rows of one agent: its best score and location, and all its texts."""
+    if len(rows) == 1:
+        return rows[0]
     best, *_ = ordered = sorted(
-        said, key=lambda s: (-s.opinion.confidence, s.opinion.id, s.opinion.title, s.opinion.details)
+        rows, key=lambda s: (-s.opinion.confidence, s.opinion.id, s.opinion.title, s.opinion.details)
     )
-    placed = next((sighting for sighting in ordered if sighting.opinion.line is not None), best)
+    located = next((row for row in ordered if row.opinion.line is not None), best)
     opinion = msgspec.structs.replace(
         best.opinion,
-        severity=best.opinion.severity or worst(sighting.opinion.severity for sighting in said),
-        line=placed.opinion.line,
-        claimed_path=placed.opinion.claimed_path,
-        claimed_line=placed.opinion.claimed_line,
-        details=merge_texts([sighting.opinion for sighting in ordered]),
-        flags=tuple(sorted({flag for sighting in said for flag in sighting.opinion.flags})),
+        severity=best.opinion.severity or worst(row.opinion.severity for row in rows),
+        line=located.opinion.line,
+        claimed_path=located.opinion.claimed_path,
+        claimed_line=located.opinion.claimed_line,
+        details=merge_texts([row.opinion for row in ordered]),
+        flags=tuple(sorted({flag for row in rows for flag in row.opinion.flags})),
     )
-    return msgspec.structs.replace(best, opinion=opinion, path=placed.path, end_line=placed.end_line)
+    return msgspec.structs.replace(best, opinion=opinion, path=located.path, end_line=located.end_line)
 
 
 def _weighted(opinions: Sequence[Opinion], category: str, settings: MergeSettings) -> float:
@@ -150,26 +150,26 @@ def _agreed(mean: float, best: float, agents: int, settings: MergeSettings) -> f
     return max(lifted, best) if settings.policy == "floor" else lifted
 
 
-def _place(voices: Iterable[ReportedFinding], best: Opinion) -> ReportedFinding:
-    """The place the surest agent gives, else the surest of those that give one."""
+def _best_location(rows: Iterable[ReportedFinding], best: Opinion) -> ReportedFinding:
+    """Return the row of the agent with the best score, else the best-scored row with a line."""
     return min(
-        voices,
-        key=lambda voice: (
-            voice.opinion.line is None,
-            voice.opinion.agent != best.agent,
-            -voice.opinion.confidence,
-            voice.opinion.agent,
+        rows,
+        key=lambda row: (
+            row.opinion.line is None,
+            row.opinion.agent != best.agent,
+            -row.opinion.confidence,
+            row.opinion.agent,
         ),
     )
 
 
-def _verified(sightings: Sequence[ReportedFinding]) -> bool | None:
-    known = [sighting.verified for sighting in sightings if sighting.verified is not None]
-    return any(known) if known else None
+def _verified(rows: Sequence[ReportedFinding]) -> bool | None:
+    checked = [row.verified for row in rows if row.verified is not None]
+    return any(checked) if checked else None
 
 
-def _flags(sightings: Sequence[ReportedFinding], agents: int) -> tuple[str, ...]:
-    flags = {flag for sighting in sightings for flag in (*sighting.flags, *sighting.opinion.flags)}
+def _flags(rows: Sequence[ReportedFinding], agents: int) -> tuple[str, ...]:
+    flags = {flag for row in rows for flag in (*row.flags, *row.opinion.flags)}
     if agents >= 3:
         flags.add("confirmed")
     elif agents == 2:
@@ -178,17 +178,17 @@ def _flags(sightings: Sequence[ReportedFinding], agents: int) -> tuple[str, ...]
 
 
 def merge_texts(ordered: Sequence[Opinion]) -> str:
-    """The details of the first opinion, and what the others add: a title or a paragraph is told once."""
+    """Return the details of the first opinion and what the others add; each title and paragraph occurs once."""
     best, *others = ordered
-    told = [best.details] if best.details else []
+    texts = [best.details] if best.details else []
     seen = {_head(best), *_paragraphs(best.details)}
     for other in sorted(others, key=lambda other: (other.id, other.title, other.details, other.evidence)):
         parts = [_head(other), *_paragraphs(other.details)]
         parts += [f"Evidence failed: {other.evidence}"] if other.evidence and other.evidence != best.evidence else []
         new = [part for part in dict.fromkeys(parts) if part not in seen]
         seen.update(new)
-        told += new
-    return "\n\n".join(told)
+        texts += new
+    return "\n\n".join(texts)
 
 
 def _head(opinion: Opinion) -> str:
@@ -196,21 +196,21 @@ def _head(opinion: Opinion) -> str:
 
 
 def _paragraphs(details: str) -> list[str]:
-    """The parts that can be left out alone; code that is fenced may have empty lines, so it stays whole."""
+    """Split details into parts that can be omitted; fenced code may have empty lines, so it stays whole."""
     if "```" in details or "~~~" in details:
         return [details]
     return [part for part in details.split("\n\n") if part.strip()]
 
 
 def failure_causes(opinions: Sequence[Opinion]) -> str:
-    """Why scores are lower than claimed, or were taken for granted, in brackets; empty if they are as given."""
-    told = [(opinion.agent, cause) for opinion in opinions if (cause := ", ".join(_cause(opinion)))]
-    if not told:
+    """Return why scores differ from what agents stated, in brackets; empty if they do not."""
+    causes = [(opinion.agent, cause) for opinion in opinions if (cause := ", ".join(_cause(opinion)))]
+    if not causes:
         return ""
     if len(opinions) == 1:
-        return f" ({told[0][1]})"
-    more = f"; and {len(told) - _MAX_NAMED} more" if len(told) > _MAX_NAMED else ""
-    return f" ({'; '.join(f'{agent}: {cause}' for agent, cause in told[:_MAX_NAMED])}{more})"
+        return f" ({causes[0][1]})"
+    more = f"; and {len(causes) - _MAX_NAMED} more" if len(causes) > _MAX_NAMED else ""
+    return f" ({'; '.join(f'{agent}: {cause}' for agent, cause in causes[:_MAX_NAMED])}{more})"
 
 
 def _cause(opinion: Opinion) -> Iterator[str]:
@@ -221,4 +221,4 @@ def _cause(opinion: Opinion) -> Iterator[str]:
     if opinion.evidence:
         yield f"evidence failed: {opinion.evidence}"
     elif "relocated" in opinion.flags:
-        yield "its place had to be corrected"
+        yield "location corrected"

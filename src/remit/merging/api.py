@@ -1,4 +1,4 @@
-"""`remit.merge(...)`: results in, one answer out."""
+"""The Python function `remit.merge`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from remit.merging.merge import merge_reports
 from remit.merging.model import Merge, MergeSettings, Policy
 from remit.merging.previous import reports_of
 
-#: A result as text or bytes, a file, a verdict that was given already, or an earlier merge.
+#: A result as text or bytes, a file, a verdict, or an earlier merge.
 Mergeable = str | bytes | Path | Verdict | Merge
 
 
@@ -28,7 +28,7 @@ def merge(
     weights: Mapping[str, float] | None = None,
     expect: Sequence[str] = (),
 ) -> Merge:
-    """One answer out of many results; `weights` is expertise by agent or `agent/category`."""
+    """Merge results into one report; `weights` is expertise by agent or `agent/category`."""
     settings = checked_settings(
         MergeSettings(threshold=threshold, policy=policy, weights=dict(weights or {}), expect=tuple(expect))
     )
@@ -39,20 +39,20 @@ def merge(
 
 
 def merge_inputs(inputs: Sequence[Input], settings: MergeSettings) -> Merge:
-    """One answer out of inputs that have been read."""
-    reports = [report for given in inputs for report in given.reports]
-    return merge_reports(reports, settings, [given.earlier for given in inputs if given.earlier is not None])
+    """Merge inputs that have been read."""
+    reports = [report for one in inputs for report in one.reports]
+    return merge_reports(reports, settings, [one.earlier for one in inputs if one.earlier is not None])
 
 
 def checked_settings(settings: MergeSettings) -> MergeSettings:
-    """The same settings, or a UsageError that names what does not fit."""
+    """Return the settings; raise UsageError if a value is invalid."""
     if settings.policy not in get_args(Policy):
-        raise UsageError(f"there is no policy {settings.policy!r}; choose from {', '.join(get_args(Policy))}")
+        raise UsageError(f"unknown policy {settings.policy!r}; choose from {', '.join(get_args(Policy))}")
     if not 0 <= settings.threshold <= 100:
-        raise UsageError(f"the threshold is a confidence from 0 to 100, not {settings.threshold:g}")
+        raise UsageError(f"the threshold must be from 0 to 100, not {settings.threshold:g}")
     wrong = [name for name, weight in settings.weights.items() if not 0 <= weight < 1e6]
     if wrong:
-        raise UsageError(f"the weight of {wrong[0]} must be 0 or more, not {settings.weights[wrong[0]]:g}")
+        raise UsageError(f"the weight of {wrong[0]} must be at least 0, not {settings.weights[wrong[0]]:g}")
     return settings
 
 

@@ -1,12 +1,11 @@
-"""Which findings are the same: same file, same category, and places that overlap.
+"""Group rows that report the same finding: same file, same category, overlapping locations.
 
-Two ranges are one place if they overlap by more than half of the shorter, which holds exactly when the
-longer contains the middle of the shorter. So each range asks which longer ones contain its middle, and a
-segment tree answers; the cost is n·log n even where all ranges lie on top of each other. Groups are
-connected components, so the order of the inputs cannot matter.
+Two ranges are one location if they overlap by more than half of the shorter one, which is the case exactly when the
+longer one contains the middle of the shorter one. A segment tree finds, for each range, the longer ranges that contain
+its middle; the cost is n·log n even if all ranges overlap. Groups are connected components, so the order of the inputs
+does not matter.
 
-Most findings meet no other: those that share no line with another are set aside by one pass over the
-sorted ranges, and cost nothing more.
+Most rows overlap with no other row. One pass over the sorted ranges sets them aside.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from remit.merging.model import ReportedFinding
 
 
 class Components:
-    """Disjoint sets of indices. An index that was never joined is in none."""
+    """Disjoint sets of indices. An index that was never joined is in no set."""
 
     def __init__(self) -> None:
         self._parent: dict[int, int] = {}
 
     def find(self, index: int) -> int:
-        """The representative of an index's set."""
+        """Return the representative of an index's set."""
         parent = self._parent
         root = index
         while (above := parent.setdefault(root, root)) != root:
@@ -35,12 +34,12 @@ class Components:
         return root
 
     def join(self, one: int, other: int) -> None:
-        """Make two sets one; the smaller index represents it."""
+        """Join two sets; the smaller index represents the result."""
         low, high = sorted((self.find(one), self.find(other)))
         self._parent[high] = low
 
     def sets(self) -> dict[int, list[int]]:
-        """For every index that was joined: its set, from the smallest index to the largest."""
+        """Return the sorted set of every joined index."""
         found: dict[int, list[int]] = {}
         for index in sorted(self._parent):
             found[index] = found.get(self.find(index), [])
@@ -48,28 +47,28 @@ class Components:
         return found
 
 
-#: First line, last line, and the index of the sighting: plain tuples of numbers, which sort fastest.
+#: First line, last line and index of a row; tuples of numbers sort fastest.
 Span = tuple[int, int, int]
 
 
-def group_findings(sightings: Sequence[ReportedFinding], window: int = 0) -> Iterator[list[ReportedFinding]]:
-    """Sightings of the same finding, together; groups and their members in the order of the input."""
+def group_findings(rows: Sequence[ReportedFinding], window: int = 0) -> Iterator[list[ReportedFinding]]:
+    """Yield groups of rows of the same finding, in the order of the input."""
     components = Components()
-    placed: dict[tuple[str | None, str], list[Span]] = defaultdict(list)
+    located: dict[tuple[str | None, str], list[Span]] = defaultdict(list)
     marked: list[int] = []
-    unplaced: list[int] = []
-    for at, sighting in enumerate(sightings):
-        first, last = sighting.opinion.line, sighting.end_line
+    without_line: list[int] = []
+    for at, row in enumerate(rows):
+        first, last = row.opinion.line, row.end_line
         if first is None:
-            unplaced.append(at)
+            without_line.append(at)
         else:
             last = first if last is None or last < first else last
-            placed[sighting.path, sighting.category].append((first, last, at))
-        if sighting.fingerprint:
+            located[row.path, row.category].append((first, last, at))
+        if row.fingerprint:
             marked.append(at)
-    _join_equal(components, ((at, _same_code(sightings[at])) for at in marked))
-    _join_equal(components, ((at, _title(sightings[at])) for at in unplaced))
-    for spans in placed.values():
+    _join_equal(components, ((at, _same_code(rows[at])) for at in marked))
+    _join_equal(components, ((at, _title(rows[at])) for at in without_line))
+    for spans in located.values():
         spans.sort()
         for cluster in _touching(spans, window):
             if window:
@@ -77,33 +76,33 @@ def group_findings(sightings: Sequence[ReportedFinding], window: int = 0) -> Ite
             else:
                 _join_overlapping(components, cluster)
     together = components.sets()
-    for at, sighting in enumerate(sightings):
+    for at, row in enumerate(rows):
         members = together.get(at)
         if members is None:
-            yield [sighting]
+            yield [row]
         elif members[0] == at:
-            yield [sightings[member] for member in members]
+            yield [rows[member] for member in members]
 
 
-def _title(sighting: ReportedFinding) -> Hashable:
-    """What makes two findings without a line the same."""
-    return (sighting.path, sighting.category, " ".join(sighting.opinion.title.lower().split()))
+def _title(row: ReportedFinding) -> Hashable:
+    """Return the key that two rows of one finding without a line share."""
+    return (row.path, row.category, " ".join(row.opinion.title.lower().split()))
 
 
-def _same_code(sighting: ReportedFinding) -> Hashable:
-    return (sighting.path, sighting.category, sighting.fingerprint)
+def _same_code(row: ReportedFinding) -> Hashable:
+    return (row.path, row.category, row.fingerprint)
 
 
 def _join_equal(components: Components, keyed: Iterable[tuple[int, Hashable]]) -> None:
     first: dict[Hashable, int] = {}
     for at, key in keyed:
-        known = first.setdefault(key, at)
-        if known != at:
-            components.join(known, at)
+        other = first.setdefault(key, at)
+        if other != at:
+            components.join(other, at)
 
 
 def _touching(spans: list[Span], window: int) -> Iterator[list[Span]]:
-    """Runs of sorted ranges that share lines, or are no more than the window apart."""
+    """Yield runs of sorted ranges that share lines or are at most `window` lines apart."""
     start, reach = 0, spans[0][1]
     for at, (first, last, _) in enumerate(spans):
         if first > reach + window:
@@ -124,14 +123,14 @@ def _join_all(components: Components, cluster: list[Span]) -> None:
 def _join_overlapping(components: Components, cluster: list[Span]) -> None:
     distinct: dict[tuple[int, int], int] = {}
     for first, last, at in cluster:
-        known = distinct.setdefault((first, last), at)
-        if known != at:
-            components.join(known, at)
+        first_row = distinct.setdefault((first, last), at)
+        if first_row != at:
+            components.join(first_row, at)
     if len(distinct) == 1:
         return
-    if len(distinct) == 2:  # by far the most: they need no tree
+    if len(distinct) == 2:  # the usual case needs no tree
         one, other = distinct
-        if _are_one_place(one, other):
+        if _is_one_location(one, other):
             components.join(distinct[one], distinct[other])
         return
     tree = _Stabbing(components, sorted({first + last for first, last in distinct}))
@@ -140,13 +139,13 @@ def _join_overlapping(components: Components, cluster: list[Span]) -> None:
         tree.insert(2 * first, 2 * last, distinct[first, last])
 
 
-def _are_one_place(one: tuple[int, int], other: tuple[int, int]) -> bool:
+def _is_one_location(one: tuple[int, int], other: tuple[int, int]) -> bool:
     shorter, longer = sorted((one, other), key=lambda span: span[1] - span[0])
     return 2 * longer[0] <= shorter[0] + shorter[1] <= 2 * longer[1]
 
 
 class _Stabbing:
-    """A segment tree over the middles of all ranges (doubled, to be whole numbers)."""
+    """A segment tree over the middles of all ranges, doubled so that they are integers."""
 
     def __init__(self, components: Components, points: list[int]) -> None:
         self._components = components
@@ -155,7 +154,7 @@ class _Stabbing:
         self._nodes: list[list[int]] = [[] for _ in range(2 * self._size)]
 
     def insert(self, low: int, high: int, index: int) -> None:
-        """Remember a range for all points inside it."""
+        """Add a range to all points inside it."""
         left = bisect_left(self._points, low) + self._size
         right = bisect_left(self._points, high + 1) + self._size
         while left < right:
@@ -169,11 +168,11 @@ class _Stabbing:
             right >>= 1
 
     def join_at(self, point: int, index: int) -> None:
-        """Join a range with every remembered one that contains its middle; each list shrinks to one."""
+        """Join a range with every added range that contains its middle; each list shrinks to one."""
         node = bisect_left(self._points, point) + self._size
         while node:
-            known = self._nodes[node]
-            for other in known:
+            ranges = self._nodes[node]
+            for other in ranges:
                 self._components.join(index, other)
-            del known[1:]
+            del ranges[1:]
             node >>= 1

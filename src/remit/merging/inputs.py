@@ -1,4 +1,4 @@
-"""Inputs of a merge: results, SARIF files of any tool, and earlier merges, told apart by what they hold."""
+"""Read the inputs of a merge: results, SARIF files and earlier merges, distinguished by their content."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from remit.merging.model import Merge, Report
 from remit.merging.previous import read_merge, reports_of
 from remit.merging.sarif.read import read_sarif
 
-#: Enough of a JSON file to see what it is.
+#: Enough of a JSON file to recognise its format.
 _PEEK = 65536
 
 
 class Input(NamedTuple):
-    """What one file brings."""
+    """The content of one file."""
 
     reports: list[Report]
     earlier: Merge | None = None
@@ -26,7 +26,7 @@ class Input(NamedTuple):
 def read_input(
     data: bytes, name: str, options: Options, sources: Sources, categories: Mapping[str, str] | None = None
 ) -> Input:
-    """One file's reports."""
+    """Read the reports of one file."""
     head = data[:_PEEK].removeprefix(b"\xef\xbb\xbf").lstrip()
     if name.endswith((".sarif", ".sarif.json")):
         return Input(read_sarif(data, name, sources.workspace, categories or {}))
@@ -40,5 +40,5 @@ def read_input(
 
 
 def from_verdict(verdict: Verdict, sources: Sources) -> Input:
-    """A result that has been checked already."""
+    """Return the input for a checked result."""
     return Input([build_report(verdict, sources.workspace)])

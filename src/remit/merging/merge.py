@@ -1,4 +1,4 @@
-"""The merge itself: group → agree → conflict → filter → status. Reports come adjusted by their evidence."""
+"""Merge reports: group → agree → conflict → filter → status. The reports are already adjusted by their evidence."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ from remit.merging.model import (
 )
 from remit.merging.previous import is_settled
 
-#: A result this unsure asks for a person.
+#: A result with a lower confidence needs a person.
 CLARIFY_BELOW = 60.0
-#: The worst first, one without a severity last.
+#: The worst severity first, a missing one last.
 _RANKS: dict[Severity | None, int] = {severity: -at for at, severity in enumerate(SCALE)} | {None: 1}
-#: Scores this far apart are not the same opinion.
+#: Scores at least this far apart are a conflict.
 SCORE_GAP = 30.0
 Denials = dict[tuple[str, int], list[ReportedStatement]]
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 
 
 def merge_reports(reports: Sequence[Report], settings: MergeSettings, earlier: Sequence[Merge] = ()) -> Merge:
-    """One answer out of many reports. The order of the reports does not change a byte of it.
+    """Merge reports. The order of the reports does not change the output.
 
-    `earlier` are the merges that some of the reports come from: their conflicts are carried on.
+    `earlier` are the merges that some of the reports come from; their conflicts are kept.
     """
     reports = [*reports, *_missing(reports, settings)]
     answered = len({report.agent for report in reports if report.status != "FAILED"})
-    sightings = [sighting for report in reports for sighting in report.sightings]
+    rows = [row for report in reports for row in report.rows]
     kept: list[MergedFinding] = []
     dropped: list[MergedFinding] = []
     statements = [statement for report in reports for statement in report.statements]
     conflicts = [*compliance_conflicts(statements), *(conflict for report in reports for conflict in report.conflicts)]
     denied = denials(statements)
-    for members in group_findings(sightings, settings.window):
+    for members in group_findings(rows, settings.window):
         if len(members) > 1:
             members.sort(key=row_order)
         finding = combine(members, settings, answered)
         own: list[Conflict] = []
         if len(finding.opinions) > 1 and not is_settled(members):
-            unscored = frozenset(sighting.opinion.agent for sighting in members if sighting.unscored)
+            unscored = frozenset(row.opinion.agent for row in members if row.unscored)
             own.extend(conflicts_of(finding, unscored))
         if denied:
             own.extend(presence_conflicts(finding, denied))
@@ -76,7 +76,7 @@ def _assemble(
     dropped: Iterable[MergedFinding],
     conflicts: Iterable[Conflict],
 ) -> Merge:
-    """Everything in its one order, with status, decision and counts."""
+    """Sort everything and add status, decision and counts."""
     findings, rest = in_order(kept), in_order(dropped)
     disputes = tuple(sorted(set(conflicts), key=lambda c: (c.kind, c.finding, c.agents, c.why)))
     return Merge(
@@ -91,7 +91,7 @@ def _assemble(
 
 
 def update_counts(merge: Merge, kept: Iterable[MergedFinding], dropped: Iterable[MergedFinding]) -> Merge:
-    """The same merge with other findings kept and dropped."""
+    """Return the merge with other findings kept and dropped."""
     findings, rest = in_order(kept), in_order(dropped)
     counts = _counts(merge.counts.inputs, findings, rest, merge.conflicts)
     return msgspec.structs.replace(merge, findings=findings, dropped=rest, counts=counts)
@@ -121,19 +121,32 @@ def _order(report: AgentReport) -> tuple[str, str, str, bool]:
     return report.agent, report.status, report.verdict or "", report.verdict is None
 
 
-def row_order(sighting: ReportedFinding) -> tuple[object, ...]:
-    """One order for the sightings of a finding, whatever order they came in."""
-    said = sighting.opinion
-    place = (said.line or 0, sighting.end_line or 0, sighting.end_line is None)
-    words = (said.agent, said.id, said.title, said.details, said.confidence, said.severity or "")
-    claimed = (str(said.claimed_path), str(said.claimed_line), str(said.claimed_confidence), said.evidence, said.flags)
-    return (*place, *words, *claimed, str(sighting.verified), sighting.flags, sighting.fingerprint)
+def row_order(row: ReportedFinding) -> tuple[object, ...]:
+    """Return the sort key of a row, so that the order of the inputs does not matter."""
+    opinion = row.opinion
+    location = (opinion.line or 0, row.end_line or 0, row.end_line is None)
+    texts = (
+        opinion.agent,
+        opinion.id,
+        opinion.title,
+        opinion.details,
+        opinion.confidence,
+        opinion.severity or "",
+    )
+    claimed = (
+        str(opinion.claimed_path),
+        str(opinion.claimed_line),
+        str(opinion.claimed_confidence),
+        opinion.evidence,
+        opinion.flags,
+    )
+    return (*location, *texts, *claimed, str(row.verified), row.flags, row.fingerprint)
 
 
 def in_order(findings: Iterable[MergedFinding]) -> tuple[MergedFinding, ...]:
-    """The worst first, then the surest, then by place.
+    """Sort by severity, then by confidence, then by location.
 
-    Many are equally bad and sure: it is quicker to sort those among themselves than to compare them all.
+    Many findings share severity and confidence: sorting within these groups is faster than comparing all of them.
     """
     alike: dict[tuple[Severity | None, float], list[MergedFinding]] = defaultdict(list)
     for finding in findings:
@@ -141,12 +154,12 @@ def in_order(findings: Iterable[MergedFinding]) -> tuple[MergedFinding, ...]:
     weights = sorted(alike, key=lambda weight: (_RANKS[weight[0]], -weight[1]))
     ordered: list[MergedFinding] = []
     for weight in weights:
-        ordered += sorted(alike[weight], key=_place)
+        ordered += sorted(alike[weight], key=_location_key)
     return tuple(ordered)
 
 
-def _place(finding: MergedFinding) -> tuple[object, ...]:
-    """No two findings of a merge have the same: they would have been one."""
+def _location_key(finding: MergedFinding) -> tuple[object, ...]:
+    """Return a key that no two findings of a merge share: they would have been merged."""
     path, line, end_line = finding.path, finding.line, finding.end_line or 0
     if path is not None and line is not None:
         return (path, line, end_line, finding.category)
@@ -171,7 +184,7 @@ def _decision(reports: Sequence[Report], conflicts: Sequence[Conflict], earlier:
 
 
 def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset()) -> Iterable[Conflict]:
-    """What agents disagree on about one finding; scores that nobody gave (`unscored`) are left apart."""
+    """Yield the conflicts about one finding; agents without a score (`unscored`) are excluded."""
     mildest, *_, worst = SCALE
     low = [opinion.agent for opinion in finding.opinions if opinion.severity == mildest]
     high = [opinion.agent for opinion in finding.opinions if opinion.severity == worst]
@@ -181,21 +194,21 @@ def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset())
         yield Conflict("severity", name_of(finding), _agents(one, other), why)
     scored = [(opinion.confidence, opinion.agent) for opinion in finding.opinions if opinion.agent not in unscored]
     if len(scored) > 1:
-        (least, other), (most, one) = min(scored), max(scored)
-        if most - least >= SCORE_GAP:
-            why = f"{one} gives it {most:g}, {other} {least:g}{_at(finding)}"
+        (lowest, other), (highest, one) = min(scored), max(scored)
+        if highest - lowest >= SCORE_GAP:
+            why = f"{one} gives it {highest:g}, {other} {lowest:g}{_at(finding)}"
             yield Conflict("score", name_of(finding), _agents(one, other), why)
 
 
 def name_of(finding: MergedFinding) -> str:
-    """How a conflict names its finding: its id, else its place, else its title."""
+    """Return the name that a conflict uses for a finding: its id, else its location, else its title."""
     if finding.id:
         return finding.id
     return f"{finding.path}:{finding.line}" if finding.path else finding.title
 
 
 def _at(finding: MergedFinding) -> str:
-    """Where it is: two agents may use one id for two things."""
+    """Return the location as text: two agents may use one id for two findings."""
     return f" (at {finding.path}:{finding.line})" if finding.path and finding.line else ""
 
 
@@ -204,15 +217,15 @@ def _agents(*names: str) -> tuple[str, ...]:
 
 
 def compliance_conflicts(statements: Sequence[ReportedStatement]) -> Iterable[Conflict]:
-    """PASS and FAIL for the same standard, whatever its case and white space; told as one of them writes it."""
-    said: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    """Yield a conflict for each standard with PASS and FAIL; case and white space are ignored."""
+    verdicts_of: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     written: dict[str, str] = {}
     for statement in statements:
         if statement.kind == "compliance" and statement.says in ("PASS", "FAIL"):
             name = " ".join(statement.subject.split())
-            said[name.lower()][statement.says].add(statement.agent)
+            verdicts_of[name.lower()][statement.says].add(statement.agent)
             written[name.lower()] = min(name, written.get(name.lower(), name))
-    for subject, verdicts in sorted(said.items()):
+    for subject, verdicts in sorted(verdicts_of.items()):
         if len(verdicts) == 2:
             passed, failed = sorted(verdicts["PASS"]), sorted(verdicts["FAIL"])
             why = f"PASS by {', '.join(passed)}; FAIL by {', '.join(failed)}"
@@ -220,7 +233,7 @@ def compliance_conflicts(statements: Sequence[ReportedStatement]) -> Iterable[Co
 
 
 def denials(statements: Sequence[ReportedStatement]) -> Denials:
-    """The claims that were found UNVERIFIED, by place."""
+    """Return the UNVERIFIED claims by location."""
     at: Denials = defaultdict(list)
     for statement in statements:
         if statement.kind == "claim" and statement.says == "UNVERIFIED" and statement.path and statement.line:
@@ -229,7 +242,7 @@ def denials(statements: Sequence[ReportedStatement]) -> Denials:
 
 
 def presence_conflicts(finding: MergedFinding, denied: Denials) -> Iterable[Conflict]:
-    """A claim that was found UNVERIFIED at the place of a finding."""
+    """Yield a conflict for each UNVERIFIED claim at the location of a finding."""
     if finding.path is None or finding.line is None:
         return
     last = min(finding.end_line or finding.line, finding.line + 10_000)
@@ -240,19 +253,19 @@ def presence_conflicts(finding: MergedFinding, denied: Denials) -> Iterable[Conf
 
 
 def hide_baseline(merge: Merge, baseline: Merge) -> Merge:
-    """Drop what an earlier merge already had."""
+    """Drop the findings that an earlier merge already has."""
     titles = {(f.path, f.category, _folded(f.title)) for f in (*baseline.findings, *baseline.dropped)}
     lines = {(f.path, f.category, f.line) for f in (*baseline.findings, *baseline.dropped) if f.line is not None}
 
-    def is_known(finding: MergedFinding) -> bool:
-        place = (finding.path, finding.category, finding.line)
-        return place in lines or (finding.path, finding.category, _folded(finding.title)) in titles
+    def is_in_baseline(finding: MergedFinding) -> bool:
+        location = (finding.path, finding.category, finding.line)
+        return location in lines or (finding.path, finding.category, _folded(finding.title)) in titles
 
-    return _drop(merge, is_known, "already in the baseline")
+    return _drop(merge, is_in_baseline, "already in the baseline")
 
 
 def only_changed(merge: Merge, changed: Spans, since: str) -> Merge:
-    """Drop what does not stand on a line changed since a commit."""
+    """Drop the findings that are not on a line changed since a commit."""
     return _drop(merge, lambda finding: not _is_changed(finding, changed), f"not on lines changed since {since}")
 
 

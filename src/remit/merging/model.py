@@ -1,4 +1,4 @@
-"""What a merge is made of, and what it says. `Merge` is the fixed JSON shape `remit.merge/1`."""
+"""The data of a merge. `Merge` is the fixed JSON shape `remit.merge/1`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from remit.contract.findings import Severity
 
 SCHEMA = "remit.merge/1"
-#: Whose result a merge is when it is written as one (Markdown).
+#: The agent name of a merge that is written as a result (Markdown).
 MERGED_AGENT = "Merged Review"
 
 MergeStatus = Literal["SUCCESS", "PARTIAL", "FAILED"]
@@ -23,7 +23,7 @@ SCALE: tuple[Severity, ...] = ("minor", "important", "critical")
 
 
 class Opinion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one agent says of one finding; its severity and its score stay together."""
+    """One agent's statement on one finding; its severity and its score stay together."""
 
     agent: str
     id: str
@@ -32,37 +32,37 @@ class Opinion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     line: int | None
     title: str
     details: str = ""
-    #: What the agent itself gave, where looking it up has changed it.
+    #: What the agent stated, if the evidence changed it.
     claimed_path: str | None = None
     claimed_line: int | None = None
     claimed_confidence: float | None = None
-    #: Why its evidence failed; empty: it holds, or nobody could look.
+    #: Why its evidence failed; empty if it holds or could not be checked.
     evidence: str = ""
-    #: What is so of this agent's word alone: `unscored`, `relocated`, `revise`, …
+    #: Flags of this opinion only: `unscored`, `relocated`, `revise`, …
     flags: tuple[str, ...] = ()
 
 
 class ReportedFinding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One agent's finding, adjusted by its evidence, before it is compared with others."""
+    """One agent's finding, adjusted by its evidence, before it is grouped with others."""
 
     opinion: Opinion
     path: str | None
     end_line: int | None
     category: str
     verified: bool | None
-    #: What an earlier merge said of the whole finding.
+    #: Flags that an earlier merge gave the whole finding.
     flags: tuple[str, ...] = ()
-    #: Of the cited lines, where they are known: the same code is the same place although the line moved.
+    #: Of the cited lines, if known: the same code is the same location even if its line changed.
     fingerprint: str = ""
 
     @property
     def unscored(self) -> bool:
-        """Whether nobody gave its score."""
+        """Whether its agent gave no score."""
         return "unscored" in self.opinion.flags or "unscored" in self.flags
 
 
 class MergedFinding(msgspec.Struct, frozen=True, gc=False):
-    """What all agents say of one place and category."""
+    """The statements of all agents on one location and category."""
 
     id: str
     path: str | None
@@ -74,18 +74,18 @@ class MergedFinding(msgspec.Struct, frozen=True, gc=False):
     confidence: float
     max: float
     mean: float
-    #: Which share of the agents that answered name it: 2 of 2 is not 2 of 10.
+    #: The share of the agents that answered which report it: 2 of 2 differs from 2 of 10.
     agreement: float
     agents: tuple[str, ...]
     opinions: tuple[Opinion, ...]
     verified: bool | None
     flags: tuple[str, ...]
-    #: For one that was filtered out: why.
+    #: Why it was dropped; unset if it was kept.
     reason: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class AgentReport(msgspec.Struct, frozen=True):
-    """One input: who sent it, how it ended, whether it keeps the contract."""
+    """One input: its agent, its status and its verdict."""
 
     agent: str
     status: str
@@ -93,7 +93,7 @@ class AgentReport(msgspec.Struct, frozen=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A disagreement for a person to settle."""
+    """A disagreement that a person decides."""
 
     kind: ConflictKind
     #: The id of the finding, or the standard.
@@ -103,7 +103,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """How many of each."""
+    """Totals of a merge."""
 
     inputs: int
     findings: int
@@ -115,7 +115,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer out of many."""
+    """One report made from many."""
 
     schema: Literal["remit.merge/1"] = "remit.merge/1"
     status: MergeStatus
@@ -128,7 +128,7 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportedStatement(msgspec.Struct, frozen=True):
-    """A compliance row or a verification claim: it takes part in conflicts only."""
+    """A compliance row or a verification claim; it takes part in conflicts only."""
 
     agent: str
     kind: Literal["compliance", "claim"]
@@ -139,35 +139,35 @@ class ReportedStatement(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What one input brings to the merge."""
+    """What one input contributes to the merge."""
 
     agent: str
     status: str
     verdict: str | None
-    sightings: tuple[ReportedFinding, ...] = ()
+    rows: tuple[ReportedFinding, ...] = ()
     statements: tuple[ReportedStatement, ...] = ()
-    #: Of a merged report in Markdown: what it says is to be settled.
+    #: The open conflicts of a merged report in Markdown.
     conflicts: tuple[Conflict, ...] = ()
     #: The claimed confidence of the whole result.
     confidence: float | None = None
 
 
 class MergeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How to merge."""
+    """Settings of a merge."""
 
     threshold: float = 80.0
     policy: Policy = "mean"
-    #: Expertise: "agent" or "agent/category" -> weight; 1 where nothing is said.
+    #: Expertise: "agent" or "agent/category" -> weight; the default is 1.
     weights: dict[str, float] = {}
-    #: Findings this many lines apart are still one place.
+    #: Findings at most this many lines apart are at one location.
     window: int = 0
     expect: tuple[str, ...] = ()
 
     def weight(self, agent: str, category: str) -> float:
-        """How much an agent's word counts in a category."""
+        """Return the weight of an agent in a category."""
         return self.weights.get(f"{agent}/{category}", self.weights.get(agent, 1.0))
 
 
 def plain_value(value: Any) -> Any:
-    """A value as JSON types."""
+    """Convert a value to JSON types."""
     return msgspec.to_builtins(value)

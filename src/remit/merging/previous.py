@@ -1,8 +1,7 @@
-"""An earlier merge as an input: its opinions take part again, its conflicts are carried on.
+"""Read an earlier merge as an input: its opinions take part again, its conflicts are kept.
 
-A merge that is merged alone comes out as it went in: its findings are held together by a mark of their
-own, and what was decided from facts that a merge does not keep (why scores were left apart, how sure a
-whole result was) is not decided again.
+Merging a single merge returns it unchanged: a fingerprint keeps each of its findings together, and decisions based on
+facts that a merge does not store (which scores were excluded, the confidence of a whole result) are not made again.
 """
 
 from __future__ import annotations
@@ -21,31 +20,39 @@ _MARK = "merge:"
 
 
 def read_merge(data: bytes, name: str) -> Merge:
-    """A merge from its JSON form."""
+    """Decode a merge from JSON."""
     try:
         return msgspec.json.decode(data, type=Merge)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
-        raise UsageError(f"{name}: not a merge of the shape remit.merge/1: {error}") from error
+        raise UsageError(f"{name}: not a valid remit.merge/1 document: {error}") from error
 
 
 def reports_of(merge: Merge) -> list[Report]:
-    """The reports that an earlier merge was made of, as far as it tells."""
+    """Return the reports that an earlier merge was made from, as far as it records them."""
     by_agent: dict[str, list[ReportedFinding]] = defaultdict(list)
     for finding in (*merge.findings, *merge.dropped):
-        for sighting in _sightings(finding):
-            by_agent[sighting.opinion.agent].append(sighting)
+        for row in _rows_of(finding):
+            by_agent[row.opinion.agent].append(row)
     reports = []
     for agent in merge.agents:
         own = tuple(by_agent.pop(agent.agent, ()))
-        reports.append(Report(agent=agent.agent, status=agent.status, verdict=agent.verdict, sightings=own))
+        reports.append(Report(agent=agent.agent, status=agent.status, verdict=agent.verdict, rows=own))
     return reports
 
 
-def _sightings(finding: MergedFinding) -> list[ReportedFinding]:
-    told = (finding.path, finding.line, finding.end_line, finding.category, finding.id, finding.title, finding.agents)
-    mark = _MARK + hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16]
-    known = _COMPUTED.union(*(opinion.flags for opinion in finding.opinions))
-    flags = tuple(flag for flag in finding.flags if flag not in known)
+def _rows_of(finding: MergedFinding) -> list[ReportedFinding]:
+    identity = (
+        finding.path,
+        finding.line,
+        finding.end_line,
+        finding.category,
+        finding.id,
+        finding.title,
+        finding.agents,
+    )
+    mark = _MARK + hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:16]
+    computed = _COMPUTED.union(*(opinion.flags for opinion in finding.opinions))
+    flags = tuple(flag for flag in finding.flags if flag not in computed)
     return [
         ReportedFinding(
             opinion=opinion,
@@ -60,7 +67,7 @@ def _sightings(finding: MergedFinding) -> list[ReportedFinding]:
     ]
 
 
-def is_settled(sightings: Sequence[ReportedFinding]) -> bool:
-    """Whether a group is one finding of one earlier merge, so that its conflicts are known already."""
-    marks = {sighting.fingerprint for sighting in sightings}
+def is_settled(rows: Sequence[ReportedFinding]) -> bool:
+    """Return whether a group is one finding of one earlier merge, so that its conflicts are already listed."""
+    marks = {row.fingerprint for row in rows}
     return len(marks) == 1 and marks.pop().startswith(_MARK)

@@ -110,7 +110,7 @@ class _Reader:
             agent=tool.name,
             status="FAILED" if failed else "SUCCESS" if whole else "PARTIAL",
             verdict=None,
-            sightings=tuple(self._sightings(claims)),
+            rows=tuple(self._rows_of(claims)),
         )
 
     def _claims(
@@ -135,7 +135,7 @@ class _Reader:
         line, end_line, is_broken = region_of(physical)
         score, unscored = result_score(result, rule)
         title = result_title(message, rule) or name or "a result without a message"
-        sighting = ReportedFinding(
+        row = ReportedFinding(
             opinion=Opinion(
                 agent=tool.name,
                 id=name,
@@ -151,7 +151,7 @@ class _Reader:
             category=self._categories.of(tool.name, name, result, rule),
             verified=None,
         )
-        return _Claim(sighting, snippet_of(physical), is_broken)
+        return _Claim(row, snippet_of(physical), is_broken)
 
     def _details(self, message: str, rule: dict[str, Any]) -> str:
         if self._words <= 0:
@@ -162,7 +162,7 @@ class _Reader:
         self._words -= len(details)
         return details
 
-    def _sightings(self, claims: list[_Claim]) -> Iterator[ReportedFinding]:
+    def _rows_of(self, claims: list[_Claim]) -> Iterator[ReportedFinding]:
         """By file, so that each is read once even where all of them do not fit in memory."""
         workspace, quotes = self._workspace, self._quotes
         for claim in sorted(claims, key=lambda claim: claim.stated.path or ""):
