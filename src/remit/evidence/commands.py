@@ -1,55 +1,43 @@
-"""Command lines of a shell: what they run, what of it only shows something, and which files they read and write."""
+"""What the command lines of receipts show of files, and which of them only show something.
+
+The shell package splits a line into commands; this module judges them.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 from remit.evidence.model import WHOLE, Span
 from remit.lazy import lazy_pattern
-from remit.workspace.paths import is_absolute
+from remit.shell import command_list
+from remit.shell.command_list import join_folder
 
 #: Programs that show something and change nothing: their success proves nothing.
-_LOOKERS = frozenset(
+_VIEWERS = frozenset(
     """
-    [ [[ : ack ag awk basename bat break cat cd cmp column comm command continue cut date df diff dirname du echo
+    [ [[ (( : ack ag awk basename bat break cat cd cmp column comm command continue cut date df diff dirname du echo
     egrep env exit export false fd fgrep file find grep head hexdump hostname id jq less ls md5sum more nl od popd
     printenv printf ps pushd pwd read readlink realpath return rg sed seq set sha1sum sha256sum shopt sleep sort
     stat strings tac tail test tr tree true type uname uniq unset wait wc which whoami xxd
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
-_GIT_LOOKERS = frozenset(
+_GIT_VIEWERS = frozenset(
     {"blame", "describe", "diff", "grep", "log", "ls-files", "ls-tree", "rev-parse", "show", "status"}
 )
-#: Asked for these, a program tells about itself and does nothing.
-_QUESTIONS = frozenset({"--help", "--version", "-V", "help", "version"})
-#: Programs that show what is in files, and those that only speak of their names.
+#: With these alone, a program describes itself and does nothing.
+_INFORMATION = frozenset({"--help", "--version", "-V", "help", "version"})
+#: Programs that show the content of files, and those that only use their names.
 _WITH_PATTERN = frozenset({"ack", "ag", "awk", "egrep", "fgrep", "grep", "rg", "sed"})
 _READERS = _WITH_PATTERN | {"bat", "cat", "head", "less", "more", "nl", "tail", "tee", "wc"}
-_NAMERS = frozenset(
+_NAME_ONLY = frozenset(
     """
-    [ [[ basename cd chmod command dirname du echo export find ls mkdir printf pushd pwd readlink realpath rm rmdir
+    [ [[ (( basename cd chmod command dirname du echo export find ls mkdir printf pushd pwd readlink realpath rm rmdir
     stat test touch tree type which
     """.split()  # noqa: SIM905 (as above)
 )
-_SHELLS = frozenset({"bash", "dash", "sh", "zsh"})
-_WRAPPERS = frozenset({"env", "nice", "nohup", "stdbuf", "sudo", "time", "timeout", "xargs"})
-_KEYWORDS = frozenset({"!", "do", "done", "elif", "else", "esac", "fi", "if", "then", "until", "while", "{", "}"})
-_HEADS = frozenset({"case", "for", "function", "select"})
 _NO_FILE = frozenset({"-", "/dev/null", "/dev/stderr", "/dev/stdout", "1", "2"})
 
-_TOKEN = lazy_pattern(
-    r"(?P<space>(?:[ \t\r]|\\\n)++|(?<![^\s;|&()<>])#[^\n]*)"
-    r"|(?P<redirect>&>>?|\d*(?:<<<|<<-?|<>|<&|>>|>&|>\||<|>))"
-    r"|(?P<operator>&&|\|\||\|&|;;|[;|&()\n])"
-    r"|(?P<word>(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;|&()<>'\"\\]|['\"\\])++)",
-    re.DOTALL,
-)
-_PIECE = lazy_pattern(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.DOTALL)
-_ESCAPED = lazy_pattern(r"\\([$`\"\\\n])")
-_ASSIGNMENT = lazy_pattern(r"^[A-Za-z_]\w*\+?=")
 _IN_PLACE = lazy_pattern(r"^(?:-[A-Za-z]*i|--in-place)")
 _SED_SPAN = lazy_pattern(r"^(\d{1,9})(?:,(\d{1,9}))?p;?$")
 _HEAD_COUNT = lazy_pattern(r"^-(?:n|-lines=)?(\d{1,9})$")
@@ -62,171 +50,85 @@ class SimpleCommand(NamedTuple):
 
     #: The operator between it and the one before: `&&`, `|`, a line break.
     joined: str
-    #: Without assignments, keywords and programs that only start another.
+    #: Without assignments, reserved words and programs that only start another; with the files of `< file`.
     words: list[str]
-    #: Where it runs, seen from where the line began; None: that cannot be told.
+    #: Where it runs, relative to where the line runs; None if that is not known.
     folder: str | None
     #: The files that its output goes to.
     writes: list[str]
 
     @property
     def program(self) -> str:
-        """The name of what is run."""
+        """The name of the program."""
         return self.words[0].rsplit("/", 1)[-1] if self.words else ""
 
     @property
     def shows(self) -> bool:
-        """Whether it only shows things, wherever its output goes."""
+        """Whether the program changes nothing. Redirections are not considered."""
         words, program = self.words, self.program
         if program == "git":
-            return _git_verb(words) in _GIT_LOOKERS | _QUESTIONS
+            return _git_verb(words) in _GIT_VIEWERS | _INFORMATION
         if program == "sed":
             return not any(_IN_PLACE.match(word) for word in words)
         if program == "find":
             runs = [word for option, word in pairwise(words) if option in ("-exec", "-execdir", "-ok")]
-            return "-delete" not in words and all(run.rsplit("/", 1)[-1] in _LOOKERS for run in runs)
-        return program in _LOOKERS or (len(words) != 1 and all(word in _QUESTIONS for word in words[1:]))
+            return "-delete" not in words and all(run.rsplit("/", 1)[-1] in _VIEWERS for run in runs)
+        return program in _VIEWERS or (len(words) != 1 and all(word in _INFORMATION for word in words[1:]))
 
 
 def simple_commands(command: str) -> list[SimpleCommand]:
-    """The commands of a shell's command line, in order. A line that is none gives some words, never an error."""
-    found: list[SimpleCommand] = []
-    folder: str | None = ""
-    above: list[str | None] = []
-    for joined, words, writes in _pieces(command[:_MAX_COMMAND]):
-        if joined == "(":
-            above.append(folder)
-        elif joined == ")" and above:
-            folder = above.pop()
-        simple = SimpleCommand(joined, _bare(words), folder, writes)
-        if simple.program in _SHELLS and (script := _script(simple.words)) is not None:
-            inner = simple_commands(script)
-            found.extend(one._replace(folder=is_below(folder, one.folder), writes=one.writes + writes) for one in inner)
-        elif simple.words or writes:
-            found.append(simple)
-        if simple.program in ("cd", "pushd"):
-            folder = _moved(folder, simple.words[1:])
-    return found
-
-
-def _pieces(command: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """The words between operators, with the operator before them and the files that the output goes to."""
-    joined, redirect = "", ""
-    words: list[str] = []
-    writes: list[str] = []
-    for kind, text in _tokens(command):
-        if kind == "operator":
-            yield joined, words, writes
-            joined, words, writes, redirect = text, [], [], ""
-        elif kind == "redirect":
-            redirect = text
-        elif not redirect or redirect == "<":
-            words.append(text)
-            redirect = ""
-        else:
-            writes.extend([text] if ">" in redirect and text not in _NO_FILE else [])
-            redirect = ""
-    yield joined, words, writes
-
-
-def _tokens(command: str) -> Iterator[tuple[str, str]]:
-    """Operators, redirections and words without their quotes; comments and here-documents are left out."""
-    at, document, ends = 0, False, ""
-    while at < len(command):
-        found = _TOKEN.match(command, at)
-        at = found.end() if found else at + 1
-        if found is None or found.lastgroup is None or found.lastgroup == "space":
-            continue
-        text = found.group()
-        if found.lastgroup == "word":
-            text = _PIECE.sub(_unquoted, text)
-            document, ends = False, text if document else ends
-        elif found.lastgroup == "redirect":
-            document = text.endswith(("<<", "<<-"))
-        elif text == "\n" and ends:
-            last = re.compile(rf"^[ \t]*{re.escape(ends)}[ \t]*$", re.MULTILINE).search(command, at)
-            at, ends = last.end() if last else len(command), ""
-        yield found.lastgroup, text
-
-
-def _unquoted(piece: re.Match[str]) -> str:
-    single, double, escaped = piece.groups()
-    return _ESCAPED.sub(r"\1", double) if double is not None else str(escaped if single is None else single)
-
-
-def _bare(words: list[str]) -> list[str]:
-    """A command without what only stands before it."""
-    wrapped = False
-    for start, word in enumerate(words):
-        program = word.rsplit("/", 1)[-1]
-        option = wrapped and (word[:1] == "-" or word[:1].isdigit() or word == "{}")
-        if not option and program not in _WRAPPERS | _KEYWORDS and not _ASSIGNMENT.match(word):
-            return words[start:] if program not in _HEADS else []
-        wrapped = wrapped or program in _WRAPPERS
-    return []
-
-
-def _script(words: list[str]) -> str | None:
-    """What a shell is given to run: `bash -lc 'cat a.py'`."""
-    for word, following in pairwise(words):
-        if word.startswith("-") and not word.startswith("--") and word.endswith("c"):
-            return following
-    return None
-
-
-def _moved(folder: str | None, words: list[str]) -> str | None:
-    targets = [word for word in words if not word.startswith("-")]
-    if len(targets) != 1 or any(mark in targets[0] for mark in "$`*~"):
-        return None
-    return is_below(folder, targets[0])
-
-
-def is_below(folder: str | None, name: str | None) -> str | None:
-    """A name seen from where the command line began; None: that cannot be told."""
-    if name is None or is_absolute(name):
-        return name
-    return None if folder is None else f"{folder}/{name}".rstrip("/") if folder else name
+    """Return the commands of a line in order, as far as it can be read."""
+    return [
+        SimpleCommand(
+            simple.operator,
+            simple.words + simple.inputs,
+            simple.folder,
+            [name for name in simple.outputs if name not in _NO_FILE],
+        )
+        for simple in command_list.simple_commands(command[:_MAX_COMMAND])
+    ]
 
 
 def only_reads(command: str) -> bool:
-    """Whether a command line only shows things. Then it proves nothing by having succeeded."""
+    """Return whether a line only shows things, so that its success proves nothing."""
     return all(simple.shows and not simple.writes for simple in simple_commands(command))
 
 
-def _git_verb(words: list[str]) -> str:
-    """What git is asked to do; options such as `-C folder` may stand before it."""
-    rest = words[1:]
-    while rest and rest[0].startswith("-") and rest[0] not in _QUESTIONS:
-        rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]
-    return rest[0] if rest else "help"
-
-
 def shell_reads(command: str) -> list[tuple[str, Span | None]]:
-    """The files a command line shows, each with the lines it shows (None: unknown)."""
+    """Return the files that a line reads, each with the lines that it shows (None: not known)."""
     found: list[tuple[str, Span | None]] = []
     commands = simple_commands(command)
-    for place, simple in enumerate(commands):
-        span = None if simple.writes else _shown(simple)
-        for following in commands[place + 1 : place + 9]:
+    for number, simple in enumerate(commands):
+        span = None if simple.writes else _shown_lines(simple)
+        for following in commands[number + 1 : number + 9]:
             if span is None or following.joined not in ("|", "|&"):
                 break
             span = _narrowed(span, following)
-        whole = (is_below(simple.folder, name) for name in _files(simple))
-        found.extend((name, span) for name in whole if name)
+        names = (join_folder(simple.folder, name) for name in _files(simple))
+        found.extend((name, span) for name in names if name)
     return found
 
 
 def shell_writes(command: str) -> list[str]:
-    """The files a command line writes by a redirection, `tee` or `sed -i`."""
+    """Return the files that a line writes by a redirection, `tee` or `sed -i`."""
     found: list[str | None] = []
     for simple in simple_commands(command):
         edits = simple.program == "tee" or (simple.program == "sed" and not simple.shows)
-        found.extend(is_below(simple.folder, name) for name in (*simple.writes, *(_files(simple) if edits else ())))
+        found.extend(join_folder(simple.folder, name) for name in (*simple.writes, *(_files(simple) if edits else ())))
     return [name for name in found if name]
 
 
+def _git_verb(words: list[str]) -> str:
+    """Return the subcommand of git, after options such as `-C folder`."""
+    rest = words[1:]
+    while rest and rest[0].startswith("-") and rest[0] not in _INFORMATION:
+        rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]
+    return rest[0] if rest else "help"
+
+
 def _files(simple: SimpleCommand) -> list[str]:
-    if simple.program in _NAMERS:
+    """Return the arguments that name files. For programs that are not known, those that look like a path."""
+    if simple.program in _NAME_ONLY:
         return []
     words = [word for word in simple.words[1:] if not word.startswith("-") and len(word) < 1024]
     if simple.program not in _READERS:
@@ -236,8 +138,8 @@ def _files(simple: SimpleCommand) -> list[str]:
     return words[1:] if has_pattern else words
 
 
-def _shown(simple: SimpleCommand) -> Span | None:
-    """Which lines a reader shows of its files; None: nobody can tell."""
+def _shown_lines(simple: SimpleCommand) -> Span | None:
+    """Return which lines of its files a command shows, or None if that is not known."""
     words = simple.words[1:]
     match simple.program:
         case "cat" | "nl" | "less" | "more":
@@ -254,7 +156,7 @@ def _shown(simple: SimpleCommand) -> Span | None:
 
 
 def _first_lines(words: list[str]) -> Span | None:
-    """What `head` shows: ten lines unless it is told a number; not known for bytes or a number from the end."""
+    """Return what `head` shows: ten lines by default; None for bytes or a number counted from the end."""
     for word, following in pairwise([*words, ""]):
         if found := _HEAD_COUNT.match(word):
             return (1, int(found[1]))
@@ -266,7 +168,9 @@ def _first_lines(words: list[str]) -> Span | None:
 
 
 def _narrowed(span: Span | None, following: SimpleCommand) -> Span | None:
-    """What is left of shown lines behind a pipe."""
+    """Return which of the shown lines are left after the next command of a pipeline."""
+    if following.writes:
+        return None
     if following.program in ("cat", "less", "more", "nl"):
         return span
-    return _shown(following) if span == (1, WHOLE) and not following.writes else None
+    return _shown_lines(following) if span == (1, WHOLE) else None

@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 
 from remit.errors import UsageError
-from remit.evidence.commands import is_below, shell_reads, simple_commands
+from remit.evidence.commands import shell_reads, simple_commands
 from remit.evidence.receipts import Receipt
 from remit.lazy import digest, lazy_pattern
+from remit.shell.command_list import join_folder
 
 #: Longer lines are passed over: memory stays bounded whatever the file.
 MAX_LINE = 16 * 1024 * 1024
@@ -237,7 +238,7 @@ def _shell_hits(command: str, output: str) -> dict[str, tuple[int, ...]]:
         if simple.program in _SEARCHERS or (simple.program == "git" and "grep" in simple.words):
             files = [name for name, _ in shell_reads(command)]
             found = _shown_hits(output, files[0] if len(files) == 1 else None)
-            inside = {name: lines for hit, lines in found.items() if (name := is_below(simple.folder, hit))}
+            inside = {name: lines for hit, lines in found.items() if (name := join_folder(simple.folder, hit))}
             return found if found.keys() <= set(files) else inside
     return {}
 

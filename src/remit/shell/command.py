@@ -29,8 +29,8 @@ class Reader:
 class Command:
     """A simple command while its effects are told."""
 
-    def __init__(self, place: ShellState, reader: Reader, *, piped: bool = False) -> None:
-        self.place = place
+    def __init__(self, state: ShellState, reader: Reader, *, piped: bool = False) -> None:
+        self.state = state
         self._reader = reader
         self.effects = Effects()
         #: Whether its input comes from another command.
@@ -43,10 +43,10 @@ class Command:
     def path(self, arg: Argument) -> str | None:
         """A name as seen from where the line began; None if that cannot be told."""
         absolute = arg.text.startswith(("/", "~"))
-        if not arg.known or (self.place.folder is None and not absolute):
+        if not arg.known or (self.state.folder is None and not absolute):
             self.effects.give_up("a name of a file is made at run time")
             return None
-        return arg.text if absolute or not self.place.folder else os.path.join(self.place.folder, arg.text)
+        return arg.text if absolute or not self.state.folder else os.path.join(self.state.folder, arg.text)
 
     def read(self, arg: Argument, lines: int | None = None, first: int = 1) -> None:
         """It shows a file."""
@@ -62,7 +62,7 @@ class Command:
             self.effects.writes.append(path)
             if not arg.text.startswith(("/", "~")):
                 self.effects.writes += [
-                    os.path.join(other, "." if arg.many else arg.text) for other in self.place.others
+                    os.path.join(other, "." if arg.many else arg.text) for other in self.state.others
                 ]
 
     def search(self, root: Argument, glob: str = "", pattern: str | None = "", lines: int | None = None) -> None:
@@ -73,14 +73,14 @@ class Command:
 
     def run(self, text: str) -> None:
         """It runs another command line."""
-        inside = self.place.copy()
+        inside = self.state.copy()
         self.effects.add(self._reader.read_line(text, inside))
 
     def run_here(self, text: str) -> None:
         """It runs another command line in this very shell."""
-        inside = self.place.copy()
+        inside = self.state.copy()
         self.effects.add(self._reader.read_line(text, inside))
-        self.place.folder, self.place.others, self.place.variables = inside.folder, inside.others, inside.variables
+        self.state.folder, self.state.others, self.state.variables = inside.folder, inside.others, inside.variables
 
     def run_program(self, args: list[Argument]) -> None:
         """Add the effects of the program that these words start."""
@@ -89,4 +89,4 @@ class Command:
     def is_folder(self, arg: Argument) -> bool:
         """Whether a name is a folder's."""
         path = self.path(arg)
-        return path is not None and (path.endswith("/") or os.path.isdir(os.path.join(self.place.start, path)))
+        return path is not None and (path.endswith("/") or os.path.isdir(os.path.join(self.state.start, path)))

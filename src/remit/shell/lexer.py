@@ -1,145 +1,164 @@
-"""A command line in the shell's own pieces: words, operators, redirections, here-documents, substitutions."""
+"""Split a command line into words, operators and redirections, with its here-documents and substitutions."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
+from remit.shell.words import Token, Word
+
 _OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")", "\n")
 _REDIRECTIONS = ("&>>", "&>", "<<<", "<<-", "<<", ">>", ">|", ">&", "<&", "<>", ">", "<")
-_MOST_TOKENS = 4000
+#: Reserved words after which a command begins.
+OPENING_WORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "{", "!", "time"})
+_MAX_TOKENS = 4000
+#: How deep substitutions may be nested.
+_MAX_DEPTH = 24
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _SUMS = _NAME | frozenset(" \t+-*%<>=!&|")
+#: Where ordinary text of a word ends, unquoted and in double quotes.
+_ORDINARY_END = frozenset(" \t\n;|&()<>\\'\"$`")
+_QUOTED_END = frozenset('"\\$`')
+#: A backslash at the end of a line joins it with the next one.
+_CONTINUED = "\\\n"
 
 
 class NotShell(Exception):
-    """A quote or bracket without its end, or more words than anybody types: not a command line."""
-
-
-def _arithmetic(text: str, at: int) -> int:
-    """Where `((a > 3))` ends; 0 if it is none: two words beside each other are a command in brackets."""
-    end = text.find("))", at)
-    inside = text[at + 2 : end]
-    if not text.startswith("((", at) or end < 0 or not inside or any(sign not in _SUMS for sign in inside):
-        return 0
-    for sign in "+-*%<>=!&|":
-        inside = inside.replace(sign, " , ")
-    words = inside.split()
-    beside = any(one != "," and other != "," for one, other in pairwise(words))
-    return 0 if beside else end + 2
-
-
-def _sum(text: str) -> str:
-    """What stands in `$((...))`; brackets that close more than it opens make it something else."""
-    depth = 0
-    for sign in text:
-        depth += (sign == "(") - (sign == ")")
-        if depth < 0:
-            raise NotShell
-    return text
+    """A quote or bracket has no end, or the text has more parts than are read."""
 
 
 class Lexer:
-    """Splits a line; `inner` are the command lines of its substitutions."""
+    """Splits a text. `found` has the tokens up to an error; `inner` the command lines of all substitutions."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text.replace("\\\n", "")
-        self.at = 0
+    def __init__(self, text: str, at: int = 0, depth: int = 0) -> None:
+        if depth > _MAX_DEPTH:
+            raise NotShell
+        self.text = text
+        self.at = at
+        self.depth = depth
+        self.found: list[Token] = []
         self.inner: list[str] = []
-        self._waiting: list[tuple[Token, str, bool, bool]] = []
+        self._documents: list[tuple[Token, bool]] = []
+        #: Whether a command begins here, so that `[[` and `((` are reserved words.
+        self._starts_command = True
 
     def tokens(self, *, to_bracket: bool = False) -> list[Token]:
-        """All of them, or those before a bracket that closes what was opened earlier."""
-        found: list[Token] = []
+        """Return all tokens, or those before the bracket that closes one opened before the text."""
+        found = self.found
         depth = 0
         while self._skip_blanks():
-            if len(found) > _MOST_TOKENS:
+            if len(found) > _MAX_TOKENS:
                 raise NotShell
             before = len(self.inner)
             if operator := self._starts(_REDIRECTIONS):
                 found.append(self._redirection(operator, ""))
             elif operator := self._starts(_OPERATORS):
-                depth += self._operator(operator, found)
+                depth += self._operator(operator)
                 if to_bracket and depth < 0:
                     return found
                 continue
             else:
-                self._after_word(self._word(), found)
-            found[-1].inner = self.inner[before:]
+                self._after_word(self._word())
+            found[-1].inner += self.inner[before:]
         if to_bracket:
             raise NotShell
-        self._here_documents()
+        self._read_documents()
         return found
 
-    def _operator(self, operator: str, found: list[Token]) -> int:
-        """Take an operator; by how much brackets are deeper after it."""
-        if operator == "(" and (found[-1:] == [] or found[-1].kind == "operator"):
-            end = _arithmetic(self.text, self.at)
+    def _operator(self, operator: str) -> int:
+        """Take an operator. Return by how much brackets are deeper after it."""
+        if operator == "(" and self._starts_command:
+            end = _arithmetic_end(self.text, self.at)
             if end:
+                for text, quoted in (("((", False), (self.text[self.at + 2 : end - 2], True)):
+                    word = Word()
+                    word.add("text", text, quoted=quoted)
+                    self.found.append(Token("word", word=word))
                 self.at = end
+                self._starts_command = False
                 return 0
         self.at += len(operator)
-        found.append(Token("operator", operator))
+        self.found.append(Token("operator", operator))
+        self._starts_command = True
         if operator == "\n":
-            self._here_documents()
+            self._read_documents()
         return (operator == "(") - (operator == ")")
 
-    def _after_word(self, word: Word, found: list[Token]) -> None:
-        """Digits before a redirection are the number of a descriptor."""
-        digits = word.bare or ""
-        operator = self._starts(_REDIRECTIONS) if digits.isdecimal() else ""
-        if operator and self.text[self.at : self.at + 1] in ("<", ">"):
-            found.append(self._redirection(operator, digits))
+    def _after_word(self, word: Word) -> None:
+        """Add a word. Digits directly before a redirection are the number of its descriptor."""
+        bare = word.bare or ""
+        operator = self._starts(_REDIRECTIONS) if bare.isdecimal() else ""
+        if operator and operator[0] in "<>":
+            self.found.append(self._redirection(operator, bare))
             return
-        found.append(Token("word", word=word))
-        if word.bare == "[[":
+        self.found.append(Token("word", word=word))
+        if self._starts_command and bare == "[[":
             self._skip_test()
+        self._starts_command = self._starts_command and bare in OPENING_WORDS
 
     def _skip_blanks(self) -> bool:
+        """Skip blanks, continued lines and a comment. Return whether text is left."""
         while self.at < len(self.text):
             letter = self.text[self.at]
             if letter == "#":
                 end = self.text.find("\n", self.at)
                 self.at = len(self.text) if end < 0 else end
-            elif letter in " \t\r":
+            elif letter in " \t":
                 self.at += 1
+            elif self.text.startswith(_CONTINUED, self.at):
+                self.at += 2
             else:
                 return True
         return False
 
-    def _starts(self, known: tuple[str, ...]) -> str:
+    def _starts(self, signs: tuple[str, ...]) -> str:
         substitution = self.text.startswith(("<(", ">("), self.at)
-        return "" if substitution else next((sign for sign in known if self.text.startswith(sign, self.at)), "")
+        return "" if substitution else next((sign for sign in signs if self.text.startswith(sign, self.at)), "")
 
     def _skip_test(self) -> None:
-        """`[[ ... ]]` touches no file; what is substituted in it runs all the same."""
-        self._run_inside(self._until("]]", self.at))
+        """Skip `[[ ... ]]`. It touches no file, but the substitutions in it run."""
+        while self.at < len(self.text):
+            letter = self.text[self.at]
+            if letter in " \t\n()<>|" or self.text.startswith("&&", self.at):
+                if self.text.startswith(("<(", ">("), self.at):
+                    self._substitution(Word(), quoted=False)
+                else:
+                    self.at += 2 if letter == "&" else 1
+            elif letter in ";&#":
+                break
+            elif self.text.startswith(_CONTINUED, self.at):
+                self.at += 2
+            elif self._word().bare == "]]":
+                return
+        raise NotShell
 
     def _run_inside(self, text: str) -> None:
-        """Of this text only the substitutions count."""
-        inside = Lexer(text)
-        inside.quoted_text(Word(), "")
+        """Add the substitutions of a text that is otherwise not a command line."""
+        inside = Lexer(text, depth=self.depth + 1)
+        inside._quoted_text(Word(), "")
         self.inner += inside.inner
 
     def _redirection(self, operator: str, descriptor: str) -> Token:
         token = Token("redirection", operator)
         token.descriptor = descriptor
+        self._starts_command = False
         self.at += len(operator)
         if not self._skip_blanks():
             raise NotShell
         token.target = self._word()
         if operator in ("<<", "<<-"):
-            quoted = any(piece[2] for piece in token.target.pieces)
-            self._waiting.append((token, token.target.plain or "", operator == "<<-", quoted))
+            self._documents.append((token, operator == "<<-"))
         return token
 
-    def _here_documents(self) -> None:
-        for token, end, indented, quoted in self._waiting:
-            lines = []
+    def _read_documents(self) -> None:
+        """Read the here-documents that begin on this line."""
+        for token, indented in self._documents:
+            end = token.target.plain if token.target is not None else None
+            if token.target is None or end is None:
+                raise NotShell
+            quoted = any(piece[2] for piece in token.target.pieces)
+            lines: list[str] = []
             while self.at < len(self.text):
-                stop = self.text.find("\n", self.at)
-                stop = len(self.text) if stop < 0 else stop
-                line = self.text[self.at : stop]
-                self.at = min(stop + 1, len(self.text))
+                line = self._document_line(joined=not quoted)
                 if (line.lstrip("\t") if indented else line) == end:
                     break
                 lines.append(line)
@@ -147,14 +166,27 @@ class Lexer:
             if not quoted:
                 before = len(self.inner)
                 self._run_inside(token.body)
-                token.inner = token.inner + self.inner[before:]
-        self._waiting = []
+                token.inner += self.inner[before:]
+        self._documents = []
+
+    def _document_line(self, *, joined: bool) -> str:
+        """Return the next line; with `joined`, together with those that it continues on."""
+        parts: list[str] = []
+        while True:
+            stop = self.text.find("\n", self.at)
+            stop = len(self.text) if stop < 0 else stop
+            line = self.text[self.at : stop]
+            self.at = min(stop + 1, len(self.text))
+            backslashes = len(line) - len(line.rstrip("\\"))
+            if not joined or backslashes % 2 == 0 or self.at >= len(self.text):
+                return "".join([*parts, line])
+            parts.append(line[:-1])
 
     def _word(self) -> Word:
         word = Word()
         while self.at < len(self.text):
             letter = self.text[self.at]
-            if letter in " \t\r\n;|&()<>" and not self.text.startswith(("<(", ">("), self.at):
+            if letter in " \t\n;|&()<>" and not self.text.startswith(("<(", ">("), self.at):
                 break
             self._piece(word, letter)
         if not word.pieces:
@@ -163,19 +195,29 @@ class Lexer:
 
     def _piece(self, word: Word, letter: str) -> None:
         if letter == "\\":
-            word.add("text", self.text[self.at + 1 : self.at + 2], quoted=True)
+            if self.at + 1 == len(self.text):
+                raise NotShell
+            if not self.text.startswith(_CONTINUED, self.at):
+                word.add("text", self.text[self.at + 1], quoted=True)
             self.at += 2
         elif letter == "'":
             word.add("text", self._until("'", self.at + 1), quoted=True)
         elif letter == '"':
             self.at += 1
             word.add("text", "", quoted=True)
-            self.quoted_text(word, '"')
-        elif letter in "$`" or letter in "<>":
+            self._quoted_text(word, '"')
+        elif letter in "$`<>":
             self._substitution(word, quoted=False)
         else:
-            word.add("text", letter, quoted=False)
+            word.add("text", self._run_of(_ORDINARY_END), quoted=False)
+
+    def _run_of(self, ends: frozenset[str]) -> str:
+        """Return the text from here to the next of these characters, at least one."""
+        start = self.at
+        self.at += 1
+        while self.at < len(self.text) and self.text[self.at] not in ends:
             self.at += 1
+        return self.text[start : self.at]
 
     def _until(self, end: str, start: int) -> str:
         stop = self.text.find(end, start)
@@ -184,8 +226,8 @@ class Lexer:
         self.at = stop + len(end)
         return self.text[start:stop]
 
-    def quoted_text(self, word: Word, end: str) -> None:
-        """Text in which variables and substitutions count, up to its end (empty: all of it)."""
+    def _quoted_text(self, word: Word, end: str) -> None:
+        """Read text with variables and substitutions up to `end`, or all of it if that is empty."""
         while self.at < len(self.text):
             letter = self.text[self.at]
             if letter == end:
@@ -193,122 +235,150 @@ class Lexer:
                 return
             if letter == "\\":
                 following = self.text[self.at + 1 : self.at + 2]
-                word.add("text", following if following in '$`"\\' else letter + following, quoted=True)
+                if following != "\n":
+                    word.add("text", following if following in '$`"\\' else letter + following, quoted=True)
                 self.at += 2
             elif letter in "$`":
                 self._substitution(word, quoted=True)
             else:
-                word.add("text", letter, quoted=True)
-                self.at += 1
+                word.add("text", self._run_of(_QUOTED_END), quoted=True)
         if end:
             raise NotShell
 
     def _substitution(self, word: Word, *, quoted: bool) -> None:
         text, at = self.text, self.at
+        kind = "unknown"
         if text[at] == "`":
-            self.inner.append(self._until("`", at + 1).replace("\\`", "`"))
-            word.add("unknown", "", quoted=quoted)
+            self.inner.append(self._backquoted())
         elif text.startswith("$((", at):
-            self._run_inside(_sum(self._until("))", at + 3)))
-            word.add("unknown", "", quoted=quoted)
+            self._skip_arithmetic()
         elif text.startswith(("$(", "<(", ">("), at):
             self.inner.append(self._brackets(at + 2))
-            word.add("device" if text[at] != "$" else "unknown", "", quoted=quoted)
+            kind = "unknown" if text[at] == "$" else "device"
         elif text.startswith("${", at):
-            self._parameter(word, quoted=quoted)
+            name = self._parameter(quoted=quoted)
+            if name and _NAME.issuperset(name):
+                word.add("variable", name, quoted=quoted)
+                return
         elif text.startswith("$'", at) and not quoted:
             self._escaped(word)
+            return
         elif text.startswith('$"', at) and not quoted:
             self.at += 1
+            return
         else:
             self._variable(word, quoted=quoted)
+            return
+        word.add(kind, text[at : self.at], quoted=quoted)
 
-    def _parameter(self, word: Word, *, quoted: bool) -> None:
-        """`${name}`, or more than a name, in which substitutions run, too."""
-        start = self.at + 2
-        self.at = start
-        self.quoted_text(Word(), "}")
-        name = self.text[start : self.at - 1]
-        if name.endswith("@P"):  # it runs what stands in the variable
+    def _backquoted(self) -> str:
+        """Return the command line between backquotes, without the backslashes that protect it."""
+        parts: list[str] = []
+        self.at += 1
+        while self.at < len(self.text):
+            letter = self.text[self.at]
+            following = self.text[self.at + 1 : self.at + 2]
+            if letter == "`":
+                self.at += 1
+                return "".join(parts)
+            if letter == "\\" and following in ("`", "\\", "$"):
+                letter = following
+                self.at += 1
+            parts.append(letter)
+            self.at += 1
+        raise NotShell
+
+    def _skip_arithmetic(self) -> None:
+        """Skip `$((...))`. The substitutions in it run. What may be a subshell instead is not read."""
+        self.at += 3
+        depth = 2
+        while self.at < len(self.text) and depth:
+            letter = self.text[self.at]
+            if letter in "$`":
+                self._substitution(Word(), quoted=True)
+                continue
+            depth += (letter == "(") - (letter == ")")
+            if letter in "'\"\\" or (depth == 1 and not self.text.startswith("))", self.at)):
+                break
+            self.at += 1
+        if depth:
             raise NotShell
-        kind = "variable" if name and _NAME.issuperset(name) else "unknown"
-        word.add(kind, name if kind == "variable" else "", quoted=quoted)
+
+    def _parameter(self, *, quoted: bool) -> str:
+        """Return what is in `${...}`: a name, or an expression, whose substitutions run."""
+        start = self.at = self.at + 2
+        if self.text[start : start + 1] in (" ", "\t", "\n", "|"):  # it runs a command
+            raise NotShell
+        while self.at < len(self.text):
+            letter = self.text[self.at]
+            if letter == "}":
+                break
+            if letter == "\\":
+                self.at += 2
+            elif letter == '"':
+                self.at += 1
+                self._quoted_text(Word(), '"')
+            elif letter == "'":
+                if quoted:  # whether it quotes depends on the operator
+                    raise NotShell
+                self._until("'", self.at + 1)
+            elif letter in "$`" or self.text.startswith(("<(", ">("), self.at):
+                self._substitution(Word(), quoted=quoted)
+            else:
+                self.at += 1
+        name = self.text[start : self.at]
+        self.at += 1
+        if self.at > len(self.text) or name.endswith("@P"):  # `@P` runs what is in the variable
+            raise NotShell
+        return name
 
     def _escaped(self, word: Word) -> None:
-        """`$'...'`: what its escapes stand for is not worked out."""
+        """Read `$'...'`. Its value is unknown if it has escapes."""
         start = end = self.at + 2
         while end < len(self.text) and self.text[end] != "'":
             end += 2 if self.text[end] == "\\" else 1
         if end >= len(self.text):
             raise NotShell
-        self.at = end + 1
         raw = self.text[start:end]
-        word.add("unknown" if "\\" in raw else "text", "" if "\\" in raw else raw, quoted=True)
+        if "\\" in raw:
+            word.add("unknown", self.text[self.at : end + 1], quoted=True)
+        else:
+            word.add("text", raw, quoted=True)
+        self.at = end + 1
 
     def _variable(self, word: Word, *, quoted: bool) -> None:
         end = self.at + 1
         while end < len(self.text) and self.text[end] in _NAME:
             end += 1
+            if self.text[self.at + 1].isdigit():  # `$10` is `$1` and a 0
+                break
         name = self.text[self.at + 1 : end]
+        if self.text.startswith(_CONTINUED, end) and self.text[end + 2 : end + 3] not in (" ", "\t", "\n", ""):
+            raise NotShell  # the name may go on in the next line
         if name:
             word.add("variable", name, quoted=quoted)
-        elif self.text[end : end + 1] in tuple("@*#?$!-"):
-            word.add("unknown", "", quoted=quoted)
+        elif self.text[end : end + 1] in tuple("@*#?$!-["):
             end += 1
+            word.add("unknown", self.text[self.at : end], quoted=quoted)
         else:
             word.add("text", "$", quoted=quoted)
         self.at = end
 
     def _brackets(self, start: int) -> str:
-        """The text up to the bracket that closes one opened before `start`: quotes and here-documents are respected."""
-        inside = Lexer(self.text)
-        inside.at = start
+        """Return the text up to the bracket that closes one before `start`."""
+        inside = Lexer(self.text, start, self.depth + 1)
         inside.tokens(to_bracket=True)
         self.at = inside.at
         return self.text[start : self.at - 1]
 
 
-class Word:
-    """A word: pieces of text, variables (by name) and what only the shell knows. Quoted text has no wildcards."""
-
-    __slots__ = ("pieces",)
-
-    def __init__(self) -> None:
-        self.pieces: list[tuple[str, str, bool]] = []
-
-    def add(self, kind: str, text: str, *, quoted: bool) -> None:
-        """Append a piece: `text`, `variable` or `unknown`."""
-        if self.pieces and kind == "text" and self.pieces[-1][0] == "text" and self.pieces[-1][2] == quoted:
-            text = self.pieces.pop()[1] + text
-        self.pieces.append((kind, text, quoted))
-
-    @property
-    def plain(self) -> str | None:
-        """Its text, if it has no other pieces."""
-        return (
-            "".join(text for _, text, _ in self.pieces) if all(kind == "text" for kind, _, _ in self.pieces) else None
-        )
-
-    @property
-    def bare(self) -> str | None:
-        """Its text, if nothing of it is quoted: only then may it be a keyword."""
-        return self.plain if not any(quoted for _, _, quoted in self.pieces) else None
-
-
-class Token:
-    """A word, an operator, or a redirection with the word it goes to."""
-
-    __slots__ = ("body", "descriptor", "inner", "is_walked", "kind", "target", "text", "word")
-
-    def __init__(self, kind: str, text: str = "", word: Word | None = None) -> None:
-        self.kind = kind
-        self.text = text
-        self.word = word
-        self.target: Word | None = None
-        #: The text of a here-document.
-        self.body = ""
-        #: The number before a redirection, if one is given.
-        self.descriptor = ""
-        #: The command lines of its substitutions, and whether they have been read where it stands.
-        self.inner: list[str] = []
-        self.is_walked = False
+def _arithmetic_end(text: str, at: int) -> int:
+    """Return where `((a > 3))` ends, or 0 if it may be a command in brackets: two words follow each other."""
+    end = text.find("))", at)
+    inside = text[at + 2 : end]
+    if not text.startswith("((", at) or end < 0 or not inside or any(sign not in _SUMS for sign in inside):
+        return 0
+    for sign in "+-*%<>=!&|":
+        inside = inside.replace(sign, " , ")
+    adjacent = any(one != "," and other != "," for one, other in pairwise(inside.split()))
+    return 0 if adjacent else end + 2

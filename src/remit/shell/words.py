@@ -9,10 +9,9 @@ from remit.globs import expand_braces
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from remit.shell.effects import Effects
-    from remit.shell.lexer import Token, Word
 
 #: More values of a variable, or combinations of them, are not looked through.
-MOST_CHOICES = 16
+MAX_CHOICES = 16
 #: Into how many words one may be expanded.
 _MOST_WORDS = 64
 #: Each names a program, or something that programs load.
@@ -26,6 +25,60 @@ _RUNNING = frozenset(_RUNNING_TEXT.split())
 _PLAIN = frozenset({"", "true", ":", "cat", "less"})
 #: Folders of installed programs below a project.
 _INSTALLED = ("node_modules/.bin", "venv/bin")
+
+
+class Word:
+    """A word as a list of pieces (kind, text, quoted).
+
+    Kinds: `text`; `variable`, by its name; `device`, a process substitution; `unknown`, the source of any other
+    expansion. Quoted text has no wildcards.
+    """
+
+    __slots__ = ("pieces",)
+
+    def __init__(self) -> None:
+        self.pieces: list[tuple[str, str, bool]] = []
+
+    def add(self, kind: str, text: str, *, quoted: bool) -> None:
+        """Append a piece."""
+        if self.pieces and kind == "text" and self.pieces[-1][0] == "text" and self.pieces[-1][2] == quoted:
+            text = self.pieces.pop()[1] + text
+        self.pieces.append((kind, text, quoted))
+
+    @property
+    def plain(self) -> str | None:
+        """Its text, or None if it has an expansion."""
+        return (
+            "".join(text for _, text, _ in self.pieces) if all(kind == "text" for kind, _, _ in self.pieces) else None
+        )
+
+    @property
+    def bare(self) -> str | None:
+        """Its text if no part is quoted or expanded. Only such a word can be a reserved word."""
+        return self.plain if not any(quoted for _, _, quoted in self.pieces) else None
+
+    @property
+    def text(self) -> str:
+        """Its text without quotes. Expansions are as in the source."""
+        return "".join("$" + text if kind == "variable" else text for kind, text, _ in self.pieces)
+
+
+class Token:
+    """A word, an operator, or a redirection with its target."""
+
+    __slots__ = ("body", "descriptor", "inner", "kind", "target", "text", "word")
+
+    def __init__(self, kind: str, text: str = "", word: Word | None = None) -> None:
+        self.kind = kind
+        self.text = text
+        self.word = word
+        self.target: Word | None = None
+        #: The text of a here-document.
+        self.body = ""
+        #: The number before a redirection, or nothing.
+        self.descriptor = ""
+        #: The command lines of its substitutions.
+        self.inner: list[str] = []
 
 
 class Argument:
@@ -61,30 +114,28 @@ class ShellState:
         """Go to a folder; `target` is how that was named."""
         moved = [os.path.join(other, target) for other in self.others]
         self.others = list(dict.fromkeys([*self.others, *moved]))
-        self.folder = folder if len(self.others) <= MOST_CHOICES else None
+        self.folder = folder if len(self.others) <= MAX_CHOICES else None
 
     def assign(self, name: str, values: list[str]) -> None:
         """A variable gets one of these values (none: it is not known), or keeps what it may have had: whether this
         part of the line runs is not known."""
         before = self.variables.get(name, values)
         both = list(dict.fromkeys([*before, *values])) if before and values else []
-        self.variables[name] = both if len(both) <= MOST_CHOICES else []
+        self.variables[name] = both if len(both) <= MAX_CHOICES else []
 
 
-def bindings(part: list[Token], place: ShellState) -> list[dict[str, str]]:
-    """Each combination of values of those variables of a command that may have several; more than can be looked
-    through are cut one after that."""
-    words = [word for token in part for word in (token.word, token.target) if word is not None]
-    used = {text for word in words for kind, text, _ in word.pieces if kind == "variable"}
+def bindings(words: list[Word | None], state: ShellState) -> list[dict[str, str]]:
+    """Return the combinations of values of the variables in some words, at most one more than `MAX_CHOICES`."""
+    used = {text for word in words if word is not None for kind, text, _ in word.pieces if kind == "variable"}
     found: list[dict[str, str]] = [{}]
     for name in sorted(used):
-        values = place.variables.get(name, [])
+        values = state.variables.get(name, [])
         if len(values) > 1:
-            found = [{**one, name: value} for one in found for value in values][: MOST_CHOICES + 1]
+            found = [{**one, name: value} for one in found for value in values][: MAX_CHOICES + 1]
     return found
 
 
-def expand(word: Word, place: ShellState) -> list[Argument]:
+def expand(word: Word, state: ShellState) -> list[Argument]:
     """A word as the shell would hand it on: several, where braces or its variables have several values."""
     choices = [""]
     # Braces that open in one piece and close in another are not seen through.
@@ -94,10 +145,10 @@ def expand(word: Word, place: ShellState) -> list[Argument]:
             values = expand_braces(text) if not quoted and "{" in text else [text]
         elif kind == "device":
             values = ["/dev/fd/63"]
-        elif kind == "variable" and text in ("HOME", "PWD", "TMPDIR") and text not in place.variables:
+        elif kind == "variable" and text in ("HOME", "PWD", "TMPDIR") and text not in state.variables:
             values = [{"HOME": "~", "PWD": ".", "TMPDIR": "/tmp"}[text]]  # noqa: S108 - what the shell would put there
         else:
-            values = place.variables.get(text, []) if kind == "variable" else []
+            values = state.variables.get(text, []) if kind == "variable" else []
         known = known and bool(values)
         choices = [choice + value for choice in choices for value in values or [""]]
         if len(choices) > _MOST_WORDS:

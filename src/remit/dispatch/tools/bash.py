@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shlex
 import shutil
 import tempfile
@@ -17,6 +16,7 @@ from remit.dispatch.tools import arguments, sandbox
 from remit.dispatch.tools.call import ToolCall
 from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolRefused
 from remit.dispatch.tools.processes import GRACE, ProcessResult, isolated_command, run_process
+from remit.shell.syntax import parse
 
 #: All that a command gets of the worker's environment; everything else may be a secret.
 _KEPT = ("PATH", "LANG", "LANGUAGE", "TZ")
@@ -24,20 +24,6 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 _TIMED_OUT = 124
 #: A wish up to this number can only mean seconds.
 _AS_SECONDS = 600
-_OPERATOR = re.compile(r"&&|\|\||\|&|;;|[;&|\n]")
-_SINGLE = re.compile(r"'([^']*)'")
-_DOUBLE = re.compile(r'"((?:\\.|[^"\\])*)"', re.DOTALL)
-_ESCAPED = re.compile(r'\\([$`"\\])')
-_EXPANSION = re.compile(r"`|\$[\w({\[@*#?!$'\"-]")
-#: Not in a program's name or in what a pattern compares, but harmless in what comes after.
-_REFUSED = {
-    "<": "a redirection",
-    ">": "a redirection",
-    "(": "a group or substitution",
-    ")": "a group or substitution",
-    "`": "a substitution",
-    "\0": "a NUL",
-}
 
 
 async def bash(call: ToolCall, given: arguments.Bash) -> ToolAnswer:
@@ -138,19 +124,19 @@ def _told(ran: ProcessResult, seconds: float) -> ToolAnswer:
 
 
 class _Unclear(Exception):
-    """What a command line holds that cannot be judged beforehand."""
+    """The part of a command line that cannot be checked against patterns."""
 
 
 def check_allowed(command: str, patterns: Sequence[str]) -> None:
-    """Refuse a command line that the patterns do not allow; no patterns allow every one."""
+    """Raise ToolRefused for a command line that the patterns do not allow. Without patterns, all are allowed."""
     if not patterns:
         return
     allowed = ", ".join(f"Bash({pattern})" for pattern in patterns)
     try:
-        commands = simple_commands(command)
+        commands = _plain_commands(command)
     except _Unclear as error:
         raise ToolRefused(
-            f"The command holds {error}, which is not allowed here. You may run only: {allowed}. "
+            f"The command contains {error}, which is not allowed here. You may run only: {allowed}. "
             "Write plain commands with their values spelled out, one call each.",
             exit=126,
         ) from error
@@ -161,7 +147,7 @@ def check_allowed(command: str, patterns: Sequence[str]) -> None:
 
 
 def is_everything(pattern: str) -> bool:
-    """Whether a pattern allows every command."""
+    """Return whether a pattern allows every command."""
     return pattern.strip() in ("*", ":*")
 
 
@@ -175,54 +161,20 @@ def _covers(pattern: str, words: list[str]) -> bool:
     return bool(wanted) and (words[: len(wanted)] == wanted if begins else words == wanted)
 
 
-def simple_commands(command: str) -> list[list[str]]:
-    """The words of each command of a line, without their quotes. Raises for what cannot be judged."""
-    found: list[list[str]] = [[]]
-    word: str | None = None
-    at = 0
-    while at < len(command):
-        operator = _OPERATOR.match(command, at)
-        character = command[at]
-        if operator or character in " \t":
-            if word is not None:
-                found[-1].append(word)
-            word = None
-            if operator:
-                found.append([])
-            at = operator.end() if operator else at + 1
-            continue
-        piece, at = _piece(command, at, starts=word is None)
-        word = (word or "") + piece
-    if word is not None:
-        found[-1].append(word)
-    return [words for words in found if words]
-
-
-def _piece(command: str, at: int, *, starts: bool) -> tuple[str, int]:
-    """A piece of a word from a place on, without quotes, and where it ends."""
-    character = command[at]
-    if character in _REFUSED:
-        raise _Unclear(_REFUSED[character])
-    if character == "#" and starts:
-        raise _Unclear("a comment")
-    if _EXPANSION.match(command, at):
-        raise _Unclear("an expansion ($ or backquote)")
-    if character == "'":
-        return _quoted(_SINGLE, command, at)
-    if character == '"':
-        text, end = _quoted(_DOUBLE, command, at)
-        if _EXPANSION.search(re.sub(r"\\.", "", text, flags=re.DOTALL)):
-            raise _Unclear("an expansion ($ or backquote)")
-        return _ESCAPED.sub(r"\1", text), end
-    if character == "\\":
-        if at + 1 >= len(command) or command[at + 1] == "\n":
-            raise _Unclear("a line that goes on after a backslash")
-        return command[at + 1], at + 2
-    return character, at + 1
-
-
-def _quoted(form: re.Pattern[str], command: str, at: int) -> tuple[str, int]:
-    found = form.match(command, at)
-    if found is None:
-        raise _Unclear("a quote that does not end")
-    return found[1], found.end()
+def _plain_commands(command: str) -> list[list[str]]:
+    """Return the words of each command of a line. Raises `_Unclear` for all but plain commands."""
+    if "\0" in command:
+        raise _Unclear("a NUL character")
+    if "\\\n" in command:
+        raise _Unclear("a line that continues after a backslash")
+    script = parse(command)
+    if script.problem:
+        raise _Unclear(f"something that cannot be checked ({script.problem})")
+    for node in script.nodes:
+        if node.body is not None or node.keywords or node.keyword:
+            raise _Unclear("a group, loop or condition")
+        if node.redirections:
+            raise _Unclear("a redirection")
+        if any(word.plain is None for word in node.words):
+            raise _Unclear("an expansion ($, backquote or process substitution)")
+    return [[word.text for word in node.words] for node in script.nodes if node.words]

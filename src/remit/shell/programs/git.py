@@ -71,9 +71,9 @@ def _without_globals(command: Command, args: list[Argument]) -> list[Argument]:
     at = 0
     while at < len(args) and args[at].text.startswith("-"):
         if args[at].text == "-C" and at + 1 < len(args):
-            inside = command.place.copy()
+            inside = command.state.copy()
             inside.folder = command.path(args[at + 1])
-            command.place = inside
+            command.state = inside
         if args[at].text == "-c" and not args[at + 1 :][:1][0].text.lower().startswith(_PLAIN_SETTINGS):
             command.effects.give_up("a setting of git may run another program")
         at += 2 if args[at].text in ("-C", "-c", "--git-dir", "--work-tree") else 1
@@ -117,7 +117,7 @@ def _checkout(command: Command, args: list[Argument]) -> None:
 
     for position, arg in enumerate(found.operands):
         path = command.path(arg)
-        if path is not None and (position > 0 or os.path.lexists(os.path.join(command.place.start, path))):
+        if path is not None and (position > 0 or os.path.lexists(os.path.join(command.state.start, path))):
             _restore(command, [arg])
 
 

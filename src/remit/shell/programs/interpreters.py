@@ -163,11 +163,11 @@ def change_folder(command: Command, _: str, args: list[Argument]) -> None:
     """`cd FOLDER`: relative names mean something else from now on."""
     operands = [arg for arg in args if not arg.text.startswith("-") or arg.text == "-"]
     if not operands:
-        command.place.move("~", "~")
+        command.state.move("~", "~")
     elif not operands[0].known or operands[0].text == "-":
-        command.place.folder = None
+        command.state.folder = None
     else:
-        command.place.move(command.path(operands[0]), operands[0].text)
+        command.state.move(command.path(operands[0]), operands[0].text)
 
 
 def run_command(command: Command, _: str, args: list[Argument]) -> None:
@@ -182,7 +182,7 @@ def export(command: Command, _: str, args: list[Argument]) -> None:
         name, sign, value = arg.text.partition("=")
         if sign and name.isidentifier():
             record_variable(command.effects, name, value)
-            command.place.assign(name, [value] if arg.known else [])
+            command.state.assign(name, [value] if arg.known else [])
 
 
 def run_trap(command: Command, _: str, args: list[Argument]) -> None:

@@ -102,7 +102,7 @@ REPORTS: dict[str, tuple[str, ...]] = {
 SQLITE_WRITES = (".output", ".once", ".excel", ".backup", ".save", ".clone", ".shell", ".system", "writefile(")
 
 #: Commands of the shell that give variables other values.
-NAMING = frozenset({"read", "declare", "typeset", "local", "readonly", "unset", "getopts", "let", "printf"})
+NAMING = frozenset({"((", "read", "declare", "typeset", "local", "readonly", "unset", "getopts", "let", "printf"})
 
 #: Programs with a function of their own, by the module where it stands.
 _VIEWERS_TEXT = """
@@ -119,3 +119,50 @@ _INTERPRETERS_TEXT = """
     chdir source . eval command export trap docker docker-compose podman kubectl
 """
 INTERPRETERS = frozenset(_INTERPRETERS_TEXT.split())
+
+#: Programs that run another one: how many words of their own follow their options.
+WRAPPERS: dict[str, int] = {
+    "sudo": 0,
+    "doas": 0,
+    "nohup": 0,
+    "nice": 0,
+    "ionice": 0,
+    "stdbuf": 0,
+    "timeout": 1,
+    "env": 0,
+    "exec": 0,
+    "builtin": 0,
+    "setsid": 0,
+    "unbuffer": 0,
+    "time": 0,
+    "watch": 0,
+    "xargs": 0,
+}
+#: The same for programs that also install what they run.
+PACKAGE_RUNNERS: dict[str, int] = {"npx": 0, "bunx": 0, "uvx": 0, "pipx": 1}
+#: Their options that take the next word as a value.
+_VALUED = {
+    "sudo": "ugp",
+    "nice": "n",
+    "ionice": "cn",
+    "timeout": "sk",
+    "env": "uC",
+    "watch": "n",
+    "npx": "p",
+    "xargs": "InPLdsaE",
+}
+
+
+def wrapper_words(name: str, args: list[str]) -> int:
+    """Return how many of the arguments belong to the wrapper itself."""
+    valued = _VALUED.get(name, "")
+    at = 0
+    while at < len(args):
+        text = args[at]
+        if name == "env" and "=" in text and not text.startswith("-"):
+            at += 1
+        elif text.startswith("-") and len(text) > 1:
+            at += 2 if text[-1] in valued and len(text) == 2 else 1
+        else:
+            break
+    return at + (WRAPPERS[name] if name in WRAPPERS else PACKAGE_RUNNERS[name])

@@ -11,12 +11,15 @@ from remit.shell.programs.lists import (
     LISTING,
     MOVING,
     NAMING,
+    PACKAGE_RUNNERS,
     READERS,
     REPORTS,
     RUNNERS,
     SQLITE_WRITES,
     VIEWERS,
+    WRAPPERS,
     WRITERS,
+    wrapper_words,
 )
 from remit.shell.words import Argument, record_variable
 
@@ -28,28 +31,6 @@ if TYPE_CHECKING:
 
     Teller = Callable[[Command, str, list[Argument]], None]
 
-#: Programs that run another: how many words of their own follow their options.
-_PREFIXES: dict[str, int] = {
-    "sudo": 0,
-    "doas": 0,
-    "nohup": 0,
-    "nice": 0,
-    "ionice": 0,
-    "stdbuf": 0,
-    "timeout": 1,
-    "env": 0,
-    "exec": 0,
-    "builtin": 0,
-    "setsid": 0,
-    "unbuffer": 0,
-    "time": 0,
-    "watch": 0,
-    "npx": 0,
-    "bunx": 0,
-    "uvx": 0,
-    "pipx": 1,
-}
-_PREFIX_VALUES = {"sudo": "ugp", "nice": "n", "ionice": "cn", "timeout": "sk", "env": "uC", "watch": "n", "npx": "p"}
 #: `uv run X`, `bundle exec X`: programs of which one subcommand runs another program.
 _RUN_WITHIN = {
     "uv": "run",
@@ -81,8 +62,8 @@ def apply_effects(command: Command, args: list[Argument]) -> None:
     teller = _teller(name)
     if teller is not None:
         teller(command, name, rest)
-    elif name in _PREFIXES:
-        apply_effects(command, _after_prefix(command, name, rest))
+    elif name in WRAPPERS or name in PACKAGE_RUNNERS:
+        apply_effects(command, _after_wrapper(command, name, rest))
     elif name in _RUN_WITHIN and sub == _RUN_WITHIN[name]:
         apply_effects(command, rest[1:])
     elif name in NAMING:
@@ -158,19 +139,14 @@ def _rename(command: Command, name: str, args: list[Argument]) -> None:
         variable, sign, value = arg.text.partition("=")
         if variable.isidentifier():
             record_variable(command.effects, variable, value)
-            command.place.assign(variable, [value] if sign and arg.known else [])
+            command.state.assign(variable, [value] if sign and arg.known else [])
 
 
-def _after_prefix(command: Command, name: str, args: list[Argument]) -> list[Argument]:
-    valued = _PREFIX_VALUES.get(name, "")
-    at = 0
-    while at < len(args):
-        text = args[at].text
-        if name == "env" and "=" in text and not text.startswith("-"):
-            record_variable(command.effects, *text.partition("=")[::2])
-            at += 1
-        elif text.startswith("-") and len(text) > 1:
-            at += 2 if text[-1] in valued and len(text) == 2 else 1
-        else:
-            break
-    return args[at + _PREFIXES[name] :]
+def _after_wrapper(command: Command, name: str, args: list[Argument]) -> list[Argument]:
+    """Return the words of the program that a wrapper starts."""
+    own = wrapper_words(name, [arg.text for arg in args])
+    for arg in args[:own] if name == "env" else ():
+        variable, sign, value = arg.text.partition("=")
+        if sign and not variable.startswith("-"):
+            record_variable(command.effects, variable, value)
+    return args[own:]

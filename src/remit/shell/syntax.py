@@ -1,0 +1,184 @@
+"""Group the tokens of a command line into commands: what runs, in which order, and which operators join it."""
+
+from __future__ import annotations
+
+from remit.shell.lexer import OPENING_WORDS, Lexer, NotShell
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from remit.shell.words import Token, Word
+
+#: A longer line, or one with more substitutions, is not read.
+_MAX_LENGTH = 100_000
+_MAX_SUBSTITUTIONS = 400
+#: How deep subshells may be nested.
+_MAX_DEPTH = 24
+_KEYWORDS = OPENING_WORDS | {"fi", "done", "}"}
+#: Reserved words that begin what is not read.
+_UNREAD = frozenset({"case", "select", "function", "coproc", "esac"})
+#: Operators after which a line break has no meaning.
+_CONTINUING = ("&&", "||", "|", "|&")
+
+
+class Node:
+    """A simple command, a part of a compound command such as `then` or `for x in a b`, or a subshell.
+
+    `operator` is the one before it, `terminator` the one after it; both are empty at the ends of a line.
+    """
+
+    __slots__ = ("body", "keywords", "operator", "redirections", "substitutions", "terminator", "words")
+
+    def __init__(self, operator: str = "") -> None:
+        self.operator = operator
+        self.terminator = ""
+        #: Reserved words before it.
+        self.keywords: list[str] = []
+        #: Assignments, the program and its arguments.
+        self.words: list[Word] = []
+        self.redirections: list[Token] = []
+        #: Command lines that run before it, for `$(...)`, `<(...)` and backquotes.
+        self.substitutions: list[str] = []
+        #: The commands of a subshell; None for other commands.
+        self.body: list[Node] | None = None
+
+    @property
+    def keyword(self) -> str:
+        """`for`, or a reserved word of syntax that is not read, if the node begins with one."""
+        first = self.words[0].bare if self.words else None
+        return first if first is not None and (first == "for" or first in _UNREAD) else ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was added to it."""
+        return self.body is None and not (self.keywords or self.words or self.redirections)
+
+
+class Script:
+    """The commands of a line. `problem` states what was not understood, and is empty if all was."""
+
+    __slots__ = ("nodes", "problem")
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.problem = ""
+
+    def give_up(self, problem: str) -> None:
+        """Record the first thing that was not understood."""
+        self.problem = self.problem or problem
+
+
+def parse(text: str) -> Script:
+    """Parse a command line, as far as it can be read. Never raises."""
+    script = Script()
+    if len(text) > _MAX_LENGTH:
+        script.give_up("it is too long")
+        return script
+    lexer = Lexer(text)
+    try:
+        lexer.tokens()
+    except NotShell:
+        script.give_up("a quote or bracket has no end, or it is too long")
+    if len(lexer.inner) > _MAX_SUBSTITUTIONS:
+        script.give_up(f"it has more than {_MAX_SUBSTITUTIONS} substitutions")
+    else:
+        _Parser(script).run(lexer.found)
+    return script
+
+
+class _Parser:
+    """Builds the nodes of a script from tokens."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.nodes: list[Node] = []
+        self.node = Node()
+        #: The open subshells: the nodes before each, and its own.
+        self.stack: list[tuple[list[Node], Node]] = []
+
+    def run(self, tokens: list[Token]) -> None:
+        at = 0
+        while at < len(tokens):
+            token = tokens[at]
+            if token.kind != "operator":
+                self._add(token)
+            elif token.text == "(":
+                following = tokens[at + 1] if at + 1 < len(tokens) else None
+                at += self._open(is_closed=following is not None and following.text == ")")
+            elif token.text == ")":
+                self._close()
+            else:
+                self._end(token.text)
+            at += 1
+        self._end("")
+        while self.stack:
+            self.script.give_up("a bracket has no end")
+            self._close()
+            self._end("")
+        self.script.nodes = self.nodes
+
+    def _add(self, token: Token) -> None:
+        """Add a word or a redirection to the current command."""
+        node = self.node
+        word = token.word
+        bare = word.bare if word is not None else None
+        if bare is not None and len(node.words) == 2 and self._is_header(bare):
+            self._end(";")
+            node = self.node
+        node.substitutions += token.inner
+        if word is None:
+            node.redirections.append(token)
+        elif node.body is not None and bare not in _KEYWORDS:
+            self.script.give_up("a word follows a bracket")
+            node.words.append(word)
+        elif bare is not None and bare in _KEYWORDS and not node.words and not node.redirections:
+            node.keywords.append(bare)
+        else:
+            node.words.append(word)
+
+    def _is_header(self, following: str) -> bool:
+        """Return whether the current words are `for x` before `do`, or `function f` before its body."""
+        return (self.node.keyword, following) in (("for", "do"), ("function", "{"))
+
+    def _open(self, *, is_closed: bool) -> int:
+        """Open a subshell, or skip the brackets of `name()`. Return how many more tokens were used."""
+        node = self.node
+        names = 2 if node.keyword == "function" else 1
+        if is_closed and len(node.words) == names and not node.redirections:
+            node.words = []  # the body of the function follows, and is read there
+            return 1
+        if node.words or node.redirections or node.body is not None:
+            self.script.give_up("a bracket is not expected here")
+            self._end(";")
+            node = self.node
+        if len(self.stack) >= _MAX_DEPTH:
+            self.script.give_up("brackets are nested too deeply")
+            return 0
+        self.stack.append((self.nodes, node))
+        self.nodes, self.node = [], Node("(")
+        return 0
+
+    def _close(self) -> None:
+        """Close a subshell. Redirections may follow."""
+        self._end("")
+        if not self.stack:
+            self.script.give_up("a bracket is not expected here")
+            self.node.operator = ")"
+            return
+        body = self.nodes
+        self.nodes, self.node = self.stack.pop()
+        self.node.body = body
+
+    def _end(self, operator: str) -> None:
+        """End the current command and begin the next one."""
+        node = self.node
+        if node.is_empty:
+            if not (operator == "\n" and node.operator in _CONTINUING):
+                node.operator = operator
+            return
+        if node.keyword == "function" and len(node.words) == 2:
+            node.words = []
+        elif node.keyword in _UNREAD:
+            self.script.give_up(f"it has a `{node.keyword}`")
+        node.terminator = operator
+        self.nodes.append(node)
+        self.node = Node(operator)
