@@ -136,7 +136,7 @@ _SEPARATORS = lazy_pattern(r"[\s_\-‐-―]+")
 def fold(name: str) -> str:
     """The form in which names are compared."""
     name = unicodedata.normalize("NFKC", name[:200]).strip().strip("*_`# ").strip()
-    if name.isalpha():  # as most are: there is nothing to take away
+    if "  " not in name and name.replace(" ", "").isalpha():  # as most are: there is nothing to take away
         return name.lower()
     name = _NUMBERING.sub("", name)
     name = _PARENTHESIS.sub("", name.rstrip(":").rstrip())

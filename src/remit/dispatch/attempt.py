@@ -31,7 +31,7 @@ from remit.store.transcript import Transcript
 if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
 
-    from remit.checking import Verdict
+    from remit.acceptance import Judgement
     from remit.dispatch.toolset import Calls
     from remit.evidence.receipts import Receipt
 
@@ -194,36 +194,21 @@ class Attempt:
         submission = await self._transcript.submissions() + 1
         # A program cannot be asked to correct its answer, so its first submission is its last.
         attempt = submission if brief.runner == "model" else max(submission, 2)
-        verdict = await asyncio.to_thread(_verdict, ended.text, brief, root, receipts, attempt)
+        judgement = await asyncio.to_thread(_judge, ended.text, brief, root, receipts, attempt)
         failpoint("checked")
-        report = msgspec.json.encode(
-            {
-                "verdict": verdict.verdict,
-                "violations": [
-                    {
-                        "rule": one.rule,
-                        "code": one.code,
-                        "level": one.level,
-                        "line": one.line,
-                        "message": one.message,
-                        "help": one.help,
-                    }
-                    for one in verdict.violations
-                ],
-            }
-        )
-        await self._transcript.save_result(submission, ended.text, verdict.verdict, report)
+        report = msgspec.json.encode({"verdict": judgement.decision, "violations": judgement.violations})
+        await self._transcript.save_result(submission, ended.text, judgement.decision, report)
         failpoint("result-saved")
         await self._narrator.tell(
             "checked",
             {
-                "verdict": verdict.verdict,
-                "violations": sum(one.level != "L3" for one in verdict.violations),
-                "advice": sum(one.level == "L3" for one in verdict.violations),
+                "verdict": judgement.decision,
+                "violations": sum(one["level"] != "L3" for one in judgement.violations),
+                "advice": sum(one["level"] == "L3" for one in judgement.violations),
                 "seconds": time.monotonic() - started,
             },
         )
-        return verdict.verdict
+        return judgement.decision
 
     async def _finish(self, ended: RunEnd, verdict: str | None = None) -> None:
         await self._narrator.flush()
@@ -255,11 +240,9 @@ def _own(tools: Sequence[str]) -> list[str]:
     return [tool for tool in tools if not tool.startswith("mcp__")]
 
 
-def _verdict(document: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int) -> Verdict:
-    from remit.checking import check_all
+def _judge(report: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int) -> Judgement:
+    from remit.acceptance import judge_report
+    from remit.checking import Options
 
-    # As bytes: a text might look like a path, and this one is not ours.
-    data = document.encode("utf-8", "replace")
-    verdicts = check_all(data, repo=root, profile=brief.profile, kind=brief.kind, receipts=receipts, attempt=attempt)
-    order = ("reject", "revise", "accept")
-    return min(verdicts, key=lambda one: order.index(one.verdict))
+    options = Options(profile=brief.profile, kind=brief.kind, attempt=attempt)
+    return judge_report(report, options, root, receipts=receipts)

@@ -117,8 +117,9 @@ def test_a_compiled_file_that_came_with_a_clone_is_made_anew_and_runs_nothing(
 @pytest.mark.process
 def test_the_libraries_are_found_by_a_python_without_its_own_paths() -> None:
     program = (
-        "import sys; sys.path.append(sys.argv[1]); from remit.clients.claude_code.libraries import make_reachable; "
-        "make_reachable(); import msgspec, pyromark, rapidfuzz, yaml"
+        "import sys; sys.path.append(sys.argv[1])\n"
+        "from remit.clients.claude_code.libraries import make_libraries_importable\n"
+        "make_libraries_importable(); import msgspec, pyromark, rapidfuzz, yaml"
     )
     root = str(ENTRY.parents[3])
     subprocess.run([sys.executable, "-I", "-S", "-c", program, root], check=True)

@@ -13,8 +13,9 @@ import pytest
 from delegating import GOOD, INVENTED, VAGUE, Client
 
 import remit
+from remit.acceptance import Judgement
 from remit.clients.claude_code import judging
-from remit.clients.claude_code.judging import Judgement, judge
+from remit.clients.claude_code.judging import check_document, judge
 from remit.clients.claude_code.project import ProjectContext
 from remit.rules.examples import sample_text
 
@@ -22,81 +23,83 @@ EXPLORER = "code-explorer"
 
 
 @pytest.fixture
-def desk(client: Client) -> ProjectContext:
+def context(client: Client) -> ProjectContext:
     return ProjectContext.open(str(client.project))
 
 
-def test_the_verdict_is_that_of_a_check_with_the_transcript_as_receipts(client: Client, desk: ProjectContext) -> None:
+def test_the_verdict_is_that_of_a_check_with_the_transcript_as_receipts(
+    client: Client, context: ProjectContext
+) -> None:
     transcript = client.transcript("a1")
     for report in (GOOD, INVENTED, VAGUE):
         for attempt in (1, 2):
-            judged = judge(report, desk, EXPLORER, str(transcript), attempt)
+            judged = judge(report, context, EXPLORER, str(transcript), attempt)
             found = remit.check(report, repo=client.project, kind="exploration", receipts=transcript, attempt=attempt)
-            assert judged.verdict == found.verdict
-            assert judged.accepted == found.accepted
+            assert judged.decision == found.verdict
+            assert judged.is_accepted == found.accepted
             assert [one["message"] for one in judged.violations] == [one.message for one in found.violations]
 
 
-def test_the_kind_is_that_of_the_agent(client: Client, desk: ProjectContext) -> None:
-    assert judge(sample_text("review"), desk, "qa-engineer", "", 1).accepted
-    assert not judge(sample_text("generic"), desk, "qa-engineer", "", 1).accepted
+def test_the_kind_is_that_of_the_agent(client: Client, context: ProjectContext) -> None:
+    assert judge(sample_text("review"), context, "qa-engineer", "", 1).is_accepted
+    assert not judge(sample_text("generic"), context, "qa-engineer", "", 1).is_accepted
 
 
-def test_a_report_of_failure_is_a_report(desk: ProjectContext) -> None:
-    assert judge(sample_text("error"), desk, EXPLORER, "", 1).accepted
+def test_a_report_of_failure_is_a_report(context: ProjectContext) -> None:
+    assert judge(sample_text("error"), context, EXPLORER, "", 1).is_accepted
 
 
-def test_several_results_in_one_report_are_only_as_good_as_the_worst(desk: ProjectContext) -> None:
-    judged = judge(f"{GOOD}\n\n{INVENTED}", desk, EXPLORER, "", 1)
-    assert judged.verdict == "revise"
-    assert judged.files == []
-    assert len(json.loads(judged.check)["results"]) == 2
+def test_several_results_in_one_report_are_only_as_good_as_the_worst(context: ProjectContext) -> None:
+    judged = judge(f"{GOOD}\n\n{INVENTED}", context, EXPLORER, "", 1)
+    assert judged.decision == "revise"
+    assert judged.analysed_files == []
+    assert len(json.loads(check_document(judged, context))["results"]) == 2
 
 
-def test_the_check_is_kept_in_its_fixed_shape(client: Client, desk: ProjectContext) -> None:
-    judged = judge(INVENTED, desk, EXPLORER, "", 1)
-    report = json.loads(judged.check)
+def test_the_check_is_kept_in_its_fixed_shape(client: Client, context: ProjectContext) -> None:
+    judged = judge(INVENTED, context, EXPLORER, "", 1)
+    report = json.loads(check_document(judged, context))
     assert report["schema"] == "remit.check/1"
-    assert report["results"][0]["verdict"] == judged.verdict
+    assert report["results"][0]["verdict"] == judged.decision
     assert report["summary"]["repository"] == str(client.project)
 
 
-def test_only_places_that_are_there_count_as_covered(desk: ProjectContext) -> None:
-    assert judge(GOOD, desk, EXPLORER, "", 1).files == ["app/login.py", "app/session.py"]
-    assert judge(INVENTED, desk, EXPLORER, "", 1).files == []
+def test_only_places_that_are_there_count_as_covered(context: ProjectContext) -> None:
+    assert judge(GOOD, context, EXPLORER, "", 1).analysed_files == ["app/login.py", "app/session.py"]
+    assert judge(INVENTED, context, EXPLORER, "", 1).analysed_files == []
 
 
 def test_a_place_that_is_not_there_is_not_covered_even_where_nobody_minds(begin: Callable[[str], Client]) -> None:
     client = begin('[check]\nignore = ["reference-missing-file", "confidence-unsupported"]\n')
     report = GOOD.replace("| open_session | `app/session.py:8`", "| open_session | `app/nowhere.py:8`")
     judged = judge(report, ProjectContext.open(str(client.project)), EXPLORER, "", 1)
-    assert (judged.verdict, judged.files) == ("accept", ["app/login.py"])
+    assert (judged.decision, judged.analysed_files) == ("accept", ["app/login.py"])
 
 
 def test_a_transcript_that_is_too_long_is_not_read(
-    client: Client, desk: ProjectContext, monkeypatch: pytest.MonkeyPatch
+    client: Client, context: ProjectContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transcript = client.transcript("a1", read=())
     transcript.write_text("{}\n" * 100)
-    assert "no-tool-calls" in {one["rule"] for one in judge(GOOD, desk, EXPLORER, str(transcript), 1).violations}
-    monkeypatch.setattr(judging, "LARGEST_TRANSCRIPT", 100)
-    assert judge(GOOD, desk, EXPLORER, str(transcript), 1).accepted
+    assert "no-tool-calls" in {one["rule"] for one in judge(GOOD, context, EXPLORER, str(transcript), 1).violations}
+    monkeypatch.setattr(judging, "MAX_TRANSCRIPT_BYTES", 100)
+    assert judge(GOOD, context, EXPLORER, str(transcript), 1).is_accepted
 
 
-def test_a_transcript_that_is_a_pipe_keeps_nobody_waiting(desk: ProjectContext, tmp_path: Path) -> None:
+def test_a_transcript_that_is_a_pipe_keeps_nobody_waiting(context: ProjectContext, tmp_path: Path) -> None:
     pipe = tmp_path / "agent.jsonl"
     os.mkfifo(pipe)
-    assert judge(GOOD, desk, EXPLORER, str(pipe), 1).accepted
+    assert judge(GOOD, context, EXPLORER, str(pipe), 1).is_accepted
 
 
-def test_what_no_file_could_hold_is_judged_too(desk: ProjectContext) -> None:
-    assert judge(GOOD + "\ud800", desk, EXPLORER, "", 1).verdict == "accept"
-    assert judge("\ud800\0", desk, EXPLORER, "", 1).verdict != "accept"
+def test_what_no_file_could_hold_is_judged_too(context: ProjectContext) -> None:
+    assert judge(GOOD + "\ud800", context, EXPLORER, "", 1).decision == "accept"
+    assert judge("\ud800\0", context, EXPLORER, "", 1).decision != "accept"
 
 
 def test_a_correction_brings_no_control_characters() -> None:
     violation = {"rule": "r", "level": "L1", "line": 1, "message": "a\x1b[2J\x07b <b>", "help": "mend it"}
-    assert Judgement("revise", [violation], [], "{}").correction.endswith("\n- r (line 1): a[2Jb <b>. mend it")
+    assert Judgement("revise", [], [violation]).correction.endswith("\n- r (line 1): a[2Jb <b>. mend it")
 
 
 @pytest.mark.process
@@ -106,7 +109,7 @@ def test_a_python_without_its_libraries_finds_them_where_the_project_was_compile
         "import sys; sys.path.append(sys.argv[1])\n"
         "from remit.clients.claude_code.project import ProjectContext\n"
         "from remit.clients.claude_code.judging import judge\n"
-        "verdict = judge(sys.stdin.read(), ProjectContext.open(sys.argv[2]), 'code-explorer', '', 1).verdict\n"
+        "verdict = judge(sys.stdin.read(), ProjectContext.open(sys.argv[2]), 'code-explorer', '', 1).decision\n"
         "print(verdict, 'typing_extensions' in sys.modules)\n"
     )
     root = str(Path(remit.__file__).parents[1])

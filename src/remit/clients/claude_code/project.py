@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 
 from remit.clients.claude_code.compiled import FILE, folder_of, is_fresh, read_compiled
-from remit.clients.claude_code.libraries import make_reachable
+from remit.clients.claude_code.libraries import make_libraries_importable
 from remit.errors import EnvironmentBroken
 from remit.gate.settings import GateSettings
 
@@ -133,7 +133,7 @@ def recompile(project: str, *, force: bool = False) -> dict[str, Any]:
         values = None if force else read_compiled(project)
         if values is not None and is_fresh(values):
             return values
-        make_reachable()
+        make_libraries_importable()
         from pathlib import Path
 
         from remit.clients.claude_code.compiling import compile_project

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from remit.clients.claude_code.judging import Judgement
+    from remit.acceptance import Judgement
     from remit.clients.claude_code.project import ProjectContext
     from remit.clients.claude_code.responses import Answer
     from remit.clients.claude_code.results import KeptResult
@@ -69,7 +69,7 @@ def subagent_stopped(payload: object, desk: ProjectContext) -> Answer | None:
     report = text(payload, "last_assistant_message")
     attempt = _attempt(results.latest_result(desk.folder, run.session, run.agent_id), payload, report)
     judged = _judge(report, run, desk, attempt)
-    would = "accepted" if judged.accepted else "returned" if attempt == 1 else "rejected"
+    would = "accepted" if judged.is_accepted else "returned" if attempt == 1 else "rejected"
     with desk.session(run.session) as state:
         # An event that is delivered twice at once is judged by both, and kept by the first of them.
         kept = results.latest_result(desk.folder, run.session, run.agent_id)
@@ -108,6 +108,8 @@ def _judge(report: str, run: SubagentRun, desk: ProjectContext, attempt: int) ->
 def _keep(
     run: SubagentRun, desk: ProjectContext, report: str, judged: Judgement, would: str, **about: Any
 ) -> KeptResult:
+    from remit.clients.claude_code.judging import check_document
+
     return results.keep_result(
         desk.folder,
         run.session,
@@ -116,10 +118,10 @@ def _keep(
         outcome="observed" if desk.observing else would,
         would=would,
         text=report,
-        check=judged.check,
-        verdict=judged.verdict,
+        check=check_document(judged, desk),
+        verdict=judged.decision,
         violations=judged.violations,
-        files=judged.files,
+        files=judged.analysed_files,
         **about,
     )
 
@@ -174,7 +176,7 @@ def _delivered(
     with desk.session(run.session) as state:
         if judged is not None:
             again = results.latest_result(desk.folder, run.session, run.agent_id)
-            would = "accepted" if judged.accepted else "failed"
+            would = "accepted" if judged.is_accepted else "failed"
             done = again is not None and again.final and _is_what_was_judged(again, report)
             kept = (
                 again if done else _keep(run, desk, report, judged, would, attempt=2, changed=written_files(state, run))

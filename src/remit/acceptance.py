@@ -1,0 +1,85 @@
+"""Judge a subagent's report: is it accepted, and if not, what must be corrected?
+
+Jobs and hooks both decide here. A report may contain several results; it is as good as the worst of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from remit.checking import check_text
+from remit.contract.feedback import correction_text, escape_attribute
+from remit.evidence.sources import open_sources
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from remit.checking import Decision, Options, Verdict
+    from remit.evidence.receipts import Receipt
+    from remit.rules.base import Violation
+
+_FROM_BEST_TO_WORST = ("accept", "revise", "reject")
+
+
+class Judgement(NamedTuple):
+    """The decision on a report, with the verdict on each of its results and all violations."""
+
+    decision: Decision
+    verdicts: Sequence[Verdict]
+    #: Each has rule, code, level, line, message and help.
+    violations: list[dict[str, Any]]
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether every result keeps the contract."""
+        return self.decision == "accept"
+
+    @property
+    def correction(self) -> str:
+        """The message that asks the subagent to correct its report."""
+        return escape_attribute(correction_text(self.violations))
+
+    @property
+    def analysed_files(self) -> list[str]:
+        """The files that an accepted report covers: its Key References that exist and that the subagent opened."""
+        if not self.is_accepted:
+            return []
+        references = (one for verdict in self.verdicts for one in verdict.evidence.references)
+        opened = (one for one in references if one.outcome == "verified" and one.seen != "no")
+        return sorted({one.path for one in opened if one.section == "references"})
+
+
+def judge_report(
+    text: str,
+    options: Options,
+    repo: str | os.PathLike[str],
+    *,
+    path: str = "-",
+    transcripts: Sequence[str] = (),
+    receipts: Iterable[Receipt] | None = None,
+) -> Judgement:
+    """Check a report against the contract, the checkout and what the subagent did.
+
+    `receipts` or `transcripts` record the subagent's tool calls. `path` names the report in its verdicts.
+    """
+    sources = open_sources(repo, transcripts=transcripts, records=receipts)
+    try:
+        verdicts = check_text(text, path, options, sources)
+    finally:
+        if sources.workspace is not None:
+            sources.workspace.close()
+    decision = max((verdict.verdict for verdict in verdicts), key=_FROM_BEST_TO_WORST.index)
+    return Judgement(decision, verdicts, [_violation(one) for verdict in verdicts for one in verdict.violations])
+
+
+def _violation(one: Violation) -> dict[str, Any]:
+    return {
+        "rule": one.rule,
+        "code": one.code,
+        "level": one.level,
+        "line": one.line,
+        "message": one.message,
+        "help": one.help,
+    }
