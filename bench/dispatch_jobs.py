@@ -103,7 +103,7 @@ class _Free(ModelClient):
     async def reserve(self, sent: int) -> Reservation:
         return Reservation(0, 0, 0.0, 8_192)
 
-    async def settle(self, held: Reservation, *_: Any, **__: Any) -> None:
+    async def settle(self, reserved: Reservation, *_: Any, **__: Any) -> None:
         return None
 
     async def ask(self, request: Callable[[], Any]) -> Any:
@@ -113,12 +113,12 @@ class _Free(ModelClient):
 async def _conversed(database: Database, job: jobs.Job, folder: Path, *, is_durable: bool) -> float:
     """Seconds for a turn of one conversation: a request, a streamed answer, a tool call."""
     made = (Transcript, EventWriter, ModelClient) if is_durable else (_Forgetful, _Silent, _Free)
-    transcript, narrator = made[0](database, job.id, job.attempt), made[1](database, job.id, job.attempt)
-    asker = made[2](database, job.id, job.attempt, _MODEL, None)
-    calls = Calls(transcript, narrator.tell, is_redacting=True)
+    transcript, events = made[0](database, job.id, job.attempt), made[1](database, job.id, job.attempt)
+    client = made[2](database, job.id, job.attempt, _MODEL, None)
+    calls = Calls(transcript, events.emit, is_redacting=True)
     tools = job_tools(Toolbox(project(), ["Read"], spill=folder / "spill"), calls)
     begun = time.perf_counter()
-    ended = await Conversation(_brief(), "go", transcript, calls, [tools], asker, narrator).run()
+    ended = await Conversation(_brief(), "go", transcript, calls, [tools], client, events).run()
     taken = time.perf_counter() - begun
     if ended.outcome != "completed":
         raise RuntimeError(f"the conversation of the bench ended as {ended.outcome}: {ended.error}")
@@ -218,7 +218,7 @@ async def _held(address: str | None) -> AsyncIterator[tuple[Any, Database, Start
 
 async def _alive(database: Database, count: int) -> None:
     """Wait until this number of workers is alive."""
-    while len(await database.rows("workers.alive", silence=10, listed=True)) < count:  # noqa: ASYNC110 (as above)
+    while len(await database.rows("workers.alive", timeout=10, listed=True)) < count:  # noqa: ASYNC110 (as above)
         await asyncio.sleep(0.05)
 
 

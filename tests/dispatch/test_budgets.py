@@ -46,7 +46,7 @@ async def test_a_tree_stops_when_its_turns_are_used_up_whoever_took_them(play: P
         first, second = await fleet.job(top), await fleet.job(child)
         assert (first.outcome, first.turns) == ("completed", 2)
         assert (second.outcome, second.turns) == ("budget", 1)
-        assert second.error == "the tree's budget of turns is used up"
+        assert second.error == "the tree's turn budget is used up"
         assert len(fleet.requests) == 3
         assert await fleet.rows(TURNS, top) == [(3, 0)]
 
@@ -58,7 +58,7 @@ async def test_two_children_at_once_cannot_take_the_trees_last_turn_both(play: P
         held = await reserved(fleet, one)
         assert await fleet.rows(TURNS, top) == [(0, 1)]
         refused = await budgets.reserve(fleet.database, two.id, two.attempt, WANTED)
-        assert refused == budgets.BudgetExhausted("the tree's budget of turns is used up")
+        assert refused == budgets.BudgetExhausted("the tree's turn budget is used up")
         await budgets.settle(fleet.database, one.id, one.attempt, held, budgets.ActualUsage(10, 1), is_broken=True)
         assert await fleet.rows(TURNS, top) == [(0, 0)], "a call that broke off is no turn"
         await budgets.settle(
@@ -135,7 +135,7 @@ async def test_a_job_that_got_past_it_asks_nothing_while_its_price_is_not_known(
         await fleet.work()
         done = await fleet.job(number)
         assert (done.outcome, fleet.requests) == ("budget", [])
-        assert done.error == f"the {whose}'s budget of cost cannot be kept: the price of the model is not known"
+        assert done.error == f"the {whose}'s cost budget cannot be enforced: the price of the model is unknown"
 
 
 async def test_the_first_call_sets_the_tools_aside_too(play: Play) -> None:

@@ -144,7 +144,7 @@ async def test_the_time_of_a_job_is_told_by_the_databases_clock(play: Play, gone
         await fleet.work()
         done = await fleet.job(number)
         assert done.outcome == outcome
-        assert done.error == (None if outcome == "completed" else "60 seconds are over")
+        assert done.error == (None if outcome == "completed" else "the limit of 60 seconds is used up")
 
 
 async def test_the_host_clock_ends_no_job(play: Play) -> None:
@@ -165,7 +165,7 @@ async def test_the_time_of_a_tree_ends_a_job_under_it_and_is_said_to_be_its(play
         )
         await fleet.work()
         done = await fleet.job(under)
-        assert (done.outcome, done.error) == ("timeout", "the time of all jobs of its tree is over")
+        assert (done.outcome, done.error) == ("timeout", "the time limit of its tree of jobs is used up")
 
 
 async def test_a_cancelled_job_of_a_limited_queue_makes_room_for_the_next(

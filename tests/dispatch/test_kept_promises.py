@@ -85,7 +85,7 @@ async def test_a_job_has_no_more_time_because_its_worker_changed(
         await leave(fleet.database, job)
         await fleet.work()
         late = await fleet.job(number)
-        assert (late.outcome, late.error, late.attempt) == ("timeout", "3600 seconds are over", 2)
+        assert (late.outcome, late.error, late.attempt) == ("timeout", "the limit of 3600 seconds is used up", 2)
         assert fleet.requests == [], "its time was over before it could ask"
 
 
@@ -137,14 +137,14 @@ async def test_an_attempt_that_hung_can_write_nothing_any_more(play: Play) -> No
             transcript.begin_call("1:b", 1, "Read", {}),
             transcript.finish_call("1:a", "too late", None, is_failed=False),
             transcript.save_result(1, "too late", "accept", b"{}"),
+            transcript.touch(),
             jobs.touch(fleet.database, job.id, job.attempt),
             jobs.finish(fleet.database, job.id, job.attempt, "completed", result="too late"),
         ]
         for write in refused:
             with pytest.raises(AttemptFenced):
                 await write
-        await transcript.touch()
-        await EventWriter(fleet.database, job.id, job.attempt).tell("text", {"text": "too late"})
+        await EventWriter(fleet.database, job.id, job.attempt).emit("text", {"text": "too late"})
         await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(1, 1, 0.0), is_broken=True)
         assert await written(fleet) == before
 
@@ -183,7 +183,7 @@ async def _is_fresh(fleet: Fleet, number: int) -> bool:
 
 async def test_a_trees_limit_of_money_on_a_model_without_a_price_is_refused_with_what_to_do(play: Play) -> None:
     async with play(DONE) as fleet:
-        with pytest.raises(UsageError, match=f"the price of '{UNPRICED}' is not known.*limit its tokens"):
+        with pytest.raises(UsageError, match=f"the price of '{UNPRICED}' is unknown.*limit its tokens"):
             await fleet.submit(model=UNPRICED, queueing=Queueing(tree_max_cost=1.0))
         assert await fleet.rows("SELECT count(*) FROM remit.jobs") == [(0,)]
         assert await fleet.submit(model=UNPRICED, queueing=Queueing(tree_max_tokens=100_000)), "as it says"
@@ -216,5 +216,5 @@ def test_the_option_for_a_trees_money_is_refused_where_there_is_no_price(
     remit = Commands(address, project, tmp_path / "data", "http://127.0.0.1:9")
     ran = remit("submit", "generic", "go", "--model", UNPRICED, "--tree-max-cost", "1")
     assert (ran.code, ran.out) == (2, "")
-    assert f"the price of '{UNPRICED}' is not known" in " ".join(ran.err.split())
+    assert f"the price of '{UNPRICED}' is unknown" in " ".join(ran.err.split())
     assert "limit its tokens" in " ".join(ran.err.split())

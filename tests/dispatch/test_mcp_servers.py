@@ -85,12 +85,12 @@ async def test_what_a_server_complains_of_is_in_the_log_and_nothing_obeys_it(
     configure("escapes")
     async with play({"text": "done"}) as fleet:
         assert (await ran(fleet)).outcome == "completed"
-    told = [record for record in caplog.records if "the MCP server docs says" in record.message]
+    told = [record for record in caplog.records if "the MCP server docs printed" in record.message]
     assert {record.levelno for record in told} == {logging.WARNING}
     first, last = [record.message for record in told]
     assert "red words [AWS key removed]" in first
     assert first.isprintable()
-    assert last.endswith("says: last words")
+    assert last.endswith("printed: last words")
     assert "\x1b" not in capfd.readouterr().err
 
 
@@ -101,10 +101,10 @@ async def test_a_flood_of_complaints_is_bounded_and_does_not_stop_the_server(
     async with play(tools(("mcp__docs__ok", {})), {"text": "done"}) as fleet:
         done = await ran(fleet)
         assert await fleet.outputs(done.id) == ["fine"]
-    told = [record.message for record in caplog.records if "the MCP server docs says" in record.message]
+    told = [record.message for record in caplog.records if "the MCP server docs printed" in record.message]
     assert len(told) == MAX_LINES + 1
     assert max(map(len, told)) < 400
-    assert told[-1] == "the MCP server docs says more, which is left out"
+    assert told[-1] == "the MCP server docs printed more, which is not logged"
 
 
 async def test_a_tool_whose_name_no_provider_takes_is_left_out_with_a_warning(
@@ -116,7 +116,7 @@ async def test_a_tool_whose_name_no_provider_takes_is_left_out_with_a_warning(
         assert done.outcome == "completed"
         offered = [tool["name"] for tool in fleet.requests[0].body["tools"]]
     assert offered == ["mcp__docs__" + "x" * 50, "mcp__docs__ok"]
-    told = [record.message for record in caplog.records if "is left out" in record.message]
+    told = [record.message for record in caplog.records if "is skipped" in record.message]
     assert len(told) == 3, "each is told of once"
     assert all(line.isprintable() for line in told)
 
@@ -124,7 +124,7 @@ async def test_a_tool_whose_name_no_provider_takes_is_left_out_with_a_warning(
 async def test_a_server_that_does_not_list_its_tools_ends_the_job_with_its_name(
     configure: Callable[[str], None], play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp, "_SECONDS", 1.0)
+    monkeypatch.setattr(mcp, "_TIMEOUT_SECONDS", 1.0)
     configure("hangs")
     async with play({"text": "done"}) as fleet:
         done = await ran(fleet)
@@ -144,7 +144,7 @@ class Calls:
         return self.last.text
 
 
-async def called(tmp_path: Path, keeping: mcp.ServerPool, arguments: dict[str, Any]) -> ToolOutput:
+async def called(tmp_path: Path, keeping: mcp.LongOutputs, arguments: dict[str, Any]) -> ToolOutput:
     calls = Calls()
     client = mcp._client("docs", {"docs": serve(tmp_path, "well")}, tmp_path)
     server = mcp.ServerTools("docs", client, AllowList(("mcp__docs",)), calls, keeping)  # type: ignore[arg-type]
@@ -157,7 +157,7 @@ async def called(tmp_path: Path, keeping: mcp.ServerPool, arguments: dict[str, A
 
 @pytest.mark.process
 async def test_the_whole_of_a_long_answer_is_in_a_file_without_its_secrets(tmp_path: Path) -> None:
-    output = await called(tmp_path, mcp.ServerPool(tmp_path / "spill"), {})
+    output = await called(tmp_path, mcp.LongOutputs(tmp_path / "spill"), {})
     [kept] = (tmp_path / "spill").iterdir()
     assert len(output.text) <= mcp.MAX_OUTPUT
     assert f'file_path="{kept}"' in output.text
@@ -166,7 +166,7 @@ async def test_the_whole_of_a_long_answer_is_in_a_file_without_its_secrets(tmp_p
 
 @pytest.mark.process
 async def test_a_receipt_keeps_the_arguments_of_a_servers_tool_as_it_keeps_those_of_ours(tmp_path: Path) -> None:
-    output = await called(tmp_path, mcp.ServerPool(), {"words": "x" * 100_000, "nested": {"a": [1]}, "number": 3})
+    output = await called(tmp_path, mcp.LongOutputs(), {"words": "x" * 100_000, "nested": {"a": [1]}, "number": 3})
     kept = output.receipt.arguments
     assert kept["words"].endswith("[… 80,000 more characters]")
     assert (kept["nested"], kept["number"]) == ('{"a":[1]}', 3)

@@ -52,7 +52,7 @@ async def test_white_space_around_a_key_is_said_in_words(
         done = await fleet.run(model=model)
         assert (done.outcome, done.error) == (
             "error",
-            f"the key in {VARIABLE[model]} has white space around it: set it again without",
+            f"the key in {VARIABLE[model]} starts or ends with white space: set it without",
         )
         assert fleet.requests == []
 
@@ -61,7 +61,9 @@ async def test_white_space_around_a_key_is_said_in_words(
 def test_a_key_with_characters_that_cannot_be_sent_is_refused(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     build_model.cache_clear()
-    with pytest.raises(UsageError, match="the key in OPENAI_API_KEY has characters that no key has") as refused:
+    with pytest.raises(
+        UsageError, match="the key in OPENAI_API_KEY contains characters that a key cannot have"
+    ) as refused:
         build_model(OPENAI)
     assert key not in str(refused.value)
 

@@ -59,7 +59,7 @@ async def test_a_job_whose_worker_gave_up_waiting_goes_on_when_the_database_is_b
             monkeypatch.setattr("remit.store.database.RETRY_SECONDS", 0.5)
             await asyncio.to_thread(own.crash)
             fleet.server.open("held")  # the answer comes while there is nowhere to write it down
-            await _said(caplog, f"job {number} is given back: the database does not answer")
+            await _said(caplog, f"job {number} is returned to the queue: the database does not answer")
             await asyncio.to_thread(own.start)
             monkeypatch.setattr("remit.store.database.RETRY_SECONDS", 60.0)
             done = await fleet.reached(number, "finished")
@@ -83,9 +83,9 @@ async def test_what_must_not_be_done_twice_says_in_words_that_the_database_went_
             async with database.transaction() as connection:
                 await rows(connection, "workers.clock")
 
-        await database.frankly(work)
+        await database.without_retry(work)
         await asyncio.to_thread(own.crash)
         for step in (work, lambda: database.once("workers.clock")):
             with pytest.raises(EnvironmentBroken, match="the database does not answer: "):
-                await database.frankly(step)
+                await database.without_retry(step)
         assert len(asked) == 2, "nothing was tried again"

@@ -102,7 +102,7 @@ async def test_budget_of_tokens(play: Play, model: str) -> None:
     async with play(turn, turn, turn) as fleet:
         done = await fleet.run(model=model, limits={"tokens": 12_000})
         assert (done.outcome, done.turns, done.result) == ("budget", 1, "Let me look.")
-        assert "the job's budget of tokens is used up" in str(done.error)
+        assert "the job's token budget is used up" in str(done.error)
         assert done.input_tokens + done.output_tokens <= 12_000
 
 
@@ -120,7 +120,7 @@ async def test_budget_of_money(play: Play, model: str) -> None:
     async with play(turn, turn, turn) as fleet:
         done = await fleet.run(model=model, limits={"cost": 0.065})
         assert (done.outcome, done.result) == ("budget", "Let me look.")
-        assert "the job's budget of cost is used up" in str(done.error)
+        assert "the job's cost budget is used up" in str(done.error)
         assert 0 < done.cost <= 0.065
 
 
@@ -195,7 +195,7 @@ async def test_timeout_keeps_what_had_been_said(play: Play, model: str) -> None:
     async with play(turn) as fleet:
         done = await fleet.run(model=model, limits={"seconds": 1.0})
         assert done.outcome == "timeout"
-        assert done.error == "1 seconds are over"
+        assert done.error == "the limit of 1 seconds is used up"
         assert str(done.result).startswith("I have")
         assert await fleet.rows("SELECT reserved_tokens, tree_reserved_tokens FROM remit.jobs") == [(0, 0)]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from support.running import KEYS, Fleet, Play, there, until
 
-from remit.dispatch import runners
 from remit.testing import registry
 
 pytest_plugins = ("support.running",)
@@ -40,8 +39,8 @@ async def test_a_program_that_works_longer_than_a_step_may_take_is_not_taken_for
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with play(NEVER, takeover_seconds=0.6) as fleet:
-        assert fleet.settings.hung_seconds > 2 * runners._ALIVE_SECONDS, "it is said often enough"
-        monkeypatch.setattr(runners, "_ALIVE_SECONDS", 0.01)
+        assert fleet.settings.hung_seconds > 2 * fleet.settings.keepalive_seconds, "it is said often enough"
+        monkeypatch.setattr("remit.dispatch.settings._MAX_KEEPALIVE_SECONDS", 0.01)
         begins = "pathlib.Path('begun').touch()"
         works = "while not pathlib.Path('enough').exists(): time.sleep(0.01)"
         hire(fleet, f"{begins}\n{works}\nprint('Fine.')")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.running import Commands, Fleet, Play, tools
 
-from remit.dispatch.cleanup import remove_orphans
+from remit.dispatch.finish import remove_orphans
 from remit.dispatch.submit import Queueing
 from remit.store import jobs, plans
 from remit.store.jobs import Job

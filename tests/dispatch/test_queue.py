@@ -223,12 +223,12 @@ async def test_a_running_job_hears_of_its_cancelling_although_whoever_asked_is_g
 
 async def test_there_is_no_parent_that_is_not_there(play: Play) -> None:
     async with play(DONE) as fleet:
-        with pytest.raises(UsageError, match="there is no job 99 to be the parent"):
+        with pytest.raises(UsageError, match="the parent job 99 does not exist"):
             await fleet.submit(queueing=Queueing(parent=99))
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "no provider": ({"model": "my-model"}, "names no provider: write provider:model"),
+    "no provider": ({"model": "my-model"}, "has no provider: write provider:model"),
     "unknown provider": ({"model": "antropic:claude-opus-5"}, "there is no provider 'antropic'"),
     "no tools": ({"model": "snowflake:llama3.1-8b"}, "cannot call tools: choose another"),
     "no prompt": ({"prompt": "  "}, "has no prompt: say what is to be done"),

@@ -184,7 +184,7 @@ async def test_a_program_that_is_cancelled_ends_with_its_daemons(play: Play) -> 
 
 
 async def test_a_program_ends_when_its_job_is_somebody_elses(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runners, "_ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr("remit.dispatch.settings._MAX_KEEPALIVE_SECONDS", 0.05)
     async with play({"text": "never"}) as fleet:
         hire(fleet, HANGS)
         await fleet.submit(subagent_def="outsider")

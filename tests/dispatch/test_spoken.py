@@ -34,7 +34,7 @@ async def test_a_character_whose_halves_come_in_two_pieces_is_whole(play: Play, 
 async def test_pieces_that_are_told_one_by_one_are_not_cut_inside_a_character(
     play: Play, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.dispatch.events._PIECE", 1)
+    monkeypatch.setattr("remit.dispatch.events._BATCH_CHARACTERS", 1)
     said = f"{HIGH}{LOW}" * 3
     async with play({"text": said, "chunks": len(said)}) as fleet:
         done = await fleet.run(model=model)

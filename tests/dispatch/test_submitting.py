@@ -27,7 +27,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     *(({"priority": priority}, "a priority is from -1000000 to 1000000") for priority in (99_999_999_999, -(10**7))),
     *(({"key": key}, f"a key is text of 1 to {MAX_KEY} bytes") for key in ("", "k" * 12_000, "k\0", "k\udcff")),
     *(({"queue": queue}, "a queue's name has 1 to 40 characters") for queue in ("", "q\udcff", "q" * 41)),
-    *(({"parent": parent}, f"there is no job {parent} to be the parent") for parent in (-1, 0, 7, 2**70)),
+    *(({"parent": parent}, f"the parent job {parent} does not exist") for parent in (-1, 0, 7, 2**70)),
     *(({f"tree_max_{what}": 10**20}, f"a limit of a tree's {what}") for what in ("tokens", "turns")),
     *(({f"tree_max_{what}": -1}, f"a limit of a tree's {what}") for what in ("tokens", "turns", "cost", "seconds")),
     *(({f"tree_max_{what}": NAN}, f"a limit of a tree's {what}") for what in ("cost", "seconds")),
@@ -132,7 +132,7 @@ async def test_a_cancelled_job_gets_no_more_children(play: Play, when: str) -> N
         await fleet.cancel(parent)
         if when == "finished":
             await fleet.rows("UPDATE remit.jobs SET is_cancelled = false")
-        with pytest.raises(UsageError, match=f"job {parent} is cancelled: it can have no more children"):
+        with pytest.raises(UsageError, match=f"job {parent} is cancelled and cannot have more children"):
             await fleet.submit(queueing=Queueing(parent=parent))
 
 
@@ -176,7 +176,7 @@ async def test_whoever_cannot_know_whether_a_job_is_in_the_queue_is_told_so(
     async with play({"text": "never"}) as fleet:
         await fleet.submit()
         lose_the_end(monkeypatch, fleet.rows)
-        with pytest.raises(EnvironmentBroken, match=r"may be in the queue or not: `remit jobs list`"):
+        with pytest.raises(EnvironmentBroken, match=r"may or may not be in the queue: check with `remit jobs list`"):
             await fleet.submit(queueing=Queueing(**queueing))
 
 

@@ -133,7 +133,7 @@ def test_pauses_are_two_four_and_eight_seconds_give_or_take_a_quarter(monkeypatc
         assert len(set(found)) > 1
         assert model_client.retry_delay(number, 60.0) == 60.0
         assert model_client.retry_delay(number, 300.0) == 300.0
-        assert model_client.retry_delay(number, 9_999.0) == model_client.MOST_PAUSE == 600.0
+        assert model_client.retry_delay(number, 9_999.0) == model_client.MAX_PAUSE == 600.0
 
 
 async def test_who_waits_for_long_says_that_the_job_does_not_hang(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,11 +147,11 @@ async def test_who_waits_for_long_says_that_the_job_does_not_hang(play: Play, mo
         touched.append((job, attempt))
 
     async with play({"text": "done"}) as fleet:
-        asker = model_client.ModelClient(fleet.database, 7, 2, ANTHROPIC, None)
+        client = model_client.ModelClient(fleet.database, 7, 2, ANTHROPIC, None)
         with monkeypatch.context() as patched:
             patched.setattr("remit.dispatch.model_client.asyncio.sleep", sleep)
             patched.setattr("remit.dispatch.model_client.jobs.touch", touch)
-            await asker.pause(35.0)
+            await client.pause(35.0)
     assert waited == [10.0, 10.0, 10.0, 5.0]
     assert touched == [(7, 2)] * 3
 

@@ -384,7 +384,7 @@ async def test_a_long_diff_is_not_read_to_its_end(
         lengths.append(len(printed or b""))
         return printed
 
-    monkeypatch.setattr(worktree, "run", measured)
+    monkeypatch.setattr(worktree, "run_git", measured)
     assert read_diff(root).endswith("the rest was left out]\n")
     assert max(lengths) == 100_001
 

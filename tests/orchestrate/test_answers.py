@@ -169,7 +169,7 @@ async def test_an_answer_is_applied_once_even_when_the_driver_dies_in_between(
         first = await run.drive()
         await plans.answer_escalation(fleet.database, first.escalations[0].id, "retry", "")
         hold = PlanLease(fleet.database, run.number, "11111111-1111-4111-8111-111111111111")
-        assert await hold.take(1.0)
+        assert await hold.acquire(1.0)
         real, dies, statements = plan_lease.rows, 0, 0
 
         async def dying(connection: Any, name: str, /, **values: Any) -> Any:

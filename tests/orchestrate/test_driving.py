@@ -111,14 +111,18 @@ async def test_a_driver_ends_when_it_learns_that_another_drives(play: Play) -> N
 
 
 async def test_the_end_of_a_job_is_heard_of_at_once_and_only_by_those_who_expect_it(play: Play) -> None:
-    async with play(CUT, CUT) as fleet, JobEndListener(fleet.database) as ear, JobEndListener(fleet.database) as other:
-        for each in (ear, other):
-            await each.news(20.0)  # it listens
+    async with (
+        play(CUT, CUT) as fleet,
+        JobEndListener(fleet.database) as listener,
+        JobEndListener(fleet.database) as other,
+    ):
+        for each in (listener, other):
+            await each.wait(20.0)  # it listens
         job = await fleet.submit()
-        ear.expect([job])
+        listener.expect([job])
         other.expect([job + 1])
-        waiting = asyncio.create_task(ear.news(20.0))
-        deaf = asyncio.create_task(other.news(20.0))
+        waiting = asyncio.create_task(listener.wait(20.0))
+        deaf = asyncio.create_task(other.wait(20.0))
         await fleet.work()
         async with asyncio.timeout(10):
             await waiting

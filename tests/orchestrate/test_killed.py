@@ -265,4 +265,4 @@ def test_on_the_embedded_database_pulling_the_plug_and_running_again_finishes(
         assert again.wait(60) == undisturbed.code, again.said
         mine = shape(again)
         assert (mine["merge"], mine["phases"]) == (undisturbed.shape["merge"], undisturbed.shape["phases"])
-    assert not EmbeddedServer(tmp_path / "alone" / "data" / "postgres").answers(), "the last who uses it stops it"
+    assert not EmbeddedServer(tmp_path / "alone" / "data" / "postgres").is_listening(), "the last who uses it stops it"

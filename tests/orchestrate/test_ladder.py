@@ -44,7 +44,7 @@ async def test_partial_output_is_kept(play: Play) -> None:
             found = await run.drive()
         assert states(found) == [("scout", "failed"), ("helper", "accepted")]
         assert found.delegations[0].result == CUT["text"]
-        assert found.delegations[0].error == "it ended with truncated: the answer was cut off at its longest length"
+        assert found.delegations[0].error == "it ended with truncated: the answer was cut off at its maximum length"
         assert found.phases[0].merge is not None
         reports = {each["agent"]: each["status"] for each in found.phases[0].merge["agents"]}
         assert reports == {"scout": "FAILED", "helper": "SUCCESS"}
@@ -248,7 +248,7 @@ async def test_what_a_phase_says_of_criticality_and_time_counts_where_a_delegati
         async with begun(fleet, plan(asked)) as run:
             found = await run.drive()
         assert states(found) == [("scout", ends), ("helper", "accepted")]
-        assert found.delegations[0].error == "it ended with timeout: 0.05 seconds are over"
+        assert found.delegations[0].error == "it ended with timeout: the limit of 0.05 seconds is used up"
 
 
 async def test_a_plans_budget_is_shared_by_all_its_delegations_and_their_retries(play: Play) -> None:
@@ -262,7 +262,7 @@ async def test_a_plans_budget_is_shared_by_all_its_delegations_and_their_retries
             rows = await fleet.rows("SELECT id, root, outcome, tree_tokens FROM remit.jobs ORDER BY id")
         assert states(found) == [("scout", "accepted"), ("helper", "escalated")]
         assert found.delegations[1].error is not None
-        assert "the tree's budget of tokens is used up" in found.delegations[1].error
+        assert "the tree's token budget is used up" in found.delegations[1].error
         first = rows[0][0]
         assert [row[1:3] for row in rows] == [(None, "completed"), (first, "budget"), (first, "budget")]
         assert rows[0][3] > 99_000

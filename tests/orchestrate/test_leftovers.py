@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.running import Fleet, Play
 
-from remit.dispatch.cleanup import remove_orphans
+from remit.dispatch.finish import remove_orphans
 from remit.store import jobs
 
 pytest_plugins = ("support.running",)

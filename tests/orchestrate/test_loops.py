@@ -10,7 +10,7 @@ from support.running import Play, tools
 from test_conductor import EXPLORER, ME, answers, delegate, lookup, orchestrated
 
 from remit.dispatch.finish import RunStopped
-from remit.dispatch.loop_guard import MAX_SAME_ERRORS, MAX_SAME_ROUNDS, LoopGuard
+from remit.dispatch.toolset import MAX_SAME_ERRORS, MAX_SAME_ROUNDS, LoopGuard
 from remit.orchestrate.orchestrator import MAX_SAME
 from remit.store import jobs
 
@@ -25,30 +25,30 @@ def failing(turn: int, text: str = "no such file", **arguments: Any) -> tuple[in
 def test_five_identical_errors_in_a_row_are_the_end() -> None:
     repeats = LoopGuard()
     for number in range(MAX_SAME_ERRORS - 1):
-        repeats.note(*failing(1, file_path="x"), failed=True)
+        repeats.add(*failing(1, file_path="x"), failed=True)
         assert number < MAX_SAME_ERRORS
     with pytest.raises(RunStopped, match="Read failed 5 times in the same way: no such file"):
-        repeats.note(*failing(1, file_path="x"), failed=True)
+        repeats.add(*failing(1, file_path="x"), failed=True)
 
 
 def test_errors_that_differ_or_have_a_success_between_them_are_not_the_same() -> None:
     repeats = LoopGuard()
     for number in range(MANY):
-        repeats.note(*failing(number, file_path=f"x{number}"), failed=True)
+        repeats.add(*failing(number, file_path=f"x{number}"), failed=True)
     for number in range(MANY):
-        repeats.note(*failing(MANY + number, file_path="x"), failed=True)
-        repeats.note(MANY + number, "Read", {"file_path": "y"}, f"found {number}", failed=False)
+        repeats.add(*failing(MANY + number, file_path="x"), failed=True)
+        repeats.add(MANY + number, "Read", {"file_path": "y"}, f"found {number}", failed=False)
 
 
 def test_three_rounds_without_change_are_the_end_and_one_that_changes_begins_anew() -> None:
     repeats = LoopGuard()
     for turn in range(1, MAX_SAME_ROUNDS + 1):
-        repeats.note(turn, "Read", {"file_path": "x"}, "text", failed=False)
-    repeats.note(4, "Read", {"file_path": "x"}, "another text", failed=False)
+        repeats.add(turn, "Read", {"file_path": "x"}, "text", failed=False)
+    repeats.add(4, "Read", {"file_path": "x"}, "another text", failed=False)
     for turn in range(5, 5 + MAX_SAME_ROUNDS):
-        repeats.note(turn, "Read", {"file_path": "x"}, "text", failed=False)
-    with pytest.raises(RunStopped, match="3 rounds of the same calls, Read among them, brought nothing new"):
-        repeats.note(5 + MAX_SAME_ROUNDS, "Read", {"file_path": "x"}, "text", failed=False)
+        repeats.add(turn, "Read", {"file_path": "x"}, "text", failed=False)
+    with pytest.raises(RunStopped, match="3 rounds of the same calls, Read among them, changed nothing"):
+        repeats.add(5 + MAX_SAME_ROUNDS, "Read", {"file_path": "x"}, "text", failed=False)
 
 
 @pytest.mark.anyio
@@ -72,7 +72,7 @@ async def test_an_orchestrator_whose_rounds_change_nothing_is_ended(play: Play) 
         job = await orchestrated(fleet)
     assert job.outcome == "error"
     assert job.error is not None
-    assert "brought nothing new" in job.error
+    assert "changed nothing" in job.error
     assert job.turns == MAX_SAME_ROUNDS + 1
 
 

@@ -10,7 +10,7 @@ from plan_building import CUT
 from support.running import Fleet, Play, tools
 from test_conductor import ME, orchestrated, submitted
 
-from remit.dispatch.cleanup import remove_orphans
+from remit.dispatch.finish import remove_orphans
 from remit.errors import UsageError
 from remit.orchestrate import api
 from remit.orchestrate.answers import give_answer

@@ -76,7 +76,7 @@ def test_what_is_done_after_a_cancel_is_done_in_the_store(postgres: Postgres, tm
 def test_a_task_that_forgets_that_it_was_cancelled_ends_all_the_same(
     forgotten: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aio, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(aio, "_CANCEL_AGAIN_SECONDS", 0.01)
 
     async def forgetful() -> None:
         for _ in range(forgotten):

@@ -30,7 +30,7 @@ def alone(source: Source, tmp_path: Path) -> Iterator[Fleet]:
 def ended(folder: Path) -> None:
     """Stop a server that a test has left running."""
     server = EmbeddedServer(folder)
-    if server.answers():
+    if server.is_listening():
         server.open()
         server.close()
 
@@ -57,7 +57,7 @@ def test_several_commands_at_once_share_it_and_the_last_stops_it(alone: Fleet) -
 
     assert [command.wait(60) for command in commands] == [0] * 6, [command.said for command in commands]
     assert (folder / "made").exists()
-    assert not server_of(alone).answers()
+    assert not server_of(alone).is_listening()
     assert not (folder / "data" / "postmaster.pid").exists(), "it was stopped, not left to die"
 
 
@@ -66,12 +66,12 @@ def test_whoever_uses_it_keeps_it_running(alone: Fleet) -> None:
     mine.open()
     pid = postmaster(alone.folder / "data" / "postgres")
     assert alone.run("jobs", "list")[0] == 0
-    assert mine.answers()
+    assert mine.is_listening()
     assert postmaster(alone.folder / "data" / "postgres") == pid
 
     mine.close()
 
-    assert not mine.answers()
+    assert not mine.is_listening()
     mine.close()  # once more does no harm
 
 
@@ -95,25 +95,25 @@ def test_only_its_owner_may_look(alone: Fleet) -> None:
 def test_a_command_works_after_the_server_was_killed(alone: Fleet) -> None:
     server = server_of(alone)
     server.open()
-    server._leave()  # as if its user had died
+    server._unlock()  # as if its user had died
     kill(postmaster(alone.folder / "data" / "postgres"))
 
     code, said = alone.run("jobs", "list")
 
     assert code == 0, said
-    assert not server.answers()
+    assert not server.is_listening()
 
 
 def test_a_killed_command_leaves_a_server_that_the_next_one_uses_and_stops(alone: Fleet) -> None:
     worker = alone.worker()
     pid = postmaster(alone.folder / "data" / "postgres")
     worker.kill()
-    assert server_of(alone).answers()
+    assert server_of(alone).is_listening()
     next_one = alone.worker()
     assert postmaster(alone.folder / "data" / "postgres") == pid
     next_one.signal(signal.SIGTERM)
     assert next_one.wait() == 0
-    assert not server_of(alone).answers()
+    assert not server_of(alone).is_listening()
 
 
 @pytest.mark.parametrize("dies", ["initdb", "the command"])
@@ -174,7 +174,7 @@ def test_a_long_path_gets_a_socket_with_a_short_name(source: Source, tmp_path: P
         assert code == 0, said
         assert len(os.fsencode(server.socket_folder)) < 60
         assert stat.S_IMODE(server.socket_folder.stat().st_mode) == 0o700
-        assert not server.answers()
+        assert not server.is_listening()
     server.socket_folder.rmdir()
 
 
@@ -193,7 +193,7 @@ def test_a_folder_of_somebody_else_is_refused(alone: Fleet) -> None:
     code, said = alone.run("jobs", "list")
 
     assert code == 3
-    assert said == f"remit: {folder} belongs to somebody else: remove it, or set REMIT_DATA to another folder\n"
+    assert said == f"remit: {folder} belongs to another user: remove it, or set REMIT_DATA to another folder\n"
 
 
 def test_a_folder_that_cannot_be_made_is_said_plainly(alone: Fleet) -> None:
@@ -203,7 +203,7 @@ def test_a_folder_that_cannot_be_made_is_said_plainly(alone: Fleet) -> None:
 
     assert code == 3
     assert said.count("\n") == 1
-    assert "file/below cannot be used for remit's data: Not a directory; REMIT_DATA names another folder" in said
+    assert "file/below cannot be used for Remit's data: Not a directory; set REMIT_DATA to another folder" in said
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o777])
@@ -264,7 +264,7 @@ def test_a_disk_that_is_read_only_is_said_plainly(alone: Fleet, disk: Path) -> N
 
     assert code == 3
     assert said.count("\n") == 1
-    assert "cannot be used for remit's data: Read-only file system" in said
+    assert "cannot be used for Remit's data: Read-only file system" in said
 
 
 @pytest.mark.process

@@ -80,11 +80,11 @@ def test_who_was_forgotten_knows_it_until_it_is_listed_again(postgres: Postgres,
     async def work() -> None:
         async with beating(postgres, tmp_path) as (heart, store, database):
             next_beats(store)
-            assert not heart.is_forgotten
+            assert not heart.is_removed
             store.rows("DELETE FROM remit.workers")
-            until(lambda: heart.is_forgotten)
+            until(lambda: heart.is_removed)
             await registered(database)
-            until(lambda: not heart.is_forgotten)
+            until(lambda: not heart.is_removed)
 
     asyncio.run(work())
 

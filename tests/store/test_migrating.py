@@ -138,7 +138,7 @@ def test_a_worker_from_before_step_4_connects_again_and_goes_on(
             await whole_rows(database)
             monkeypatch.setattr("remit.store.migrate.migrations", lambda: steps)
             assert await migrated(address) == [f"{step.number:04} {step.name}" for step in steps[2:]]
-            await database.patiently(lambda: whole_rows(database))
+            await database.with_retry(lambda: whole_rows(database))
 
     asyncio.run(before_and_after())
 

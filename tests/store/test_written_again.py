@@ -35,7 +35,7 @@ class Forgetful(Database):
         super().__init__(address, pool)
         self.lost = 0
 
-    async def patiently(self, work: Callable[[], Any]) -> Any:
+    async def with_retry(self, work: Callable[[], Any]) -> Any:
         first = True
 
         async def losing() -> Any:
@@ -47,7 +47,7 @@ class Forgetful(Database):
                 raise psycopg.OperationalError("the answer was lost")
             return answer
 
-        return await super().patiently(losing)
+        return await super().with_retry(losing)
 
 
 @asynccontextmanager

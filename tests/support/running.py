@@ -313,8 +313,8 @@ class Ran(NamedTuple):
 #: The command as it is typed, with transport pauses that a test can wait for.
 _PROGRAM = """
 import sys
-from remit.dispatch import asking, loop
-asking.PAUSES = loop.PAUSES = (0.01, 0.01, 0.01)
+from remit.dispatch import conversation, model_client
+model_client.PAUSES = conversation.PAUSES = (0.01, 0.01, 0.01)
 from remit.surfaces.cli import main
 sys.argv[0] = "remit"
 main()

@@ -148,7 +148,7 @@ def test_run_completes_in_this_process_where_no_worker_is_alive(remit: Commands,
     assert [event["id"] for event in events] == sorted(event["id"] for event in events)
     assert (events[0]["kind"], events[-1]["kind"]) == ("started", "finished")
     # And a completed job can be neither retried nor cancelled.
-    for verb, words in (("retry", "it is completed"), ("cancel", "is finished already (completed)")):
+    for verb, words in (("retry", "it is completed"), ("cancel", "is already finished (completed)")):
         refused = here(verb, "1")
         assert refused.code == 2
         assert words in refused.err
@@ -405,7 +405,7 @@ def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Here) -> No
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("jobs", "show", "99"), "there is no job 99; `remit jobs list` shows them"),
+        (("jobs", "show", "99"), "there is no job 99; `remit jobs list` shows all jobs"),
         (("logs", "99"), "there is no job 99"),
         (("cancel", "99"), "there is no job 99"),
         (("retry", "99"), "there is no job 99"),

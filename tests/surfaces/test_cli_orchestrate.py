@@ -93,7 +93,7 @@ def test_an_orchestrator_and_its_subagents_share_a_budget(begin: Begin) -> None:
 
     ran = remit("orchestrate", "mend the leak", "--model", ANTHROPIC, "--tree-max-tokens", "9500")
 
-    assert "the tree's budget of tokens is used up" in ran.out + ran.err
+    assert "the tree's token budget is used up" in ran.out + ran.err
     assert not [one for one in model.requests if "task of code-explorer" in str(one["body"]["messages"][0])]
 
 

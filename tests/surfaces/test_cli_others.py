@@ -296,9 +296,9 @@ def test_doctor_finds_a_folder_wrong_in_which_no_database_can_be_made(tmp_path: 
     below = run(tmp_path, "doctor", variables={"REMIT_DATA": str(file / "below")})
     fine = run(tmp_path, "doctor", variables={"REMIT_DATA": str(tmp_path / "not" / "yet")})
     assert (below.code, fine.code) == (1, 0)
-    told = f"cannot be made, for {file} is no folder; REMIT_DATA names another folder"
+    told = f"cannot be created, because {file} is not a folder; set REMIT_DATA to another folder"
     assert unbroken(told) in unbroken(below.out)
-    assert unbroken("not made yet, the first job makes it") in unbroken(fine.out)
+    assert unbroken("not created yet, the first job creates it") in unbroken(fine.out)
     assert not (tmp_path / "not").exists()
 
 
@@ -315,7 +315,7 @@ def test_doctor_finds_a_folder_wrong_that_cannot_be_written(tmp_path: Path, monk
 
     (database,) = [fact for fact in asyncio.run(look()) if fact.what == "database"]
     assert database.level == "bad"
-    assert f"cannot be made, for {tmp_path} cannot be written;" in database.words
+    assert f"cannot be created, because {tmp_path} is not writable;" in database.words
 
 
 def test_doctor_does_not_show_the_password_of_a_database(tmp_path: Path) -> None:

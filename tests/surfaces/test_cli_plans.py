@@ -216,7 +216,7 @@ def test_a_dry_run_says_what_would_be_dispatched_and_dispatches_nothing(place: P
         (["plan", "--resume", "99"], "there is no plan 99"),
         (["plan", "unknown.toml"], "unknown.toml, line 5: there is no definition 'nobody'"),
         (["plan", "cycle.toml"], "cycle.toml, line 3: the phase 'a' takes input from itself: 'a'"),
-        (["answer", "7", "retry"], "there is no open question 7; `remit escalations` lists them"),
+        (["answer", "7", "retry"], "there is no open question 7; `remit escalations` lists the open questions"),
         (["answer", "7", "skip"], "skip needs --why"),
         (["answer", "7", "text", "--why", " "], "text needs --why"),
         (["progress"], "there is no progress file here"),

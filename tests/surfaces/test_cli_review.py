@@ -74,7 +74,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     made = Shop(tmp_path / "shop")
     yield made
     server = EmbeddedServer(made.folder / ".remit" / "postgres")
-    if server.answers():
+    if server.is_listening():
         server.open()
         server.close()
 

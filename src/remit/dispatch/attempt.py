@@ -1,10 +1,10 @@
-"""One attempt at a job: from the claim to its outcome, with the result checked at the boundary."""
+"""One attempt at a job: run it, check its result and store its outcome."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from remit.dispatch.toolset import Calls
     from remit.evidence.receipts import Receipt
 
-#: A job whose worker died so often is not tried again.
+#: A job whose worker died this many times is not tried again.
 MAX_DEATHS = 5
-_TELL_SECONDS = 1.0
+_FLUSH_SECONDS = 1.0
 T = TypeVar("T")
 
 
 class AttemptParts(NamedTuple):
-    """What a runner of another layer needs to run a job's conversation."""
+    """What a runner needs to run a job's conversation."""
 
     database: Database
     settings: Settings
@@ -50,16 +50,16 @@ class AttemptParts(NamedTuple):
     brief: Brief
     root: Path
     transcript: Transcript
-    narrator: EventWriter
+    events: EventWriter
     calls: Calls
-    asker: ModelClient
+    model_client: ModelClient
 
 
 Runner = Callable[[AttemptParts], Awaitable[RunEnd]]
 
 
 class Attempt:
-    """Runs a job that has been claimed; `runners` are those that belong to layers above this one."""
+    """Runs a claimed job. `runners` are the runners of higher layers, by name."""
 
     def __init__(
         self, database: Database, job: Job, settings: Settings, runners: Mapping[str, Runner] | None = None
@@ -69,10 +69,10 @@ class Attempt:
         self._settings = settings
         self._runners = runners or {}
         self._transcript = Transcript(database, job.id, job.attempt)
-        self._narrator = EventWriter(database, job.id, job.attempt)
+        self._events = EventWriter(database, job.id, job.attempt)
 
     async def run(self) -> None:
-        """Run the job to its end. Raises Fenced or EnvironmentBroken if it has to be left to somebody else."""
+        """Run the job to its end. Raises AttemptFenced or EnvironmentBroken if another worker has to finish it."""
         failpoint("claimed")
         job = self._job
         if job.is_cancelled:
@@ -83,7 +83,7 @@ class Attempt:
             await self._finish(RunEnd("error", text, f"stopped after {job.deaths} attempts died: {job.last_death}"))
             return
         brief = apply_limits(await jobs.brief_of(self._database, job), self._settings)
-        await self._narrator.tell("started", {"attempt": job.attempt, "model": brief.model, "tools": list(brief.tools)})
+        await self._events.emit("started", {"attempt": job.attempt, "model": brief.model, "tools": list(brief.tools)})
         root = Path(job.workspace)
         try:
             root = await self._workspace()
@@ -93,9 +93,9 @@ class Attempt:
         except UsageError as error:
             ended = RunEnd("error", "", str(error))
         if ended.outcome != "completed":
-            await self._narrator.flush()
+            await self._events.flush()
             ended = ended._replace(text=await partial_output(self._database, job.id) or ended.text)
-        # What an orchestrator says is said to a person: it is no result in the contract.
+        # An orchestrator answers a person: its text is not a result in the contract.
         is_result = ended.outcome == "completed" and brief.runner not in self._runners
         verdict = await self._check(brief, root, ended) if is_result else None
         await self._finish(ended, verdict)
@@ -106,10 +106,10 @@ class Attempt:
         if job.isolation != WORKTREE:
             return project
         folder = worktree_of(job, self._settings)
-        is_made = job.worktree == str(folder) and await _prepared(is_usable, folder)
+        is_made = job.worktree == str(folder) and await _prepare(is_usable, folder)
         if not is_made:
-            await self._set_worktree(None)  # until it is whole: who comes after us makes it anew
-        root = await _prepared(partial(make_worktree, is_made=is_made, diff=job.diff), project, folder)
+            await self._set_worktree(None)  # until it is complete: after a crash the next attempt creates it again
+        root = await _prepare(partial(make_worktree, is_made=is_made, diff=job.diff), project, folder)
         failpoint("worktree-made")
         await self._set_worktree(str(folder))
         return root
@@ -117,54 +117,55 @@ class Attempt:
     async def _set_worktree(self, folder: str | None) -> None:
         job = self._job
         if not await self._database.rows("jobs.set_worktree", job=job.id, attempt=job.attempt, worktree=folder):
-            raise AttemptFenced(f"job {job.id} is no longer attempt {job.attempt}'s")
+            raise AttemptFenced(job.id, job.attempt)
 
     async def _in_time(self, brief: Brief, root: Path) -> RunEnd:
-        """The run within the wall time of the job and of its tree, counted by the database's clock."""
+        """Run within the wall-clock limits of the job and its tree, measured by the database's clock."""
         row = await self._database.row("budgets.seconds_left", job=self._job.id)
         left = row["seconds"] if row is not None else None
         limit = asyncio.timeout(None if left is None else max(left, 0.0))
         try:
-            async with limit, self._heard():
+            async with limit, self._flushing():
                 return await self._work(brief, root)
         except TimeoutError:
             if row is None or not limit.expired():
                 raise
-            own = f"{self._job.max_seconds or 0:g} seconds are over"
-            return RunEnd("timeout", "", "the time of all jobs of its tree is over" if row.get("is_tree") else own)
+            own = f"the limit of {self._job.max_seconds or 0:g} seconds is used up"
+            tree = "the time limit of its tree of jobs is used up"
+            return RunEnd("timeout", "", tree if row.get("is_tree") else own)
 
     @asynccontextmanager
-    async def _heard(self) -> AsyncIterator[None]:
-        """Tell the text that has come also while nothing more comes: who ends a job that hangs finds all of it."""
-        telling = asyncio.create_task(self._keep_telling())
+    async def _flushing(self) -> AsyncIterator[None]:
+        """Write streamed text regularly, so that all of it is stored if the stream stalls and the job is ended."""
+        flushing = asyncio.create_task(self._keep_flushing())
         try:
             yield
         finally:
-            await aio.cancel_and_wait(telling)
+            await aio.cancel_and_wait(flushing)
 
-    async def _keep_telling(self) -> None:
+    async def _keep_flushing(self) -> None:
         while True:
-            await asyncio.sleep(_TELL_SECONDS)
-            await self._narrator.flush()
+            await asyncio.sleep(_FLUSH_SECONDS)
+            await self._events.flush()
 
     async def _work(self, brief: Brief, root: Path) -> RunEnd:
-        own = self._runners.get(brief.runner)
-        if own is not None:
-            return await own(self._parts(brief, root))
+        runner = self._runners.get(brief.runner)
+        if runner is not None:
+            return await runner(self._parts(brief, root))
         if brief.runner != "model":
             from remit.dispatch.runners import run_program
 
-            return await run_program(brief, self._job, root, self._settings, self._transcript, self._narrator)
+            return await run_program(brief, self._job, root, self._settings, self._transcript, self._events)
         return await self._converse(self._parts(brief, root))
 
     def _parts(self, brief: Brief, root: Path) -> AttemptParts:
         from remit.dispatch.toolset import Calls
 
         job, settings = self._job, self._settings
-        calls = Calls(self._transcript, self._narrator.tell, is_redacting=settings.is_redacting)
-        most = settings.provider_limits.get(provider_of(brief.model))
-        asker = ModelClient(self._database, job.id, job.attempt, brief.model, int(most) if most is not None else None)
-        return AttemptParts(self._database, settings, job, brief, root, self._transcript, self._narrator, calls, asker)
+        calls = Calls(self._transcript, self._events.emit, is_redacting=settings.is_redacting)
+        limit = settings.provider_limits.get(provider_of(brief.model))
+        client = ModelClient(self._database, job.id, job.attempt, brief.model, int(limit) if limit else None)
+        return AttemptParts(self._database, settings, job, brief, root, self._transcript, self._events, calls, client)
 
     async def _converse(self, parts: AttemptParts) -> RunEnd:
         from remit.dispatch.conversation import Conversation
@@ -173,33 +174,34 @@ class Attempt:
         from remit.dispatch.toolset import job_tools
 
         brief, settings = parts.brief, parts.settings
-        # Commands must reach neither the database's socket nor the files of other jobs.
+        # Commands must not reach the database's socket or the files of other jobs.
         limits = ToolLimits(results=str(settings.data / "results"), hidden=(str(settings.data),))
         spill = settings.data / "spill" / f"job-{parts.job.id}"
-        toolbox = Toolbox(parts.root, _own(brief.tools), spill=spill, limits=limits, is_redacting=settings.is_redacting)
+        own = [tool for tool in brief.tools if not tool.startswith("mcp__")]
+        toolbox = Toolbox(parts.root, own, spill=spill, limits=limits, is_redacting=settings.is_redacting)
         toolsets: list[AbstractToolset[None]] = [job_tools(toolbox, parts.calls)]
         if brief.mcp_servers:
-            from remit.dispatch.mcp import ServerPool, mcp_toolsets
+            from remit.dispatch.mcp import LongOutputs, mcp_toolsets
 
-            keeping = ServerPool(spill, settings.is_redacting)
-            toolsets += mcp_toolsets(brief, settings.mcp_servers, parts.calls, parts.root, keeping)
+            long_outputs = LongOutputs(spill, settings.is_redacting)
+            toolsets += mcp_toolsets(brief, settings.mcp_servers, parts.calls, parts.root, long_outputs)
         return await Conversation(
-            brief, parts.job.prompt, parts.transcript, parts.calls, toolsets, parts.asker, parts.narrator
+            brief, parts.job.prompt, parts.transcript, parts.calls, toolsets, parts.model_client, parts.events
         ).run()
 
     async def _check(self, brief: Brief, root: Path, ended: RunEnd) -> str:
-        """Hold the result against the contract, the project and the receipts."""
+        """Check the result against the contract, the project and the receipts, and store the verdict."""
         receipts = await self._transcript.receipts()
         started = time.monotonic()
         submission = await self._transcript.submissions() + 1
-        # A program cannot be asked to correct its answer, so its first submission is its last.
+        # A program cannot correct its answer, so its first submission is also its last.
         attempt = submission if brief.runner == "model" else max(submission, 2)
         judgement = await asyncio.to_thread(_judge, ended.text, brief, root, receipts, attempt)
         failpoint("checked")
         report = msgspec.json.encode({"verdict": judgement.decision, "violations": judgement.violations})
         await self._transcript.save_result(submission, ended.text, judgement.decision, report)
         failpoint("result-saved")
-        await self._narrator.tell(
+        await self._events.emit(
             "checked",
             {
                 "verdict": judgement.decision,
@@ -211,33 +213,28 @@ class Attempt:
         return judgement.decision
 
     async def _finish(self, ended: RunEnd, verdict: str | None = None) -> None:
-        await self._narrator.flush()
+        await self._events.flush()
         await end_job(self._database, self._job, self._settings, ended, verdict)
 
 
-async def _prepared(work: Callable[..., T], *arguments: Path) -> T:
-    """What is done in a thread before a job begins, to its end even if the job is cancelled: the next would meet it."""
-    doing = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+async def _prepare(work: Callable[..., T], *arguments: Path) -> T:
+    """Run `work` in a thread. If the job is cancelled, wait for the thread: the next attempt uses the same folder."""
+    preparing = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
     try:
-        return await asyncio.shield(doing)
+        return await asyncio.shield(preparing)
     except asyncio.CancelledError:
-        await asyncio.wait({doing})
+        await asyncio.wait({preparing})
         raise
-    except (EnvironmentBroken, OSError) as error:  # a checkout that is gone or broken: no other attempt fares better
-        raise RunStopped("error", f"the job cannot have its worktree: {error}") from error
+    except (EnvironmentBroken, OSError) as error:  # the checkout is missing or broken: another attempt would fail, too
+        raise RunStopped("error", f"the job's worktree cannot be created: {error}") from error
 
 
 def apply_limits(brief: Brief, settings: Settings) -> Brief:
-    """A brief without the tools that this worker does not offer: nothing exceeds its allow-list."""
+    """Return a brief without the tools that this worker does not allow."""
     allowed = AllowList(settings.allow_tools)
-    asked = (find_tool(name, allowed.own) for name in brief.tools)
-    tools = tuple(str(part) for tool in asked if tool is not None for part in allowed.granted(tool))
+    requested = (find_tool(name, allowed.own) for name in brief.tools)
+    tools = tuple(str(part) for tool in requested if tool is not None for part in allowed.granted(tool))
     return brief if tools == brief.tools else msgspec.structs.replace(brief, tools=tools)
-
-
-def _own(tools: Sequence[str]) -> list[str]:
-    """The tools of a brief that are the worker's own, not an MCP server's."""
-    return [tool for tool in tools if not tool.startswith("mcp__")]
 
 
 def _judge(report: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int) -> Judgement:

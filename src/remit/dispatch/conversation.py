@@ -1,7 +1,7 @@
-"""The loop of a job: model turn, tool calls, and again, with the transcript as the only state.
+"""The conversation of a job: model turn, tool calls, and so on. Its only state is the transcript.
 
-Each message and each tool call is written down before the next step. Going on after a crash is loading the
-transcript and going on: a finished step is never run again, the one in flight may be.
+Each message and each tool call is stored before the next step starts. After a crash the transcript is loaded and the
+conversation continues: a finished step is never repeated, a step that was running may be.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from remit.dispatch.toolset import Calls
 from remit.registry.model import Brief
 from remit.store.transcript import Transcript, UsageSums
 
-#: Jobs that begin together share one client of a provider.
+#: Jobs that start at the same time share one client per provider.
 _BUILDING = threading.Lock()
-#: How many turns there are is for the brief to say.
+#: The brief limits the turns, not the library.
 _UNLIMITED = UsageLimits(request_limit=None)
 
 
@@ -65,22 +65,22 @@ class Conversation:
         transcript: Transcript,
         calls: Calls,
         toolsets: Sequence[AbstractToolset[None]],
-        asker: ModelClient,
-        narrator: EventWriter,
+        model_client: ModelClient,
+        events: EventWriter,
     ) -> None:
         self._brief = brief
         self._prompt = prompt
         self._transcript = transcript
         self._calls = calls
         self._toolsets = toolsets
-        self._asker = asker
-        self._narrator = narrator
+        self._client = model_client
+        self._events = events
         self._messages: list[ModelMessage] = []
         self._sums = UsageSums()
         self._output = OUTPUT_TOKENS
 
     async def run(self) -> RunEnd:
-        """Go on from the transcript until the end, however it comes."""
+        """Continue from the transcript until the conversation ends."""
         stored = ModelMessagesTypeAdapter.validate_python(await self._transcript.messages())
         self._messages = with_system(stored, instruction_blocks(self._brief)[0])
         self._sums = add_usage(sum_usage(self._messages), await self._transcript.broken())
@@ -96,8 +96,8 @@ class Conversation:
                 if failures > len(PAUSES):
                     return self._ended("error", f"the provider failed {failures} times: {failure}")
                 pause = retry_delay(failures - 1, failure.retry_after)
-                await self._narrator.tell("waiting", {"why": str(failure)[:300], "seconds": round(pause, 1)})
-                await self._asker.pause(pause)
+                await self._events.emit("waiting", {"why": str(failure)[:300], "seconds": round(pause, 1)})
+                await self._client.pause(pause)
             except RunStopped as stopped:
                 return self._ended(stopped.outcome, stopped.error)
 
@@ -109,8 +109,8 @@ class Conversation:
         if final is not None:
             return final
         system, contract = instruction_blocks(self._brief)
-        # The first of a provider takes a second of imports: meanwhile the worker has to say that it lives.
-        model = await asyncio.to_thread(_built, self._brief.model)
+        # In a thread: the first model of a provider takes a second of imports, and the worker's heartbeat must go on.
+        model = await asyncio.to_thread(_build, self._brief.model)
         agent: Agent[None, str] = Agent(
             model,
             system_prompt=system,
@@ -139,54 +139,54 @@ class Conversation:
         try:
             return await run.next(node)
         except Exception as error:
-            # Our own tools run here: a fault of theirs is not the provider's.
+            # Tools also run here, and their errors are not the provider's.
             raise classify_error(error, is_answer=Agent.is_model_request_node(node)) from error
 
     async def _turn(self, node: Any, run: AgentRun[None, str]) -> Any:
-        """Ask the model once: the request is written down before it, the response after it."""
+        """Send one request to the model: the request is stored before it, the response after it."""
         if self._sums.turns >= self._brief.max_turns + count_corrections(self._messages):
-            raise RunStopped("max-turns", f"{self._sums.turns} turns are used up and the work is not finished")
+            raise RunStopped("max-turns", f"all {self._sums.turns} turns are used up and the work is not finished")
         await self._save_request(node.request)
-        await self._narrator.tell("turn", {"turn": self._sums.turns + 1})
-        sent = estimate_input(self._brief, self._messages)
-        held = await self._asker.reserve(sent)
-        self._output = held.output
-        asked = RequestUsage(self._brief.model, sent)
+        await self._events.emit("turn", {"turn": self._sums.turns + 1})
+        input_tokens = estimate_input(self._brief, self._messages)
+        reserved = await self._client.reserve(input_tokens)
+        self._output = reserved.output
+        request = RequestUsage(self._brief.model, input_tokens)
         try:
             failpoint("model-asked")
-            await self._asker.ask(lambda: self._stream(node, run, asked))
+            await self._client.ask(lambda: self._stream(node, run, request))
             failpoint("model-answered")
             following = await self._next(run, node)
         except BaseException as error:
-            taken = asked.taken(error)
-            await self._asker.settle(held, taken, is_broken=True)
-            self._sums = add_usage(self._sums, taken)
+            used = request.used(error)
+            await self._client.settle(reserved, used, is_broken=True)
+            self._sums = add_usage(self._sums, used)
             raise
         response = following.model_response
         repair_surrogates(response)
-        await self._asker.settle(held, response_usage(response))
+        await self._client.settle(reserved, response_usage(response))
         failpoint("settled")
         await self._save_response(response)
         return following
 
-    async def _stream(self, node: Any, run: AgentRun[None, str], asked: RequestUsage) -> None:
-        asked.is_sent = True
+    async def _stream(self, node: Any, run: AgentRun[None, str], request: RequestUsage) -> None:
+        request.is_sent = True
         try:
             async with node.stream(run.ctx) as stream:
-                asked.answer = stream
+                request.stream = stream
                 async for event in stream:
                     if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-                        await self._narrator.text(event.part.content)
+                        await self._events.add_text(event.part.content)
                     elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-                        await self._narrator.text(event.delta.content_delta)
+                        await self._events.add_text(event.delta.content_delta)
                 if stream.response.finish_reason is None:
-                    raise TransportFailed("the provider's answer broke off")
+                    raise TransportFailed("the provider's answer is incomplete")
         finally:
-            await self._narrator.flush()  # whoever ends a job in the middle of an answer finds all of it
+            await self._events.flush()  # a job that is ended in the middle of an answer keeps all text received so far
 
     async def _save_request(self, request: ModelRequest) -> None:
         if self._messages and isinstance(self._messages[-1], ModelRequest):
-            return  # this one was written down by an earlier attempt
+            return  # stored by an earlier attempt
         await self._save(request)
         failpoint("request-saved")
 
@@ -195,7 +195,7 @@ class Conversation:
         await self._save(response)
         failpoint("response-saved")
         sums = self._sums
-        await self._narrator.tell(
+        await self._events.emit(
             "usage",
             {"turns": sums.turns, "input": sums.input, "output": sums.output, "cached": sums.cached, "cost": sums.cost},
         )
@@ -207,24 +207,24 @@ class Conversation:
         self._messages = messages
 
     def _final(self) -> RunEnd | None:
-        """The end, if the last response is one: it calls no tool, or it was cut off."""
+        """Return the end if the last response calls no tool or was cut off, else None."""
         last = self._messages[-1] if self._messages else None
         if not isinstance(last, ModelResponse):
             return None
         if last.finish_reason == "length":
-            return self._ended("truncated", "the answer was cut off at its longest length")
+            return self._ended("truncated", "the answer was cut off at its maximum length")
         if last.finish_reason == "content_filter":
             return self._ended("refused", "the model refused to answer")
         return None if last.tool_calls else self._ended("completed", None)
 
 
-def _built(name: str) -> Model:
+def _build(name: str) -> Model:
     with _BUILDING:
         return build_model(name)
 
 
 def without_brief(message: ModelMessage) -> ModelMessage:
-    """A message as it is stored: what the brief says is in the brief, once for all jobs that share it."""
+    """Return a message as it is stored: without the texts of the brief, which is stored once for all its jobs."""
     if isinstance(message, ModelResponse):
         return message
     parts = [part for part in message.parts if not isinstance(part, SystemPromptPart)]
@@ -232,7 +232,7 @@ def without_brief(message: ModelMessage) -> ModelMessage:
 
 
 def with_system(messages: list[ModelMessage], system: tuple[str, ...]) -> list[ModelMessage]:
-    """Stored messages with the system prompts in their place."""
+    """Return stored messages with the system prompts added to the first one."""
     if not messages or not isinstance(messages[0], ModelRequest):
         return messages
     prompts = [SystemPromptPart(text) for text in system]
@@ -240,7 +240,7 @@ def with_system(messages: list[ModelMessage], system: tuple[str, ...]) -> list[M
 
 
 def count_corrections(messages: list[ModelMessage]) -> int:
-    """How often the caller came back with something after the task itself; each time there is a turn for it."""
+    """Count the messages of the caller after the task itself. Each allows one more turn."""
     prompts = (
         any(isinstance(part, UserPromptPart) for part in message.parts)
         for message in messages
@@ -250,7 +250,7 @@ def count_corrections(messages: list[ModelMessage]) -> int:
 
 
 def text_so_far(messages: list[ModelMessage]) -> str:
-    """The text of the last response that has any."""
+    """Return the text of the last response that has any."""
     for message in reversed(messages):
         if isinstance(message, ModelResponse) and (text := (message.text or "").strip()):
             return text

@@ -1,4 +1,4 @@
-"""One correction: the violations with their help go back into the same conversation."""
+"""Continue a completed job: send it a correction, or an answer, as the next message of its conversation."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from remit.store.transcript import Transcript
 
 
 async def correct(database: Database, job: int, queue: str | None = None) -> bool:
-    """Send a completed job's last result back with what is wrong; False: that has been done already."""
-    told = correction_text(await jobs.violations_of(database, job))
-    return await jobs.reopen(database, await next_message(database, job, told), queue)
+    """Send the violations of a completed job's last result back to it. Return False if that was already done."""
+    text = correction_text(await jobs.violations_of(database, job))
+    return await jobs.reopen(database, await next_message(database, job, text), queue)
 
 
-async def next_message(database: Database, job: int, said: str) -> Message:
-    """What is said to a job, as the next message of its transcript."""
+async def next_message(database: Database, job: int, text: str) -> Message:
+    """Return a text as the next message of a job's transcript."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, UserPromptPart
 
     messages = await Transcript(database, job, 0).messages()
-    request = ModelRequest(parts=[UserPromptPart(said)])
+    request = ModelRequest(parts=[UserPromptPart(text)])
     return Message(job, len(messages), ModelMessagesTypeAdapter.dump_json([request])[1:-1])

@@ -1,4 +1,4 @@
-"""Telling what a job does while it does it: text in pieces that are worth a row, everything else at once."""
+"""Write the events of a running job: streamed text in batches, everything else at once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from remit.store.storable import to_storable
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
 
-#: Streamed text is told when so much of it has come, or after so long.
-_PIECE = 400
-_SECONDS = 0.25
+#: Streamed text is written when this many characters or seconds have accumulated.
+_BATCH_CHARACTERS = 400
+_BATCH_SECONDS = 0.25
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-#: In JSON text, as tools' arguments are: what an escape means that is no half of a pair, and not itself escaped.
+#: In JSON text such as the arguments of a tool: an escaped surrogate without its other half, or an escaped NUL. An
+#: escaped backslash and a complete pair match first, so that they stay unchanged.
 _ESCAPES = re.compile(
     r"\\\\|(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|\\u(?P<half>[dD][89a-fA-F][0-9a-fA-F]{2}|0000)"
@@ -36,26 +37,26 @@ class EventWriter:
         self._text: list[str] = []
         self._length = 0
         self._since = time.monotonic()
-        # Tools that run side by side tell at once; listeners go by the order of the rows, so they come one by one.
-        self._speaking = asyncio.Lock()
+        # Tools that run at the same time also emit at the same time. Rows are read in order, so writes are serial.
+        self._lock = asyncio.Lock()
 
-    async def tell(self, kind: str, data: dict[str, Any]) -> None:
-        """Tell something, after the text that came before it."""
-        async with self._speaking:
+    async def emit(self, kind: str, data: dict[str, Any]) -> None:
+        """Write an event, after the text that was streamed before it."""
+        async with self._lock:
             await self._flush()
             await add_event(self._database, self._job, kind, to_storable(data), self._attempt)
 
-    async def text(self, piece: str) -> None:
-        """Tell some more of the answer."""
+    async def add_text(self, piece: str) -> None:
+        """Add a piece of the streamed answer, and write the batch if it is due."""
         self._text.append(piece)
         self._length += len(piece)
-        is_due = self._length >= _PIECE or time.monotonic() - self._since > _SECONDS
+        is_due = self._length >= _BATCH_CHARACTERS or time.monotonic() - self._since > _BATCH_SECONDS
         if is_due and not ends_in_surrogate(piece):
             await self.flush()
 
     async def flush(self) -> None:
-        """Tell what has come and was not told yet."""
-        async with self._speaking:
+        """Write the text that has been added since the last batch."""
+        async with self._lock:
             await self._flush()
 
     async def _flush(self) -> None:
@@ -67,34 +68,34 @@ class EventWriter:
 
 
 def repair_surrogates(response: ModelResponse) -> None:
-    """Mend an answer where it is: it is stored, its calls are run, and the model gets it back."""
+    """Replace lone surrogates and NULs of a model's answer in place: it is stored, run and sent back to the model."""
     for part in response.parts:
-        _mend(part)
-        if isinstance(given := getattr(part, "args", None), str):
-            part.args = _ESCAPES.sub(lambda found: "\\ufffd" if found["half"] else found[0], given)  # type: ignore[union-attr]
-    _mend(response, "parts")
+        _repair_fields(part)
+        if isinstance(arguments := getattr(part, "args", None), str):
+            part.args = _ESCAPES.sub(lambda found: "\\ufffd" if found["half"] else found[0], arguments)  # type: ignore[union-attr]
+    _repair_fields(response, "parts")
 
 
 def join_surrogates(text: str) -> str:
-    """A text with the halves of characters that meet in it put together."""
+    """Combine adjacent surrogate halves into the characters they stand for."""
     return _PAIR.sub(lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
 def ends_in_surrogate(text: str) -> bool:
-    """Whether a text ends in the middle of a character."""
+    """Return whether a text ends in the middle of a character."""
     return "\ud800" <= text[-1:] <= "\udbff"
 
 
-def _mend(said: Any, *but: str) -> None:
-    for field in fields(said):
-        value = getattr(said, field.name) if field.name not in but else None
-        if isinstance(value, str | dict | list) and (whole := _whole(value)) != value:
-            setattr(said, field.name, whole)
+def _repair_fields(record: Any, *excluded: str) -> None:
+    for field in fields(record):
+        value = getattr(record, field.name) if field.name not in excluded else None
+        if isinstance(value, str | dict | list) and (repaired := _repaired(value)) != value:
+            setattr(record, field.name, repaired)
 
 
-def _whole(value: Any) -> Any:
+def _repaired(value: Any) -> Any:
     if isinstance(value, str):
         return to_storable(join_surrogates(value))
     if isinstance(value, dict):
-        return {_whole(name): _whole(inner) for name, inner in value.items()}
-    return [_whole(inner) for inner in value] if isinstance(value, list) else value
+        return {_repaired(name): _repaired(inner) for name, inner in value.items()}
+    return [_repaired(inner) for inner in value] if isinstance(value, list) else value

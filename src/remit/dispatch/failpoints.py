@@ -1,6 +1,6 @@
-"""Named stop points: where a test may kill a worker, to see what is left. In use they cost one comparison.
+"""Failpoints: named places where a test can kill a worker. In production each costs one comparison.
 
-`REMIT_STOP_AT=NAME:N` ends the process by SIGKILL when point NAME is passed for the Nth time.
+`REMIT_STOP_AT=NAME:N` kills the process (SIGKILL) when it reaches failpoint NAME for the Nth time.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import signal
 
-#: Every point, in the order a run passes them.
-STOP_POINTS = (
+#: Every failpoint, in the order in which a run reaches them.
+FAILPOINTS = (
     "ticket-taken",
     "claimed",
     "worktree-made",
@@ -30,12 +30,12 @@ _left = int(_times) if _times.isdigit() else 1
 
 
 def failpoint(name: str) -> None:
-    """Pass a point."""
+    """Kill the process if this failpoint is the configured one and its count has been reached."""
     if name == _name:
-        _stop()
+        _count_down()
 
 
-def _stop() -> None:
+def _count_down() -> None:
     global _left  # noqa: PLW0603 (one process, one countdown)
     _left -= 1
     if _left == 0:

@@ -1,4 +1,4 @@
-"""Is everything there that jobs need? Facts for `remit doctor`; nothing is started that is not there yet."""
+"""Check what jobs need, for `remit doctor`. Nothing is created."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from remit.errors import RemitError
 from remit.registry.models import TABLE, full_name
 
 Level = Literal["good", "odd", "bad"]
-_MOST_SKEW = 2.0
-#: Where jobs wait that name no queue.
-_USUAL_QUEUE = "default"
+_MAX_SKEW_SECONDS = 2.0
+#: The queue of jobs that do not name one.
+_DEFAULT_QUEUE = "default"
 
 
 class HealthFact(NamedTuple):
-    """Something that was looked at."""
+    """The result of one check."""
 
     what: str
     level: Level
@@ -30,10 +30,10 @@ class HealthFact(NamedTuple):
 
 
 async def health_facts(configured: Configuration, settings: Settings) -> AsyncIterator[HealthFact]:
-    """Everything that jobs need, one by one."""
+    """Yield the results of all checks."""
     yield _models(configured)
     if find_spec("psycopg") is None or find_spec("procrastinate") is None:
-        yield HealthFact("database", "odd", "not installed: remit[run] brings it")
+        yield HealthFact("database", "odd", "not installed; remit[run] installs it")
         return
     async for fact in _database(settings):
         yield fact
@@ -44,7 +44,7 @@ async def health_facts(configured: Configuration, settings: Settings) -> AsyncIt
 
 
 def missing_key(configured: Configuration) -> str | None:
-    """What to set where no provider's key is there at all and the model that jobs ask needs one."""
+    """Return the variable to set if no provider has a key and the configured model needs one, else None."""
     wanted = KEYS.get(provider_of(full_name(configured["model"], configured["models"])))
     return wanted[0] if wanted and not any(map(_has_key, KEYS)) else None
 
@@ -65,10 +65,10 @@ def _models(configured: Configuration) -> HealthFact:
     return HealthFact("model", level, f"{name}; keys present for {', '.join(found) or 'no provider'}{wanted}")
 
 
-def _migrations(lacking: list[str]) -> HealthFact:
-    if not lacking:
+def _migrations(missing: list[str]) -> HealthFact:
+    if not missing:
         return HealthFact("migrations", "good", "all applied")
-    return HealthFact("migrations", "odd", f"missing: {', '.join(lacking)}; the next job or worker applies them")
+    return HealthFact("migrations", "odd", f"missing: {', '.join(missing)}; the next job or worker applies them")
 
 
 async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
@@ -78,26 +78,26 @@ async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
 
     where = "shared" if settings.database else f"embedded in {settings.data / 'postgres'}"
     if not settings.database and not (settings.data / "postgres" / "made").exists():
-        yield _not_made(where, settings.data)
+        yield _not_created(where, settings.data)
         return
     try:
         async with open_database(settings.database, settings.data, is_examined=True) as database:
             row = await database.row("health.server")
             yield HealthFact("database", "good", f"{where}: PostgreSQL {row['version'] if row else ''}")
             async with database.transaction() as connection:
-                lacking = await missing_migrations(connection)
-            yield _migrations(lacking)
-            is_made = not any(name.startswith("0001 ") for name in lacking)
-            yield _workers(await workers.live_workers(database, settings.takeover_seconds) if is_made else [])
+                missing = await missing_migrations(connection)
+            yield _migrations(missing)
+            has_tables = not any(name.startswith("0001 ") for name in missing)
+            yield _workers(await workers.live_workers(database, settings.takeover_seconds) if has_tables else [])
             skew = await workers.clock_skew(database)
-            level: Level = "good" if abs(skew) <= _MOST_SKEW else "bad"
-            yield HealthFact("clock", level, f"{skew:+.2f} s against the database's")
+            level: Level = "good" if abs(skew) <= _MAX_SKEW_SECONDS else "bad"
+            yield HealthFact("clock", level, f"{skew:+.2f} s compared with the database's clock")
     except RemitError as error:
         yield HealthFact("database", "bad", str(error))
 
 
-def _not_made(where: str, data: Path) -> HealthFact:
-    """The embedded database before its first job: could it be made?"""
+def _not_created(where: str, data: Path) -> HealthFact:
+    """Check whether the embedded database can be created."""
     from remit.store.server import binaries
 
     try:
@@ -106,23 +106,25 @@ def _not_made(where: str, data: Path) -> HealthFact:
         return HealthFact("database", "bad", str(error))
     nearest = next(folder for folder in (data, *data.parents) if os.access(folder, os.F_OK))
     if not nearest.is_dir():
-        why = f"{nearest} is no folder"
+        reason = f"{nearest} is not a folder"
     elif not os.access(nearest, os.W_OK | os.X_OK):
-        why = f"{nearest} cannot be written"
+        reason = f"{nearest} is not writable"
     else:
-        return HealthFact("database", "good", f"{where}: not made yet, the first job makes it")
-    elsewhere = "REMIT_DATA names another folder, REMIT_DATABASE_URL a PostgreSQL server"
-    return HealthFact("database", "bad", f"{where}: cannot be made, for {why}; {elsewhere}")
+        return HealthFact("database", "good", f"{where}: not created yet, the first job creates it")
+    remedy = "set REMIT_DATA to another folder, or REMIT_DATABASE_URL to a PostgreSQL server"
+    return HealthFact("database", "bad", f"{where}: cannot be created, because {reason}; {remedy}")
 
 
 def _workers(alive: Sequence[Mapping[str, Any]]) -> HealthFact:
     if not alive:
         return HealthFact("workers", "odd", "none alive; `remit worker` starts one")
-    told = ", ".join(f"{one['host']} pid {one['pid']} ({_queues(one['queues'])})" for one in alive)
-    if any(not one["queues"] or _USUAL_QUEUE in one["queues"] for one in alive):
-        return HealthFact("workers", "good", told)
+    workers = ", ".join(f"{worker['host']} pid {worker['pid']} ({_queues(worker['queues'])})" for worker in alive)
+    if any(not worker["queues"] or _DEFAULT_QUEUE in worker["queues"] for worker in alive):
+        return HealthFact("workers", "good", workers)
     return HealthFact(
-        "workers", "odd", f"{told}; none takes the queue {_USUAL_QUEUE}; `remit worker` starts one that does"
+        "workers",
+        "odd",
+        f"{workers}; none of them takes the queue {_DEFAULT_QUEUE}; `remit worker` starts one that does",
     )
 
 

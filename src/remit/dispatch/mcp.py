@@ -1,6 +1,6 @@
-"""MCP servers as toolsets: named `mcp__server__tool`, allowed like any tool, each call written down like any call.
+"""MCP servers as toolsets: their tools are named `mcp__server__tool`, and are allowed and recorded like any tool.
 
-Servers are the configuration's: a definition names them. What they answer is text from outside, like a file.
+The configuration defines the servers; a definition names the ones it uses. Their answers are untrusted text.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ from remit.registry.tools import AllowList, KnownTool, server_of
 from remit.store.storable import to_storable
 
 log = logging.getLogger("remit.worker")
+#: Characters of an answer that are sent to the model.
 MAX_OUTPUT = 30_000
-_SECONDS = 120.0
-#: What a server's process may know of our environment.
-_PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TERM")
-#: What providers take as the name of a tool.
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_complaints_log = logging.getLogger("remit.worker")
+_TIMEOUT_SECONDS = 120.0
+#: The variables of the environment that a server's process gets.
+_PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TERM")
+#: The tool names that all providers accept.
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+#: Lines of a server's standard error that are logged, and characters of each.
 MAX_LINES = 20
 MAX_LINE = 300
-#: How long a server's last words may take; whatever it started may hold its standard error open for ever.
-_LAST_SECONDS = 1.0
+#: How long to wait for the end of a server's standard error; a descendant may keep it open for ever.
+_STDERR_END_SECONDS = 1.0
 
 
-class ServerPool(NamedTuple):
-    """How long answers are kept: where the whole of one goes, and whether it is looked through before."""
+class LongOutputs(NamedTuple):
+    """Where long answers are stored as a whole, and whether secrets are removed from them first."""
 
     spill: Path | None = None
     is_redacting: bool = True
@@ -62,32 +63,33 @@ def mcp_toolsets(
     servers: Mapping[str, str],
     calls: Calls,
     root: Path,
-    keeping: ServerPool = ServerPool(),  # noqa: B008 (it never changes)
+    long_outputs: LongOutputs = LongOutputs(),  # noqa: B008 (it never changes)
 ) -> list[AbstractToolset[None]]:
-    """The servers that a brief names, as far as its tools allow."""
+    """Return the toolsets of the servers that a brief names and its tools allow."""
     allowed = AllowList(brief.tools)
     granted = {server_of(name) for name in brief.tools}
     wanted = [name for name in brief.mcp_servers if name in granted]
-    return [ServerTools(name, _client(name, servers, root), allowed, calls, keeping) for name in wanted]
+    return [ServerTools(name, _client(name, servers, root), allowed, calls, long_outputs) for name in wanted]
 
 
 def _client(name: str, servers: Mapping[str, str], root: Path) -> Client[Any]:
-    where = servers.get(name)
-    if where is None:
+    address = servers.get(name)
+    if address is None:
         raise UsageError(f"this worker has no MCP server {name!r} under `mcp_servers` in its configuration")
-    if where.startswith(("http://", "https://")):
-        return Client(StreamableHttpTransport(where), timeout=_SECONDS)
-    passed = {variable: os.environ[variable] for variable in _PASSED if variable in os.environ}
-    program, arguments = _program(name, where, passed)
-    return Client(StdioTransport(program, arguments, env=passed, cwd=str(root), keep_alive=False), timeout=_SECONDS)
+    if address.startswith(("http://", "https://")):
+        return Client(StreamableHttpTransport(address), timeout=_TIMEOUT_SECONDS)
+    environment = {variable: os.environ[variable] for variable in _PASSED_VARIABLES if variable in os.environ}
+    program, arguments = _program(name, address, environment)
+    transport = StdioTransport(program, arguments, env=environment, cwd=str(root), keep_alive=False)
+    return Client(transport, timeout=_TIMEOUT_SECONDS)
 
 
 def _program(name: str, line: str, environment: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The program of a server and its arguments; never one of the checkout's own, in which it runs."""
+    """Return the program of a server and its arguments. It runs in the checkout but must not be a file of it."""
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise UsageError(f"the command line of the MCP server {name!r} cannot be read: {error}") from error
+        raise UsageError(f"the command line of the MCP server {name!r} cannot be parsed: {error}") from error
     if not words or ("/" in words[0] and not words[0].startswith("/")):
         raise UsageError(f"the MCP server {name!r} must name a program on the PATH or an absolute path")
     try:
@@ -105,20 +107,20 @@ class ServerTools(AbstractToolset[None]):
         client: Client[Any],
         allowed: AllowList,
         calls: Calls,
-        keeping: ServerPool = ServerPool(),  # noqa: B008 (it never changes)
+        long_outputs: LongOutputs = LongOutputs(),  # noqa: B008 (it never changes)
     ) -> None:
         self._server = server
         self._transport = client.transport
         self._wrapped: MCPToolset[None] = MCPToolset(client, id=server, tool_error_behavior="error")
         self._allowed = allowed
         self._calls = calls
-        self._keeping = keeping
-        self._left_out: set[str] = set()
+        self._long_outputs = long_outputs
+        self._skipped: set[str] = set()
         self._open = AsyncExitStack()
 
     @property
     def id(self) -> str:
-        """Its name, for messages."""
+        """Return the name that messages use."""
         return f"mcp-{self._server}"
 
     async def __aenter__(self) -> ServerTools:
@@ -127,7 +129,7 @@ class ServerTools(AbstractToolset[None]):
                 self._transport.log_file = (await opening.enter_async_context(StderrLogger(self._server))).file
             try:
                 await opening.enter_async_context(self._wrapped)
-            except Exception as error:  # whatever a server does, the job ends with it in words
+            except Exception as error:  # any failure of a server ends the job with a message
                 raise self._unusable(error) from error
             self._open = opening.pop_all()
         return self
@@ -136,43 +138,44 @@ class ServerTools(AbstractToolset[None]):
         return await self._open.__aexit__(*args)
 
     def _unusable(self, error: Exception) -> UsageError:
-        said = sanitize_line(" ".join(str(error)[:2_000].split()))[:300] or type(error).__name__
-        return UsageError(f"the MCP server {self._server!r} cannot be used: {said}")
+        error_text = sanitize_line(" ".join(str(error)[:2_000].split()))[:300] or type(error).__name__
+        return UsageError(f"the MCP server {self._server!r} cannot be used: {error_text}")
 
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
-        """The server's tools that the brief grants, under their long names; without those that no provider takes."""
+        """Return the server's tools that the brief grants, under their long names, if providers accept these names."""
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
                 listed = await self._wrapped.get_tools(ctx)
         except TimeoutError as error:
-            raise self._unusable(TimeoutError(f"it did not list its tools in {_SECONDS:g} seconds")) from error
+            timeout = TimeoutError(f"it did not list its tools in {_TIMEOUT_SECONDS:g} seconds")
+            raise self._unusable(timeout) from error
         except Exception as error:
             raise self._unusable(error) from error
         found: dict[str, ToolsetTool[None]] = {}
         for name, tool in listed.items():
             long_name = f"mcp__{self._server}__{name}"
-            if not _NAME.fullmatch(long_name):
-                self._warn(name)
+            if not _TOOL_NAME.fullmatch(long_name):
+                self._warn_skipped(name)
             elif self._allowed.granted(KnownTool(long_name)):
                 definition = replace(tool.tool_def, name=long_name, sequential=True)
                 found[long_name] = replace(tool, toolset=self, tool_def=definition)
         return found
 
-    def _warn(self, name: str) -> None:
-        """Say once that a tool is left out."""
-        if name not in self._left_out:
-            self._left_out.add(name)
+    def _warn_skipped(self, name: str) -> None:
+        """Log once that a tool is skipped."""
+        if name not in self._skipped:
+            self._skipped.add(name)
             log.warning(
-                "a tool of the MCP server %s is left out, for no provider takes its name %s: with the server's it may "
-                "have 64 letters, digits, _ and -",
-                self._server,
+                "the tool %s of the MCP server %s is skipped: with the server's name, a tool name can have at most 64 "
+                "letters, digits, _ and -",
                 sanitize_line(repr(name[:100])),
+                self._server,
             )
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
     ) -> str:
-        """Answer a call. It is not run again after a crash: nobody knows what it does."""
+        """Answer a call. It is not repeated after a crash, because its effects are unknown."""
         own = name.removeprefix(f"mcp__{self._server}__")
         spec = ToolSpec(name=name, description="", schema={}, is_read_only=False, is_repeatable=False)
 
@@ -184,32 +187,32 @@ class ServerTools(AbstractToolset[None]):
                 failed = False
             except (exceptions.ModelRetry, exceptions.ToolFailed) as error:
                 text = str(error)
-            except Exception as error:  # noqa: BLE001 (whatever a server does, the model is told and the job goes on)
+            except Exception as error:  # noqa: BLE001 (the model gets the error, and the job continues)
                 text = f"{type(error).__name__}: {error}"
-            text = await asyncio.to_thread(self._shown, text, key)
+            text = await asyncio.to_thread(self._capped, text, key)
             return ToolOutput(text, Receipt(tool=name, arguments=recorded_arguments(arguments), failed=failed), failed)
 
         return await self._calls.answer(ctx.tool_call_id or name, spec, tool_args, run)
 
-    def _shown(self, text: str, key: str) -> str:
-        """As much of an answer as the model is told; all of it is in a file that it can read, like any tool's."""
+    def _capped(self, text: str, key: str) -> str:
+        """Return the part of an answer that is sent to the model. The whole answer is stored in a file it can read."""
         if len(text) <= MAX_OUTPUT:
             return text
         text = to_storable(text)
-        if self._keeping.is_redacting:  # before it is cut: the rest goes to a file
+        if self._long_outputs.is_redacting:  # before it is cut: the whole text goes to a file
             text = redact(text)
-        if self._keeping.spill is None:
+        if self._long_outputs.spill is None:
             return f"{text[:MAX_OUTPUT]}\n[{max(len(text) - MAX_OUTPUT, 0):,} more characters were left out]"
-        return cap_text(text, MAX_OUTPUT, self._keeping.spill, key).text
+        return cap_text(text, MAX_OUTPUT, self._long_outputs.spill, key).text
 
 
 def sanitize_line(text: str) -> str:
-    """One line of text from outside, without secrets and without what a terminal would obey."""
+    """Return one line of untrusted text without secrets and control characters."""
     return "".join(one if one.isprintable() else "\ufffd" for one in redact(text))
 
 
 class StderrLogger:
-    """A pipe for the standard error of one server; `file` is the end for its process."""
+    """Forwards the standard error of one server to the log. `file` is the end of the pipe for the server's process."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -231,44 +234,44 @@ class StderrLogger:
         if self.file is not None:
             self.file.close()
         if self._lines is not None and self._transport is not None:
-            await asyncio.wait([self._lines.ended], timeout=_LAST_SECONDS)
+            await asyncio.wait([self._lines.ended], timeout=_STDERR_END_SECONDS)
             self._transport.close()
             self._lines.ended.cancel()
 
 
 class _Lines(asyncio.Protocol):
-    """Tells the first lines that come; the rest is read and dropped, so that the server does not wait."""
+    """Logs the first lines. The rest is read and dropped, so that the server does not block."""
 
     def __init__(self, server: str) -> None:
         self._server = server
         self._line = bytearray()
-        self._told = 0
+        self._logged = 0
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def data_received(self, data: bytes) -> None:
-        """Some more of it."""
-        *whole, rest = data.split(b"\n") if self._told <= MAX_LINES else [b""]
-        for part in whole:
+        """Log the complete lines, and keep the rest."""
+        *complete, rest = data.split(b"\n") if self._logged <= MAX_LINES else [b""]
+        for part in complete:
             self._add(part)
-            self._tell()
+            self._log()
         self._add(rest)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end of it."""
-        self._tell()
+        """Log the last line."""
+        self._log()
         if not self.ended.done():
             self.ended.set_result(None)
 
     def _add(self, part: bytes) -> None:
         self._line += part[: MAX_LINE * 4 - len(self._line)]  # a character has up to four bytes
 
-    def _tell(self) -> None:
+    def _log(self) -> None:
         text = sanitize_line(self._line.decode("utf-8", "replace").strip())[:MAX_LINE]
         self._line.clear()
-        if not text or self._told > MAX_LINES:
+        if not text or self._logged > MAX_LINES:
             return
-        self._told += 1
-        if self._told > MAX_LINES:
-            _complaints_log.warning("the MCP server %s says more, which is left out", self._server)
+        self._logged += 1
+        if self._logged > MAX_LINES:
+            log.warning("the MCP server %s printed more, which is not logged", self._server)
         else:
-            _complaints_log.warning("the MCP server %s says: %s", self._server, text)
+            log.warning("the MCP server %s printed: %s", self._server, text)

@@ -1,4 +1,4 @@
-"""Models of any provider, by `provider:model`. Keys come from the provider's own variables and go nowhere else."""
+"""Models of all providers, named `provider:model`. Keys come from the provider's own environment variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from remit.registry.model import Brief
 
-#: Where each provider's key is looked for; keys themselves are never stored, shown or logged.
+#: The variables with each provider's key. Keys are never stored, shown or logged.
 KEYS = {
     "anthropic": ("ANTHROPIC_API_KEY",),
     "openai": ("OPENAI_API_KEY",),
@@ -25,39 +25,39 @@ KEYS = {
     "mistral": ("MISTRAL_API_KEY",),
     "xai": ("XAI_API_KEY",),
 }
-#: Names of models that do something else than answer, by a word in them: the library says of none of these that it
-#: cannot call tools.
-_OTHER_WORK = {
-    "makes embeddings": ("embed", "embedding", "embeddings"),
-    "writes down speech": ("whisper", "transcribe", "transcription", "stt"),
-    "speaks": ("tts", "speech"),
-    "makes pictures": ("dall-e", "gpt-image", "chatgpt-image", "imagen"),
-    "makes films": ("sora", "veo"),
-    "judges texts": ("moderation", "guard"),
-    "sorts texts": ("rerank", "reranker"),
-    "reads scans": ("ocr",),
+#: Words in the names of models that cannot call tools, which the library does not report for them.
+_WITHOUT_TOOLS = {
+    "creates embeddings": ("embed", "embedding", "embeddings"),
+    "transcribes speech": ("whisper", "transcribe", "transcription", "stt"),
+    "generates speech": ("tts", "speech"),
+    "generates images": ("dall-e", "gpt-image", "chatgpt-image", "imagen"),
+    "generates videos": ("sora", "veo"),
+    "moderates texts": ("moderation", "guard"),
+    "ranks texts": ("rerank", "reranker"),
+    "recognizes text in images": ("ocr",),
     "only completes text": ("davinci", "babbage"),
 }
-#: Seconds that a provider may take to answer, or to go on answering.
+#: Seconds until a provider must answer, or continue its answer.
 REQUEST_SECONDS = 600.0
-#: Tokens that one answer may have, where the budget allows it.
+#: The maximum number of tokens of one answer; the budget may allow fewer.
 OUTPUT_TOKENS = 8_192
+#: The models of this process, to be closed at its end.
 _built: list[Model] = []
 
 
 def provider_of(name: str) -> str:
-    """The provider of a model's name."""
+    """Return the provider in a model's name."""
     return name.partition(":")[0]
 
 
 def check_model(name: str) -> None:
-    """Refuse a model that cannot do a subagent's work: unknown, or without tool calls."""
+    """Raise UsageError for a model that is unknown or cannot call tools."""
     from pydantic_ai.models import infer_model_profile, parse_model_id
     from pydantic_ai.providers import infer_provider_class
 
     provider, model = parse_model_id(name)
-    if ":" not in name or provider is None or not model:  # a provider that is guessed from a name is none
-        raise UsageError(f"the model {name!r} names no provider: write provider:model, or set `models` in remit.toml")
+    if ":" not in name or provider is None or not model:  # a provider that is guessed from the name does not count
+        raise UsageError(f"the model {name!r} has no provider: write provider:model, or set `models` in remit.toml")
     try:
         infer_provider_class(provider)
     except ValueError:
@@ -66,26 +66,26 @@ def check_model(name: str) -> None:
         raise UsageError(f"the provider {provider!r} needs a package that is not installed: {error}") from error
     if not infer_model_profile(name).get("supports_tools", True):
         raise UsageError(f"the model {name!r} cannot call tools: choose another")
-    for what, words in _OTHER_WORK.items():
+    for purpose, words in _WITHOUT_TOOLS.items():
         if re.search(rf"(?<![a-z])(?:{'|'.join(words)})(?![a-z])", model.lower()):
             raise UsageError(
-                f"the model {name!r} {what} and cannot call tools: choose one that answers in text and calls tools"
+                f"the model {name!r} {purpose} and cannot call tools: choose one that answers in text and calls tools"
             )
 
 
 def check_key(provider: str) -> None:
-    """Refuse a key that cannot be sent: the client would only say that it could not connect."""
+    """Raise UsageError for a key that cannot be sent; the client would only report a failed connection."""
     for variable in KEYS.get(provider, ()):
         key = os.environ.get(variable, "")
         if key != key.strip():
-            raise UsageError(f"the key in {variable} has white space around it: set it again without")
+            raise UsageError(f"the key in {variable} starts or ends with white space: set it without")
         if not (key.isascii() and key.isprintable()) or " " in key:
-            raise UsageError(f"the key in {variable} has characters that no key has: set it again")
+            raise UsageError(f"the key in {variable} contains characters that a key cannot have: set it again")
 
 
 @lru_cache(maxsize=32)
 def build_model(name: str) -> Model:
-    """The model; one client a process, so that its connections are shared by all jobs."""
+    """Return the model. There is one client per process, so that all jobs share its connections."""
     from pydantic_ai.exceptions import UserError
     from pydantic_ai.models import infer_model
 
@@ -101,37 +101,37 @@ def build_model(name: str) -> Model:
     except ImportError as error:
         raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error
     if provider_of(name) == "anthropic" and not model.profile.get("supports_inline_system_prompts"):
-        # Else the library adds a paragraph of its own to the system prompt. We send no later ones.
+        # Otherwise the library adds a paragraph to the system prompt, about later system prompts. There are none.
         from pydantic_ai.models.anthropic import AnthropicModel
 
         if isinstance(model, AnthropicModel):
             inline = {"supports_inline_system_prompts": True}
             return AnthropicModel(model.model_name, provider=model.provider, profile=inline)  # type: ignore[arg-type]
     if provider_of(name) != "anthropic":
-        model.continuation_delay = _not_later  # type: ignore[method-assign]
+        model.continuation_delay = _no_continuation  # type: ignore[method-assign]
     return model
 
 
 async def close_models() -> None:
-    """Close the connections of this process's models; whoever asks for one next gets new ones."""
+    """Close the connections of this process's models. The next call of `build_model` opens new ones."""
     built, _built[:] = list(_built), []
     build_model.cache_clear()
     for model in built:
         async with model:
-            pass  # the last one who leaves a model closes its client
+            pass  # the last exit from a model closes its client
 
 
-def _not_later(response: ModelResponse) -> float | None:
-    """We ask for no work in the background: an answer that looks like it is none, and not to be asked for again."""
+def _no_continuation(response: ModelResponse) -> float | None:
+    """Raise for an answer that looks like work in the background: Remit never requests that."""
     if response.state == "suspended":
         from pydantic_ai.exceptions import UnexpectedModelBehavior
 
-        raise UnexpectedModelBehavior("the provider's answer cannot be understood: it has neither words nor an end")
+        raise UnexpectedModelBehavior("the provider's answer cannot be parsed: it has neither text nor an end")
     return None
 
 
 def instruction_blocks(brief: Brief) -> tuple[tuple[str, ...], str | None]:
-    """The brief as system prompts and instructions, so that on the wire the chosen text and the contract are two."""
+    """Return the brief as system prompts and instructions, so that its text and the contract are sent separately."""
     texts = tuple(text for text in (brief.system, brief.contract) if text)
     if provider_of(brief.model) == "openai":
         return texts, None
@@ -139,7 +139,7 @@ def instruction_blocks(brief: Brief) -> tuple[tuple[str, ...], str | None]:
 
 
 def model_settings(name: str, output: int) -> ModelSettings:
-    """Settings of one request: retrying is ours, caching is the provider's where it has to be asked for."""
+    """Return the settings of one request: without the library's retries, with the provider's cache."""
     from pydantic_ai.settings import ModelSettings
 
     if provider_of(name) == "anthropic":
@@ -158,20 +158,20 @@ def model_settings(name: str, output: int) -> ModelSettings:
 
 
 def check_price(name: str) -> None:
-    """Refuse a limit of money where nobody knows what anything costs: it could not be kept."""
+    """Raise UsageError for a model with an unknown price: a cost limit could not be enforced."""
     if model_prices(name)[1] == 0.0:
-        raise UsageError(f"the price of {name!r} is not known, so a limit of money cannot be kept: limit its tokens")
+        raise UsageError(f"the price of {name!r} is unknown, so a cost limit cannot be enforced: limit its tokens")
 
 
 def model_prices(name: str) -> tuple[float, float]:
-    """Dollars for a token sent and a token got; zeros where the price is not known."""
+    """Return the prices in dollars of an input token and an output token; zeros if they are unknown."""
     from genai_prices import Usage, calc_price
 
     provider, _, model = name.partition(":")
-    found: list[float] = []
+    prices: list[float] = []
     for usage in (Usage(input_tokens=1_000), Usage(output_tokens=1_000)):
         try:
-            found.append(float(calc_price(usage, model, provider_id=provider).total_price) / 1_000)
+            prices.append(float(calc_price(usage, model, provider_id=provider).total_price) / 1_000)
         except (LookupError, ValueError):
             return 0.0, 0.0
-    return found[0], found[1]
+    return prices[0], prices[1]

@@ -1,6 +1,6 @@
-"""Other runners: a program is the subagent. It gets the brief and the task as JSON, and answers with a result.
+"""Run a program as a subagent: it reads the brief and the task as JSON and prints a result.
 
-Only programs that the configuration names may run: a definition can choose one, not bring one.
+Only programs that the configuration names can run. A definition chooses one of them and cannot add one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from remit.aio import cancel_and_wait
+from remit.aio import run_with_keepalive
 from remit.dispatch.events import EventWriter
 from remit.dispatch.finish import RunEnd, RunStopped
 from remit.dispatch.redact import redact
@@ -33,47 +33,57 @@ from remit.store.transcript import Transcript, UsageSums
 from remit.workspace.safe_git import without_secrets
 
 _PYTHON = shlex.quote(sys.executable)
-#: Analysers that print SARIF, run from this environment: `remit[review]` brings them. Isolated (-I), so that a
-#: checkout cannot bring a module of that name.
+#: Analysers that print SARIF, run from this environment; `remit[review]` installs them. Isolated (-I), so that a
+#: checkout cannot replace them with a module of the same name.
 ANALYSERS = {
     "ruff": f"{_PYTHON} -I -m ruff check --output-format sarif --exit-zero --no-cache "
     "--extend-select B,PLE --extend-ignore S101 {isolated} {scope}",
     "bandit": f"{_PYTHON} -I -m bandit --recursive --quiet --format sarif --exit-zero --skip B101 {{scope}}",
 }
-#: Agents of other makers as their own commands. `{prompt}` becomes the whole task, `{scope}` the job's paths,
-#: `{isolated}` the option that keeps ruff from settings outside the checkout, where that has none for these paths.
+#: Agents of other vendors and their commands. `{prompt}` is replaced by the whole task, `{scope}` by the job's paths,
+#: and `{isolated}` by the option that makes ruff ignore settings outside a checkout that has no settings for the paths.
 PRESETS = {
     "claude": "claude -p {prompt}",
     "codex": "codex exec {prompt}",
     "gemini": "gemini -p {prompt}",
     **ANALYSERS,
 }
-#: So often it is said that a program runs, and so many times before it would be taken for hung.
-_ALIVE_SECONDS = 30.0
-_TIMES_BEFORE_HUNG = 4
 MAX_OUTPUT = 16 * 1024 * 1024
-#: How long a program may take to end after SIGTERM; the supervisor needs a little longer to end the rest.
+#: How long a program may take to end after SIGTERM; the supervisor takes a little longer to end its descendants.
 _GRACE_SECONDS = 2.0
 _END_SECONDS = 5.0
-_LOOK_SECONDS = 0.02
+_POLL_SECONDS = 0.02
+
+
+class ProgramOutput(NamedTuple):
+    """The output of a program and its exit code (128 plus the signal number if a signal ended it)."""
+
+    code: int
+    output: bytes
+    errors: bytes
 
 
 async def run_program(
-    brief: Brief, job: Job, root: Path, settings: Settings, transcript: Transcript, narrator: EventWriter
+    brief: Brief, job: Job, root: Path, settings: Settings, transcript: Transcript, events: EventWriter
 ) -> RunEnd:
-    """Run the program of a brief; what it prints is the result, or SARIF that becomes one.
+    """Run the program of a brief. Its output is the result, or SARIF that is converted into one.
 
-    A program that was running when its worker died is started again: it has to bear that.
+    A program that was running when its worker died is started again, so it must tolerate that.
     """
     name = brief.command or ""
     line = {**PRESETS, **settings.runners}.get(name)
     if line is None:
         raise RunStopped("error", f"this worker has no command {name!r} under `runners` in its configuration")
     command = _command(line, brief, job, root)
-    await narrator.tell("program", {"command": name})
-    known = _environment(without_keys=brief.runner == "sarif")
-    alive = min(_ALIVE_SECONDS, settings.hung_seconds / _TIMES_BEFORE_HUNG)
-    code, output, errors = await _run(command, _stdin(brief, job), root, transcript, known, alive)
+    await events.emit("program", {"command": name})
+    environment = _environment(without_keys=brief.runner == "sarif")
+    # As long as the program runs, the job does not hang; it is stopped when this attempt loses the job.
+    running = run_supervised(command, _stdin(brief, job), root, environment)
+    try:
+        ended = await run_with_keepalive(running, transcript.touch, settings.keepalive_seconds)
+    except OSError as error:
+        raise RunStopped("error", f"{command[0]} cannot be started: {error.strerror}") from error
+    code, output, errors = ended.code, _decoded(ended.output), _decoded(ended.errors)
     if settings.is_redacting:
         output, errors = [await asyncio.to_thread(redact, text) for text in (output, errors)]
     receipt = Receipt(tool="Bash", arguments={"command": name}, exit=code, failed=code != 0)
@@ -94,27 +104,27 @@ async def run_program(
 
 
 def _command(line: str, brief: Brief, job: Job, root: Path) -> list[str]:
-    told = "\n\n".join(filter(None, (brief.system, brief.contract, job.prompt)))
+    prompt = "\n\n".join(filter(None, (brief.system, brief.contract, job.prompt)))
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise RunStopped("error", f"the command line of {brief.command!r} cannot be read: {error}") from error
+        raise RunStopped("error", f"the command line of {brief.command!r} cannot be parsed: {error}") from error
     if not words:
         raise RunStopped("error", f"the command line of {brief.command!r} is empty")
     if "/" in words[0] and not words[0].startswith("/"):
-        # Else a checkout could bring the program itself.
+        # A relative path would run a program of the checkout.
         raise RunStopped("error", f"the command {brief.command!r} must name a program on the PATH or an absolute path")
     scope = [f"./{path}" if path.startswith("-") else path for path in job.request.get("scope") or ["."]]
     isolated = [] if all(_has_ruff_settings(root, path) for path in scope) else ["--isolated"]
-    special = {"{prompt}": [told], "{scope}": scope, "{isolated}": isolated}
+    special = {"{prompt}": [prompt], "{scope}": scope, "{isolated}": isolated}
     return [one for word in words for one in special.get(word, [word])]
 
 
 def _has_ruff_settings(root: Path, path: str) -> bool:
-    """Whether a checkout has settings for ruff at a path or above it; else ruff takes those of folders above all."""
-    folder = (root / path).resolve()
-    inside = [one for one in (folder, *folder.parents) if one.is_relative_to(root.resolve())]
-    return any(_configures_ruff(one) for one in inside)
+    """Return whether the checkout has ruff settings for a path. If not, ruff would use those of folders above it."""
+    path_folder = (root / path).resolve()
+    inside = [folder for folder in (path_folder, *path_folder.parents) if folder.is_relative_to(root.resolve())]
+    return any(_configures_ruff(folder) for folder in inside)
 
 
 def _configures_ruff(folder: Path) -> bool:
@@ -132,67 +142,33 @@ def _stdin(brief: Brief, job: Job) -> bytes:
 
 
 def _environment(*, without_keys: bool) -> dict[str, str]:
-    """What a program may know of ours: an analyser no keys, another maker's agent its own."""
+    """Return the environment of a program: without keys for an analyser, with them for another vendor's agent."""
     if without_keys:
         return without_secrets()
     return {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
 
 
-async def _run(
-    command: list[str],
-    given: bytes,
-    root: Path,
-    transcript: Transcript,
-    environment: dict[str, str],
-    alive: float = _ALIVE_SECONDS,
-) -> tuple[int, str, str]:
-    """What a program prints. It is ended as soon as the job is cancelled or somebody else's."""
-    working = asyncio.create_task(run_supervised(command, given, root, environment))
-    living = asyncio.create_task(_stay_alive(transcript, alive))
-    try:
-        await asyncio.wait({working, living}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            await living
-        code, output, errors = await working
-    except OSError as error:
-        raise RunStopped("error", f"{command[0]} cannot be started: {error.strerror}") from error
-    finally:
-        await cancel_and_wait(working, living)
-    return code, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace")
-
-
-async def _stay_alive(transcript: Transcript, seconds: float) -> None:
-    """A program may take its time: as long as it runs, the job does not hang. Raises Fenced where it is lost."""
-    while True:
-        await asyncio.sleep(seconds)
-        await transcript.hold()
-
-
-class ProgramOutput(NamedTuple):
-    """How a program ended (128 and the signal's number if a signal ended it), and what it printed."""
-
-    code: int
-    output: bytes
-    errors: bytes
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def resolve_program(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """The path of the program that a command names. Raises OSError; what the PATH says of relative folders is left out.
+    """Return the path of the program that a command names. Raises OSError.
 
-    The program runs in the checkout: found there, it would be the checkout's.
+    Relative folders of the PATH are ignored: the program runs in the checkout and must not be a file of it.
     """
-    folders = [one for one in environment.get("PATH", os.defpath).split(os.pathsep) if one.startswith("/")]
-    found = shutil.which(command[0], path=os.pathsep.join(folders))
-    if found is not None:
-        return found
-    is_there = "/" in command[0] and Path(command[0]).exists()
-    raise PermissionError(13, os.strerror(13)) if is_there else FileNotFoundError(2, os.strerror(2))
+    folders = [folder for folder in environment.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
+    path = shutil.which(command[0], path=os.pathsep.join(folders))
+    if path is not None:
+        return path
+    exists = "/" in command[0] and Path(command[0]).exists()
+    raise PermissionError(13, os.strerror(13)) if exists else FileNotFoundError(2, os.strerror(2))
 
 
 async def run_supervised(
-    command: Sequence[str], given: bytes, folder: Path, environment: Mapping[str, str]
+    command: Sequence[str], stdin: bytes, folder: Path, environment: Mapping[str, str]
 ) -> ProgramOutput:
-    """Run a program; if the waiting is cancelled, it is ended first. Raises OSError if it cannot be started."""
+    """Run a program under the supervisor. If this is cancelled, the program is ended first. Raises OSError."""
     program = await asyncio.to_thread(resolve_program, command, environment)
     settings = msgspec.json.encode({"parent": os.getpid(), "grace": _GRACE_SECONDS, "limits": {}}).decode()
     process = await asyncio.create_subprocess_exec(
@@ -205,42 +181,42 @@ async def run_supervised(
         env=dict(environment),
     )
     output, errors = bytearray(), bytearray()
-    talk = asyncio.gather(_write(process, given), _read(process.stdout, output), _read(process.stderr, errors))
+    pipes = asyncio.gather(_write(process, stdin), _read(process.stdout, output), _read(process.stderr, errors))
     try:
-        while process.returncode is None:  # noqa: ASYNC110 (`wait` waits for whoever still holds the output, too)
-            await asyncio.sleep(_LOOK_SECONDS)
+        while process.returncode is None:  # noqa: ASYNC110 (`wait` also waits for a descendant that keeps a pipe open)
+            await asyncio.sleep(_POLL_SECONDS)
     finally:
-        await asyncio.shield(_wind_up(process, talk))
+        await asyncio.shield(_end(process, pipes))
     return ProgramOutput(process.returncode, bytes(output), bytes(errors))
 
 
 async def _write(process: asyncio.subprocess.Process, data: bytes) -> None:
     if process.stdin is None:
         return
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it need not read what it is told
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the program may ignore its input
         process.stdin.write(data)
         await process.stdin.drain()
     process.stdin.close()
 
 
-async def _read(stream: asyncio.StreamReader | None, kept: bytearray) -> None:
+async def _read(stream: asyncio.StreamReader | None, output: bytearray) -> None:
     while stream is not None and (piece := await stream.read(65_536)):
-        kept += piece[: max(0, MAX_OUTPUT - len(kept))]
+        output += piece[: max(0, MAX_OUTPUT - len(output))]
 
 
-async def _wind_up(process: asyncio.subprocess.Process, talk: asyncio.Future[tuple[None, None, None]]) -> None:
-    """End the program if it runs, and let go of its pipes: somebody may hold one open for ever."""
+async def _end(process: asyncio.subprocess.Process, pipes: asyncio.Future[tuple[None, None, None]]) -> None:
+    """End the program if it is running, and close its pipes, which a descendant could keep open for ever."""
     if process.returncode is None:
         send_signal(signal.SIGTERM, [process.pid])
-        if not await _is_over(process, _END_SECONDS):
+        if not await _has_ended(process, _END_SECONDS):
             left = await asyncio.to_thread(descendants, process.pid)
             send_signal(signal.SIGKILL, [process.pid, *left])
-            await _is_over(process, _END_SECONDS)
-    await close_pipes(process, talk)
+            await _has_ended(process, _END_SECONDS)
+    await close_pipes(process, pipes)
 
 
-async def _is_over(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    ends = asyncio.get_running_loop().time() + seconds
-    while process.returncode is None and asyncio.get_running_loop().time() < ends:  # noqa: ASYNC110 (as above)
-        await asyncio.sleep(_LOOK_SECONDS)
+async def _has_ended(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    deadline = asyncio.get_running_loop().time() + seconds
+    while process.returncode is None and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 (as above)
+        await asyncio.sleep(_POLL_SECONDS)
     return process.returncode is not None

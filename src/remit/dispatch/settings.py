@@ -1,4 +1,4 @@
-"""What a worker is told by the configuration."""
+"""The settings of a worker, from the configuration."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from remit.gate.settings import GateSettings, from_configuration
 from remit.registry.api import allow_list
 from remit.store.database import data_folder
 
-#: The smallest value of settings that are numbers; in a table, of each of its numbers.
-_LEAST = {
+#: The smallest value of each numeric setting; for a table, of each of its numbers.
+_MINIMUM = {
     "takeover_seconds": 0.5,
     "hung_seconds": 1,
     "shutdown_seconds": 0,
@@ -23,10 +23,14 @@ _LEAST = {
     "budget.cost": 0,
     "budget.seconds": 0,
 }
+#: A job that waits is marked as alive this often: at most this many seconds apart, and this many times before it
+#: would be ended as hung.
+_MAX_KEEPALIVE_SECONDS = 30.0
+_KEEPALIVES_BEFORE_HUNG = 4
 
 
 class Settings(NamedTuple):
-    """The part of the configuration that dispatching needs."""
+    """The part of the configuration that jobs and workers use."""
 
     database: str | None
     data: Path
@@ -38,14 +42,19 @@ class Settings(NamedTuple):
     runners: Mapping[str, str]
     mcp_servers: Mapping[str, str]
     shutdown_seconds: float
-    #: What this worker lets subagents use, whatever their briefs say.
+    #: The tools that this worker allows; a brief cannot add to them.
     allow_tools: tuple[str, ...]
     #: What an orchestrator may do itself.
     gate: GateSettings
 
+    @property
+    def keepalive_seconds(self) -> float:
+        """Return the interval at which a job that waits for something marks itself as alive."""
+        return min(_MAX_KEEPALIVE_SECONDS, self.hung_seconds / _KEEPALIVES_BEFORE_HUNG)
+
 
 def load_settings(configured: Configuration | None = None, start: Path | None = None) -> Settings:
-    """The settings in force in a folder."""
+    """Return the effective settings in a folder."""
     configured = configured or load(start)
     _check(configured)
     return Settings(
@@ -65,11 +74,11 @@ def load_settings(configured: Configuration | None = None, start: Path | None = 
 
 
 def _check(configured: Configuration) -> None:
-    """Refuse numbers that no worker could work with."""
-    for key, least in _LEAST.items():
+    """Raise ConfigurationError for a number that is too small."""
+    for key, minimum in _MINIMUM.items():
         value, source = configured.values[key]
         numbers = value if isinstance(value, dict) else {"": value}
         for name, number in numbers.items():
-            if number < least:
-                whole = f"{key}.{name}" if name else key
-                raise ConfigurationError(f"{source}: {whole} must be at least {least:g}, not {number:g}")
+            if number < minimum:
+                full_key = f"{key}.{name}" if name else key
+                raise ConfigurationError(f"{source}: {full_key} must be at least {minimum:g}, not {number:g}")

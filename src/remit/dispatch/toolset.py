@@ -1,109 +1,158 @@
-"""The tools of a job as the model calls them: each call written down before it runs and after, never run twice."""
+"""Run a job's tool calls: each is stored before and after it runs, none runs twice, and loops are stopped."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+import msgspec
 from pydantic_ai import RunContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from remit.dispatch.failpoints import failpoint
-from remit.dispatch.loop_guard import LoopGuard
+from remit.dispatch.finish import RunStopped
 from remit.dispatch.redact import redact
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
 from remit.dispatch.tools.toolbox import Toolbox, recorded_arguments
 from remit.evidence.receipts import Receipt
-from remit.store.transcript import Transcript
+from remit.registry.model import digest_of
+from remit.store.transcript import FinishedCall, Transcript
 
-_ANY = SchemaValidator(core_schema.any_schema())
-#: After so long without a word of the store somebody else may soon have the job: much less than a takeover takes.
-_UNSEEN_SECONDS = 0.25
+#: A conversation ends after this many equal errors in a row, or this many equal rounds of calls.
+MAX_SAME_ERRORS = 5
+MAX_SAME_ROUNDS = 3
+#: Confirm the ownership of a job again if the last confirmation is older than this: much less than a takeover takes.
+_CONFIRMED_SECONDS = 0.25
 _UNKNOWN = (
     "It is not known whether this call of {name} took effect: the worker died while it ran, and it is not run again. "
-    "Look at the state of the project before you go on."
+    "Check the state of the project before you continue."
 )
-Tell = Callable[[str, dict[str, Any]], Awaitable[None]]
+_ANY = SchemaValidator(core_schema.any_schema())
+Emit = Callable[[str, dict[str, Any]], Awaitable[None]]
 Run = Callable[[dict[str, Any], str], Awaitable[ToolOutput]]
 Answer = Callable[[str, dict[str, Any], str], Awaitable[ToolOutput]]
 
 
 class Calls:
-    """The tool calls of one attempt at a job, whoever answers them."""
+    """The tool calls of one attempt at a job."""
 
-    def __init__(self, transcript: Transcript, tell: Tell, *, is_redacting: bool) -> None:
+    def __init__(self, transcript: Transcript, emit: Emit, *, is_redacting: bool) -> None:
         self._transcript = transcript
-        self._tell = tell
+        self._emit = emit
         self._is_redacting = is_redacting
-        #: The turn that the calls belong to: ids are a provider's, and may come again in another turn.
+        #: The current turn. Providers assign call ids, and may use an id again in another turn.
         self.turn = 0
-        self._repeats = LoopGuard()
+        self._loop_guard = LoopGuard()
 
     async def answer(self, call_id: str, spec: ToolSpec, arguments: Any, run: Run) -> str:
-        """The answer of a call: the one that is written down, or that of running it now."""
+        """Return the stored output of a call, or run it now and store its output."""
         call = f"{self.turn}:{call_id}"
         earlier = await self._transcript.call(call)
         if earlier is not None and earlier.state != "pending":
             return earlier.output or ""
         if earlier is not None and not spec.is_repeatable:
-            return await self._unknown(call, spec, arguments)
-        known = arguments if isinstance(arguments, dict) else {"arguments": arguments}
-        seen = _Moment()
-        await self._transcript.begin_call(call, self.turn, spec.name, known)
-        await self._tell("tool", {"call": call, "name": spec.name, "arguments": _short(known)})
+            return await self._answer_unknown(call, spec, arguments)
+        named = arguments if isinstance(arguments, dict) else {"arguments": arguments}
+        confirmed = _Moment()
+        await self._transcript.begin_call(call, self.turn, spec.name, named)
+        await self._emit("tool", {"call": call, "name": spec.name, "arguments": _short(named)})
         failpoint("tool-begun")
-        await self._hold(seen)
-        output = await run(known, call)
+        await self._confirm_ownership(confirmed)
+        output = await run(named, call)
         failpoint("tool-ran")
         text = redact(output.text) if self._is_redacting else output.text
         await self._transcript.finish_call(call, text, output.receipt, is_failed=output.failed)
         failpoint("tool-finished")
         why = {"why": _line(text)} if output.failed else {}
-        await self._tell("tool-done", {"call": call, "name": spec.name, "failed": output.failed, **why})
-        self._repeats.note(self.turn, spec.name, known, text, failed=output.failed)
+        await self._emit("tool-done", {"call": call, "name": spec.name, "failed": output.failed, **why})
+        self._loop_guard.add(self.turn, spec.name, named, text, failed=output.failed)
         return text
 
     async def recall(self) -> None:
-        """Know again, when a conversation goes on, what its last calls came to."""
-        self._repeats.recall(await self._transcript.last_calls())
+        """Load the last calls of a conversation that is resumed, so that loops across attempts are detected."""
+        self._loop_guard.recall(await self._transcript.last_calls())
 
-    async def _hold(self, seen: _Moment) -> None:
-        """Be sure that the job is still ours, who saw that at a moment: a worker may freeze anywhere.
+    async def _confirm_ownership(self, confirmed: _Moment) -> None:
+        """Make sure that this attempt still owns the job, because a worker can freeze at any time.
 
-        As long as that moment is near nobody can have taken the job over. Raises Fenced.
+        Shortly after the last confirmation no other worker can have taken the job over. Raises AttemptFenced.
         """
-        most = _UNSEEN_SECONDS
-        while seen.seconds_ago > most:
-            seen = _Moment()
-            await self._transcript.hold()
-            most *= 2  # a store that is slow is no worker that freezes again and again
+        max_age = _CONFIRMED_SECONDS
+        while confirmed.seconds_ago > max_age:
+            confirmed = _Moment()
+            await self._transcript.touch()
+            max_age *= 2  # so that a slow database does not cause an endless loop
 
-    async def _unknown(self, call: str, spec: ToolSpec, arguments: Any) -> str:
-        """A call in flight when its worker died: it may have taken effect, so it is on record as one that failed."""
+    async def _answer_unknown(self, call: str, spec: ToolSpec, arguments: Any) -> str:
+        """Answer a call that was running when its worker died. It may have taken effect; it is stored as failed."""
         text = _UNKNOWN.format(name=spec.name)
         receipt = Receipt(tool=spec.name, arguments=recorded_arguments(arguments), failed=True)
         await self._transcript.finish_call(call, text, receipt, is_failed=True, state="unknown")
-        await self._tell("tool-done", {"call": call, "name": spec.name, "failed": True, "why": text})
+        await self._emit("tool-done", {"call": call, "name": spec.name, "failed": True, "why": text})
         return text
 
 
 class _Moment:
-    """A moment by both clocks: one stands still while a host sleeps, the other may be set."""
+    """A point in time on two clocks: the monotonic one stops while the host sleeps, the other can be changed."""
 
     def __init__(self) -> None:
         self._wall = time.time()
-        self._steady = time.monotonic()
+        self._monotonic = time.monotonic()
 
     @property
     def seconds_ago(self) -> float:
-        return max(time.time() - self._wall, time.monotonic() - self._steady)
+        return max(time.time() - self._wall, time.monotonic() - self._monotonic)
 
 
-class WrittenTools(AbstractToolset[None]):
-    """Tools that are told by their specs, each call of them written down; who answers is the caller's to say."""
+class LoopGuard:
+    """Ends a conversation that repeats the same calls. A round is the set of calls in one turn."""
+
+    def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
+        self._error = ""
+        self._errors = 0
+        self._turn = 0
+        self._round: set[str] = set()
+        self._last_round: set[str] = set()
+        #: How many finished rounds in a row were equal.
+        self._rounds = 0
+
+    def add(self, turn: int, name: str, arguments: Mapping[str, Any], text: str, *, failed: bool) -> None:
+        """Add a call and its output. Raises RunStopped if the conversation makes no progress."""
+        # Sorted, because the database does not keep the order of the arguments.
+        encoded = msgspec.json.encode(arguments, order="sorted")
+        call = digest_of(repr((name, encoded, text, failed)))
+        if turn != self._turn:
+            self._start_round(turn)
+        self._round.add(call)
+        if self._rounds >= MAX_SAME_ROUNDS and call in self._last_round:
+            raise RunStopped("error", f"{self._rounds} rounds of the same calls, {name} among them, changed nothing")
+        self._errors = (self._errors + 1 if call == self._error else 1) if failed else 0
+        self._error = call if failed else ""
+        if self._errors >= MAX_SAME_ERRORS:
+            error_text = " ".join(text.split())[:300]
+            raise RunStopped("error", f"{name} failed {self._errors} times in the same way: {error_text}")
+
+    def recall(self, calls: Iterable[FinishedCall]) -> None:
+        """Add the calls of a resumed conversation. If they ended it before, start over: a user resumed it."""
+        for call in calls:
+            try:
+                self.add(call.turn, call.name, call.arguments, call.output, failed=call.is_failed)
+            except RunStopped:
+                self._reset()
+
+    def _start_round(self, turn: int) -> None:
+        self._rounds = self._rounds + 1 if self._round and self._round == self._last_round else int(bool(self._round))
+        self._turn, self._last_round, self._round = turn, self._round, set()
+
+
+class RecordedTools(AbstractToolset[None]):
+    """Tools described by their specs and answered by a callback; each call is stored."""
 
     def __init__(self, name: str, specs: Iterable[ToolSpec], calls: Calls, answer: Answer) -> None:
         self._name = name
@@ -113,11 +162,11 @@ class WrittenTools(AbstractToolset[None]):
 
     @property
     def id(self) -> str:
-        """Its name, for messages."""
+        """Return the name that messages use."""
         return self._name
 
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
-        """What the model may call. Tools that only read may run side by side."""
+        """Return the tools that the model may call. Read-only tools may run at the same time."""
         return {name: self._tool(spec) for name, spec in self._specs.items()}
 
     def _tool(self, spec: ToolSpec) -> ToolsetTool[None]:
@@ -140,20 +189,20 @@ class WrittenTools(AbstractToolset[None]):
         return await self._calls.answer(ctx.tool_call_id or name, self._specs[name], tool_args, run)
 
 
-def job_tools(toolbox: Toolbox, calls: Calls) -> WrittenTools:
-    """The toolbox of a job as a toolset."""
+def job_tools(toolbox: Toolbox, calls: Calls) -> RecordedTools:
+    """Return the toolbox of a job as a toolset."""
 
     async def answer(name: str, arguments: dict[str, Any], key: str) -> ToolOutput:
         return await toolbox.call(name, arguments, key=key)
 
-    return WrittenTools("job", toolbox.specs, calls, answer)
+    return RecordedTools("job", toolbox.specs, calls, answer)
 
 
 def _line(text: str) -> str:
-    """Why a call failed, for a line of progress."""
+    """Return the reason of a failed call for one line of progress."""
     return redact(" ".join(text[:1000].split())[:300])
 
 
 def _short(arguments: dict[str, Any]) -> list[list[str]]:
-    """Arguments for a line of progress, in the order they were given: the database keeps none in an object."""
+    """Return arguments for one line of progress. A list, because the database does not keep the order of an object."""
     return [[name, redact(str(value)[:200])] for name, value in list(arguments.items())[:8]]

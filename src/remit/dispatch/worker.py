@@ -1,7 +1,7 @@
-"""A worker: takes jobs from the queue, runs them side by side, and looks after those of workers that died.
+"""A worker: runs jobs of the queue concurrently, and takes over the jobs of workers that died.
 
-The queue (procrastinate) wakes workers up; a job's own row says what is to be done and whose it is. So a
-ticket that comes twice, or of a job that somebody else has, does nothing.
+The queue (procrastinate) only wakes workers up with tickets. The job's row decides what is to be done and which worker
+owns the job, so a second ticket, or one for a job of another worker, has no effect.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import Any
 
 import procrastinate
@@ -25,7 +27,7 @@ from remit.aio import cancel_and_wait
 from remit.dispatch.attempt import Attempt, Runner
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import fail_job, stop_job
-from remit.dispatch.preload import preload
+from remit.dispatch.models import KEYS
 from remit.dispatch.settings import Settings
 from remit.errors import EnvironmentBroken
 from remit.store import jobs, workers
@@ -34,17 +36,35 @@ from remit.store.jobs import AttemptFenced, Job
 from remit.store.workers import HeartbeatThread
 
 log = logging.getLogger("remit.worker")
-#: The name under which the queue knows our one task.
+#: The name of the only task in the queue.
 TASK = "remit.run"
-#: A job that found its queue full is woken when another of it ends; this is for the case that nobody says so.
+#: When to try a job again whose queue was full. Usually the end of another job wakes it earlier.
 _BUSY_SECONDS = 10.0
-_GIVEN_BACK_SECONDS = 5.0
-#: The queue tells of new tickets; one that comes just as a worker looks and finds nothing is only found so long after.
-_LOOK_SECONDS = 1.0
-#: So long a worker that is cancelled, not told to stop, waits for its jobs to be given back, beyond their own time.
-_LAST_SECONDS = 5.0
-#: Of the time within which a job is to be taken over, how much a worker may be silent.
-_SILENCE = 0.6
+#: The delay of a job that was returned to the queue because the database was unavailable.
+_RETURNED_SECONDS = 5.0
+#: The queue notifies workers of new tickets. A ticket that arrives while a worker polls is found after this time.
+_POLL_SECONDS = 1.0
+#: How much longer than `shutdown_seconds` a cancelled worker waits until its jobs are returned to the queue.
+_CANCEL_SECONDS = 5.0
+#: A worker without a heartbeat for this share of `takeover_seconds` counts as dead.
+_DEAD_SHARE = 0.6
+#: Modules that every conversation needs and that take seconds to import.
+_SLOW_IMPORTS = (
+    "remit.dispatch.conversation",
+    "remit.dispatch.tools.toolbox",
+    "remit.checking",
+    "genai_prices",
+)
+
+
+def preload() -> None:
+    """Import the modules of a conversation, and the clients of providers with a key, before the first job starts."""
+    for name in _SLOW_IMPORTS:
+        import_module(name)
+    for provider, keys in KEYS.items():
+        if any(os.environ.get(key) for key in keys):
+            with contextlib.suppress(ImportError):  # a job that needs it reports the error
+                import_module(f"pydantic_ai.models.{provider}")
 
 
 class Worker:
@@ -71,35 +91,37 @@ class Worker:
         self._on_reload = on_reload
         self._on_start = on_start
         self._runners = runners or {}
-        #: Jobs that tickets are about here, claimed or about to be.
+        #: Jobs that this worker runs or is about to claim, with the number of their tickets.
         self._held: Counter[int] = Counter()
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """Take no more jobs; finish those that run, or hand them back."""
+        """Take no more jobs, and finish the running ones or return them to the queue."""
         self._stopping.set()
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it was told to stop."""
+        """Return whether `stop` was called."""
         return self._stopping.is_set()
 
-    async def stopped(self, seconds: float) -> None:
-        """Wait until it is told to stop, at most so long."""
+    async def wait_for_stop(self, seconds: float) -> None:
+        """Wait until `stop` is called, for at most `seconds`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
 
     async def run(self, *, until_idle: bool = False) -> None:
-        """Work until told to stop; `until_idle`: until there is nothing to do."""
+        """Run jobs until `stop` is called; with `until_idle`, until there is nothing left to do."""
         with self._signals():
             if self._is_listed:
                 await asyncio.to_thread(preload)
             await self._register()
             seconds = self._settings.takeover_seconds
             try:
-                async with HeartbeatThread(self._database.address, self.id, seconds / 6, seconds * _SILENCE) as heart:
-                    await self._work_and_watch(heart, until_idle=until_idle)
+                async with HeartbeatThread(
+                    self._database.address, self.id, seconds / 6, seconds * _DEAD_SHARE
+                ) as heartbeat:
+                    await self._work_and_watch(heartbeat, until_idle=until_idle)
             finally:
                 with contextlib.suppress(EnvironmentBroken):
                     await workers.unregister(self._database, self.id)
@@ -107,8 +129,8 @@ class Worker:
     async def _register(self) -> None:
         await workers.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
 
-    async def _work_and_watch(self, heart: HeartbeatThread, *, until_idle: bool) -> None:
-        watch = asyncio.create_task(self._watch(heart))
+    async def _work_and_watch(self, heartbeat: HeartbeatThread, *, until_idle: bool) -> None:
+        watch = asyncio.create_task(self._watch(heartbeat))
         try:
             if self._on_start is not None:
                 self._on_start()
@@ -117,27 +139,27 @@ class Worker:
             await cancel_and_wait(watch)
 
     async def _work(self, *, until_idle: bool) -> None:
-        """Run the queue's worker, again and again while the database may be restarting."""
+        """Run the queue's worker, and start it again after the database was unavailable."""
         while not self._stopping.is_set():
             try:
                 async with _queue_app(self._database.address) as app:
-                    app.task(name=TASK, pass_context=True)(self._take)
+                    app.task(name=TASK, pass_context=True)(self._run_ticket)
                     await self._until_stopped(self._queue_worker(app, until_idle=until_idle))
                 if until_idle and not await self._is_work_left():
                     return
             except (*CONNECTION_ERRORS, ConnectorException) as error:
-                log.warning("the database is away, trying again: %s", " ".join(str(error).split()))
-            await self.stopped(1.0)
+                log.warning("the database is unavailable, trying again: %s", " ".join(str(error).split()))
+            await self.wait_for_stop(1.0)
 
     async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let the queue's worker work until it ends or we are to stop. Raises what it failed by."""
+        """Run the queue's worker until it ends or `stop` is called. Raises its error."""
         working = asyncio.create_task(work)
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:  # no job goes on with nobody to look after it
+        except asyncio.CancelledError:  # no job may continue without its worker
             working.cancel()
-            await asyncio.wait({working}, timeout=self._settings.shutdown_seconds + _LAST_SECONDS)
+            await asyncio.wait({working}, timeout=self._settings.shutdown_seconds + _CANCEL_SECONDS)
             raise
         finally:
             stopping.cancel()
@@ -149,7 +171,7 @@ class Worker:
             raise failure
 
     async def _is_work_left(self) -> bool:
-        """Whether jobs are due that could not be taken yet, or wait to be taken over."""
+        """Return whether jobs are due, or are run by other workers and may have to be taken over."""
         row = await self._database.row("jobs.is_work_left", queues=self._queues or None, worker=self.id)
         return bool(row and row["is_left"])
 
@@ -163,16 +185,16 @@ class Worker:
             name=self.id,
             concurrency=self._concurrency,
             wait=not until_idle,
-            fetch_job_polling_interval=_LOOK_SECONDS,
-            abort_job_polling_interval=_LOOK_SECONDS / 2,  # a cancel reaches a job within a second, also so
+            fetch_job_polling_interval=_POLL_SECONDS,
+            abort_job_polling_interval=_POLL_SECONDS / 2,  # so a cancellation takes effect within a second
             delete_jobs="always",
             install_signal_handlers=False,
             update_heartbeat_interval=max(0.5, seconds / 3),
             stalled_worker_timeout=max(2.0, seconds),
         )
 
-    async def _take(self, context: procrastinate.JobContext, *, job: int) -> None:
-        """What a ticket does: claim its job and run it."""
+    async def _run_ticket(self, context: procrastinate.JobContext, *, job: int) -> None:
+        """Claim the job of a ticket and run it."""
         failpoint("ticket-taken")
         self._held[job] += 1
         try:
@@ -181,21 +203,21 @@ class Worker:
                 try:
                     await self._run(found, context)
                 finally:
-                    await self._make_room(found.queue)
+                    await self._wake_next(found.queue)
         except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
-            # Whatever the database has of it is put right when it is back: see `_look_after_own`.
-            log.warning("job %s has to wait: %s", job, error)
+            # `_return_lost_jobs` repairs the row of the job when the database is available again.
+            log.warning("job %s is delayed: %s", job, error)
         finally:
             self._held -= Counter([job])
 
-    async def _make_room(self, queue: str) -> None:
-        """However a job of a limited queue ended, the next is woken."""
+    async def _wake_next(self, queue: str) -> None:
+        """Wake the next job of a limited queue after one has ended."""
         if queue not in self._settings.queue_limits:
             return
         try:
             await jobs.wake_next(self._database, queue)
         except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
-            log.warning("the next job of %s has to wait: %s", queue, " ".join(str(error).split()))
+            log.warning("the next job of %s is delayed: %s", queue, " ".join(str(error).split()))
 
     async def _run(self, job: Job, context: procrastinate.JobContext) -> None:
         try:
@@ -206,15 +228,12 @@ class Worker:
             is_shutdown = context.abort_reason() is not AbortReason.USER_REQUEST
             await asyncio.shield(stop_job(self._database, job, self._settings, is_shutdown=is_shutdown))
             raise
-        except Exception as error:  # whatever it is, the job ends with it and the worker goes on
-            if not isinstance(
-                error, (DatabaseUnavailable, *CONNECTION_ERRORS)
-            ):  # what else is broken stays so, however often it is tried
-                log.exception("job %s failed", job.id, exc_info=error)
-                await fail_job(self._database, job, self._settings, error)
-                return
-            log.warning("job %s is given back: %s", job.id, error)
-            await jobs.give_back(self._database, job.id, job.attempt, delay=_GIVEN_BACK_SECONDS)
+        except (DatabaseUnavailable, *CONNECTION_ERRORS) as error:
+            log.warning("job %s is returned to the queue: %s", job.id, error)
+            await jobs.give_back(self._database, job.id, job.attempt, delay=_RETURNED_SECONDS)
+        except Exception as error:  # any other error would recur: it ends the job, and the worker continues
+            log.exception("job %s failed", job.id, exc_info=error)
+            await fail_job(self._database, job, self._settings, error)
 
     async def _claim(self, job: int, ticket: int | None) -> Job | None:
         found = await jobs.claim(self._database, job, self.id, ticket, self._settings.queue_limits)
@@ -223,46 +242,47 @@ class Worker:
             return None
         return found
 
-    async def _watch(self, heart: HeartbeatThread) -> None:
-        """Take over from those who do not live any more, and stop what hangs."""
+    async def _watch(self, heartbeat: HeartbeatThread) -> None:
+        """Take over the jobs of dead workers and end jobs that hang, again and again."""
         seconds = self._settings.takeover_seconds
         while True:
             try:
-                await self._look_around(heart, seconds)
+                await self._supervise(heartbeat, seconds)
             except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
-                log.warning("the database is away: %s", " ".join(str(error).split()))
+                log.warning("the database is unavailable: %s", " ".join(str(error).split()))
             except Exception:
-                log.exception("looking around failed")  # and is done again: dead workers' jobs must not wait for ever
+                log.exception("the check for dead workers failed")  # it is repeated: their jobs must not wait for ever
             await asyncio.sleep(seconds / 6)
 
-    async def _look_around(self, heart: HeartbeatThread, seconds: float) -> None:
-        if heart.is_forgotten:  # while we were frozen: what we had is somebody else's
+    async def _supervise(self, heartbeat: HeartbeatThread, seconds: float) -> None:
+        if heartbeat.is_removed:  # this process was frozen, and other workers have taken its jobs over
             await self._register()
-        await self._look_after_others(seconds * _SILENCE)
-        await self._look_after_own()
+        await self._take_over(seconds * _DEAD_SHARE)
+        await self._return_lost_jobs()
         for job in await jobs.end_hung(self._database, self._settings.hung_seconds):
-            log.warning("job %s hung and is stopped", job)
+            log.warning("job %s hung and was ended", job)
         await self._database.rows("workers.forget", seconds=max(3600.0, 20 * seconds))
 
-    async def _look_after_others(self, most: float) -> None:
-        silent = await jobs.take_over(self._database, self.id, most)
-        if silent is None:  # we were frozen, or the database was away: others may speak first
+    async def _take_over(self, seconds: float) -> None:
+        """Queue the jobs of workers without a heartbeat for `seconds`, and jobs without a ticket."""
+        orphaned = await jobs.take_over(self._database, self.id, seconds)
+        if orphaned is None:  # this process was frozen or the database was unavailable: the others get time to beat
             return
-        for job in silent:
-            log.warning("job %s is taken over: its worker went silent", job)
-        for job in await jobs.wake_strays(self._database, self.id, most):
-            log.warning("job %s is queued again: nothing would have picked it up", job)
+        for job in orphaned:
+            log.warning("job %s is taken over: its worker stopped responding", job)
+        for job in await jobs.wake_strays(self._database, self.id, seconds):
+            log.warning("job %s is queued again: it had no ticket", job)
 
-    async def _look_after_own(self) -> None:
-        """Give back what is ours by its row and is not run here: the answer to a claim, or a write, was lost."""
+    async def _return_lost_jobs(self) -> None:
+        """Return jobs that this worker owns but does not run, because the response to a claim or a write was lost."""
         for row in await self._database.rows("jobs.of_worker", worker=self.id):
             if not self._held[row["id"]]:
-                log.warning("job %s is given back: it is not run here", row["id"])
+                log.warning("job %s is returned to the queue: this worker does not run it", row["id"])
                 await jobs.give_back(self._database, row["id"], row["attempt"])
 
     @contextlib.contextmanager
     def _signals(self) -> Any:
-        """SIGTERM and SIGINT end the worker gracefully, SIGHUP reads the definitions again."""
+        """Handle signals: SIGTERM and SIGINT stop the worker gracefully, SIGHUP reloads the definitions."""
         loop = asyncio.get_running_loop()
         handled: dict[signal.Signals, Callable[[], None]] = {}
         if self._is_listed:
@@ -295,5 +315,5 @@ async def _queue_app(address: str) -> AsyncIterator[procrastinate.App]:
 
 
 async def _without_transactions(connection: psycopg.AsyncConnection[Any]) -> None:
-    """All that the queue says is one statement at a time: two more around each would only take time."""
+    """Enable autocommit: the queue sends single statements, and BEGIN and COMMIT would only cost round trips."""
     await connection.set_autocommit(True)

@@ -30,7 +30,7 @@ class AppliedAnswers(NamedTuple):
     words: dict[int, str] = {}
 
 
-async def apply_answers(database: Database, hold: PlanLease, plan: int, phase: PhaseRow) -> AppliedAnswers:
+async def apply_answers(database: Database, lease: PlanLease, plan: int, phase: PhaseRow) -> AppliedAnswers:
     """Do what was answered for a phase and is not done yet; what was done before still counts."""
     given = [one for one in await plans.escalations(database, plan) if one.phase == phase.number and one.answer]
     if not given:
@@ -39,7 +39,7 @@ async def apply_answers(database: Database, hold: PlanLease, plan: int, phase: P
     for one in given:
         if not one.is_applied:
             step, reason = _step(one)
-            await hold.apply(one, _changed(one, mine, phase), phase, step, reason)
+            await lease.apply(one, _changed(one, mine, phase), phase, step, reason)
     whole = [one for one in given if one.delegation is None]
     return AppliedAnswers(
         is_cancelled=any(one.answer == "cancel" for one in given),
@@ -122,7 +122,7 @@ async def give_answer(database: Database, escalation: int, verb: str, words: str
         return GivenAnswer(number, f"answered; `remit plan --resume {number}` goes on")
     await _refuse_if_over(database, owner.job)
     told = await next_message(database, owner.job, await _said(database, asked, owner, verb, words))
-    if await plans.answer_asker(database, escalation, verb, words, told, is_all=owner.is_question) is None:
+    if await plans.answer_orchestrator(database, escalation, verb, words, told, is_all=owner.is_question) is None:
         await _refuse_if_over(database, owner.job)
         raise UsageError(f"job {owner.job} is not waiting for an answer yet; answer again when it has ended its turn")
     return GivenAnswer(

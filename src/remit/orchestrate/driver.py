@@ -12,7 +12,7 @@ import uuid
 
 import msgspec
 
-from remit.aio import cancel_and_wait
+from remit.aio import run_with_keepalive
 from remit.errors import UsageError
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
 from remit.orchestrate.phase import PhaseMerge, all_failed, delegation_batches, render_inputs
@@ -26,8 +26,8 @@ from remit.store.plans import Delegation, PhaseRow, PlanState
 
 log = logging.getLogger("remit.plan")
 _LOOK_SECONDS = 0.1
-#: Of the time within which a dead worker's job is taken over, how long a driver may be silent.
-_SILENCE = 0.6
+#: A driver that does not renew its lease for this share of `takeover_seconds` loses it.
+_LEASE_SHARE = 0.6
 
 
 class Driver:
@@ -38,57 +38,48 @@ class Driver:
         self._database = place.database
         self._plan = plan
         self._spec = spec
-        self._hold = PlanLease(place.database, plan, str(uuid.uuid4()))
-        self._silence = place.settings.takeover_seconds * _SILENCE
+        self._lease = PlanLease(place.database, plan, str(uuid.uuid4()))
+        self._timeout = place.settings.takeover_seconds * _LEASE_SHARE
         self._recorder = ProgressRecorder(place.settings.data, place.workspace, plan, spec.name)
 
     async def run(self) -> PlanState:
         """Go on from where the plan is; the state it is left in: finished, waiting or cancelled."""
-        await self._take()
-        driving, beating = asyncio.create_task(self._drive()), asyncio.create_task(self._beat())
+        await self._acquire()
         try:
-            await asyncio.wait({driving, beating}, return_when=asyncio.FIRST_COMPLETED)
-            if not driving.done():
-                await beating
-            return await driving
+            return await run_with_keepalive(self._drive(), self._lease.renew, self._timeout / 4)
         finally:
-            await cancel_and_wait(driving, beating)
-            await self._hold.let_go()
+            await self._lease.release()
 
-    async def _take(self) -> None:
-        """Become the one who drives: when the last one's heart has stopped. Refused while it beats."""
-        heard = None
-        while not await self._hold.take(self._silence):
-            last = await self._hold.last_beat()
-            if heard is None:
-                log.warning("plan %s was driven by another process: waiting to see if it lives", self._plan)
-            elif last != heard:
-                raise UsageError(f"plan {self._plan} is driven by another process already")
-            heard = last
+    async def _acquire(self) -> None:
+        """Acquire the lease once the last driver stops renewing it. Raises UsageError while another driver does."""
+        holder = None
+        while not await self._lease.acquire(self._timeout):
+            last = await self._lease.holder()
+            if holder is None:
+                log.warning(
+                    "plan %s was driven by another process; waiting to see if that process is alive", self._plan
+                )
+            elif last != holder:
+                raise UsageError(f"plan {self._plan} is already driven by another process")
+            holder = last
             await asyncio.sleep(_LOOK_SECONDS)
 
-    async def _beat(self) -> None:
-        """Say that we drive, as long as it is so; whoever was frozen for too long has lost the plan."""
-        while await self._hold.beat():  # noqa: ASYNC110 (a heart)
-            await asyncio.sleep(self._silence / 4)
-        raise self._hold.lost()
-
     async def _drive(self) -> PlanState:
-        await self._hold.set_state("running")
-        async with JobEndListener(self._database) as ear:
-            stepper = DelegationStepper(self._place, self._hold, self._plan, self._spec, self._recorder, ear)
+        await self._lease.set_state("running")
+        async with JobEndListener(self._database) as listener:
+            stepper = DelegationStepper(self._place, self._lease, self._plan, self._spec, self._recorder, listener)
             await stepper.open()
             rows = await plans.phases_of(self._database, self._plan, whole=False)
             for row, spec in zip(rows, self._spec.phases, strict=True):
                 stopped = None if row.state == "finished" else await self._phase(row, spec, stepper)
                 if stopped is not None:
                     await self._recorder.waits(stopped, spec.name)
-                    await self._hold.set_state(stopped)
+                    await self._lease.set_state(stopped)
                     await self._changed()
                     return stopped
         decisions = {row.decision for row in rows}
         outcome = next((one for one in ("retry", "review") if one in decisions), "continue")
-        await self._hold.set_state("finished", outcome)
+        await self._lease.set_state("finished", outcome)
         await self._recorder.finished(outcome)
         await self._changed()
         return "finished"
@@ -97,10 +88,10 @@ class Driver:
         """Run one phase; None: go on with the next, else what the plan has come to."""
         if row.state == "waiting":
             row.state = "running"
-            await self._hold.save_phase(row)
+            await self._lease.save_phase(row)
             await plans.note(self._database, self._plan, "phase", f"{spec.name} begins")
         await self._recorder.phase(spec.name)
-        applied = await apply_answers(self._database, self._hold, self._plan, row)
+        applied = await apply_answers(self._database, self._lease, self._plan, row)
         if applied.is_cancelled:
             return "cancelled"
         told: list[tuple[str, ...]] = []
@@ -145,7 +136,7 @@ class Driver:
             await self._ask(row, f"the results of {spec.name} need a person's eye: {len(merged.conflicts)} conflicts")
             return "waiting"
         row.state, row.decision, row.merge = "finished", merged.decision, msgspec.to_builtins(merged)
-        await self._hold.save_phase(row)
+        await self._lease.save_phase(row)
         row.merge = None
         await plans.note(self._database, self._plan, "merge", f"{spec.name}: {merged.status}, {merged.decision}")
         await self._recorder.merged(spec.name, merged.decision, mine)

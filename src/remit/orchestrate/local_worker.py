@@ -134,4 +134,4 @@ async def _stand_in(worker: Worker, database: Database, settings: Settings, queu
         if not await workers.is_served(database, queue, settings.takeover_seconds):
             await worker.run()
             return
-        await worker.stopped(_LOOK_SECONDS)
+        await worker.wait_for_stop(_LOOK_SECONDS)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from remit.aio import cancel_and_wait
+from remit.aio import run_with_keepalive
 from remit.contract.feedback import frame_result, neutralize
 from remit.dispatch.attempt import AttemptParts, Runner
 from remit.dispatch.conversation import Conversation
 from remit.dispatch.finish import RunEnd
 from remit.dispatch.tools.model import ToolOutput
 from remit.dispatch.tools.toolbox import Toolbox
-from remit.dispatch.toolset import WrittenTools
+from remit.dispatch.toolset import RecordedTools
 from remit.errors import RemitError
 from remit.evidence.receipts import Receipt
 from remit.orchestrate.answers import delegation_digest, question_digest
@@ -30,10 +29,9 @@ from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_n
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.progress import progress_path, update_progress
 from remit.registry.model import ORCHESTRATOR
-from remit.store import jobs, plans
-from remit.store.database import Database
+from remit.store import plans
 from remit.store.events import add_event
-from remit.store.jobs import AttemptFenced, Job
+from remit.store.jobs import AttemptFenced
 from remit.store.plans import SETTLED
 from remit.store.storable import to_storable
 
@@ -45,19 +43,15 @@ _HOPELESS = (
     "these agents have failed at this {times} times in the same way: do not try again; go on without it and say so, "
     "or Ask the user"
 )
-T = TypeVar("T")
-#: So often it is said at least; and so many times within the time after which a job is taken for hung.
-_MOST_SECONDS = 30.0
-_TIMES = 4
 
 
 def build_orchestrator(queue: str | None = None) -> Runner:
     """Runs the conversation of an orchestrator's job; its subagents' jobs go into a queue of their own, if given."""
 
     async def conduct(parts: AttemptParts) -> RunEnd:
-        toolsets = [WrittenTools(ORCHESTRATOR, TOOLS.values(), parts.calls, Orchestrator(parts, queue).answer)]
+        toolsets = [RecordedTools(ORCHESTRATOR, TOOLS.values(), parts.calls, Orchestrator(parts, queue).answer)]
         talk = Conversation(
-            parts.brief, parts.job.prompt, parts.transcript, parts.calls, toolsets, parts.asker, parts.narrator
+            parts.brief, parts.job.prompt, parts.transcript, parts.calls, toolsets, parts.model_client, parts.events
         )
         return await talk.run()
 
@@ -105,7 +99,7 @@ class Orchestrator:
             async with SpareWorker(self._database, settings) as spare:
                 top = job.root or job.id
                 driving = drive_plan(self._database, settings, plan, queue=self._queue, spare=spare.queue, tree=top)
-                state = await keepalive(self._database, job, settings.hung_seconds, driving)
+                state = await run_with_keepalive(driving, self._parts.transcript.touch, settings.keepalive_seconds)
         # Whoever drove it may have died before it could say so to the gate.
         found = await plan_result(self._database, plan)
         for at, one in enumerate(found.delegations):
@@ -248,22 +242,3 @@ def _words(text: object) -> str:
 
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-
-
-async def keepalive(database: Database, job: Job, hung_seconds: float, work: Coroutine[Any, Any, T]) -> T:
-    """What the work brings. Raises Fenced, and ends the work, as soon as the job is somebody else's."""
-    seconds = min(_MOST_SECONDS, hung_seconds / _TIMES)
-    working, living = asyncio.create_task(work), asyncio.create_task(_live(database, job, seconds))
-    try:
-        await asyncio.wait({working, living}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            await living
-        return await working
-    finally:
-        await cancel_and_wait(working, living)
-
-
-async def _live(database: Database, job: Job, seconds: float) -> None:
-    while True:
-        await asyncio.sleep(seconds)
-        await jobs.touch(database, job.id, job.attempt)

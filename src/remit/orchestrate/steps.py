@@ -121,7 +121,7 @@ class DelegationStepper:
             if ready and self._context.on_change is not None:
                 await self._context.on_change()
             elif not ready:
-                await self._listener.news(_POLL_SECONDS)
+                await self._listener.wait(_POLL_SECONDS)
         return list(delegations.values())
 
     async def _ready(self, busy: list[Delegation], parallel: int) -> list[Delegation]:

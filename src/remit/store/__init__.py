@@ -1,1 +1,1 @@
-"""The store: PostgreSQL, embedded by default. One code path from a laptop to many hosts."""
+"""The store: PostgreSQL, embedded by default. A laptop and a fleet of hosts use the same code."""

@@ -1,4 +1,4 @@
-"""Budgets of jobs and of trees of jobs: reserved before a call, settled after it, under one lock a tree."""
+"""Budgets of jobs and of trees of jobs: reserved before a model call and settled after it, under one lock per tree."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from remit.store.jobs import AttemptFenced
 
 
 class Reservation(NamedTuple):
-    """What was set aside for one call to a model."""
+    """The amount reserved for one call to a model."""
 
+    #: The first job of the tree.
     top: int
     tokens: int
     cost: float
-    #: How many tokens the answer may have.
+    #: The maximum number of output tokens.
     output: int
 
 
 class ActualUsage(NamedTuple):
-    """What a call to a model took."""
+    """The actual usage of a call to a model."""
 
     input: int = 0
     output: int = 0
@@ -29,31 +30,31 @@ class ActualUsage(NamedTuple):
 
 
 class BudgetExhausted(NamedTuple):
-    """Why there is nothing to set aside."""
+    """The reason why nothing can be reserved."""
 
-    what: str
+    reason: str
 
 
 class BudgetRequest(NamedTuple):
-    """What a call would need: tokens it sends, tokens it may get, and the price of one of each (0: not known)."""
+    """What a call needs: input tokens, output tokens, and their prices (0: unknown)."""
 
     input: int
     output: int
-    least_output: int
+    min_output: int
     input_price: float = 0.0
     output_price: float = 0.0
 
 
 async def reserve(database: Database, job: int, attempt: int, wanted: BudgetRequest) -> Reservation | BudgetExhausted:
-    """Set something aside for a call; a smaller answer where the budget is nearly used up."""
-    return await database.patiently(lambda: _reserve(database, job, attempt, wanted))
+    """Reserve an amount for a call; with fewer output tokens if the budget is nearly used up."""
+    return await database.with_retry(lambda: _reserve(database, job, attempt, wanted))
 
 
 async def _reserve(database: Database, job: int, attempt: int, wanted: BudgetRequest) -> Reservation | BudgetExhausted:
     async with database.transaction() as connection:
         found = await rows(connection, "budgets.top", job=job)
         if not found:
-            raise AttemptFenced(f"job {job} is gone")
+            raise AttemptFenced(job, attempt)
         top = found[0]["top"]
         await rows(connection, "budgets.lock_top", top=top)
         await rows(connection, "budgets.free", job=job, top=top)
@@ -64,67 +65,68 @@ async def _reserve(database: Database, job: int, attempt: int, wanted: BudgetReq
         tokens = wanted.input + output
         cost = wanted.input * wanted.input_price + output * wanted.output_price
         if not await rows(connection, "budgets.reserve", job=job, attempt=attempt, tokens=tokens, cost=cost):
-            raise AttemptFenced(f"job {job} is no longer attempt {attempt}'s")
+            raise AttemptFenced(job, attempt)
         await rows(connection, "budgets.reserve_tree", top=top, tokens=tokens, cost=cost)
         return Reservation(top, tokens, cost, output)
 
 
 def _output(left: DictRow, wanted: BudgetRequest) -> int | BudgetExhausted:
-    """How many tokens the answer may have with what is left."""
+    """Return the maximum number of output tokens within the remaining budget."""
     if left["tree_turns"] is not None and left["tree_turns"] < 1:
-        return BudgetExhausted("the tree's budget of turns is used up")
+        return BudgetExhausted("the tree's turn budget is used up")
     output = wanted.output
     for name in ("tokens", "tree_tokens"):
         if left[name] is not None:
             output = min(output, int(left[name]) - wanted.input)
-            if output < wanted.least_output:
-                needed = wanted.input + wanted.least_output
-                return BudgetExhausted(_words(name, f"{max(0, int(left[name])):,}", f"{needed:,}"))
+            if output < wanted.min_output:
+                needed = wanted.input + wanted.min_output
+                return BudgetExhausted(_used_up(name, f"{max(0, int(left[name])):,}", f"{needed:,}"))
     for name in ("cost", "tree_cost"):
         if left[name] is not None:
             if not wanted.output_price:
                 return BudgetExhausted(
-                    f"{_whose(name)} budget of cost cannot be kept: the price of the model is not known"
+                    f"{_owner(name)} cost budget cannot be enforced: the price of the model is unknown"
                 )
             rest = float(left[name]) - wanted.input * wanted.input_price
             output = min(output, int(rest / wanted.output_price))
-            if output < wanted.least_output:
-                price = wanted.input * wanted.input_price + wanted.least_output * wanted.output_price
-                return BudgetExhausted(_words(name, f"${max(0.0, float(left[name])):.4f}", f"${price:.4f}"))
+            if output < wanted.min_output:
+                price = wanted.input * wanted.input_price + wanted.min_output * wanted.output_price
+                return BudgetExhausted(_used_up(name, f"${max(0.0, float(left[name])):.4f}", f"${price:.4f}"))
     return output
 
 
-def _whose(name: str) -> str:
+def _owner(name: str) -> str:
     return "the tree's" if name.startswith("tree") else "the job's"
 
 
-def _words(name: str, left: str, needed: str) -> str:
-    what = name.removeprefix("tree_")
-    return f"{_whose(name)} budget of {what} is used up: {left} left, and the next call needs about {needed}"
+def _used_up(name: str, left: str, needed: str) -> str:
+    unit = name.removeprefix("tree_").removesuffix("s")
+    return f"{_owner(name)} {unit} budget is used up: {left} left, and the next call needs about {needed}"
 
 
 async def settle(
-    database: Database, job: int, attempt: int, held: Reservation, taken: ActualUsage, *, is_broken: bool = False
+    database: Database, job: int, attempt: int, reserved: Reservation, used: ActualUsage, *, is_broken: bool = False
 ) -> None:
-    """Put back what was set aside and count what was used. Nothing, if the job has been taken over meanwhile.
+    """Release a reservation and count the actual usage. Does nothing if the job has been taken over meanwhile.
 
-    What a finished turn took is counted for the job with the turn itself; of a broken call (`is_broken`) here.
+    The usage of a finished turn is added to the job when the turn is stored; that of an interrupted call
+    (`is_broken`) is added here.
     """
-    broken = taken if is_broken else ActualUsage()
+    broken = used if is_broken else ActualUsage()
 
     async def work() -> None:
         async with database.transaction() as connection:
-            await rows(connection, "budgets.lock_top", top=held.top)
+            await rows(connection, "budgets.lock_top", top=reserved.top)
             if await rows(connection, "budgets.settle", job=job, attempt=attempt, **broken._asdict()):
                 await rows(
                     connection,
                     "budgets.settle_tree",
-                    top=held.top,
-                    reserved_tokens=held.tokens,
-                    reserved_cost=held.cost,
-                    tokens=taken.input + taken.output,
-                    cost=taken.cost,
+                    top=reserved.top,
+                    reserved_tokens=reserved.tokens,
+                    reserved_cost=reserved.cost,
+                    tokens=used.input + used.output,
+                    cost=used.cost,
                     turns=0 if is_broken else 1,
                 )
 
-    await database.patiently(work)
+    await database.with_retry(work)

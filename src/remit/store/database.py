@@ -1,4 +1,4 @@
-"""Connections to the store, embedded or shared, with its tables made."""
+"""Connect to the store, embedded or shared, and run its named queries."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from remit.workspace.git_folder import keep_out_of_git
 
 T = TypeVar("T")
 Connection = psycopg.AsyncConnection[DictRow]
-#: How long writing goes on trying while the database is away: it may be restarting.
+#: How long a statement is retried while the database is unavailable, for example during a restart.
 RETRY_SECONDS = 60.0
 _PAUSE_SECONDS = 0.25
-#: After so long a pool begins anew to connect: its pauses double, and would outlast a restart by minutes.
+#: How long the pool tries to connect before it starts over: its pauses double, and would outlast a restart by minutes.
 RECONNECT_SECONDS = 4.0
-#: Our tables and the queue's, whoever connects; and a worker that froze in a transaction gives its locks back.
+#: The tables of Remit and of the queue; and a worker that froze in a transaction loses its locks.
 OPTIONS = "-c search_path=remit,public -c idle_in_transaction_session_timeout=5s"
-#: How a server refuses that will soon be there: such a refusal has no code that the client hands on.
+#: Messages of a server that is starting. The client does not report an error code for them.
 _STARTING = ("is starting up", "is not yet accepting connections", "is in recovery mode")
-#: What says that the database is away, not that a statement is wrong.
+#: Errors of the connection, not of a statement.
 CONNECTION_ERRORS = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
@@ -45,11 +45,11 @@ _SHARED = re.compile(r"\{(\w+)\}")
 
 
 class DatabaseUnavailable(EnvironmentBroken):
-    """The database is away, and was for as long as anybody waits."""
+    """The database did not become available in time."""
 
 
 class Database:
-    """The store as one process uses it: a pool of connections."""
+    """The store in one process: a pool of connections."""
 
     def __init__(
         self, address: str, pool: AsyncConnectionPool[Connection], revive: Callable[[], None] | None = None
@@ -60,10 +60,10 @@ class Database:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
-        """A connection of the pool. Whoever is cancelled meanwhile hears of it, whatever the pool made of that.
+        """Return a connection of the pool. A cancellation meanwhile is raised, even if the pool loses it.
 
-        Before Python 3.12 `wait_for` forgets that it was cancelled if what it waits for comes at the same moment, and
-        so does the pool.
+        Before Python 3.12, `wait_for` loses a cancellation that arrives together with its result, and so does the
+        pool.
         """
         task = asyncio.current_task()
         before = task.cancelling() if task is not None else 0
@@ -74,67 +74,70 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """A connection in a transaction: all of it or nothing."""
+        """Open a transaction and return its connection."""
         async with self._connection() as connection, connection.transaction():
             yield connection
 
     async def rows(self, name: str, /, **values: Any) -> list[DictRow]:
-        """The rows of a named query."""
-        return await self.patiently(lambda: self.once(name, **values))
+        """Return the rows of a named query."""
+        return await self.with_retry(lambda: self.once(name, **values))
 
     async def once(self, name: str, /, **values: Any) -> list[DictRow]:
-        """The rows of a named query that must not be run twice: who asked hears that the database went away."""
-        async with self._connection() as connection:  # one statement is a transaction of its own
+        """Return the rows of a named query that must not be repeated. Raises the connection's errors."""
+        async with self._connection() as connection:  # in autocommit mode a statement is a transaction
             return await rows(connection, name, **values)
 
     async def row(self, name: str, /, **values: Any) -> DictRow | None:
-        """The first row of a named query."""
+        """Return the first row of a named query, or None."""
         found = await self.rows(name, **values)
         return found[0] if found else None
 
-    async def patiently(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do something that may be done again, for as long as the database may be restarting."""
-        end = asyncio.get_running_loop().time() + RETRY_SECONDS
+    async def with_retry(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Run work that may be repeated, again and again while the database may be restarting.
+
+        Raises DatabaseUnavailable after `RETRY_SECONDS`, or at once if the disk is full.
+        """
+        deadline = asyncio.get_running_loop().time() + RETRY_SECONDS
         while True:
             try:
                 return await work()
             except CONNECTION_ERRORS as error:
-                if isinstance(error, psycopg.errors.DiskFull) or asyncio.get_running_loop().time() > end:
-                    raise _silent(error) from error
+                if isinstance(error, psycopg.errors.DiskFull) or asyncio.get_running_loop().time() > deadline:
+                    raise _unavailable(error) from error
                 await asyncio.sleep(_PAUSE_SECONDS)
                 if self._revive is not None:
                     await asyncio.to_thread(self._revive)
 
-    async def frankly(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do something that must not be done again: if the database went away, that is said in a sentence."""
+    async def without_retry(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Run work that must not be repeated. Raises DatabaseUnavailable if the connection fails."""
         try:
             return await work()
         except CONNECTION_ERRORS as error:
-            raise _silent(error) from error
+            raise _unavailable(error) from error
 
 
-def _silent(error: Exception) -> DatabaseUnavailable:
+def _unavailable(error: Exception) -> DatabaseUnavailable:
     return DatabaseUnavailable(f"the database does not answer: {' '.join(str(error).split())}")
 
 
 async def rows(connection: Connection, name: str, /, **values: Any) -> list[DictRow]:
-    """The rows of a named query, in a transaction that is already open."""
+    """Return the rows of a named query in an open transaction."""
     cursor = await connection.execute(query(name), values)
     return await cursor.fetchall() if cursor.description else []
 
 
 def data_folder(configured: str, start: Path) -> Path:
-    """The folder for what remit keeps: the configured one, else `.remit` at the root of the project."""
+    """Return the data folder: the configured one, or `.remit` in the root of the project."""
     if configured:
         return Path(configured).absolute()
     for folder in (start.absolute(), *start.absolute().parents):
-        if _is_ours(folder / ".remit") or (folder / ".git").exists():
+        if _is_own(folder / ".remit") or (folder / ".git").exists():
             return folder / ".remit"
     return start.absolute() / ".remit"
 
 
-def _is_ours(folder: Path) -> bool:
-    """Whether a folder is there and belongs to this user: somebody else's is not for our data."""
+def _is_own(folder: Path) -> bool:
+    """Return whether a folder exists and belongs to this user. The folder of another user is not used."""
     try:
         return folder.is_dir() and folder.stat().st_uid == os.getuid()
     except OSError:
@@ -145,10 +148,10 @@ def _is_ours(folder: Path) -> bool:
 async def open_database(
     address: str | None, folder: Path, connections: int = 10, *, is_examined: bool = False
 ) -> AsyncIterator[Database]:
-    """The database at an address, else the embedded one of a data folder; `is_examined`: its tables as they are."""
+    """Open the database at an address, or the embedded one of a data folder. With `is_examined`, do not migrate it."""
     server = None if address else EmbeddedServer(folder / "postgres")
     if server is not None:
-        _ignored_by_git(folder)
+        _prepare(folder)
         address = await asyncio.to_thread(server.open)
     try:
         await _connect(str(address), is_examined=is_examined)
@@ -159,48 +162,49 @@ async def open_database(
             await asyncio.to_thread(server.close)
 
 
-def _ignored_by_git(folder: Path) -> None:
+def _prepare(folder: Path) -> None:
+    """Create the data folder and make git ignore it."""
     try:
         keep_out_of_git(folder)
     except OSError as error:
         raise EnvironmentBroken(
-            f"{folder} cannot be used for remit's data: {error.strerror}; REMIT_DATA names another folder, "
-            "REMIT_DATABASE_URL a PostgreSQL server"
+            f"{folder} cannot be used for Remit's data: {error.strerror}; set REMIT_DATA to another folder, or "
+            "REMIT_DATABASE_URL to a PostgreSQL server"
         ) from error
 
 
 async def _connect(address: str, *, is_examined: bool) -> None:
-    """See whether there is a database, and bring it up to date."""
+    """Test the connection to the database, and migrate it unless `is_examined`."""
     try:
         conninfo_to_dict(address)
-    except psycopg.ProgrammingError:  # what it says may hold the password
+    except psycopg.ProgrammingError:  # its message may contain the password
         raise EnvironmentBroken(
-            "REMIT_DATABASE_URL cannot be read as an address: write postgresql://user@host:port/database"
+            "REMIT_DATABASE_URL is not a valid address: write postgresql://user@host:port/database"
         ) from None
     try:
-        async with await _first(address) as first:
+        async with await _first_connection(address) as connection:
             if not is_examined:
-                await migrate(first)
+                await migrate(connection)
     except psycopg.OperationalError as error:
-        said = " ".join(str(error).split())
-        raise EnvironmentBroken(f"the database does not answer: {said}; is REMIT_DATABASE_URL right?") from error
+        error_text = " ".join(str(error).split())
+        raise EnvironmentBroken(f"the database does not answer: {error_text}; check REMIT_DATABASE_URL") from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise EnvironmentBroken(
-            f"remit may not make its tables in this database: {' '.join(str(error).split())}; "
-            "give the account of REMIT_DATABASE_URL the right to create schemas"
+            f"Remit cannot create its tables in this database: {' '.join(str(error).split())}; "
+            "grant the account of REMIT_DATABASE_URL the right to create schemas"
         ) from error
 
 
-async def _first(address: str) -> Connection:
-    """The first connection; a server that has only begun to start, perhaps for somebody else, is waited for."""
-    end = asyncio.get_running_loop().time() + RETRY_SECONDS
+async def _first_connection(address: str) -> Connection:
+    """Open the first connection. Wait for a server that is starting, perhaps for another process."""
+    deadline = asyncio.get_running_loop().time() + RETRY_SECONDS
     while True:
         try:
             return await psycopg.AsyncConnection.connect(
                 address, row_factory=dict_row, options=OPTIONS, connect_timeout=10
             )
         except psycopg.OperationalError as error:
-            if not any(words in str(error) for words in _STARTING) or asyncio.get_running_loop().time() > end:
+            if not any(text in str(error) for text in _STARTING) or asyncio.get_running_loop().time() > deadline:
                 raise
             await asyncio.sleep(_PAUSE_SECONDS)
 
@@ -225,15 +229,15 @@ async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnection
         yield pool
 
 
+def query(name: str) -> str:
+    """Return the SQL of the query `file.name`. Values are passed as parameters, never inserted."""
+    file, _, own = name.partition(".")
+    return _queries(file)[own]
+
+
 @cache
-def _subject(subject: str) -> dict[str, str]:
-    text = (files("remit.store") / "sql" / f"{subject}.sql").read_text(encoding="utf-8")
+def _queries(file: str) -> dict[str, str]:
+    text = (files("remit.store") / "sql" / f"{file}.sql").read_text(encoding="utf-8")
     pieces = _NAME.split(text)
     named = {name: sql.strip() for name, sql in zip(pieces[1::2], pieces[2::2], strict=True)}
     return {name: _SHARED.sub(lambda shared: named[shared[1]], sql) for name, sql in named.items()}
-
-
-def query(name: str) -> str:
-    """The query `subject.name`. It is our own text: values go in as parameters only."""
-    subject, _, own = name.partition(".")
-    return _subject(subject)[own]

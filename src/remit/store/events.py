@@ -1,4 +1,4 @@
-"""Events of jobs: written in order, told to whoever listens, at least once."""
+"""Events of jobs: stored in order, and delivered to listeners at least once."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from remit.aio import cancel_and_wait
 from remit.store.database import CONNECTION_ERRORS, OPTIONS, Database
 
 _BATCH = 500
-#: Listeners look again after so long, should a notice have been lost with a connection.
-_LOOK_AGAIN_SECONDS = 2.0
-#: For so long a number that was passed over may still come, and so many are looked for in one gap.
+#: A notification can be lost with its connection, so listeners also poll at this interval.
+_POLL_SECONDS = 2.0
+#: How long a skipped event number may still be committed, and how many numbers of one gap are tracked.
 _LATE_SECONDS = 30.0
-_MOST_LATE = 500
-_PAUSE_SECONDS = 0.5
+_MAX_LATE = 500
+_RECONNECT_SECONDS = 0.5
 
 
 class Event(NamedTuple):
-    """Something that happened in a job."""
+    """An event of a job."""
 
     id: int
     job: int
@@ -36,87 +36,89 @@ class Event(NamedTuple):
 
 
 async def add_event(database: Database, job: int, kind: str, data: dict[str, Any], attempt: int | None = None) -> None:
-    """Tell that something happened; of an attempt that is over nothing more is told."""
+    """Store an event. An event of an attempt that has been replaced is dropped."""
     await database.rows("events.add", job=job, kind=kind, data=Jsonb(data), attempt=attempt)
 
 
 async def events_since(database: Database, job: int | None, after: int) -> list[Event]:
-    """The next events after one."""
+    """Return the next batch of events after an event number."""
     found = await database.rows("events.since", job=job, after=after, limit=_BATCH)
     return [Event(**row) for row in found]
 
 
 async def unfinished_text(database: Database, job: int) -> str:
-    """What a model had said of an answer that it did not finish."""
+    """Return the streamed text of an answer that the model did not finish."""
     row = await database.row("events.unfinished_text", job=job)
     return str(row["text"]) if row else ""
 
 
 async def follow(database: Database, job: int | None, after: int = 0) -> AsyncIterator[Event]:
-    """Events as they come, beginning after one. It never ends by itself; a lost connection is made again.
+    """Yield events as they are stored, starting after an event number. Reconnects as needed and never ends.
 
-    Those of one job come in order, each once. Of all jobs (None) one may come after another with a higher number:
-    numbers are given before transactions end.
+    The events of one job come in order, each once. With `job=None` (all jobs), an event may follow one with a higher
+    number, because numbers are assigned before transactions commit.
     """
-    late = _Late() if job is None else None
+    late = _LateNumbers() if job is None else None
     while True:
         try:
-            async with await psycopg.AsyncConnection.connect(database.address, autocommit=True, options=OPTIONS) as ear:
-                await ear.execute("LISTEN remit_events")
+            async with await psycopg.AsyncConnection.connect(
+                database.address, autocommit=True, options=OPTIONS
+            ) as listener:
+                await listener.execute("LISTEN remit_events")
                 while True:
                     while found := await _next(database, job, after, late):
                         for event in found:
                             yield event
                             after = max(after, event.id)
-                    async for _ in ear.notifies(timeout=_LOOK_AGAIN_SECONDS, stop_after=1):
+                    async for _ in listener.notifies(timeout=_POLL_SECONDS, stop_after=1):
                         break
         except CONNECTION_ERRORS:
-            await asyncio.sleep(_LOOK_AGAIN_SECONDS / 4)
+            await asyncio.sleep(_RECONNECT_SECONDS)
 
 
-async def _next(database: Database, job: int | None, after: int, late: _Late | None) -> list[Event]:
+async def _next(database: Database, job: int | None, after: int, late: _LateNumbers | None) -> list[Event]:
     found = await events_since(database, job, after)
     if late is None:
         return found
-    late.note(after, [event.id for event in found])
-    # Asked for after the others: what a job tells later is not seen before what it told earlier.
+    late.add_gaps(after, [event.id for event in found])
+    # Queried after the others, so that a job's later event is never delivered before its earlier one.
     missed = await database.rows("events.of_numbers", numbers=late.numbers) if late.numbers else []
     for row in missed:
-        late.came(row["id"])
+        late.remove(row["id"])
     return sorted([*found, *(Event(**row) for row in missed)], key=lambda event: event.id)
 
 
-class _Late:
-    """Numbers that were passed over: their transactions may not have ended yet, or never do."""
+class _LateNumbers:
+    """Skipped event numbers whose transactions may commit later, or never."""
 
     def __init__(self) -> None:
         self._since: dict[int, float] = {}
 
     @property
     def numbers(self) -> list[int]:
-        """Those that may still come."""
+        """Return the numbers that may still be committed."""
         oldest = time.monotonic() - _LATE_SECONDS
         self._since = {number: since for number, since in self._since.items() if since > oldest}
         return list(self._since)
 
-    def note(self, after: int, numbers: list[int]) -> None:
-        """What lies between events that were found; of a wide gap, as where jobs were removed, only the end."""
+    def add_gaps(self, after: int, numbers: list[int]) -> None:
+        """Track the gaps between event numbers; of a wide gap, such as one left by pruned jobs, only its end."""
         for before, number in pairwise([after, *numbers]):
-            gap = range(max(before + 1, number - _MOST_LATE), number)
+            gap = range(max(before + 1, number - _MAX_LATE), number)
             self._since.update(dict.fromkeys(gap, time.monotonic()))
 
-    def came(self, number: int) -> None:
-        """One has come."""
+    def remove(self, number: int) -> None:
+        """Stop tracking a number whose event has been delivered."""
         self._since.pop(number, None)
 
 
 class JobEndListener:
-    """Listens for the ends of some jobs. A notice may be lost with the connection: look yourself now and then."""
+    """Listens for the ends of jobs. A notification can be lost with the connection, so poll from time to time."""
 
     def __init__(self, database: Database) -> None:
         self._address = database.address
         self._expected: frozenset[int] = frozenset()
-        self._news = asyncio.Event()
+        self._ended = asyncio.Event()
         self._listening: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -128,16 +130,16 @@ class JobEndListener:
             await cancel_and_wait(self._listening)
 
     def expect(self, jobs: Collection[int]) -> None:
-        """From now on, the ends of these are news. Look at them after this, and nothing is missed."""
+        """Set the jobs to wait for. Call this before you query their states, so that no end is missed."""
         self._expected = frozenset(jobs)
-        self._news.clear()
+        self._ended.clear()
 
-    async def news(self, seconds: float) -> None:
-        """Wait until one of them has ended, at most so long."""
-        # Not `wait_for`: before Python 3.12 it forgets that it was cancelled if the news comes at the same moment.
+    async def wait(self, seconds: float) -> None:
+        """Wait until an expected job ends, for at most `seconds`."""
+        # Not `wait_for`: before Python 3.12 it loses a cancellation that arrives together with the result.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._news.wait()
+                await self._ended.wait()
 
     async def _listen(self) -> None:
         while True:
@@ -146,9 +148,9 @@ class JobEndListener:
                     self._address, autocommit=True, options=OPTIONS, connect_timeout=10
                 ) as connection:
                     await connection.execute("LISTEN remit_ended")
-                    self._news.set()  # what ended before we listened was told to nobody
+                    self._ended.set()  # jobs that ended before this sent no notification here
                     async for notice in connection.notifies():
                         if notice.payload.isdigit() and int(notice.payload) in self._expected:
-                            self._news.set()
+                            self._ended.set()
             except CONNECTION_ERRORS:
-                await asyncio.sleep(_PAUSE_SECONDS)
+                await asyncio.sleep(_RECONNECT_SECONDS)

@@ -1,4 +1,4 @@
-"""Jobs in the store: claimed, given back, finished, cancelled, listed, pruned."""
+"""Jobs in the store: claim, return, finish, cancel, retry, list and prune them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ State = Literal["queued", "running", "finished"]
 
 
 class AttemptFenced(RemitError):
-    """Somebody else has this job now: nothing more may be written for it here."""
+    """Another attempt owns the job, so this one can no longer write to it."""
+
+    def __init__(self, job: int, attempt: int) -> None:
+        super().__init__(f"job {job} is no longer owned by attempt {attempt}")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as the store has it."""
+    """A job in the store."""
 
     id: int
     agent: str
@@ -67,7 +70,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def as_job(row: DictRow) -> Job:
-    """A job from its row."""
+    """Return a job from its row."""
     return Job(**{name: _plain(row[name]) for name in Job.__struct_fields__})
 
 
@@ -76,19 +79,19 @@ def _plain(value: Any) -> Any:
 
 
 def due_at(delay: float) -> datetime | None:
-    """When a ticket that waits so long is due; None: at once."""
+    """Return the time after `delay` seconds; None means now."""
     return datetime.now(UTC) + timedelta(seconds=delay) if delay > 0 else None
 
 
 async def enqueue(connection: Connection, job: int, queue: str, priority: int, delay: float = 0) -> None:
-    """A further ticket for a job, in the transaction that makes it due."""
+    """Add a ticket for a job, in the transaction that queues the job."""
     await rows(connection, "jobs.enqueue", job=job, queue=queue, priority=priority, at=due_at(delay))
 
 
 async def claim(
     database: Database, job: int, worker: str, ticket: int | None, queue_limits: Mapping[str, float] | None = None
 ) -> Job | Literal["busy"] | None:
-    """Take a waiting job; None: it is not waiting any more; busy: its queue runs as many as it may."""
+    """Claim a waiting job. Return None if it is not waiting, or "busy" if its queue has reached its limit."""
     if not queue_limits:
         taken = await database.rows("jobs.claim", job=job, worker=worker, ticket=ticket)
         return as_job(taken[0]) if taken else None
@@ -105,11 +108,11 @@ async def claim(
             taken = await rows(connection, "jobs.claim", job=job, worker=worker, ticket=ticket)
             return as_job(taken[0]) if taken else None
 
-    return await database.patiently(work)
+    return await database.with_retry(work)
 
 
 async def give_back(database: Database, job: int, attempt: int, delay: float = 0) -> None:
-    """Let another worker have a job, unless somebody has it already."""
+    """Return a job to the queue, unless another attempt owns it."""
 
     async def work() -> None:
         async with database.transaction() as connection:
@@ -117,11 +120,11 @@ async def give_back(database: Database, job: int, attempt: int, delay: float = 0
             if found:
                 await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
 
-    await database.patiently(work)
+    await database.with_retry(work)
 
 
 async def wake_later(database: Database, job: int, delay: float) -> None:
-    """A further ticket for a job that could not be taken yet."""
+    """Add a delayed ticket for a job that could not be claimed yet."""
 
     async def work() -> None:
         async with database.transaction() as connection:
@@ -129,28 +132,31 @@ async def wake_later(database: Database, job: int, delay: float) -> None:
             if found and found[0]["state"] == "queued":
                 await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
 
-    await database.patiently(work)
+    await database.with_retry(work)
 
 
-async def wake_strays(database: Database, worker: str, silence: float) -> list[int]:
-    """New tickets for waiting jobs that no ticket would wake."""
+async def wake_strays(database: Database, worker: str, seconds: float) -> list[int]:
+    """Add tickets for waiting jobs that have no usable ticket, and return the jobs."""
     async with database.transaction() as connection:
-        found = await rows(connection, "jobs.strays", worker=worker, silence=silence)
+        found = await rows(connection, "jobs.strays", worker=worker, timeout=seconds)
         if found:
             await rows(connection, "jobs.drop_tickets", jobs=[str(row["id"]) for row in found])
         for row in found:
             await enqueue(connection, row["id"], row["queue"], row["priority"])
-        await rows(connection, "jobs.drop_lost_tickets", worker=worker, silence=silence)
+        await rows(connection, "jobs.drop_lost_tickets", worker=worker, timeout=seconds)
         return [row["id"] for row in found]
 
 
-async def take_over(database: Database, worker: str, silence: float) -> list[int] | None:
-    """Put the jobs of silent workers back into the queue; None: `worker` cannot judge who is silent."""
+async def take_over(database: Database, worker: str, seconds: float) -> list[int] | None:
+    """Queue the jobs of workers without a heartbeat for `seconds`, and return the jobs.
+
+    Return None if `worker` cannot decide that, because it had no heartbeat itself.
+    """
     async with database.transaction() as connection:
-        looking = await rows(connection, "workers.look", worker=worker, silence=silence)
+        looking = await rows(connection, "workers.look", worker=worker, timeout=seconds)
         if not looking or not looking[0]["may_judge"]:
             return None
-        found = await rows(connection, "jobs.take_over", silence=silence)
+        found = await rows(connection, "jobs.take_over", timeout=seconds)
         for row in found:
             if row["ticket"] is not None:
                 await rows(connection, "jobs.drop_ticket", ticket=row["ticket"])
@@ -159,9 +165,9 @@ async def take_over(database: Database, worker: str, silence: float) -> list[int
 
 
 async def touch(database: Database, job: int, attempt: int) -> None:
-    """Say that a job does not hang: it waits its turn. Raises Fenced if it is somebody else's."""
+    """Mark a job that waits as alive. Raises AttemptFenced if another attempt owns it."""
     if not await database.rows("jobs.touch", job=job, attempt=attempt):
-        raise AttemptFenced(f"job {job} is no longer attempt {attempt}'s")
+        raise AttemptFenced(job, attempt)
 
 
 async def finish(
@@ -175,7 +181,7 @@ async def finish(
     result: str | None = None,
     diff: str | None = None,
 ) -> None:
-    """Say how a job ended. Raises Fenced if it is somebody else's."""
+    """Store the end of a job. Raises AttemptFenced if another attempt owns it."""
     done = await database.rows(
         "jobs.finish",
         job=job,
@@ -189,47 +195,47 @@ async def finish(
     if not done:
         current = await database.row("jobs.get", job=job)
         if current is None or current["state"] != "finished" or current["attempt"] != attempt:
-            raise AttemptFenced(f"job {job} is no longer attempt {attempt}'s")
+            raise AttemptFenced(job, attempt)
 
 
 async def cancel(database: Database, job: int) -> None:
-    """Cancel a job: it ends now, or its worker is told to stop it. Raises UsageError if there is nothing to cancel."""
+    """Cancel a job: end it now, or have its worker stop it. Raises UsageError if it is finished."""
 
     async def work() -> bool:
         async with database.transaction() as connection:
-            return await _cancelled(connection, job)
+            return await _cancel(connection, job)
 
-    if not await database.patiently(work):
+    if not await database.with_retry(work):
         existing = await get(database, job)
-        raise UsageError(f"job {job} is finished already ({existing.outcome})")
+        raise UsageError(f"job {job} is already finished ({existing.outcome})")
 
 
 async def cancel_under(database: Database, job: int) -> None:
-    """Cancel what a job that was cancelled had started: nobody waits for it any more."""
+    """Cancel the jobs and plans that a cancelled job had started."""
 
     async def work() -> None:
         async with database.transaction() as connection:
-            await _cancelled_under(connection, job)
+            await _cancel_under(connection, job)
 
-    await database.patiently(work)
+    await database.with_retry(work)
 
 
-async def _cancelled(connection: Connection, job: int) -> bool:
+async def _cancel(connection: Connection, job: int) -> bool:
     found = await rows(connection, "jobs.cancel", job=job)
     if found and found[0]["state"] == "finished":
-        await _written_off(connection, job)
-        await _cancelled_under(connection, job)
+        await _write_off(connection, job)
+        await _cancel_under(connection, job)
     return bool(found)
 
 
-async def _cancelled_under(connection: Connection, job: int) -> None:
+async def _cancel_under(connection: Connection, job: int) -> None:
     await rows(connection, "plans.cancel_of_job", job=job)
     for row in await rows(connection, "jobs.under", job=job):
-        await _cancelled(connection, row["id"])
+        await _cancel(connection, row["id"])
 
 
 async def retry(database: Database, job: int) -> None:
-    """Let a job that did not complete go on from where it stopped."""
+    """Queue a job that did not complete, to continue from where it stopped. Raises UsageError if it cannot."""
     try:
         async with database.transaction() as connection:
             found = await rows(connection, "jobs.retry", job=job)
@@ -244,91 +250,91 @@ async def retry(database: Database, job: int) -> None:
 
 
 async def free_reserved(database: Database, job: int) -> None:
-    """Write off what a job had set aside for a call in flight: nobody knows what came of it, so it counts as used."""
+    """Count the reservation of a job's interrupted request as used, because its actual usage is unknown."""
 
     async def work() -> None:
         async with database.transaction() as connection:
-            await _written_off(connection, job)
+            await _write_off(connection, job)
 
-    await database.patiently(work)
+    await database.with_retry(work)
 
 
-async def _written_off(connection: Connection, job: int) -> None:
+async def _write_off(connection: Connection, job: int) -> None:
     for row in await rows(connection, "jobs.free_reserved", job=job):
         values = {"tokens": row["reserved_tokens"], "cost": row["reserved_cost"], "top": row["top"]}
         await rows(connection, "jobs.free_reserved_tree", **values)
 
 
 async def end_hung(database: Database, seconds: float) -> list[int]:
-    """End jobs that have not got any further for so long although their workers live; which."""
+    """End the jobs that made no progress for `seconds` although their workers are alive, and return them."""
 
     async def work() -> list[int]:
         async with database.transaction() as connection:
             found = await rows(connection, "jobs.hung", seconds=seconds)
             for row in found:
-                await _written_off(connection, row["id"])
+                await _write_off(connection, row["id"])
             return [row["id"] for row in found]
 
-    return await database.patiently(work)
+    return await database.with_retry(work)
 
 
 async def wake_next(database: Database, queue: str) -> None:
-    """There is room in a limited queue again: a ticket for the job that has waited longest."""
+    """Add a ticket for the next waiting job of a limited queue."""
     async with database.transaction() as connection:
         for row in await rows(connection, "jobs.next_waiting", queue=queue):
             await enqueue(connection, row["id"], queue, row["priority"])
 
 
 class Message(NamedTuple):
-    """A message with which a completed job goes on, and its place in the transcript."""
+    """A message with which a completed job continues, and its number in the transcript."""
 
     job: int
     number: int
     body: bytes
 
     def values(self) -> dict[str, Any]:
-        """As the query wants them."""
+        """Return the parameters of the query."""
         body = Jsonb(self.body.decode(), dumps=lambda text: text)
         return {"job": self.job, "number": self.number, "message": body}
 
 
 async def reopen(database: Database, message: Message, queue: str | None = None) -> bool:
-    """Let a completed job go on with one more message; False: it has that message, or is not completed."""
+    """Queue a completed job with one more message. Return False if it has that message or is not completed."""
     return bool(await database.rows("jobs.reopen", **message.values(), ticket_queue=queue, is_answer=False))
 
 
 async def get(database: Database, job: int) -> Job:
-    """One job."""
+    """Return a job. Raises UsageError if it does not exist."""
     row = await database.row("jobs.get", job=job)
     if row is None:
-        raise UsageError(f"there is no job {job}; `remit jobs list` shows them")
+        raise UsageError(f"there is no job {job}; `remit jobs list` shows all jobs")
     return as_job(row)
 
 
 async def violations_of(database: Database, job: int) -> list[dict[str, Any]]:
-    """What the check said of a job's last result."""
+    """Return the violations of a job's last result."""
     found = await database.rows("transcript.results", job=job)
     return list(found[-1]["report"].get("violations", [])) if found else []
 
 
 async def brief_of(database: Database, job: Job) -> Brief:
-    """The brief that a job was given when it was submitted."""
+    """Return the brief of a job as it was when the job was submitted."""
     row = await database.row("jobs.brief", digest=job.brief)
     if row is None:
-        raise RemitError(f"the brief of job {job.id} is gone")
+        raise RemitError(f"the brief of job {job.id} is missing")
     return msgspec.convert(row["brief"], Brief)
 
 
 async def list_jobs(
     database: Database, *, state: str | None, agent: str | None, limit: int, is_whole: bool = False
 ) -> list[Job]:
-    """Jobs, the newest first; not `is_whole`: without result, diff and request, and with the prompt's beginning."""
+    """Return jobs, the newest first. Unless `is_whole`, without result, diff and request, and with a short prompt."""
     query = "jobs.list_whole" if is_whole else "jobs.list"
     return [as_job(row) for row in await database.rows(query, state=state, agent=agent, limit=limit)]
 
 
 async def prune(database: Database, days: int) -> int:
-    """Remove finished jobs with all that belongs to them; how many."""
+    """Remove finished jobs older than `days` with everything that belongs to them, and return their number."""
     await database.rows("jobs.prune_plans", days=days)
     row = await database.row("jobs.prune", days=days)
     await database.rows("jobs.prune_briefs")

@@ -1,7 +1,7 @@
-"""Numbered SQL files, applied once and in order under a lock, so that any number of workers may start together.
+"""Migrate the database: numbered SQL files, applied once and in order, under a lock for concurrent starts.
 
-A migration only adds: what the last release reads and writes goes on working while its workers finish. The queue
-has steps of its own that take away what its last release used; these wait until no worker is alive.
+A migration only adds, so that workers of the previous release can finish their jobs. The queue's own migrations also
+remove what its previous release used; these wait until no worker is alive.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import DictRow
 
-#: Any number that is ours alone.
+#: The number of the advisory lock.
 _LOCK = 7_340_118_523
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql$")
-#: In the comment of the queue's table: its version, and after this word the steps that still wait.
+#: The comment of the queue's table contains its version and, after this word, the migrations that still wait.
 _EXCEPT = " except "
 _ALIVE = "5 minutes"
 
 
 class Migration(NamedTuple):
-    """One step."""
+    """A migration of Remit's tables."""
 
     number: int
     name: str
@@ -34,13 +34,13 @@ class Migration(NamedTuple):
 
 @cache
 def migrations() -> tuple[Migration, ...]:
-    """Every step, in order."""
+    """Return all migrations in order."""
     named = ((_FILE.match(file.name), file) for file in (files("remit.store") / "migrations").iterdir())
     return tuple(sorted(Migration(int(match[1]), match[2], file.read_text("utf-8")) for match, file in named if match))
 
 
 async def migrate(connection: psycopg.AsyncConnection[DictRow]) -> list[str]:
-    """Bring a database up to date; says what was applied."""
+    """Apply the missing migrations and return their labels."""
     applied: list[str] = []
     async with connection.transaction():
         if not await missing_migrations(connection):
@@ -55,20 +55,20 @@ async def migrate(connection: psycopg.AsyncConnection[DictRow]) -> list[str]:
         for step in await _due(connection):
             await connection.execute(step.sql)
             await connection.execute("INSERT INTO remit.migrations VALUES (%s, %s)", [step.number, step.name])
-            applied.append(_told(step))
+            applied.append(_label(step))
     return applied
 
 
 async def missing_migrations(connection: psycopg.AsyncConnection[DictRow]) -> list[str]:
-    """What a database lacks, by name; nothing is changed. A newer one than we know lacks nothing."""
-    made = await _value(connection, "SELECT to_regclass('remit.migrations') IS NOT NULL")
-    own = await _due(connection) if made else list(migrations())
+    """Return the labels of missing migrations without changing anything. A newer database lacks none."""
+    has_table = await _value(connection, "SELECT to_regclass('remit.migrations') IS NOT NULL")
+    own = await _due(connection) if has_table else list(migrations())
     queue = await _queue_version(connection)
-    steps = ["the queue's tables"] if queue is None else [f"queue {name}" for name in _waiting(queue)]
-    return [*map(_told, own), *steps]
+    steps = ["the queue's tables"] if queue is None else [f"queue {name}" for name in _missing_steps(queue)]
+    return [*map(_label, own), *steps]
 
 
-def _told(step: Migration) -> str:
+def _label(step: Migration) -> str:
     return f"{step.number:04} {step.name}"
 
 
@@ -84,37 +84,37 @@ async def _value(connection: psycopg.AsyncConnection[DictRow], statement: Litera
 
 
 async def _queue_version(connection: psycopg.AsyncConnection[DictRow]) -> str | None:
-    """What the comment of the queue's table says, else that it is up to date; None: there is no such table."""
+    """Return the comment of the queue's table, or the installed version if it has none; None without the table."""
     if not await _value(connection, "SELECT to_regclass('procrastinate_jobs') IS NOT NULL"):
         return None
-    said = await _value(connection, "SELECT obj_description(to_regclass('procrastinate_jobs'))")
-    return str(said or version("procrastinate"))
+    comment = await _value(connection, "SELECT obj_description(to_regclass('procrastinate_jobs'))")
+    return str(comment or version("procrastinate"))
 
 
 async def _queue_tables(connection: psycopg.AsyncConnection[DictRow]) -> None:
-    """The queue's own tables, from the queue's own files: all of them, or the steps since the version that is there."""
+    """Create the queue's tables from the queue's own files, or apply its migrations since the database's version."""
     folder = files("procrastinate") / "sql"
-    said, own = await _queue_version(connection), version("procrastinate")
-    if said is None:
+    current, installed = await _queue_version(connection), version("procrastinate")
+    if current is None:
         await connection.execute((folder / "schema.sql").read_text("utf-8"))
-        await _note(connection, own)
+        await _set_comment(connection, installed)
         return
-    due = _waiting(said)
-    kept = _removals(due) if await _is_anybody_alive(connection) else []
+    due = _missing_steps(current)
+    delayed = _removals(due) if await _is_worker_alive(connection) else []
     for name in due:
-        if name not in kept:
+        if name not in delayed:
             await connection.execute((folder / "migrations" / name).read_text("utf-8"))
-    if due or _parts(said) < _parts(own):
-        newest = max(said.partition(_EXCEPT)[0], own, key=_parts)
-        await _note(connection, newest + (_EXCEPT + " ".join(kept) if kept else ""))
+    if due or _parts(current) < _parts(installed):
+        newest = max(current.partition(_EXCEPT)[0], installed, key=_parts)
+        await _set_comment(connection, newest + (_EXCEPT + " ".join(delayed) if delayed else ""))
 
 
-async def _note(connection: psycopg.AsyncConnection[DictRow], words: str) -> None:
-    await connection.execute(sql.SQL("COMMENT ON TABLE procrastinate_jobs IS {}").format(sql.Literal(words)))
+async def _set_comment(connection: psycopg.AsyncConnection[DictRow], comment: str) -> None:
+    await connection.execute(sql.SQL("COMMENT ON TABLE procrastinate_jobs IS {}").format(sql.Literal(comment)))
 
 
-async def _is_anybody_alive(connection: psycopg.AsyncConnection[DictRow]) -> bool:
-    """Whether a worker has been heard of lately, perhaps one of the last release."""
+async def _is_worker_alive(connection: psycopg.AsyncConnection[DictRow]) -> bool:
+    """Return whether a worker, perhaps one of the previous release, had a heartbeat recently."""
     if not await _value(connection, "SELECT to_regclass('remit.workers') IS NOT NULL"):
         return False
     statement = sql.SQL("SELECT EXISTS (SELECT 1 FROM remit.workers WHERE heartbeat > now() - {}::interval) AS lives")
@@ -122,19 +122,21 @@ async def _is_anybody_alive(connection: psycopg.AsyncConnection[DictRow]) -> boo
     return bool(row and row["lives"])
 
 
-def _waiting(said: str) -> list[str]:
-    """The queue's steps that a database lacks, by its comment; none, if a newer remit was here."""
-    than, _, kept = said.partition(_EXCEPT)
+def _missing_steps(comment: str) -> list[str]:
+    """Return the queue's migrations that a database lacks, by its comment; none if a newer Remit migrated it."""
+    current, _, delayed = comment.partition(_EXCEPT)
     names = sorted(file.name for file in (files("procrastinate") / "sql" / "migrations").iterdir())
-    return [name for name in names if name.endswith(".sql") and (_parts(name) > _parts(than) or name in kept.split())]
+    return [
+        name for name in names if name.endswith(".sql") and (_parts(name) > _parts(current) or name in delayed.split())
+    ]
 
 
 def _removals(names: list[str]) -> list[str]:
-    """The steps at the end of a list that only take away what the last release used."""
-    last = max((place for place, name in enumerate(names) if "_post_" not in name), default=-1)
+    """Return the migrations at the end of a list that only remove what the previous release used."""
+    last = max((position for position, name in enumerate(names) if "_post_" not in name), default=-1)
     return names[last + 1 :]
 
 
 def _parts(name: str) -> tuple[int, ...]:
-    """`03.02.00_01_pre_x.sql` and `3.2.0` as the numbers they begin with."""
+    """Return the version at the start of `03.02.00_01_pre_x.sql` or `3.2.0`, as numbers."""
     return tuple(int(part) for part in re.match(r"[\d.]+", name)[0].strip(".").split(".")[:3])  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Driving a plan: one driver at a time, and only it writes down what the plan has come to."""
+"""The lease on a plan: one process drives a plan at a time, and only that process writes the plan's progress."""
 
 from __future__ import annotations
 
@@ -16,37 +16,36 @@ from remit.store.storable import to_storable
 
 
 class PlanLease:
-    """A plan in the hands of one driver. Each write raises UsageError once another has it: it changes nothing then."""
+    """A driver's lease on one plan. After another driver has acquired it, each write raises UsageError."""
 
     def __init__(self, database: Database, plan: int, driver: str) -> None:
         self._database = database
         self._plan = plan
         self._driver = driver
 
-    async def take(self, silence: float) -> bool:
-        """Become the one who drives, if nobody does or whoever did has been silent for so long."""
-        taken = await self._database.rows("plans.drive", plan=self._plan, driver=self._driver, silence=silence)
-        return bool(taken)
+    async def acquire(self, timeout: float) -> bool:  # noqa: ASYNC109 (the age of the other driver's lease)
+        """Become the driver if there is no other, or if the other has not renewed its lease for `timeout` seconds."""
+        acquired = await self._database.rows(
+            "plans.acquire_lease", plan=self._plan, driver=self._driver, timeout=timeout
+        )
+        return bool(acquired)
 
-    async def beat(self) -> bool:
-        """Go on driving; False: somebody else does by now."""
-        return bool(await self._database.rows("plans.beat", plan=self._plan, driver=self._driver))
+    async def renew(self) -> None:
+        """Stay the driver. Raises UsageError if another process has acquired the lease."""
+        if not await self._database.rows("plans.renew_lease", plan=self._plan, driver=self._driver):
+            raise self._lost()
 
-    async def last_beat(self) -> tuple[Any, ...]:
-        """Who drives and when it was heard of last."""
-        row = await self._database.row("plans.last_beat", plan=self._plan)
+    async def holder(self) -> tuple[Any, ...]:
+        """Return the current driver and the time of its last renewal."""
+        row = await self._database.row("plans.lease_holder", plan=self._plan)
         return (row["driver"], row["heartbeat"]) if row else ()
 
-    async def let_go(self) -> None:
-        """Stop driving."""
-        await self._database.rows("plans.let_go", plan=self._plan, driver=self._driver)
-
-    def lost(self) -> UsageError:
-        """What is said to a driver that is none any more."""
-        return UsageError(f"plan {self._plan} is driven by another process now")
+    async def release(self) -> None:
+        """Stop driving the plan."""
+        await self._database.rows("plans.release_lease", plan=self._plan, driver=self._driver)
 
     async def set_state(self, state: PlanState, outcome: str | None = None) -> None:
-        """Write down what the plan has come to."""
+        """Store the state of the plan."""
 
         async def work(connection: Connection) -> None:
             await rows(connection, "plans.set_state", plan=self._plan, state=state, outcome=outcome)
@@ -54,40 +53,43 @@ class PlanLease:
         await self._write(work)
 
     async def save(self, delegation: Delegation, step: str, reason: str) -> None:
-        """Write down what a delegation has come to, and the step that led there, together."""
+        """Store a delegation and the step that changed it, in one transaction."""
         await self._write(lambda connection: self._save(connection, delegation, step, reason))
 
     async def save_phase(self, phase: PhaseRow) -> None:
-        """Write down what a phase has come to."""
+        """Store a phase."""
         await self._write(lambda connection: self._save_phase(connection, phase))
 
     async def apply(
-        self, given: Escalation, changed: list[Delegation], phase: PhaseRow, step: str, reason: str
+        self, escalation: Escalation, changed: list[Delegation], phase: PhaseRow, step: str, reason: str
     ) -> None:
-        """Write down what an answer did, all of it together: whoever dies in between has done nothing."""
+        """Store all effects of an answered escalation in one transaction, so that a crash leaves all or none."""
 
         async def work(connection: Connection) -> None:
-            for one in changed:
-                await self._save(connection, one, step, reason)
+            for delegation in changed:
+                await self._save(connection, delegation, step, reason)
             await self._save_phase(connection, phase)
-            await rows(connection, "plans.applied", escalation=given.id)
+            await rows(connection, "plans.applied", escalation=escalation.id)
 
         await self._write(work)
 
     async def _write(self, write: Callable[[Connection], Awaitable[None]]) -> None:
         async def work() -> None:
-            async with self._held() as connection:
+            async with self._locked() as connection:
                 await write(connection)
 
-        await self._database.patiently(work)
+        await self._database.with_retry(work)
 
     @asynccontextmanager
-    async def _held(self) -> AsyncIterator[Connection]:
-        """A transaction in which nobody else can become the driver."""
+    async def _locked(self) -> AsyncIterator[Connection]:
+        """Open a transaction in which no other process can acquire the lease."""
         async with self._database.transaction() as connection:
-            if not await rows(connection, "plans.hold", plan=self._plan, driver=self._driver):
-                raise self.lost()
+            if not await rows(connection, "plans.lock_lease", plan=self._plan, driver=self._driver):
+                raise self._lost()
             yield connection
+
+    def _lost(self) -> UsageError:
+        return UsageError(f"plan {self._plan} is now driven by another process")
 
     async def _save(self, connection: Connection, delegation: Delegation, step: str, reason: str) -> None:
         values = msgspec.to_builtins(delegation)
@@ -97,8 +99,8 @@ class PlanLease:
         values["result"] = to_storable(delegation.result)
         values["error"] = to_storable(delegation.error)
         await rows(connection, "plans.set_delegation", **values)
-        told = {"plan": self._plan, "delegation": delegation.id, "step": step, "reason": to_storable(reason)}
-        await rows(connection, "plans.add_step", **told)
+        row = {"plan": self._plan, "delegation": delegation.id, "step": step, "reason": to_storable(reason)}
+        await rows(connection, "plans.add_step", **row)
 
     async def _save_phase(self, connection: Connection, phase: PhaseRow) -> None:
         values = msgspec.to_builtins(phase)

@@ -17,12 +17,12 @@ from remit.store.storable import to_storable
 
 DelegationState = Literal["queued", "running", "accepted", "rejected", "failed", "escalated", "skipped"]
 PlanState = Literal["running", "waiting", "finished", "cancelled"]
-#: States in which nothing more happens to a delegation by itself.
+#: States that a delegation does not leave without an answer of a person.
 SETTLED = ("accepted", "rejected", "failed", "skipped")
 
 
 class Delegation(msgspec.Struct, kw_only=True):
-    """A delegation as the store has it."""
+    """A delegation in the store."""
 
     id: int
     plan: int
@@ -34,9 +34,9 @@ class Delegation(msgspec.Struct, kw_only=True):
     job: int | None = None
     retries: int = 0
     corrections: int = 0
-    #: How its scope was reduced for the retry.
+    #: The reduced scope of its retry.
     scope: str | None = None
-    #: What was read in its place.
+    #: The fallback that was read instead of its result.
     fallback: dict[str, Any] | None = None
     result: str | None = None
     error: str | None = None
@@ -44,7 +44,7 @@ class Delegation(msgspec.Struct, kw_only=True):
 
 
 class PhaseRow(msgspec.Struct, kw_only=True):
-    """A phase as the store has it."""
+    """A phase in the store."""
 
     number: int
     name: str
@@ -55,7 +55,7 @@ class PhaseRow(msgspec.Struct, kw_only=True):
 
 
 class PlanRow(msgspec.Struct, kw_only=True):
-    """A plan as the store has it."""
+    """A plan in the store."""
 
     id: int
     name: str
@@ -69,7 +69,7 @@ class PlanRow(msgspec.Struct, kw_only=True):
 
 
 class Escalation(msgspec.Struct, kw_only=True):
-    """A question to a person, and the answer if there is one."""
+    """A question to a person, with the answer if there is one."""
 
     id: int
     plan: int
@@ -86,7 +86,7 @@ class Escalation(msgspec.Struct, kw_only=True):
 
 
 class JobUsage(NamedTuple):
-    """What the job of a delegation has used so far; `cost` is None where the price is not known."""
+    """The usage of a delegation's job so far; `cost` is None if the price is unknown."""
 
     turns: int
     tokens: int
@@ -102,25 +102,25 @@ async def open_plan(
     workspace: str,
     phases: list[tuple[str, list[tuple[str, str]]]],
 ) -> tuple[int, bool]:
-    """The unfinished plan with this text and workspace, else a new one; and whether it is new."""
+    """Return the unfinished plan with this digest and workspace, or create one; and whether it is new."""
     async with database.transaction() as connection:
         await rows(connection, "jobs.lock_queue", queue=f"plan {digest}")
         found = await rows(connection, "plans.open_by_digest", digest=digest, workspace=workspace)
         if found:
             return int(found[0]["id"]), False
-        made = await rows(
+        inserted = await rows(
             connection, "plans.insert", name=name, digest=digest, document=Jsonb(document), workspace=workspace
         )
-        plan = int(made[0]["id"])
+        plan = int(inserted[0]["id"])
         for number, (phase, delegations) in enumerate(phases):
             await rows(connection, "plans.insert_phase", plan=plan, number=number, name=phase)
-            for own, agent in delegations:
-                await rows(connection, "plans.insert_delegation", plan=plan, phase=number, name=own, agent=agent)
+            for delegation, agent in delegations:
+                await rows(connection, "plans.insert_delegation", plan=plan, phase=number, name=delegation, agent=agent)
         return plan, True
 
 
 async def get_plan(database: Database, plan: int) -> PlanRow:
-    """One plan."""
+    """Return a plan. Raises UsageError if it does not exist."""
     row = await database.row("plans.get", plan=plan)
     if row is None:
         raise UsageError(f"there is no plan {plan}")
@@ -128,26 +128,26 @@ async def get_plan(database: Database, plan: int) -> PlanRow:
 
 
 async def phases_of(database: Database, plan: int, *, whole: bool = True) -> list[PhaseRow]:
-    """The phases of a plan, in order; without their merges if they need not be whole."""
+    """Return the phases of a plan in order; without `whole`, their merges are left out."""
     return [PhaseRow(**row) for row in await database.rows("plans.phases", plan=plan, whole=whole)]
 
 
 async def delegations_of(
     database: Database, plan: int, phases: Sequence[int] | None = None, *, whole: bool = True
 ) -> list[Delegation]:
-    """The delegations of a plan, phase by phase; without what they brought if they need not be whole."""
+    """Return the delegations of a plan by phase; without `whole`, their results and fallbacks are left out."""
     wanted = list(phases) if phases is not None else None
     found = await database.rows("plans.delegations", plan=plan, phases=wanted, whole=whole)
     return [_delegation(row) for row in found]
 
 
 async def whole_delegations(database: Database, numbers: Sequence[int]) -> list[Delegation]:
-    """Delegations by their numbers, with what they brought."""
+    """Return delegations by their numbers, with results and fallbacks."""
     return [_delegation(row) for row in await database.rows("plans.delegations_by_id", ids=list(numbers))]
 
 
 async def uses_of(database: Database, plan: int) -> dict[int, JobUsage]:
-    """What the jobs of a plan's delegations have used, by their numbers."""
+    """Return the usage of the jobs of a plan's delegations, by job number."""
     return {
         row["id"]: JobUsage(
             row["turns"],
@@ -160,7 +160,7 @@ async def uses_of(database: Database, plan: int) -> dict[int, JobUsage]:
 
 
 async def ended_jobs(database: Database, plan: int, prefix: str) -> dict[str, int]:
-    """Jobs of a plan that ended without completing, by their keys."""
+    """Return the jobs of a plan that ended without completing, by their keys."""
     return {row["key"]: row["id"] for row in await database.rows("plans.ended_jobs", plan=plan, prefix=prefix)}
 
 
@@ -169,77 +169,77 @@ def _delegation(row: DictRow) -> Delegation:
 
 
 async def set_state(database: Database, plan: int, state: PlanState, outcome: str | None = None) -> None:
-    """Write down what a plan has come to."""
+    """Store the state of a plan."""
     await database.rows("plans.set_state", plan=plan, state=state, outcome=outcome)
 
 
 async def note(database: Database, plan: int, step: str, reason: str) -> None:
-    """A step of the plan itself."""
+    """Store a step of the plan itself."""
     await database.rows("plans.add_step", plan=plan, delegation=None, step=step, reason=to_storable(reason))
 
 
 async def escalate(database: Database, plan: int, phase: int, delegation: int | None, reason: str) -> None:
-    """Ask a person; asking the same again changes nothing."""
+    """Ask a person. An open question of the same phase and delegation is not asked again."""
     await database.rows("plans.escalate", plan=plan, phase=phase, delegation=delegation, reason=to_storable(reason))
 
 
 async def escalations(database: Database, plan: int | None = None, *, is_open: bool = False) -> list[Escalation]:
-    """Questions to a person; `is_open`: only those whose answer somebody waits for."""
+    """Return questions to a person; with `is_open`, only those that can still be answered."""
     query = "plans.open_escalations" if is_open else "plans.escalations"
     return [Escalation(**row) for row in await database.rows(query, plan=plan)]
 
 
 async def get_escalation(database: Database, escalation: int) -> Escalation | None:
-    """One question."""
+    """Return a question, or None."""
     row = await database.row("plans.escalation", escalation=escalation)
     return Escalation(**row) if row else None
 
 
 async def delete_orphans(database: Database) -> None:
-    """Remove what orchestrators left open whose jobs have been removed."""
+    """Remove unfinished plans and questions of orchestrators whose jobs have been removed."""
     await database.rows("plans.delete_orphans")
 
 
 async def answer_escalation(database: Database, escalation: int, verb: str, words: str) -> int:
-    """A person's answer; the plan it belongs to."""
+    """Store a person's answer and return the plan it belongs to."""
 
     async def work() -> int:
         async with database.transaction() as connection:
-            return await _answered(connection, escalation, verb, words)
+            return await _answer(connection, escalation, verb, words)
 
-    return await database.patiently(work)
+    return await database.with_retry(work)
 
 
-async def answer_asker(
-    database: Database, escalation: int, verb: str, words: str, told: Message, *, is_all: bool
+async def answer_orchestrator(
+    database: Database, escalation: int, verb: str, words: str, message: Message, *, is_all: bool
 ) -> int | None:
-    """A person's answer, told to the job that asked, which goes on; None: that job is not waiting for one.
+    """Store a person's answer, send it as `message` to the orchestrator that asked, and return the plan.
 
-    Its next step may be to look for the answer, so that is there before the job can take it. `is_all`: the plan was
-    nothing but this question.
+    Return None if the orchestrator's job cannot continue now. Both writes are one transaction, because the first step
+    of the job may be to read the answer. `is_all`: the plan consists of this question only.
     """
 
     async def work() -> int:
         async with database.transaction() as connection:
-            number = await _answered(connection, escalation, verb, words)
-            if not await rows(connection, "jobs.reopen", **told.values(), ticket_queue=None, is_answer=True):
+            number = await _answer(connection, escalation, verb, words)
+            if not await rows(connection, "jobs.reopen", **message.values(), ticket_queue=None, is_answer=True):
                 raise _NotWaiting
             if is_all:
                 await rows(connection, "plans.set_state", plan=number, state="finished", outcome=verb)
             return number
 
     try:
-        return await database.patiently(work)
+        return await database.with_retry(work)
     except _NotWaiting:
         return None
 
 
 class _NotWaiting(Exception):
-    """The job that asked cannot go on now: nothing is written down."""
+    """The job that asked cannot continue now, so nothing is stored."""
 
 
-async def _answered(connection: Connection, escalation: int, verb: str, words: str) -> int:
+async def _answer(connection: Connection, escalation: int, verb: str, words: str) -> int:
     found = await rows(connection, "plans.answer", escalation=escalation, answer=verb, words=to_storable(words))
     if not found:
-        raise UsageError(f"there is no open question {escalation}; `remit escalations` lists them")
+        raise UsageError(f"there is no open question {escalation}; `remit escalations` lists the open questions")
     return int(found[0]["plan"])

@@ -1,4 +1,4 @@
-"""Text as PostgreSQL can hold it: without character zero and without half characters."""
+"""Text that PostgreSQL can store: without NUL characters and lone surrogates."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def to_storable(value: T) -> T:
-    """A text, or all texts inside a value, with what cannot be stored replaced; a model may put it anywhere."""
+    """Replace the characters that cannot be stored in a text, or in all texts of a nested value."""
     return _storable(value)  # type: ignore[no-any-return]
 
 
 def is_storable(text: str) -> bool:
-    """Whether a text can be stored as it is."""
+    """Return whether a text can be stored unchanged."""
     return _UNSTORABLE.search(text) is None
 
 

@@ -1,4 +1,4 @@
-"""Jobs put into the store: what is asked for, whose child it is, and how far trees may grow."""
+"""Put jobs into the store, and limit the depth and the number of children of job trees."""
 
 from __future__ import annotations
 
@@ -20,23 +20,20 @@ MAX_CHILDREN = 50
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that is to be submitted: the request, the brief it was resolved to, and how it is to be queued.
-
-    Whoever submits it sees to it that all of its text can be stored.
-    """
+    """A job to submit: the request, the resolved brief, and how to queue it. All of its text must be storable."""
 
     request: JobRequest
     brief: Brief
     workspace: str
     isolation: str | None = None
     queue: str = "default"
-    #: Where its first ticket goes, if not into its queue: to the worker of one command.
+    #: The queue of its first ticket, if it is not `queue`: that of the worker inside one command.
     first_queue: str | None = None
     priority: int = 0
     key: str | None = None
     delay: float = 0
     parent: int | None = None
-    #: The first job of a tree that it belongs to without being anybody's child: it shares that job's budget.
+    #: The first job of a tree whose budget it shares without being a child.
     tree: int | None = None
     tree_max_tokens: int | None = None
     tree_max_cost: float | None = None
@@ -46,42 +43,42 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def submit(database: Database, wanted: Submission) -> tuple[int, bool]:
-    """Put a job into the queue; its number, and whether it is new (else its key names one that is there)."""
+    """Put a job into the queue. Return its number, and whether it is new: a job with the same key may exist."""
     while True:
         if wanted.key is not None and (found := await database.rows("jobs.by_key", key=wanted.key)):
             return int(found[0]["id"]), False
         try:
-            made = await database.patiently(lambda: _put(database, wanted))
-        except ForeignKeyViolation:  # its brief was an old one without jobs, and pruned in this very moment
-            made = await database.patiently(lambda: _put(database, wanted))
-        if made:
-            return int(made[0]["id"]), True
-        # Another caller with the same key was faster: it is there now, unless it has failed already.
+            inserted = await database.with_retry(lambda: _insert(database, wanted))
+        except ForeignKeyViolation:  # the brief had no other job and was pruned at this moment
+            inserted = await database.with_retry(lambda: _insert(database, wanted))
+        if inserted:
+            return int(inserted[0]["id"]), True
+        # Another caller was faster with the same key: its job exists now, unless it has already failed.
 
 
-async def _put(database: Database, wanted: Submission) -> list[DictRow]:
-    """Put in while its parent, if it has one, is held: children that come at the same time are counted.
+async def _insert(database: Database, wanted: Submission) -> list[DictRow]:
+    """Insert a job while its parent is locked, so that children that are submitted at the same time are counted.
 
-    It may be done again where it is certain that nothing was put in, or where its key says that it was.
+    A retry is possible if nothing was inserted for certain, or if the job has a key.
     """
-    is_asked = False
+    is_inserted = False
     try:
         async with database.transaction() as connection:
-            held = await _parent(connection, wanted.parent) if wanted.parent is not None else None
-            made = await rows(connection, "jobs.submit", **_columns(wanted, held))
-            is_asked = bool(made)
-        return made
+            parent = await _lock_parent(connection, wanted.parent) if wanted.parent is not None else None
+            inserted = await rows(connection, "jobs.submit", **_columns(wanted, parent))
+            is_inserted = bool(inserted)
+        return inserted
     except CONNECTION_ERRORS as error:
-        if not is_asked or wanted.key is not None:
+        if not is_inserted or wanted.key is not None:
             raise
         raise EnvironmentBroken(
-            f"the database went away ({' '.join(str(error).split())}), and the job may be in the queue or not: "
-            "`remit jobs list` shows it"
+            f"the connection to the database was lost ({' '.join(str(error).split())}), so the job may or may not be "
+            "in the queue: check with `remit jobs list`"
         ) from error
 
 
 async def tree_cost(database: Database, job: int) -> float | None:
-    """The limit of money of the tree that a job belongs to, or None."""
+    """Return the cost limit of the tree that a job belongs to, or None."""
     found = await database.row("submissions.tree_cost", job=job)
     return float(found["cost"]) if found is not None and found["cost"] is not None else None
 
@@ -93,8 +90,8 @@ def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
         "agent": to_storable(definition.name if definition else request.subagent_def or wanted.agent or "generic"),
         "definition": Jsonb(msgspec.to_builtins(definition)) if definition else None,
         "brief": brief.digest,
-        "brief_json": Jsonb(_bare(brief)),
-        # The text of the system prompt is in the brief, once for all jobs that share it.
+        "brief_json": Jsonb(msgspec.to_builtins(msgspec.structs.replace(brief, warnings=()))),
+        # The system prompt is stored in the brief, once for all jobs that share it.
         "request": Jsonb({k: v for k, v in msgspec.to_builtins(request).items() if k != "system"}),
         "prompt": to_storable(request.prompt),
         "workspace": wanted.workspace,
@@ -117,19 +114,16 @@ def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
     }
 
 
-def _bare(brief: Brief) -> dict[str, Any]:
-    return dict(msgspec.to_builtins(msgspec.structs.replace(brief, warnings=())))
-
-
-async def _parent(connection: Connection, parent: int) -> DictRow:
+async def _lock_parent(connection: Connection, parent: int) -> DictRow:
+    """Lock the parent and return its row. Raises UsageError if it cannot have another child."""
     found = await rows(connection, "jobs.parent", parent=parent)
     if not found:
-        raise UsageError(f"there is no job {parent} to be the parent")
+        raise UsageError(f"the parent job {parent} does not exist")
     if found[0]["depth"] + 1 > MAX_DEPTH:
-        raise UsageError(f"job {parent} is {found[0]['depth']} deep already: at most {MAX_DEPTH}")
-    if (await rows(connection, "submissions.standing", parent=parent))[0]["is_cancelled"]:
-        raise UsageError(f"job {parent} is cancelled: it can have no more children")
+        raise UsageError(f"the parent job {parent} has depth {found[0]['depth']}; the maximum depth is {MAX_DEPTH}")
+    if (await rows(connection, "submissions.parent_state", parent=parent))[0]["is_cancelled"]:
+        raise UsageError(f"the parent job {parent} is cancelled and cannot have more children")
     children = (await rows(connection, "jobs.children", parent=parent))[0]["children"]
     if children >= MAX_CHILDREN:
-        raise UsageError(f"job {parent} has {children} children already: at most {MAX_CHILDREN}")
+        raise UsageError(f"the parent job {parent} has {children} children; the maximum is {MAX_CHILDREN}")
     return found[0]

@@ -17,7 +17,7 @@ _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class UsageSums(NamedTuple):
-    """What a job has used so far."""
+    """The usage of a job so far."""
 
     turns: int = 0
     input: int = 0
@@ -28,7 +28,7 @@ class UsageSums(NamedTuple):
 
 
 class StoredCall(NamedTuple):
-    """A tool call as the transcript has it."""
+    """A tool call in the transcript."""
 
     call: str
     name: str
@@ -39,7 +39,7 @@ class StoredCall(NamedTuple):
 
 
 class FinishedCall(NamedTuple):
-    """A tool call and what it came to."""
+    """A tool call with its output."""
 
     turn: int
     name: str
@@ -57,12 +57,12 @@ class Transcript:
         self.attempt = attempt
 
     async def messages(self) -> list[Any]:
-        """Every message, as it was given."""
+        """Return every message as it was stored."""
         return [row["message"] for row in await self._database.rows("transcript.messages", job=self.job)]
 
     async def save_message(self, number: int, message: bytes, sums: UsageSums, partial: str | None = None) -> None:
-        """Write a message down, with what the job has used up to it and the text it has so far."""
-        await self._held(
+        """Store a message, with the usage of the job up to it and its text so far."""
+        await self._write(
             "transcript.save_message",
             number=number,
             message=_jsonb(message),
@@ -71,30 +71,30 @@ class Transcript:
         )
 
     async def broken(self) -> UsageSums:
-        """What calls to the model took that broke off, in this attempt or an earlier one."""
+        """Return the usage of interrupted calls to the model, in this attempt and in earlier ones."""
         row = await self._database.row("transcript.broken", job=self.job)
         return UsageSums(input=row["input"], output=row["output"], cost=float(row["cost"])) if row else UsageSums()
 
     async def call(self, call: str) -> StoredCall | None:
-        """A tool call that has begun."""
+        """Return a tool call that has started, or None."""
         row = await self._database.row("transcript.call", job=self.job, call=call)
         return StoredCall(**row) if row else None
 
     async def last_calls(self) -> list[FinishedCall]:
-        """The calls of the last turns that were run to their end, in that order."""
+        """Return the finished calls of the last turns, in the order they finished."""
         return [FinishedCall(**row) for row in await self._database.rows("transcript.last_calls", job=self.job)]
 
     async def begin_call(self, call: str, turn: int, name: str, arguments: dict[str, Any]) -> None:
-        """Write down that a tool is about to run."""
-        await self._held(
+        """Store that a tool is about to run."""
+        await self._write(
             "transcript.begin_call", call=call, turn=turn, name=name, arguments=_jsonb(msgspec.json.encode(arguments))
         )
 
     async def finish_call(
         self, call: str, output: str, receipt: Receipt | None, *, is_failed: bool, state: str = "done"
     ) -> None:
-        """Write down what a tool answered."""
-        await self._held(
+        """Store the output of a tool call."""
+        await self._write(
             "transcript.finish_call",
             call=call,
             output=to_storable(output),
@@ -104,27 +104,23 @@ class Transcript:
         )
 
     async def touch(self) -> None:
-        """Say that the job gets on, although no step of it is finished."""
-        await self._database.rows("jobs.touch", job=self.job, attempt=self.attempt)
-
-    async def hold(self) -> None:
-        """Say so, and be sure that the job is still this attempt's. Raises Fenced."""
-        await self._held("jobs.touch")
+        """Mark the job as alive although no step has finished. Raises AttemptFenced if another attempt owns it."""
+        await self._write("jobs.touch")
 
     async def receipts(self) -> list[Receipt]:
-        """What the tools of this job did."""
+        """Return the receipts of this job's tool calls."""
         found = await self._database.rows("transcript.receipts", job=self.job)
         return [msgspec.convert(row["receipt"], Receipt) for row in found]
 
     async def submissions(self) -> int:
-        """How many results of this job have been checked; one of an attempt that died just then counts again."""
+        """Count the checked results. One whose worker died before the job ended is not counted: it is checked again."""
         found = await self._database.rows("transcript.results", job=self.job)
         answers = await self._database.row("transcript.answers", job=self.job)
         return min(len(found), max(0, int(answers["corrections"])) if answers else 0)
 
     async def save_result(self, submission: int, document: str, verdict: str, report: bytes) -> None:
-        """Write down a result and what the check said of it; one that is there already stays."""
-        await self._held(
+        """Store a result with its verdict and report."""
+        await self._write(
             "transcript.save_result",
             submission=submission,
             document=to_storable(document),
@@ -132,12 +128,12 @@ class Transcript:
             report=_jsonb(report),
         )
 
-    async def _held(self, query: str, **values: Any) -> None:
+    async def _write(self, query: str, **values: Any) -> None:
         done = await self._database.rows(query, job=self.job, attempt=self.attempt, **values)
         if not done:
-            raise AttemptFenced(f"job {self.job} is no longer attempt {self.attempt}'s")
+            raise AttemptFenced(self.job, self.attempt)
 
 
 def _jsonb(data: bytes) -> Jsonb:
-    """JSON for the database, which has no character zero."""
+    """Return JSON for the database, which cannot store NUL characters."""
     return Jsonb(_NUL.sub(r"\1\\ufffd", data.decode()), dumps=lambda text: text)

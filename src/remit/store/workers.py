@@ -1,4 +1,4 @@
-"""What workers know of each other: who lives, how many calls a provider has, which provider is left alone."""
+"""State that workers share: which of them are alive, and the concurrent requests and failures of providers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from psycopg.rows import DictRow
 
 from remit.store.database import OPTIONS, Database, query, rows
 
-#: After so many failures in a row a provider is left alone for so long.
+log = logging.getLogger("remit.worker")
+#: After this many failures in a row, a provider gets no requests for this many seconds.
 CIRCUIT_FAILURES = 3
 CIRCUIT_SECONDS = 30.0
-log = logging.getLogger("remit.worker")
 _CONNECT_SECONDS = 10
-#: So long the end waits for a beat that is under way; a server that does not answer is not waited for.
-_LAST_SECONDS = 2.0
+#: How long the end of the thread is waited for; a database that does not respond must not delay the worker's end.
+_JOIN_SECONDS = 2.0
 
 
 async def register(database: Database, worker: str, queues: list[str], concurrency: int, *, is_listed: bool) -> None:
-    """Say that a worker lives; one that is not listed works only for the command that started it."""
+    """Register a worker. One that is not listed works only for the command that started it."""
     await database.rows(
         "workers.register",
         worker=worker,
@@ -38,31 +38,31 @@ async def register(database: Database, worker: str, queues: list[str], concurren
 
 
 async def unregister(database: Database, worker: str) -> None:
-    """Say that a worker ends."""
+    """Remove a worker that ends."""
     await database.rows("workers.unregister", worker=worker)
 
 
-async def live_workers(database: Database, silence: float, *, listed: bool = True) -> list[DictRow]:
-    """Workers that have been heard of lately."""
-    return await database.rows("workers.alive", silence=silence, listed=listed)
+async def live_workers(database: Database, seconds: float, *, listed: bool = True) -> list[DictRow]:
+    """Return the workers with a heartbeat in the last `seconds`."""
+    return await database.rows("workers.alive", timeout=seconds, listed=listed)
 
 
-async def is_served(database: Database, queue: str, silence: float) -> bool:
-    """Whether a worker is alive that takes the jobs of a queue."""
-    return any(not worker["queues"] or queue in worker["queues"] for worker in await live_workers(database, silence))
+async def is_served(database: Database, queue: str, seconds: float) -> bool:
+    """Return whether a worker that takes the jobs of a queue had a heartbeat in the last `seconds`."""
+    return any(not worker["queues"] or queue in worker["queues"] for worker in await live_workers(database, seconds))
 
 
 async def clock_skew(database: Database) -> float:
-    """How many seconds this host's clock is ahead of the database's."""
+    """Return the seconds by which this host's clock is ahead of the database's."""
     before = time.time()
     row = await database.row("workers.clock")
     middle = (before + time.time()) / 2
     return middle - float(row["seconds"]) if row else 0.0
 
 
-async def take_slot(database: Database, provider: str, job: int, attempt: int, most: int, seconds: float) -> bool:
-    """One of the calls that a provider may have at a time, over all workers."""
-    values: dict[str, Any] = {"job": job, "attempt": attempt, "most": most, "seconds": seconds}
+async def take_slot(database: Database, provider: str, job: int, attempt: int, limit: int, seconds: float) -> bool:
+    """Take one of the `limit` concurrent requests to a provider, over all workers. Return False if all are taken."""
+    values: dict[str, Any] = {"job": job, "attempt": attempt, "limit": limit, "seconds": seconds}
 
     async def work() -> bool:
         async with database.transaction() as connection:
@@ -70,44 +70,48 @@ async def take_slot(database: Database, provider: str, job: int, attempt: int, m
             await rows(connection, "workers.free_slots", provider=provider)
             return bool(await rows(connection, "workers.take_slot", provider=provider, **values))
 
-    return await database.patiently(work)
+    return await database.with_retry(work)
 
 
 async def leave_slot(database: Database, provider: str, job: int, attempt: int) -> None:
-    """The call is over."""
+    """Release the slot of a request that has ended."""
     await database.rows("workers.leave_slot", provider=provider, job=job, attempt=attempt)
 
 
 async def circuit_wait(database: Database, provider: str) -> float:
-    """For how many seconds a provider is to be left alone."""
+    """Return the seconds until a provider may get requests again."""
     row = await database.row("workers.circuit", provider=provider)
     return float(row["wait"]) if row else 0.0
 
 
 async def provider_failed(database: Database, provider: str) -> bool:
-    """Count a failure; True: the provider is left alone from now on."""
+    """Count a failure. Return True if the provider gets no requests for a while."""
     row = await database.row(
-        "workers.provider_failed", provider=provider, most=CIRCUIT_FAILURES, seconds=CIRCUIT_SECONDS
+        "workers.provider_failed", provider=provider, limit=CIRCUIT_FAILURES, seconds=CIRCUIT_SECONDS
     )
     return bool(row and row["is_open"])
 
 
 async def provider_answered(database: Database, provider: str) -> None:
-    """A success: earlier failures are forgotten."""
+    """Reset the failures of a provider after a success."""
     await database.rows("workers.provider_answered", provider=provider)
 
 
 class HeartbeatThread:
-    """Beats from `async with` on until its end; a database that is away is tried again at every beat."""
+    """Writes a worker's heartbeat every `seconds`, from a thread, so that a blocked event loop does not delay it.
 
-    def __init__(self, address: str, worker: str, seconds: float, silence: float) -> None:
+    After a pause of more than `timeout` seconds, the return of the worker is noted. If the database is unavailable, the
+    next beat tries again.
+    """
+
+    def __init__(self, address: str, worker: str, seconds: float, timeout: float) -> None:
         self._address = address
-        self._values = {"worker": worker, "silence": silence}
+        self._values = {"worker": worker, "timeout": timeout}
         self._seconds = seconds
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._live, name="remit heart", daemon=True)
-        #: Whether the worker is no longer in the list of those that live.
-        self.is_forgotten = False
+        self._thread = threading.Thread(target=self._run, name="remit heartbeat", daemon=True)
+        #: Whether other workers have removed this worker from the list.
+        self.is_removed = False
 
     async def __aenter__(self) -> HeartbeatThread:
         self._thread.start()
@@ -115,20 +119,20 @@ class HeartbeatThread:
 
     async def __aexit__(self, *_: object) -> None:
         self._stopping.set()
-        await asyncio.to_thread(self._thread.join, _LAST_SECONDS)
+        await asyncio.to_thread(self._thread.join, _JOIN_SECONDS)
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         while not self._stopping.is_set():
             try:
                 with self._connection() as connection:
                     while True:
-                        self.is_forgotten = not connection.execute(query("workers.beat"), self._values).fetchone()
+                        self.is_removed = not connection.execute(query("workers.heartbeat"), self._values).fetchone()
                         if self._stopping.wait(self._seconds):
                             return
             except psycopg.OperationalError:
-                pass  # it is away: whoever needs it says so
+                pass  # the database is unavailable; the code that needs it reports that
             except Exception:
-                log.exception("a heartbeat failed")  # and is tried again: who no longer beats loses all its jobs
+                log.exception("a heartbeat failed")  # tried again: a worker without a heartbeat loses its jobs
             self._stopping.wait(self._seconds)
 
     def _connection(self) -> psycopg.Connection[Any]:

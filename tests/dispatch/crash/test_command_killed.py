@@ -35,7 +35,7 @@ def alone(source: Source, tmp_path: Path, server: RemoteServer) -> Iterator[Flee
             (team.project / name).write_text(f"{name}\n", encoding="utf-8")
         yield team
     embedded = EmbeddedServer(tmp_path / "alone" / "data" / "postgres")
-    if embedded.answers():
+    if embedded.is_listening():
         embedded.open()
         embedded.close()
 
@@ -52,14 +52,14 @@ def test_run_completes_on_the_embedded_database_and_stops_it(alone: Fleet, serve
     assert code == 1, "completed, and the check says revise"
     assert "completed" in said
     assert effects(alone.project) == ["one", "two"]
-    assert not postgres_of(alone).answers()
+    assert not postgres_of(alone).is_listening()
 
 
 def test_a_worker_finishes_what_a_killed_run_began(alone: Fleet, server: RemoteServer) -> None:
     run = alone.start("run", "builder", "go")
     server.wait("gate")
     run.kill()
-    assert postgres_of(alone).answers(), "the database is left running, for whoever comes next"
+    assert postgres_of(alone).is_listening(), "the database is left running, for whoever comes next"
     worker = alone.worker()
     alone.store = Store(postgres_of(alone).address)
     server.wait("gate", arrived=2)
@@ -72,7 +72,7 @@ def test_a_worker_finishes_what_a_killed_run_began(alone: Fleet, server: RemoteS
     assert len(server.requests) == TURNS + 1
     worker.signal(signal.SIGTERM)
     assert worker.wait() == 0
-    assert not postgres_of(alone).answers(), "the last who uses it stops it"
+    assert not postgres_of(alone).is_listening(), "the last who uses it stops it"
 
 
 def test_a_run_killed_before_it_began_to_work_is_not_forgotten(alone: Fleet, server: RemoteServer) -> None:
@@ -95,7 +95,7 @@ def test_the_embedded_database_is_started_again_when_it_dies_under_a_worker(alon
     pid = int((alone.folder / "data" / "postgres" / "data" / "postmaster.pid").read_text("utf-8").split()[0])
     os.kill(pid, signal.SIGKILL)
     server.open("gate")
-    alone.until(lambda: postgres_of(alone).answers() and _is_finished(alone, job), 60)
+    alone.until(lambda: postgres_of(alone).is_listening() and _is_finished(alone, job), 60)
 
     assert alone.store.job(job)["outcome"] == "completed"
     assert effects(alone.project) == ["one", "two"]

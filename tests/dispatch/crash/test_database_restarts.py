@@ -79,7 +79,7 @@ def test_an_idle_worker_takes_jobs_after_a_crash_of_the_database(own: Postgres, 
     team = fleet(model(SCRIPT), own.database())
     worker = team.worker()
     own.crash()
-    team.until(lambda: "the database is away" in worker.said)
+    team.until(lambda: "the database is unavailable" in worker.said)
     own.start()
     place = workspace(team.folder / "job")
     wanted = [("go", place, Queueing())]
@@ -104,7 +104,7 @@ def test_a_job_survives_an_outage_longer_than_its_worker_would_take_to_stop(
     server.open("gate-1")
     server.wait("gate-2")
     own.crash()
-    team.until(lambda: all("the database is away" in worker.said for worker in workers))
+    team.until(lambda: all("the database is unavailable" in worker.said for worker in workers))
     server.open("gate-2")
     server.open("gate-3")
     own.start()

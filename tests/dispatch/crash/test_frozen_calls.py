@@ -25,9 +25,9 @@ Model = Callable[[dict[str, Any]], RemoteServer]
 #: A worker that freezes where others would be killed.
 _FREEZING = """
 import signal, sys
-from remit.dispatch import stops
+from remit.dispatch import failpoints
 from remit.surfaces.cli import main
-stops.signal = type("signals", (), {"SIGKILL": signal.SIGSTOP})
+failpoints.signal = type("signals", (), {"SIGKILL": signal.SIGSTOP})
 sys.argv = ["remit", "worker"]
 main()
 """
@@ -86,7 +86,7 @@ def test_a_call_that_a_worker_froze_over_has_no_effect_when_it_wakes_up(
         assert effects(place) == commands
 
         frozen.wake()
-        team.until(lambda: "is no longer attempt 1's" in frozen.said)
+        team.until(lambda: "is no longer owned by attempt 1" in frozen.said)
 
         assert (place / "a.txt").read_text(encoding="utf-8") == "beta\n"
         assert effects(place) == commands

@@ -43,19 +43,19 @@ def test_one_who_was_silent_itself_lets_others_speak_first(postgres: Postgres, t
                 store.rows(OLD, one)
             assert isinstance(await jobs.claim(database, number, OTHER, 1), Job)
 
-            await worker._look_around(heart, 30)
+            await worker._supervise(heart, 30)
             assert store.job(number)["state"] == "running", "its own heart has not beaten since"
             store.rows(BACK, worker.id)
-            await worker._look_around(heart, 30)
+            await worker._supervise(heart, 30)
             assert store.job(number)["state"] == "running", "the others had no time to speak"
 
             store.rows(LONG_BACK, worker.id)
             store.rows(NOW, OTHER)
-            await worker._look_around(heart, 30)
+            await worker._supervise(heart, 30)
             assert (store.job(number)["state"], store.job(number)["deaths"]) == ("running", 0)
 
             store.rows(OLD, OTHER)
-            await worker._look_around(heart, 30)
+            await worker._supervise(heart, 30)
             assert (store.job(number)["state"], store.job(number)["deaths"]) == ("queued", 1)
 
     asyncio.run(run())
@@ -77,7 +77,7 @@ def test_a_job_that_is_ours_and_is_not_run_here_is_given_back(postgres: Postgres
                 assert isinstance(await jobs.claim(database, number, worker.id, number), Job)
             worker._held[held] += 1
 
-            await worker._look_around(HeartbeatThread(address, worker.id, 5, 18), 30)
+            await worker._supervise(HeartbeatThread(address, worker.id, 5, 18), 30)
 
             assert (store.job(lost)["state"], store.job(lost)["deaths"]) == ("queued", 0)
             assert store.job(held)["state"] == "running"

@@ -26,7 +26,7 @@ def test_a_job_whose_worker_dies_each_time_stops_after_five(fleet: MakeFleet, mo
 
     end = team.store.job(job)
     assert (end["outcome"], end["deaths"], end["attempt"]) == ("error", 5, 6)
-    assert end["error"].startswith("stopped after 5 attempts died: attempt 5 went silent after turn 1")
+    assert end["error"].startswith("stopped after 5 attempts died: attempt 5 stopped responding after turn 1")
     assert end["result"] == "I begin.", "what there was is kept"
     assert worker.lives
 

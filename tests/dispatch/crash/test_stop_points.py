@@ -17,7 +17,7 @@ from support.ready_process import Source
 
 import remit.dispatch
 from remit import testing
-from remit.dispatch.failpoints import STOP_POINTS
+from remit.dispatch.failpoints import FAILPOINTS
 from remit.dispatch.submit import Queueing
 
 #: At which passes of each point the worker is killed: calls 1 and 3 are Bash, 2 is Write, 4 Edit, 5 and 6 Read.
@@ -123,8 +123,8 @@ def test_every_stop_point_of_the_source_is_listed_and_tried() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "stop_point"
     }
 
-    assert passed == set(STOP_POINTS)
-    assert set(PASSED) | {"worktree-made"} == set(STOP_POINTS), "worktree-made is tried in test_worktree_killed"
+    assert passed == set(FAILPOINTS)
+    assert set(PASSED) | {"worktree-made"} == set(FAILPOINTS), "worktree-made is tried in test_worktree_killed"
 
 
 def test_the_undisturbed_run_is_what_the_script_says(ends: Mapping[str, End]) -> None:

@@ -54,7 +54,7 @@ def test_a_killed_worker_s_job_is_finished_by_the_other_within_the_time(fleet: M
     assert took < TAKEOVER
     end = team.store.job(job)
     assert (end["outcome"], end["attempt"], end["deaths"], end["turns"]) == ("completed", 2, 1, TURNS)
-    assert "attempt 1 went silent after turn 2" in end["last_death"]
+    assert "attempt 1 stopped responding after turn 2" in end["last_death"]
     assert effects(team.folder / "go") == ["one", "two"]
     assert len(requests_of(server, "go")) == TURNS + 1
     assert "is taken over" in second.said
@@ -79,7 +79,7 @@ def test_a_worker_that_wakes_up_late_writes_nothing_and_goes_on_living(
     before = _everything(team, job)
 
     frozen.signal(signal.SIGCONT)
-    team.until(lambda: "is no longer attempt 1's" in frozen.said)
+    team.until(lambda: "is no longer owned by attempt 1" in frozen.said)
     later = begun(team, "<plain>")
     team.until(lambda: team.store.is_finished(later))
 
@@ -109,7 +109,7 @@ def test_a_worker_that_wakes_up_while_the_other_still_runs_the_job_writes_nothin
     before = _everything(team, job)
 
     frozen.signal(signal.SIGCONT)
-    team.until(lambda: "is no longer attempt 1's" in frozen.said)
+    team.until(lambda: "is no longer owned by attempt 1" in frozen.said)
 
     assert _everything(team, job) == before
     assert team.store.job(job)["state"] == "running"

@@ -25,7 +25,7 @@ def test_it_says_that_it_waits_and_learns_that_it_need_not(
 ) -> None:
     address = postgres.database()
     store = Store(address)
-    monkeypatch.setattr(model_client, "_TELL_SECONDS", 0.0)
+    monkeypatch.setattr(model_client, "_TOUCH_SECONDS", 0.0)
 
     async def run() -> None:
         wanted = [(name, tmp_path, Queueing()) for name in ("one", "two")]

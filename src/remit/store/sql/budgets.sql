@@ -2,7 +2,7 @@
 SELECT coalesce(root, id) AS top FROM remit.jobs WHERE id = %(job)s
 
 -- name: lock_top
--- The first job of the tree is the one place where the tree's budget is kept.
+-- The row of the first job of a tree contains the tree's budget.
 SELECT id FROM remit.jobs WHERE id = %(top)s FOR UPDATE
 
 -- name: left
@@ -16,7 +16,7 @@ FROM remit.jobs AS job JOIN remit.jobs AS top ON top.id = %(top)s
 WHERE job.id = %(job)s
 
 -- name: free
--- What is still set aside for a job goes back: a job asks for one answer at a time, and may ask again for the same.
+-- Release the reservation that a job still has: it sends one request at a time, and may repeat a request.
 UPDATE remit.jobs AS top SET
     tree_reserved_tokens = greatest(0, top.tree_reserved_tokens - job.reserved_tokens),
     tree_reserved_cost = greatest(0, top.tree_reserved_cost - job.reserved_cost),
@@ -35,7 +35,7 @@ UPDATE remit.jobs SET
 WHERE id = %(top)s
 
 -- name: settle
--- Nothing is set aside any more: this was settled before, and its answer was lost.
+-- No reservation: it was settled before, and the response was lost.
 UPDATE remit.jobs SET
     reserved_tokens = 0, reserved_cost = 0,
     broken_input = broken_input + %(input)s, broken_output = broken_output + %(output)s,
@@ -45,7 +45,7 @@ WHERE id = %(job)s AND attempt = %(attempt)s AND reserved_tokens > 0
 RETURNING id
 
 -- name: settle_tree
--- A turn is set aside with each call, and put back where none came of it.
+-- Each request reserves a turn, which is released if the request completes none.
 UPDATE remit.jobs SET
     tree_reserved_tokens = greatest(0, tree_reserved_tokens - %(reserved_tokens)s),
     tree_reserved_cost = greatest(0, tree_reserved_cost - %(reserved_cost)s),
@@ -54,7 +54,7 @@ UPDATE remit.jobs SET
 WHERE id = %(top)s
 
 -- name: seconds_left
--- How long a job may go on by the database's clock: its own limit or its tree's, whichever ends first.
+-- The seconds that a job may still run by the database's clock: by its own limit or its tree's, whichever ends first.
 SELECT least(own.seconds, tree.seconds) AS seconds,
     coalesce(tree.seconds < coalesce(own.seconds, 'infinity'), false) AS is_tree
 FROM remit.jobs AS job

@@ -1,5 +1,5 @@
 -- name: columns
--- A job as it is read. Not `*`: what a worker has prepared must not change when a newer release adds columns.
+-- The columns of a job. Not `*`: a worker's prepared statements must not change when a newer release adds columns.
     jobs.id, jobs.agent, jobs.definition, jobs.brief, jobs.request, jobs.prompt, jobs.workspace, jobs.isolation,
     jobs.worktree, jobs.queue, jobs.priority, jobs.idempotency_key, jobs.parent, jobs.root, jobs.depth, jobs.state,
     jobs.outcome, jobs.error, jobs.verdict, jobs.result, jobs.diff, jobs.is_cancelled, jobs.attempt, jobs.deaths,
@@ -14,7 +14,7 @@ SELECT id FROM remit.jobs
 WHERE idempotency_key = %(key)s AND (state <> 'finished' OR outcome = 'completed')
 
 -- name: submit
--- The brief once, the job, and a ticket that wakes a worker up: all of it or nothing.
+-- Insert the brief if it is new, the job, and a ticket that wakes a worker up, in one transaction.
 WITH kept AS (
     INSERT INTO remit.briefs (digest, brief) VALUES (%(brief)s, %(brief_json)s) ON CONFLICT (digest) DO NOTHING
 ), made AS (
@@ -38,11 +38,11 @@ FROM made
 SELECT id, coalesce(root, id) AS root, depth FROM remit.jobs WHERE id = %(parent)s FOR UPDATE
 
 -- name: children
--- A statement of its own: it sees what was committed while its caller waited for the parent.
+-- A separate statement, so that it sees what was committed while the caller waited for the lock on the parent.
 SELECT count(*) AS children FROM remit.jobs WHERE parent = %(parent)s
 
 -- name: enqueue
--- A ticket in the queue wakes a worker up; the job's own row says what is to be done.
+-- A ticket in the queue wakes a worker up; the row of the job contains what is to be done.
 SELECT unnest(procrastinate_defer_jobs_v1(ARRAY[
     ROW(%(queue)s, 'remit.run', %(priority)s, NULL, NULL, jsonb_build_object('job', %(job)s::bigint), %(at)s)
         ::procrastinate_job_to_defer_v1])) AS ticket
@@ -54,41 +54,41 @@ DELETE FROM procrastinate_jobs WHERE id = %(ticket)s
 DELETE FROM procrastinate_jobs WHERE task_name = 'remit.run' AND args ->> 'job' = ANY (%(jobs)s::text[])
 
 -- name: strays
--- Waiting jobs that no ticket will wake: it went with a worker that died before it claimed, or waits where nobody
--- looks. The worker that has lived longest sees to them.
+-- Waiting jobs without a usable ticket: a worker died after it took the ticket, or the ticket waits in a queue that no
+-- worker serves. Only the worker that has been alive longest handles them.
 SELECT id, queue, priority FROM remit.jobs
 WHERE state = 'queued'
     AND %(worker)s::uuid = (
-        SELECT id FROM remit.workers WHERE looked > now() - make_interval(secs => %(silence)s)
+        SELECT id FROM remit.workers WHERE looked > now() - make_interval(secs => %(timeout)s)
         ORDER BY started, id LIMIT 1)
     AND NOT EXISTS (
         SELECT 1 FROM procrastinate_jobs AS ticket
         WHERE ticket.task_name = 'remit.run' AND ticket.args ->> 'job' = jobs.id::text AND (
             ticket.status = 'todo' AND (ticket.queue_name = jobs.queue OR EXISTS (
                 SELECT 1 FROM remit.workers
-                WHERE ticket.queue_name = ANY (queues) AND heartbeat > now() - make_interval(secs => %(silence)s)))
+                WHERE ticket.queue_name = ANY (queues) AND heartbeat > now() - make_interval(secs => %(timeout)s)))
             OR ticket.status = 'doing' AND EXISTS (
                 SELECT 1 FROM procrastinate_workers AS holder
                 WHERE holder.id = ticket.worker_id
-                    AND holder.last_heartbeat > now() - make_interval(secs => %(silence)s))))
+                    AND holder.last_heartbeat > now() - make_interval(secs => %(timeout)s))))
 LIMIT 1000
 FOR UPDATE SKIP LOCKED
 
 -- name: drop_lost_tickets
--- Tickets of finished jobs that nobody will take: a worker took them with it when it died, or they wait in the queue
--- of a command that is over.
+-- Tickets of finished jobs that no worker will take: their worker died, or they wait in the queue of a command that has
+-- ended.
 DELETE FROM procrastinate_jobs AS ticket
 WHERE ticket.task_name = 'remit.run'
     AND %(worker)s::uuid = (
-        SELECT id FROM remit.workers WHERE looked > now() - make_interval(secs => %(silence)s)
+        SELECT id FROM remit.workers WHERE looked > now() - make_interval(secs => %(timeout)s)
         ORDER BY started, id LIMIT 1)
     AND (ticket.status = 'doing' AND NOT EXISTS (
             SELECT 1 FROM procrastinate_workers AS holder
             WHERE holder.id = ticket.worker_id
-                AND holder.last_heartbeat > now() - make_interval(secs => %(silence)s))
+                AND holder.last_heartbeat > now() - make_interval(secs => %(timeout)s))
         OR ticket.status = 'todo' AND starts_with(ticket.queue_name, 'run-') AND NOT EXISTS (
             SELECT 1 FROM remit.workers
-            WHERE ticket.queue_name = ANY (queues) AND heartbeat > now() - make_interval(secs => %(silence)s)))
+            WHERE ticket.queue_name = ANY (queues) AND heartbeat > now() - make_interval(secs => %(timeout)s)))
     AND NOT EXISTS (
         SELECT 1 FROM remit.jobs WHERE jobs.id = (ticket.args ->> 'job')::bigint AND jobs.state <> 'finished')
 
@@ -96,9 +96,9 @@ WHERE ticket.task_name = 'remit.run'
 SELECT id, attempt FROM remit.jobs WHERE worker = %(worker)s AND state = 'running'
 
 -- name: claim
--- Taking a job raises its attempt: whoever had it before can write no more. By the same ticket it may be taken
--- again: then the answer to the first time was lost. What is still set aside was for a call in flight when its worker
--- died: nobody knows what came of it, so the budget counts all of it as used.
+-- Claiming a job increments its attempt, so that its previous owner can no longer write. The same ticket may claim it
+-- again, because the response to the first claim can be lost. A remaining reservation is that of a request during which
+-- the worker died: its actual usage is unknown, so the budget counts all of it as used.
 WITH taken AS (
     SELECT id, coalesce(root, id) AS top, reserved_tokens, reserved_cost FROM remit.jobs
     WHERE id = %(job)s AND (state = 'queued'
@@ -141,20 +141,21 @@ WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
 RETURNING id, queue, priority
 
 -- name: take_over
--- Jobs of workers that have gone silent.
+-- Jobs of workers without a heartbeat.
 UPDATE remit.jobs SET
     state = 'queued', worker = NULL, deaths = deaths + 1,
-    last_death = 'attempt ' || attempt || ' went silent after turn ' || turns || ', last heard of at ' || checkpoint
+    last_death = 'attempt ' || attempt || ' stopped responding after turn ' || turns || ', last sign of life at '
+        || checkpoint
 WHERE id IN (
     SELECT id FROM remit.jobs
     WHERE state = 'running' AND NOT EXISTS (
         SELECT 1 FROM remit.workers
-        WHERE workers.id = jobs.worker AND heartbeat > now() - make_interval(secs => %(silence)s))
+        WHERE workers.id = jobs.worker AND heartbeat > now() - make_interval(secs => %(timeout)s))
     FOR UPDATE SKIP LOCKED)
 RETURNING id, queue, priority, ticket, attempt
 
 -- name: is_work_left
--- Jobs that are due, and jobs of others: those of a worker that died are taken over when it has been silent for long.
+-- Jobs that are due, and jobs of other workers, which are taken over if their worker has died.
 SELECT EXISTS (
     SELECT 1 FROM remit.jobs
     WHERE (%(queues)s::text[] IS NULL OR queue = ANY (%(queues)s::text[])) AND (
@@ -166,14 +167,14 @@ SELECT EXISTS (
 ) AS is_left
 
 -- name: hung
--- Jobs whose worker lives and that have not got any further for too long: their attempt is over, and it is told.
+-- End jobs without progress although their worker is alive, and add the event.
 WITH ended AS (
     UPDATE remit.jobs SET
         state = 'finished', outcome = 'error', finished = now(), attempt = attempt + 1,
-        error = 'hung: no step was finished for ' || %(seconds)s || ' seconds, the worker is alive'
+        error = 'hung: no step was finished for ' || %(seconds)s || ' seconds, although the worker is alive'
     WHERE state = 'running' AND checkpoint < now() - make_interval(secs => %(seconds)s)
     RETURNING id, ticket, outcome, error
-), told AS (
+), added AS (
     INSERT INTO remit.events (job, kind, data)
     SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', NULL) FROM ended
 )
@@ -182,21 +183,21 @@ SELECT id, procrastinate_cancel_job_v1(ticket, true, false) AS aborted,
 FROM ended
 
 -- name: finish
--- The end and the news of it are one step: who listens hears of it even if the worker dies right after.
+-- The end and its event are one statement, so that listeners receive it even if the worker dies right after.
 WITH ended AS (
     UPDATE remit.jobs SET
         state = 'finished', outcome = %(outcome)s, error = %(error)s, verdict = %(verdict)s, result = %(result)s,
         diff = %(diff)s, finished = now(), checkpoint = now()
     WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
     RETURNING id, outcome, error, verdict
-), told AS (
+), added AS (
     INSERT INTO remit.events (job, kind, data)
     SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', verdict) FROM ended
 )
 SELECT id, pg_notify('remit_events', id::text), pg_notify('remit_ended', id::text) FROM ended
 
 -- name: leave_behind
--- What an attempt brings that was ended from outside, as hung: it can write nothing else any more.
+-- Store the output of an attempt that was ended as hung. It can no longer write anything else.
 UPDATE remit.jobs SET diff = coalesce(diff, %(diff)s), result = coalesce(nullif(result, ''), %(result)s)
 WHERE id = %(job)s AND attempt = %(attempt)s + 1 AND state = 'finished' AND starts_with(error, 'hung:')
 
@@ -209,8 +210,8 @@ WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
 RETURNING id
 
 -- name: cancel
--- A waiting job is finished at once; the worker that runs one hears by its ticket that it is to stop.
-WITH asked AS (
+-- A waiting job is finished at once. For a running job, the abort of its ticket makes the worker stop it.
+WITH cancelled AS (
     UPDATE remit.jobs SET
         is_cancelled = true,
         state = CASE WHEN state = 'queued' THEN 'finished' ELSE state END,
@@ -220,18 +221,18 @@ WITH asked AS (
         finished = CASE WHEN state = 'queued' THEN now() ELSE finished END
     WHERE id = %(job)s AND state <> 'finished'
     RETURNING id, state, ticket, outcome, error
-), told AS (
+), added AS (
     INSERT INTO remit.events (job, kind, data)
     SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', NULL)
-    FROM asked WHERE state = 'finished'
+    FROM cancelled WHERE state = 'finished'
 )
 SELECT id, state, pg_notify('remit_events', id::text),
     CASE WHEN state = 'finished' THEN pg_notify('remit_ended', id::text) END,
     CASE WHEN state = 'running' THEN procrastinate_cancel_job_v1(ticket, true, false) END AS aborted
-FROM asked
+FROM cancelled
 
 -- name: under
--- Unfinished jobs that a job has started: its children, and those of the plans that it made as an orchestrator.
+-- Unfinished jobs that a job has started: its children, and the jobs of the plans that it created as an orchestrator.
 SELECT id FROM remit.jobs WHERE parent = %(job)s AND state <> 'finished'
 UNION
 SELECT jobs.id FROM remit.plans JOIN remit.jobs ON starts_with(idempotency_key, 'plan-' || plans.id || '-')
@@ -240,7 +241,7 @@ WHERE starts_with(plans.digest, 'orchestrate-' || %(job)s::bigint || '-') AND jo
 ORDER BY id
 
 -- name: retry
--- A finished job that did not complete goes on from its transcript.
+-- Queue a finished job that did not complete, to continue from its transcript.
 UPDATE remit.jobs SET
     state = 'queued', outcome = NULL, error = NULL, verdict = NULL, finished = NULL, worker = NULL,
     is_cancelled = false, attempt = attempt + 1, deaths = 0, started = NULL
@@ -251,7 +252,7 @@ RETURNING id, queue, priority
 SELECT {columns} FROM remit.jobs WHERE id = %(job)s
 
 -- name: list
--- One line a job: without the texts that may be long.
+-- One line per job: without texts that may be long.
 SELECT
     id, agent, definition, brief, '{}'::jsonb AS request, left(prompt, 200) AS prompt, workspace, isolation, worktree,
     queue, priority, idempotency_key, parent, root, depth, state, outcome, error, verdict, NULL AS result, NULL AS diff,
@@ -270,7 +271,7 @@ ORDER BY id DESC LIMIT %(limit)s
 WITH old AS (
     DELETE FROM remit.jobs
     WHERE state = 'finished' AND finished < now() - make_interval(days => %(days)s)
-        -- A tree goes as a whole, and not while a plan that goes on may still need it.
+        -- A tree is removed as a whole, and not while an unfinished plan may need it.
         AND NOT EXISTS (
             SELECT 1 FROM remit.jobs AS other
             WHERE other.root = coalesce(jobs.root, jobs.id)
@@ -294,7 +295,7 @@ DELETE FROM remit.plans
 WHERE state IN ('finished', 'cancelled') AND finished < now() - make_interval(days => %(days)s)
 
 -- name: free_reserved
--- What a job had set aside for a call of which nothing is known; its own row, then that of the first job of its tree.
+-- Count the reservation of a request with unknown usage as used: in the job's row; `free_reserved_tree` does the tree's.
 UPDATE remit.jobs SET
     written_off_tokens = written_off_tokens + held.reserved_tokens,
     written_off_cost = written_off_cost + held.reserved_cost, reserved_tokens = 0, reserved_cost = 0
@@ -320,7 +321,7 @@ DELETE FROM remit.briefs WHERE NOT EXISTS (SELECT 1 FROM remit.jobs WHERE jobs.b
     AND created < now() - interval '1 hour'
 
 -- name: reopen
--- A finished job goes on with one more message from its caller. Of its time a person's answer took none.
+-- Queue a completed job with one more message of its caller. The time until a person's answer does not count.
 WITH reopened AS (
     UPDATE remit.jobs SET
         state = 'queued', outcome = NULL, error = NULL, verdict = NULL, finished = NULL, worker = NULL,
@@ -328,7 +329,7 @@ WITH reopened AS (
     WHERE id = %(job)s AND state = 'finished' AND outcome = 'completed' AND NOT EXISTS (
         SELECT 1 FROM remit.messages WHERE job = %(job)s AND number = %(number)s)
     RETURNING id, queue, priority
-), told AS (
+), added AS (
     INSERT INTO remit.messages (job, number, attempt, message) SELECT id, %(number)s, 0, %(message)s FROM reopened
 )
 SELECT id, procrastinate_defer_jobs_v1(ARRAY[

@@ -15,25 +15,25 @@ INSERT INTO remit.delegations (plan, phase, name, agent) VALUES (%(plan)s, %(pha
 -- name: get
 SELECT id, name, digest, document, workspace, state, outcome, created, finished FROM remit.plans WHERE id = %(plan)s
 
--- name: drive
--- One driver at a time: it holds the plan as long as its heart beats.
+-- name: acquire_lease
+-- One driver at a time: it keeps the lease as long as it renews it.
 UPDATE remit.plans SET driver = %(driver)s, heartbeat = now()
 WHERE id = %(plan)s AND (driver IS NULL OR driver = %(driver)s
-    OR heartbeat < now() - make_interval(secs => %(silence)s))
+    OR heartbeat < now() - make_interval(secs => %(timeout)s))
 RETURNING id
 
--- name: beat
--- Only whoever drives may go on driving: who was frozen, and lost the plan, does not get it back by being there.
+-- name: renew_lease
+-- Only the current driver can renew. A driver that was frozen and lost the lease cannot renew it.
 UPDATE remit.plans SET heartbeat = now() WHERE id = %(plan)s AND driver = %(driver)s RETURNING id
 
--- name: hold
--- What is written by whoever drives is written before another can take the plan, or not at all.
+-- name: lock_lease
+-- The driver's writes commit before another process can acquire the lease, or not at all.
 SELECT id FROM remit.plans WHERE id = %(plan)s AND driver = %(driver)s FOR SHARE
 
--- name: last_beat
+-- name: lease_holder
 SELECT driver, heartbeat FROM remit.plans WHERE id = %(plan)s
 
--- name: let_go
+-- name: release_lease
 UPDATE remit.plans SET driver = NULL WHERE id = %(plan)s AND driver = %(driver)s
 
 -- name: set_state
@@ -42,7 +42,7 @@ UPDATE remit.plans SET state = %(state)s, outcome = %(outcome)s,
 WHERE id = %(plan)s
 
 -- name: cancel_of_job
--- The plans that an orchestrator made, and what it asked, when it is cancelled.
+-- Cancel the plans and questions of a cancelled orchestrator.
 WITH ended AS (
     UPDATE remit.plans SET state = 'cancelled', finished = now(), driver = NULL
     WHERE (starts_with(digest, 'orchestrate-' || %(job)s::bigint || '-')
@@ -83,7 +83,7 @@ SELECT id, plan, phase, name, agent, state, verdict, job, retries, corrections, 
 FROM remit.delegations WHERE id = ANY (%(ids)s::bigint[]) ORDER BY phase, id
 
 -- name: ended_jobs
--- Jobs of a plan that came to nothing, by their keys: a job that completed, or still runs, is found by its key alone.
+-- Jobs of a plan that did not complete, by their keys. Other jobs are found by their key with `jobs.by_key`.
 SELECT idempotency_key AS key, jobs.id FROM remit.jobs JOIN remit.plans ON plans.id = %(plan)s
 WHERE jobs.state = 'finished' AND jobs.finished >= plans.created AND jobs.outcome <> 'completed'
     AND starts_with(idempotency_key, %(prefix)s)
@@ -120,20 +120,19 @@ WHERE NOT EXISTS (
         AND NOT is_applied)
 ON CONFLICT DO NOTHING
 
--- name: asked
--- A question as it is read.
+-- name: escalation_columns
     e.id, e.plan, e.delegation, e.phase, e.reason, e.answer, e.words, e.is_applied, e.created, e.answered,
     d.agent, d.name AS delegation_name
 
 -- name: escalations
-SELECT {asked}
+SELECT {escalation_columns}
 FROM remit.escalations e LEFT JOIN remit.delegations d ON d.id = e.delegation
 WHERE (%(plan)s::bigint IS NULL OR e.plan = %(plan)s) ORDER BY e.id
 
 -- name: open_escalations
--- What an orchestrator asked is asked as long as it can be told the answer: it works, or has completed its turn. One
--- that is over and did not complete may go on by a retry; then its questions are open again.
-SELECT {asked}
+-- An orchestrator's question is open as long as the orchestrator can receive the answer: it is running or has completed
+-- its turn. A retry of an orchestrator that did not complete opens its questions again.
+SELECT {escalation_columns}
 FROM remit.escalations e
     JOIN remit.plans p ON p.id = e.plan
     LEFT JOIN remit.delegations d ON d.id = e.delegation
@@ -144,7 +143,7 @@ WHERE (%(plan)s::bigint IS NULL OR e.plan = %(plan)s) AND e.answer IS NULL AND p
 ORDER BY e.id
 
 -- name: escalation
-SELECT {asked}
+SELECT {escalation_columns}
 FROM remit.escalations e LEFT JOIN remit.delegations d ON d.id = e.delegation
 WHERE e.id = %(escalation)s
 
@@ -165,7 +164,7 @@ SELECT id, state FROM remit.plans WHERE digest = %(digest)s ORDER BY id DESC LIM
 SELECT id, state, digest FROM remit.plans WHERE starts_with(digest, %(prefix)s) ORDER BY id
 
 -- name: delete_orphans
--- What was left open by an orchestrator that has been removed: nobody can go on with it.
+-- Unfinished plans and questions of orchestrators whose jobs have been removed.
 DELETE FROM remit.plans
 WHERE state IN ('running', 'waiting') AND digest ~ '^(question|orchestrate)-\d+-' AND NOT EXISTS (
     SELECT 1 FROM remit.jobs

@@ -5,7 +5,7 @@ SELECT number, message FROM remit.messages WHERE job = %(job)s ORDER BY number
 SELECT broken_input AS input, broken_output AS output, broken_cost AS cost FROM remit.jobs WHERE id = %(job)s
 
 -- name: save_message
--- Sums are set, not added to, so that writing again after a lost answer changes nothing.
+-- Sums are set, not added, so that a repeated write after a lost response changes nothing.
 WITH held AS (
     UPDATE remit.jobs SET
         checkpoint = now(), turns = %(turns)s, input_tokens = %(input)s, output_tokens = %(output)s,
@@ -40,7 +40,7 @@ ON CONFLICT (job, call) DO UPDATE SET attempt = excluded.attempt
 RETURNING call
 
 -- name: finish_call
--- A call is counted when it ceases to be pending: once, also where several end together or this is written again.
+-- A call is counted when it stops being pending, so exactly once even if several end together or the write is repeated.
 WITH held AS (
     SELECT id FROM remit.jobs WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running' FOR UPDATE
 ), done AS (
@@ -74,6 +74,6 @@ RETURNING submission
 SELECT submission, document, verdict, report FROM remit.results WHERE job = %(job)s ORDER BY submission
 
 -- name: answers
--- How often the caller came back after the task itself.
+-- The number of messages of the caller after the task itself.
 SELECT count(*) - 1 AS corrections FROM remit.messages
 WHERE job = %(job)s AND message -> 'parts' @> '[{"part_kind": "user-prompt"}]'

@@ -115,7 +115,7 @@ def prune(days: int, form: str) -> int:
     from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> int:
-        from remit.dispatch.cleanup import remove_orphans
+        from remit.dispatch.finish import remove_orphans
 
         gone = await jobs.prune(database, days)
         await remove_orphans(database, settings.data, is_shared=settings.database is not None)
@@ -180,7 +180,7 @@ def retry_command(job: int, form: str) -> int:
     from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> tuple[jobs.Job, str]:
-        await database.frankly(lambda: jobs.retry(database, job))
+        await database.without_retry(lambda: jobs.retry(database, job))
         again = await jobs.get(database, job)
         return again, await no_worker_notice(database, settings, again.queue)
 
