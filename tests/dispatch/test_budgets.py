@@ -111,7 +111,7 @@ async def test_before_a_tree_begins_all_its_time_is_left(play: Play) -> None:
 @pytest.mark.parametrize("runner", ["model", "orchestrator"])
 async def test_a_limit_of_money_needs_a_price_whoever_runs_the_job(play: Play, runner: str) -> None:
     async with play({"text": "never"}) as fleet:
-        with pytest.raises(UsageError, match=r"is not known.*limit its tokens"):
+        with pytest.raises(UsageError, match=r"is unknown.*limit its tokens"):
             await fleet.submit(model=UNPRICED, runner=runner, limits={"cost": 1.0})
 
 
@@ -121,7 +121,7 @@ async def test_a_trees_limit_of_money_lets_nobody_in_whose_price_is_not_known(pl
         top = await fleet.submit("top", queueing=Queueing(tree_max_cost=1.0))
         below = await fleet.submit("child", queueing=Queueing(parent=top))
         for member in (top, below):
-            with pytest.raises(UsageError, match=r"is not known.*limit its tokens"):
+            with pytest.raises(UsageError, match=r"is unknown.*limit its tokens"):
                 await fleet.submit(model=UNPRICED, queueing=Queueing(**{belongs: member}))
         free = await fleet.submit("top", queueing=Queueing(tree_max_tokens=100_000))
         assert await fleet.submit(model=UNPRICED, queueing=Queueing(**{belongs: free})), "without one it may"

@@ -144,7 +144,8 @@ async def test_two_children_at_once_cannot_overshoot_the_trees_budget(play: Play
             fleet.server.open("answers")
             done = [await fleet.reached(number, "finished") for number in children]
         assert first.outcome == "budget"
-        assert "the tree's budget" in str(first.error)
+        unit = "token" if "tree_max_tokens" in limit else "cost"
+        assert f"the tree's {unit} budget is used up" in str(first.error)
         assert sorted(str(one.outcome) for one in done) == ["budget", "completed"]
         [(tokens, cost, reserved)] = await fleet.rows(
             "SELECT tree_tokens, tree_cost, tree_reserved_tokens FROM remit.jobs WHERE id = %s", top

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from support.running import Fleet, Play, there, until
 
-from remit.dispatch import runners
 from remit.dispatch.runners import MAX_OUTPUT, PRESETS
 from remit.errors import UsageError
 from remit.testing import project as sample_project

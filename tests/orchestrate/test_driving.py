@@ -63,24 +63,25 @@ async def test_who_lost_a_plan_while_it_was_frozen_does_not_get_it_back_even_if_
 ) -> None:
     async with play(conversations=TURNS) as fleet, begun(fleet, LOOK) as run:
         first, second = holds(fleet, run.number)
-        assert await first.take(1.0)
-        assert await first.beat()
+        assert await first.acquire(1.0)
+        await first.renew()
         await fleet.rows(SILENT)
-        assert await second.take(1.0)
+        assert await second.acquire(1.0)
         await fleet.rows(SILENT)
-        assert not await first.beat()
-        assert await second.beat()
+        with pytest.raises(UsageError, match=f"plan {run.number} is now driven by another process"):
+            await first.renew()
+        await second.renew()
 
 
 async def test_who_lost_a_plan_can_write_nothing_more_of_it(play: Play) -> None:
     """It may have been frozen between looking and writing: what it saw is long past."""
     async with play(conversations=TURNS) as fleet, begun(fleet, LOOK) as run:
         first, second = holds(fleet, run.number)
-        assert await first.take(1.0)
+        assert await first.acquire(1.0)
         [seen, _] = await plans.delegations_of(fleet.database, run.number)
         [phase] = await plans.phases_of(fleet.database, run.number)
         await fleet.rows(SILENT)
-        await second.take(1.0)
+        await second.acquire(1.0)
         mine = msgspec.structs.replace(seen, state="accepted", result="What the second brought.")
         await second.save(mine, "accept", "it was accepted")
         asked = Escalation(**ASKED | {"plan": run.number})
@@ -92,7 +93,7 @@ async def test_who_lost_a_plan_can_write_nothing_more_of_it(play: Play) -> None:
             first.set_state("cancelled"),
             first.apply(asked, [seen], phase, "skip", "not needed"),
         ):
-            with pytest.raises(UsageError, match=f"plan {run.number} is driven by another process now"):
+            with pytest.raises(UsageError, match=f"plan {run.number} is now driven by another process"):
                 await write
         found = await run.result()
     assert found.delegations[0] == mine
@@ -105,7 +106,7 @@ async def test_a_driver_ends_when_it_learns_that_another_drives(play: Play) -> N
         driving = asyncio.create_task(run.drive())
         await fleet.server.wait("held")
         await fleet.rows("UPDATE remit.plans SET driver = '22222222-2222-4222-8222-222222222222'")
-        with pytest.raises(UsageError, match=f"plan {run.number} is driven by another process now"):
+        with pytest.raises(UsageError, match=f"plan {run.number} is now driven by another process"):
             await driving
         fleet.server.open("held")
 

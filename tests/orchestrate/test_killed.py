@@ -210,7 +210,7 @@ def test_two_drivers_at_once_the_second_is_refused(fleet: MakeFleet, model: Mode
     server.wait("held", waiting=3)
     code, said = team.run("plan", "plan.toml")
     assert code == 2
-    assert "remit: plan 1 is driven by another process already" in said
+    assert "remit: plan 1 is already driven by another process" in said
     assert first.lives
     server.open("held")
     is_the_same(team, first, undisturbed)
@@ -229,7 +229,7 @@ def test_a_driver_that_was_frozen_does_not_drive_beside_the_next(
     first.signal(signal.SIGCONT)
     team.until(lambda: not first.lives)
     assert first.wait() == 2
-    assert "plan 1 is driven by another process now" in first.said
+    assert "plan 1 is now driven by another process" in first.said
     server.open("held")
     is_the_same(team, second, undisturbed)
 

@@ -4,7 +4,6 @@ VALUES (%(worker)s, %(host)s, %(pid)s, %(queues)s, %(concurrency)s, %(is_listed)
 ON CONFLICT (id) DO UPDATE SET heartbeat = now()
 
 -- name: heartbeat
--- `back`: when the worker returned after a pause.
 UPDATE remit.workers SET
     heartbeat = now(),
     back = CASE WHEN heartbeat < now() - make_interval(secs => %(timeout)s) THEN now() ELSE back END
