@@ -52,7 +52,7 @@ _DEAD_SHARE = 0.6
 _SLOW_IMPORTS = (
     "remit.dispatch.conversation",
     "remit.dispatch.tools.toolbox",
-    "remit.checking",
+    "remit.acceptance",
     "genai_prices",
 )
 
