@@ -212,7 +212,7 @@ async def test_a_phase_is_tried_three_times_then_only_skip_or_cancel_help(play: 
             for _ in range(MAX_ROUNDS - 1):
                 found = await answered(run, "retry")
             asked = len(fleet.requests)
-            assert found.escalations[-1].reason.endswith("(round 3 of 3; only skip or cancel help)")
+            assert found.escalations[-1].reason.endswith("(round 3 of 3; only skip or cancel is possible)")
             found = await answered(run, "retry")
             assert found.plan.state == "waiting"
             assert found.escalations[-1].answer is None, "it asks again instead of going round"
@@ -241,7 +241,7 @@ async def test_a_review_that_shall_be_asked_about_waits_and_goes_on_by_skip(play
         async with begun(fleet, _asking()) as run:
             found = await run.drive()
             assert (found.plan.state, found.phases[0].state) == ("waiting", "running")
-            assert found.escalations[0].reason.startswith("the results of look need a person's eye: ")
+            assert found.escalations[0].reason.startswith("a person has to review the results of look: ")
             asked = len(fleet.requests)
             found = await answered(run, "skip", "both may stay")
         assert (found.plan.state, found.plan.outcome) == ("finished", "review")
@@ -269,7 +269,7 @@ async def test_an_answer_to_a_delegation_does_not_answer_for_the_review(play: Pl
             found = await answered(run, "text", "try harder than before")
         assert states(found)[2] == ("three", "accepted")
         assert found.plan.state == "waiting"
-        assert "need a person's eye" in found.escalations[-1].reason
+        assert "a person has to review" in found.escalations[-1].reason
 
 
 async def test_a_review_goes_on_by_itself_where_nobody_is_to_be_asked(play: Play) -> None:

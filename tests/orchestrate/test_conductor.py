@@ -64,7 +64,7 @@ def test_it_is_told_its_responsibilities_the_team_and_every_rule_of_the_gate() -
         assert tool in prompt
     for one in built_in_team().definitions:
         assert one.name in prompt
-    assert "L2: independent delegations run in parallel" in prompt
+    assert "L2: run independent delegations in parallel" in prompt
     assert "L3: split large tasks" in prompt
 
 
@@ -188,7 +188,7 @@ async def test_calls_that_make_no_sense_are_answered_and_the_conversation_goes_o
         told = answers(fleet)
     assert job.result == "Sorry."
     assert len(told) == len(odd)
-    assert all("cannot be done" in one or "there is no phase" in one or "say what you ask" in one for one in told)
+    assert all("cannot be executed" in one or "there is no phase" in one or "state the question" in one for one in told)
 
 
 @pytest.mark.anyio
@@ -225,7 +225,7 @@ async def test_a_critical_subagents_question_is_answered_and_the_orchestrator_go
         [question] = await plans.escalations(fleet.database, is_open=True)
         assert f"waits for the user (question {question.id})" in answers(fleet)[0]
         given = await give_answer(fleet.database, question.id, "text", "look at a.py only")
-        assert f"`remit worker` goes on with job {waiting.id}" in given.next_action
+        assert f"continue job {waiting.id} with `remit worker`" in given.next_action
         async with fleet.working(2, runners={ORCHESTRATOR: build_orchestrator()}):
             after = await fleet.reached(waiting.id, "finished")
         told = answers(fleet)

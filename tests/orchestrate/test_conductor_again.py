@@ -55,15 +55,15 @@ def left_open(fleet: Fleet, job: int) -> list[str]:
 async def test_a_delegation_that_ended_unseen_by_the_gate_is_closed_when_its_results_are_read(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    closing = GateSession.settled
+    closing = GateSession.close_delegation
     failures = [EnvironmentBroken("the gate's folder is full")]
 
-    async def settled(self: GateSession, *given: Any) -> None:
+    async def close(self: GateSession, *arguments: Any) -> None:
         if failures:
             raise failures.pop()
-        await closing(self, *given)
+        await closing(self, *arguments)
 
-    monkeypatch.setattr(GateSession, "settled", settled)
+    monkeypatch.setattr(GateSession, "close_delegation", close)
     turns = {
         ME: [
             tools(("Delegate", {"phase": "explore", "delegations": [EXPLORING]})),
@@ -96,7 +96,7 @@ async def test_a_call_that_is_answered_again_after_a_crash_is_told_its_own_resul
             ]
     assert all("security-auditor: rejected" in one for one in said[:4])
     assert said[3] == said[2]
-    assert "do not try again" in said[4]
+    assert "do not delegate them again" in said[4]
 
 
 async def _never(_: AttemptParts) -> Any:

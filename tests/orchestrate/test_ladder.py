@@ -185,7 +185,7 @@ async def test_every_failure_adds_its_warning_to_the_progress_file(play: Play) -
             [],
         ]
         assert progress["status"] == "blocked"
-        assert progress["resumptionContext"]["nextAction"].startswith("Answer what plan")
+        assert progress["resumptionContext"]["nextAction"].startswith("Answer the questions of plan")
 
 
 async def test_a_failure_that_is_mended_by_the_retry_leaves_its_warning(play: Play) -> None:

@@ -100,6 +100,6 @@ async def test_the_same_delegation_is_refused_after_it_failed_three_times_and_an
         told = answers(fleet)
         begun_jobs = await fleet.rows("SELECT count(*) FROM remit.jobs WHERE agent = 'code-explorer'")
     assert all("code-explorer: rejected" in one for one in told[:MAX_SAME])
-    assert told[3].startswith("these agents have failed at this 3 times in the same way: do not try again")
+    assert told[3].startswith("these agents have failed at these tasks 3 times: do not delegate them again")
     assert "code-explorer: rejected" in told[4]
     assert begun_jobs == [(MAX_SAME + 1,)]

@@ -42,7 +42,7 @@ async def test_a_question_of_an_orchestrator_that_failed_is_closed_and_says_what
         assert job.outcome == "truncated"
         [question] = await plans.escalations(fleet.database)
         assert await open_ones(fleet) == []
-        said = f"job {job.id} is over \\(truncated\\), and its questions with it; `remit retry {job.id}` lets it go on"
+        said = f"job {job.id} has ended \\(truncated\\), so its questions cannot be answered; continue it"
         with pytest.raises(UsageError, match=said):
             await give_answer(fleet.database, question.id, "skip", "not needed")
 
@@ -73,7 +73,7 @@ async def test_cancelling_an_orchestrator_closes_its_plans_and_questions_at_once
         assert await fleet.rows("SELECT DISTINCT state FROM remit.plans") == [("cancelled",)]
         [asked] = await plans.escalations(fleet.database)
         assert (asked.answer, asked.words, asked.is_applied) == ("cancel", "its orchestrator was cancelled", True)
-        with pytest.raises(UsageError, match=f"job {number} is over \\(cancelled\\)"):
+        with pytest.raises(UsageError, match=f"job {number} has ended \\(cancelled\\)"):
             await give_answer(fleet.database, question, "text", "SQLite")
 
 
@@ -99,7 +99,7 @@ async def test_what_a_removed_orchestrator_left_open_is_removed_too(play: Play, 
         [question] = await plans.escalations(fleet.database)
         await fleet.rows("DELETE FROM remit.jobs WHERE id = %s", job.id)
         assert await open_ones(fleet) == []
-        with pytest.raises(UsageError, match=f"job {job.id} was removed, and its questions with it"):
+        with pytest.raises(UsageError, match=f"job {job.id} and its questions were removed"):
             await give_answer(fleet.database, question.id, "text", "SQLite")
         await remove_orphans(fleet.database, tmp_path, is_shared=True)
         assert await fleet.rows("SELECT id FROM remit.plans") == []
@@ -121,6 +121,8 @@ async def test_a_question_cannot_be_resumed_but_answered(play: Play) -> None:
     async with play(conversations=over(ASK, {"text": "I wait."})) as fleet:
         await orchestrated(fleet)
         [question] = await plans.escalations(fleet.database, is_open=True)
-        with pytest.raises(UsageError, match=f"plan {question.plan} is a question of job 1: `remit answer"):
+        with pytest.raises(
+            UsageError, match=f"plan {question.plan} is a question of job 1: list it with `remit escalations`"
+        ):
             await api.drive_plan(fleet.database, fleet.settings, question.plan)
         assert await open_ones(fleet) == [question.id]

@@ -140,11 +140,11 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
     "a text for a list": ('inputs = ["look"]', 'inputs = "look"', "inputs", "Expected `array`, got `str`"),
     "a text for a switch": ("critical = true", 'critical = "yes"', "critical", "Expected `bool | null`, got `str`"),
     "no such policy": ('policy = "floor"', 'policy = "flor"', "policy", "Invalid enum value 'flor'"),
-    "a phase twice": ('name = "write"', 'name = "look"', 'name = "look"', "a name of its own, not 'look'"),
+    "a phase twice": ('name = "write"', 'name = "look"', 'name = "look"', "a unique name, not 'look'"),
     "an empty task": ('task = "Write it"', 'task = "  "', 'task = "  "', "a delegation needs a task"),
-    "nobody at a time": ("parallel = 2", "parallel = 0", "parallel", "at least one delegation has to run at a time"),
+    "nobody at a time": ("parallel = 2", "parallel = 0", "parallel", "parallel must be at least 1"),
     "an impossible threshold": ("threshold = 72.5", "threshold = 101", "threshold", "from 0 to 100, not 101"),
-    "no time at all": ("timeout = 1.5", "timeout = 0", "timeout", "timeout has to be more than 0"),
+    "no time at all": ("timeout = 1.5", "timeout = 0", "timeout", "timeout must be greater than 0, not 0"),
 }
 
 
@@ -298,7 +298,7 @@ def test_a_plan_in_python_is_held_to_the_same() -> None:
     wrong: list[tuple[Any, str]] = [
         (plan(), "has no phase"),
         (plan(phase("a", one("x"), inputs=("a",))), "takes input from itself"),
-        (plan(phase("a", one("x"), parallel=-1)), "has to run at a time"),
+        (plan(phase("a", one("x"), parallel=-1)), "parallel must be at least 1"),
         (plan(*[phase(f"p{n}", one("x")) for n in range(101)]), "more than 100 phases"),
     ]
     for spec, words in wrong:

@@ -123,7 +123,7 @@ def test_what_is_no_progress_file_is_kept_under_another_name_and_the_work_goes_o
     found = update_progress(path, lambda progress: None)
     [aside] = tmp_path.glob("*.bad")
     assert aside.read_text(encoding="latin-1") == text
-    assert "was set aside as " + aside.name in found["warnings"][0]
+    assert "was renamed to " + aside.name in found["warnings"][0]
     assert read_progress(path)["resumptionContext"]["nextAction"]
 
 

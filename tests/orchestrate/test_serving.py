@@ -110,8 +110,8 @@ async def test_who_is_cancelled_as_well_stays_cancelled(play: Play) -> None:
 
         async def waiting() -> None:
             worker = Worker(fleet.database, fleet.settings, is_listed=False)
-            async with LocalWorker(worker) as beside:
-                beside.begin(fail())
+            async with LocalWorker(worker) as local:
+                local.start(fail())
                 me = asyncio.current_task()
                 assert me is not None
                 asyncio.get_running_loop().call_soon(me.cancel)

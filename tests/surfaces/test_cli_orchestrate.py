@@ -160,4 +160,4 @@ def test_what_it_asks_is_answered_and_not_resumed(begin: Begin) -> None:
     assert "question 1 (plan 1): Which database?" in remit("escalations").out
     resumed = remit("plan", "--resume", "1")
     assert (resumed.code, resumed.out) == (2, "")
-    assert "plan 1 is a question of job 1: `remit answer ID …` answers it" in resumed.err
+    assert "plan 1 is a question of job 1: list it with `remit escalations`" in resumed.err

@@ -126,11 +126,11 @@ def test_a_plan_that_waits_asks_and_goes_on_by_an_answer(place: Place) -> None:
     assert "blocked" in progress.out
     assert "Agent scout failed, results may be incomplete" in progress.out
     assert place.remit("progress", "--resume").out == (
-        "Answer what plan 1 asks: `remit escalations`, then `remit answer ID …`\n"
+        "Answer the questions of plan 1: `remit escalations`, then `remit answer ID …`\n"
     )
 
     answered = place.remit("answer", "1", "text", "--why", "try again")
-    assert (answered.code, answered.out) == (0, "answered; `remit plan --resume 1` goes on\n")
+    assert (answered.code, answered.out) == (0, "answered; continue with `remit plan --resume 1`\n")
     again = place.remit("plan", "--resume", "1")
     assert again.code == 1
     assert "question 2" in again.out

@@ -1,4 +1,4 @@
-"""Delegating from Python: one subagent, many, or a whole plan, durably."""
+"""Delegate from Python code: one subagent, several, or a plan. The work survives a crash."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from remit.store.plans import Delegation, Escalation, PhaseRow, PlanRow
 
 
 class PlanResult(NamedTuple):
-    """A plan as it stands."""
+    """A plan with its phases, delegations and questions."""
 
     plan: PlanRow
     phases: list[PhaseRow]
@@ -36,7 +36,7 @@ class PlanResult(NamedTuple):
 
 
 class DelegationResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one delegation."""
+    """The outcome of one delegation."""
 
     agent: str
     state: str
@@ -47,17 +47,17 @@ class DelegationResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def delegate(agent: str, task: str, *, repo: str | Path = ".", **options: Any) -> DelegationResult:
-    """Have one subagent do a task: dispatched, checked, corrected once, and what came of it."""
+    """Delegate a task to one subagent. The result is checked, and corrected once if it breaks the contract."""
     return (await fan_out([DelegationSpec(agent=agent, task=task, **options)], repo=repo))[0]
 
 
 async def fan_out(
     delegations: Sequence[DelegationSpec | dict[str, Any]], *, repo: str | Path = "."
 ) -> list[DelegationResult]:
-    """Have several subagents work side by side; one that fails does not stop the others."""
+    """Delegate tasks to several subagents in parallel. A failure of one does not stop the others."""
     specs = [one if isinstance(one, DelegationSpec) else msgspec.convert(one, DelegationSpec) for one in delegations]
     plan = Plan(name="fan out", phases=(PhaseSpec(name="work", delegations=tuple(specs)),))
-    found = await run_plan(plan, repo=repo, is_new=True)
+    result = await run_plan(plan, repo=repo, is_new=True)
     return [
         DelegationResult(
             agent=one.agent,
@@ -67,18 +67,17 @@ async def fan_out(
             warnings=tuple(one.warnings),
             job=one.job,
         )
-        for one in found.delegations
+        for one in result.delegations
     ]
 
 
 async def run_plan(plan: Plan, *, repo: str | Path = ".", is_new: bool = False) -> PlanResult:
-    """Run a plan, or go on with the unfinished one of the same text; `is_new` always begins another."""
+    """Run a plan, or resume the unfinished plan with the same text. `is_new` always starts a new one."""
     root = Path(repo)
     settings = load_settings(start=root)
-    most = max_parallel(plan)
     async with (
         open_database(settings.database, settings.data) as database,
-        ensure_worker(database, settings, concurrency=most) as queue,
+        ensure_worker(database, settings, concurrency=max_parallel(plan)) as queue,
     ):
         number = await begin_plan(database, plan, root, is_new=is_new)
         await drive_plan(database, settings, number, queue=queue)
@@ -86,12 +85,12 @@ async def run_plan(plan: Plan, *, repo: str | Path = ".", is_new: bool = False) 
 
 
 def max_parallel(plan: Plan) -> int:
-    """How many delegations of a plan may run at a time."""
+    """Return how many delegations of a plan may run at the same time."""
     return max((min(phase.parallel, len(phase.delegations)) for phase in plan.phases), default=1)
 
 
 async def begin_plan(database: Database, plan: Plan, root: Path, *, is_new: bool = False) -> int:
-    """The number of a plan: of the unfinished one with the same text, or of a new one."""
+    """Return the number of the unfinished plan with the same text, or store the plan as a new one."""
     check_plan(plan, plan.name)
     document = msgspec.to_builtins(plan)
     digest = digest_of(msgspec.json.encode(document, order="deterministic"))
@@ -110,12 +109,12 @@ async def begin_plan(database: Database, plan: Plan, root: Path, *, is_new: bool
 
 
 async def check_drivable(database: Database, plan: int) -> PlanRow:
-    """A plan that has something to drive: an orchestrator's question has not, and is refused."""
+    """Return a plan. Raise UsageError if it is a question of an orchestrator, which cannot be driven."""
     row = await plans.get_plan(database, plan)
     if (owner := owner_of(row)) is not None and owner.is_question:
         raise UsageError(
-            f"plan {plan} is a question of job {owner.job}: `remit answer ID …` answers it, "
-            "`remit escalations` lists it"
+            f"plan {plan} is a question of job {owner.job}: list it with `remit escalations`, "
+            "answer it with `remit answer ID …`"
         )
     return row
 
@@ -131,9 +130,9 @@ async def drive_plan(
     on_change: ChangeCallback | None = None,
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> str:
-    """Drive a plan from where it is; the state it is left in."""
+    """Drive a plan from its current state, and return the state in which it stops."""
     row = await check_drivable(database, plan)
-    place = PlanContext(
+    context = PlanContext(
         database,
         settings,
         Path(row.workspace),
@@ -143,11 +142,11 @@ async def drive_plan(
         tree=tree,
         on_change=on_change,
     )
-    return await Driver(place, plan, msgspec.convert(row.document, Plan)).run()
+    return await Driver(context, plan, msgspec.convert(row.document, Plan)).run()
 
 
 async def plan_result(database: Database, plan: int, *, whole: bool = True) -> PlanResult:
-    """A plan as it stands; without merges and results if it need not be whole."""
+    """Return a plan as it is now; `whole=False` leaves out merges and results."""
     return PlanResult(
         await plans.get_plan(database, plan),
         await plans.phases_of(database, plan, whole=whole),
@@ -158,7 +157,7 @@ async def plan_result(database: Database, plan: int, *, whole: bool = True) -> P
 
 @asynccontextmanager
 async def open_checkout(repo: Path) -> AsyncIterator[tuple[Database, Settings]]:
-    """The store of a project."""
+    """Open the database of a project, with its settings."""
     settings = load_settings(start=repo)
     async with open_database(settings.database, settings.data) as database:
         yield database, settings

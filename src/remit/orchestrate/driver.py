@@ -1,7 +1,6 @@
-"""Driving a plan, phase by phase: what there is to do is decided from what is written down.
+"""Drive a plan, phase by phase. Every decision is made from the stored rows.
 
-Whoever drives may die at any moment: the jobs go on by themselves, and the next driver finds the plan where it
-is.
+A driver may die at any moment: the jobs continue without it, and the next driver resumes the plan where it is.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from remit.store.plan_lease import PlanLease
 from remit.store.plans import Delegation, PhaseRow, PlanState
 
 log = logging.getLogger("remit.plan")
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 #: A driver that does not renew its lease for this share of `takeover_seconds` loses it.
 _LEASE_SHARE = 0.6
 
@@ -33,17 +32,17 @@ _LEASE_SHARE = 0.6
 class Driver:
     """Drives one plan to its end, or to a question that only a person can answer."""
 
-    def __init__(self, place: PlanContext, plan: int, spec: Plan) -> None:
-        self._place = place
-        self._database = place.database
+    def __init__(self, context: PlanContext, plan: int, spec: Plan) -> None:
+        self._context = context
+        self._database = context.database
         self._plan = plan
         self._spec = spec
-        self._lease = PlanLease(place.database, plan, str(uuid.uuid4()))
-        self._timeout = place.settings.takeover_seconds * _LEASE_SHARE
-        self._recorder = ProgressRecorder(place.settings.data, place.workspace, plan, spec.name)
+        self._lease = PlanLease(context.database, plan, str(uuid.uuid4()))
+        self._timeout = context.settings.takeover_seconds * _LEASE_SHARE
+        self._recorder = ProgressRecorder(context.settings.data, context.workspace, plan, spec.name)
 
     async def run(self) -> PlanState:
-        """Go on from where the plan is; the state it is left in: finished, waiting or cancelled."""
+        """Continue the plan and return its state: finished, waiting or cancelled."""
         await self._acquire()
         try:
             return await run_with_keepalive(self._drive(), self._lease.renew, self._timeout / 4)
@@ -51,7 +50,7 @@ class Driver:
             await self._lease.release()
 
     async def _acquire(self) -> None:
-        """Acquire the lease once the last driver stops renewing it. Raises UsageError while another driver does."""
+        """Acquire the lease once the last driver stops renewing it. Raise UsageError if another driver is alive."""
         holder = None
         while not await self._lease.acquire(self._timeout):
             last = await self._lease.holder()
@@ -62,30 +61,30 @@ class Driver:
             elif last != holder:
                 raise UsageError(f"plan {self._plan} is already driven by another process")
             holder = last
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def _drive(self) -> PlanState:
         await self._lease.set_state("running")
         async with JobEndListener(self._database) as listener:
-            stepper = DelegationStepper(self._place, self._lease, self._plan, self._spec, self._recorder, listener)
+            stepper = DelegationStepper(self._context, self._lease, self._plan, self._spec, self._recorder, listener)
             await stepper.open()
             rows = await plans.phases_of(self._database, self._plan, whole=False)
             for row, spec in zip(rows, self._spec.phases, strict=True):
                 stopped = None if row.state == "finished" else await self._phase(row, spec, stepper)
                 if stopped is not None:
-                    await self._recorder.waits(stopped, spec.name)
+                    await self._recorder.stopped(stopped, spec.name)
                     await self._lease.set_state(stopped)
-                    await self._changed()
+                    await self._notify()
                     return stopped
         decisions = {row.decision for row in rows}
         outcome = next((one for one in ("retry", "review") if one in decisions), "continue")
         await self._lease.set_state("finished", outcome)
         await self._recorder.finished(outcome)
-        await self._changed()
+        await self._notify()
         return "finished"
 
     async def _phase(self, row: PhaseRow, spec: PhaseSpec, stepper: DelegationStepper) -> PlanState | None:
-        """Run one phase; None: go on with the next, else what the plan has come to."""
+        """Run one phase. Return None to continue with the next phase, else the state of the plan."""
         if row.state == "waiting":
             row.state = "running"
             await self._lease.save_phase(row)
@@ -94,61 +93,64 @@ class Driver:
         applied = await apply_answers(self._database, self._lease, self._plan, row)
         if applied.is_cancelled:
             return "cancelled"
-        told: list[tuple[str, ...]] = []
+        rendered: list[tuple[str, ...]] = []
 
-        async def brought() -> tuple[str, ...]:
-            if not told:
-                kept = self._place.settings.data / "results" / f"plan-{self._plan}"
-                told.append(await render_inputs(self._database, await self._inputs(spec), kept))
-            return told[0]
+        async def inputs() -> tuple[str, ...]:
+            if not rendered:
+                folder = self._context.settings.data / "results" / f"plan-{self._plan}"
+                rendered.append(await render_inputs(self._database, await self._inputs(spec), folder))
+            return rendered[0]
 
-        mine = await stepper.settle(row.number, spec, brought, applied.words)
-        if any(one.state == "escalated" for one in mine):
-            await self._ask_again(mine)
+        delegations = await stepper.settle(row.number, spec, inputs, applied.texts)
+        if any(one.state == "escalated" for one in delegations):
+            await self._ask_again(delegations)
             return "waiting"
-        if all_failed(mine) and not applied.is_skipped:
+        if all_failed(delegations) and not applied.is_skipped:
             await self._ask(row, f"every delegation of {spec.name} failed")
             return "waiting"
-        return await self._decide(row, spec, mine, is_settled=applied.is_skipped)
+        return await self._decide(row, spec, delegations, is_skipped=applied.is_skipped)
 
     async def _ask(self, row: PhaseRow, why: str) -> None:
-        """Ask a person about a whole phase."""
-        last = "; only skip or cancel help" if row.round >= MAX_ROUNDS else ""
+        """Ask a person about a phase."""
+        last = "; only skip or cancel is possible" if row.round >= MAX_ROUNDS else ""
         reason = f"{why} (round {row.round} of {MAX_ROUNDS}{last})"
         await plans.escalate(self._database, self._plan, row.number, None, reason)
 
-    async def _ask_again(self, mine: list[Delegation]) -> None:
-        """Nobody waits without a question: one whose answer could not help any more is put again."""
-        for one in mine:
+    async def _ask_again(self, delegations: list[Delegation]) -> None:
+        """Ask again about delegations whose answer had no effect, so that each waiting one has an open question."""
+        for one in delegations:
             if one.state == "escalated":
                 reason = f"{one.name}: {one.error}; it was tried {one.retries + 1} times of {MAX_TRIES}"
                 await plans.escalate(self._database, self._plan, one.phase, one.id, reason)
 
     async def _decide(
-        self, row: PhaseRow, spec: PhaseSpec, mine: list[Delegation], *, is_settled: bool
+        self, row: PhaseRow, spec: PhaseSpec, delegations: list[Delegation], *, is_skipped: bool
     ) -> PlanState | None:
-        given = [one for one in await self._inputs(spec) if one.state == "accepted"] if spec.merges_inputs else []
-        merging = await asyncio.to_thread(PhaseMerge, spec, self._place.workspace, self._spec.profile or "v2")
-        async for some in delegation_batches(self._database, [*given, *mine]):
-            await asyncio.to_thread(merging.add, some)
+        """Merge the results of a phase and store the decision."""
+        inputs = [one for one in await self._inputs(spec) if one.state == "accepted"] if spec.merges_inputs else []
+        merging = await asyncio.to_thread(PhaseMerge, spec, self._context.workspace, self._spec.profile or "v2")
+        async for batch in delegation_batches(self._database, [*inputs, *delegations]):
+            await asyncio.to_thread(merging.add, batch)
         merged = await asyncio.to_thread(merging.merged)
-        if merged.decision == "review" and spec.on_review == "ask" and not is_settled:
-            await self._ask(row, f"the results of {spec.name} need a person's eye: {len(merged.conflicts)} conflicts")
+        if merged.decision == "review" and spec.on_review == "ask" and not is_skipped:
+            await self._ask(
+                row, f"a person has to review the results of {spec.name}: {len(merged.conflicts)} conflicts"
+            )
             return "waiting"
         row.state, row.decision, row.merge = "finished", merged.decision, msgspec.to_builtins(merged)
         await self._lease.save_phase(row)
         row.merge = None
         await plans.note(self._database, self._plan, "merge", f"{spec.name}: {merged.status}, {merged.decision}")
-        await self._recorder.merged(spec.name, merged.decision, mine)
-        await self._changed()
+        await self._recorder.merged(spec.name, merged.decision, delegations)
+        await self._notify()
         return None
 
     async def _inputs(self, spec: PhaseSpec) -> list[Delegation]:
-        """The delegations of the phases that a phase takes its input from, without what they brought."""
+        """Return the delegations of the phases that are inputs of a phase, without their results."""
         numbers = {one.name: number for number, one in enumerate(self._spec.phases)}
-        wanted = [numbers[name] for name in spec.inputs]
-        return await plans.delegations_of(self._database, self._plan, wanted, whole=False)
+        phases = [numbers[name] for name in spec.inputs]
+        return await plans.delegations_of(self._database, self._plan, phases, whole=False)
 
-    async def _changed(self) -> None:
-        if self._place.on_change is not None:
-            await self._place.on_change()
+    async def _notify(self) -> None:
+        if self._context.on_change is not None:
+            await self._context.on_change()

@@ -1,4 +1,4 @@
-"""The gate as an orchestrator of our own meets it: the same decisions, the same state, as for any other."""
+"""The gate for an orchestrator that Remit runs: the same decisions and the same state as in any other client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OUTCOMES = {"accepted": "accepted", "rejected": "rejected"}
 
 
 class GateSession:
-    """Asks the gate before each touch of the project, and tells it what came of delegations."""
+    """Asks the gate before each access to the project, and reports calls and delegations to it."""
 
     def __init__(self, data: Path, root: Path, session: str, settings: GateSettings) -> None:
         self._folder = str(data / "gate")
@@ -28,7 +28,7 @@ class GateSession:
         self._settings = settings
 
     async def ask(self, tool: str, arguments: Mapping[str, Any], key: str) -> str | None:
-        """None: the call may be made; else why not, and whom to delegate to."""
+        """Return None if a call is allowed, else the reason and the agent to delegate to."""
         return await asyncio.to_thread(self._ask, tool, arguments, key)
 
     def _ask(self, tool: str, arguments: Mapping[str, Any], key: str) -> str | None:
@@ -38,17 +38,17 @@ class GateSession:
             return None
         return f"refused ({decision.rule}): {decision.reason or decision.fault}"
 
-    async def done(self, tool: str, arguments: Mapping[str, Any], key: str, seconds: float, *, failed: bool) -> None:
-        """A call that was let through has been made."""
-        await asyncio.to_thread(self._done, tool, arguments, key, seconds, failed)
+    async def settle(self, tool: str, arguments: Mapping[str, Any], key: str, seconds: float, *, failed: bool) -> None:
+        """Report that an allowed call was made."""
+        await asyncio.to_thread(self._settle, tool, arguments, key, seconds, failed)
 
-    def _done(self, tool: str, arguments: Mapping[str, Any], key: str, seconds: float, failed: bool) -> None:  # noqa: FBT001 (through a thread, by position)
+    def _settle(self, tool: str, arguments: Mapping[str, Any], key: str, seconds: float, failed: bool) -> None:  # noqa: FBT001 (through a thread, by position)
         with open_session(self._folder, self._session) as state:
             call = self._call(tool, arguments, key)
             settle(call, None, seconds, state, self._settings, self._root, failed=failed)
 
-    async def delegated(self, delegations: list[tuple[str, str]]) -> None:
-        """Delegations begin: their keys and agents."""
+    async def open_delegations(self, delegations: list[tuple[str, str]]) -> None:
+        """Report that delegations begin: their keys and agents."""
 
         def work() -> None:
             with open_session(self._folder, self._session) as state:
@@ -58,8 +58,11 @@ class GateSession:
 
         await asyncio.to_thread(work)
 
-    async def settled(self, key: str, one: Delegation, files: list[str]) -> None:
-        """A delegation has ended; the files that an accepted result cites count as analysed. It ends only once."""
+    async def close_delegation(self, key: str, one: Delegation, files: list[str]) -> None:
+        """Report that a delegation has ended; a repeated call has no effect.
+
+        `files` are the files that an accepted result cites. They count as analysed.
+        """
 
         def work() -> None:
             with open_session(self._folder, self._session) as state:

@@ -1,4 +1,4 @@
-"""A plan as data: phases of delegations. What `remit plan` reads, and what Python builds."""
+"""A plan as data: phases of delegations. `remit plan` reads it from a file, and Python code can build it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import msgspec
 
 MAX_PHASES = 100
 MAX_DELEGATIONS = 2_000
-#: Delegations of a phase that run at a time.
+#: Delegations of a phase that run at the same time.
 PARALLEL = 5
-#: What a person may answer to a question.
+#: The answers that a person can give to a question.
 ANSWERS = ("retry", "skip", "cancel", "text")
 
 
 class DelegationSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Work for one subagent."""
+    """A task for one subagent."""
 
     agent: str
     task: str
-    #: Its name in the plan; default: the agent's.
+    #: Its name in the plan; default: the name of the agent.
     name: str = ""
-    #: A failure of a critical one is retried once, then a person is asked.
-    #: Without an answer the phase's counts.
+    #: Whether a failure is retried once and then escalated to a person.
+    #: If it is not set, the value of the phase applies.
     critical: bool | None = None
-    #: It loads context, so up to three files may be read in its place if it fails.
+    #: Whether it loads context, so that up to three files may be read in its place if it fails.
     loads_context: bool = False
-    #: Files and folders it is about; a retry takes the first half of them.
+    #: The files and folders it is about. A retry gets the first half of them.
     scope: tuple[str, ...] = ()
-    #: Files it may change; no two delegations of a phase name the same.
+    #: The files it may change. Two delegations of a phase must not name the same file.
     writes: tuple[str, ...] = ()
     model: str | None = None
     max_turns: int | None = None
@@ -44,39 +44,39 @@ class DelegationSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class PhaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Delegations that run side by side, then a merge, then a decision."""
+    """Delegations that run in parallel, then a merge, then a decision."""
 
     name: str
     delegations: tuple[DelegationSpec, ...]
-    #: Earlier phases whose results its tasks are given.
+    #: Earlier phases whose results are added to its tasks.
     inputs: tuple[str, ...] = ()
     threshold: float = 80
     policy: Literal["mean", "max", "floor"] = "mean"
-    #: Whether its delegations are critical that do not say so themselves.
+    #: Whether its delegations are critical, unless they set it themselves.
     critical: bool = False
-    #: Seconds for each of its delegations that does not say so itself.
+    #: Seconds for each of its delegations, unless they set it themselves.
     timeout: float | None = None
     parallel: int = PARALLEL
-    #: Whether the results it was given are merged with its own: for a phase that judges them.
+    #: Whether its inputs are merged with its own results: for a phase that verifies them.
     merges_inputs: bool = False
-    #: What a merge that says `review` does: go on, or ask a person.
+    #: What follows if the merge decides `review`: continue, or ask a person.
     on_review: Literal["continue", "ask"] = "continue"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Phases, one after the other."""
+    """Phases that run one after the other."""
 
     name: str
     phases: tuple[PhaseSpec, ...]
-    #: What results are held to; without it the definitions' own, and v2 for the merges.
+    #: The profile that results are checked with; default: that of each definition, and v2 for the merges.
     profile: str | None = None
-    #: What all its delegations may use together, tries and retries included.
+    #: The budget of all its delegations together, including retries.
     max_tokens: int | None = None
     max_cost: float | None = None
 
 
 def with_phase_defaults(phase: PhaseSpec) -> tuple[DelegationSpec, ...]:
-    """The delegations of a phase, with the phase's word where they say nothing themselves."""
+    """Return the delegations of a phase with the phase's values where they set none."""
     return tuple(
         msgspec.structs.replace(
             one,
@@ -88,13 +88,13 @@ def with_phase_defaults(phase: PhaseSpec) -> tuple[DelegationSpec, ...]:
 
 
 def delegation_names(phase: PhaseSpec) -> list[str]:
-    """The names of a phase's delegations: as given, else the agent's with a number from the second on."""
+    """Return the unique names of a phase's delegations: a name that occurs again gets a number."""
     names: dict[str, None] = {}
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for one in phase.delegations:
-        name = wanted = one.name or one.agent
+        name = base = one.name or one.agent
         while name in names:
-            taken[wanted] = taken.get(wanted, 1) + 1
-            name = f"{wanted}-{taken[wanted]}"
+            counts[base] = counts.get(base, 1) + 1
+            name = f"{base}-{counts[base]}"
         names[name] = None
     return list(names)

@@ -1,4 +1,4 @@
-"""A plan from TOML or YAML, refused with the line where something is wrong with it."""
+"""Read a plan from TOML or YAML, and check it. Errors name the line."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MAX_FILE = 4 * 1024 * 1024
 _FIELDS = frozenset((*Plan.__struct_fields__, "phase"))
 _NUMBERS = {"threshold", "parallel", "max_turns", "timeout", "max_tokens", "max_cost"}
 _SWITCHES = {"critical", "loads_context", "merges_inputs"}
-_Fault = tuple[tuple[str | int, ...], str]
-#: Where a value is: `("phases", 1, "delegations", 0, "task")`.
-Place = tuple[str | int, ...]
-#: In files, one phase is `phase`, one delegation `delegation`, as TOML likes it; the plural is fine too.
+#: The position of a value: `("phases", 1, "delegations", 0, "task")`.
+ValuePath = tuple[str | int, ...]
+_Problem = tuple[ValuePath, str]
+#: A file may use the singular, which is common for arrays of tables in TOML, or the plural.
 PLURALS = {"phase": "phases", "delegation": "delegations"}
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w. -]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"\s*\"?([\w-]+)\"?\s*=")
@@ -31,34 +31,34 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
 class PlanLines:
-    """The lines of a plan file, by what stands there."""
+    """Finds the line of a value in a plan file."""
 
     def __init__(self, text: str = "", *, is_yaml: bool = False) -> None:
         self._text = text
         self._is_yaml = is_yaml
 
-    def line(self, *place: str | int) -> str:
-        """`, line 12` for a place, or for what it is a part of; nothing if there is no file."""
+    def line(self, *path: str | int) -> str:
+        """Return `, line 12` for a value or the closest value that contains it; empty if there is no file."""
         if not self._text:
             return ""
-        known = dict(_yaml_lines(self._text) if self._is_yaml else _toml_lines(self._text))
-        while place and place not in known:
-            place = place[:-1]
-        return f", line {known[place]}" if place else ""
+        lines = dict(_yaml_lines(self._text) if self._is_yaml else _toml_lines(self._text))
+        while path and path not in lines:
+            path = path[:-1]
+        return f", line {lines[path]}" if path else ""
 
-    def of_error(self, said: str) -> str:
-        """The line that an error of msgspec's speaks of."""
-        _, _, path = said.partition(" - at `$")
-        place: list[str | int] = [name or int(number) for name, number in _STEP.findall(path)]
-        unknown = re.search(r"unknown field `([\w-]+)`", said)
-        return self.line(*place, *([unknown[1]] if unknown else []))
+    def of_error(self, error_text: str) -> str:
+        """Return the line that an error of msgspec refers to."""
+        _, _, location = error_text.partition(" - at `$")
+        path: list[str | int] = [name or int(number) for name, number in _STEP.findall(location)]
+        unknown = re.search(r"unknown field `([\w-]+)`", error_text)
+        return self.line(*path, *([unknown[1]] if unknown else []))
 
 
-_NOWHERE = PlanLines()
+_NO_LINES = PlanLines()
 
 
 def read_plan(file: Path, registry: Registry | None = None) -> Plan:
-    """The plan in a file; a UsageError with the line if it is not one."""
+    """Read a plan from a file. Raise UsageError with the line if it is invalid."""
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -67,13 +67,13 @@ def read_plan(file: Path, registry: Registry | None = None) -> Plan:
         raise UsageError(f"{file}: larger than {MAX_FILE >> 20} MiB")
     text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
     is_yaml = file.suffix.lower() in (".yaml", ".yml")
-    found = _from_yaml(text, file) if is_yaml else _from_toml(text, file)
-    places = PlanLines(text, is_yaml=is_yaml)
+    document = _from_yaml(text, file) if is_yaml else _from_toml(text, file)
+    lines = PlanLines(text, is_yaml=is_yaml)
     try:
-        plan = msgspec.convert(_plural(found), Plan)
+        plan = msgspec.convert(_plural(document), Plan)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{file}{places.of_error(str(error))}: {_said(str(error))}") from error
-    check_plan(plan, str(file), places, registry)
+        raise UsageError(f"{file}{lines.of_error(str(error))}: {_with_suggestion(str(error))}") from error
+    check_plan(plan, str(file), lines, registry)
     return plan
 
 
@@ -96,16 +96,16 @@ def _from_yaml(text: str, file: Path) -> Any:
     head = "\n".join(lines).rstrip()
     try:
         document = read_document(f"---\n{head}\n---\n", _FIELDS)
-    except MalformedYaml as error:  # it counts the line put before the file's own
-        said = re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) - 1}", str(error))
-        raise UsageError(f"{file}: {said}") from error
+    except MalformedYaml as error:  # it counts the line that was added before the file's first line
+        error_text = re.sub(r"\bline (\d+)", lambda match: f"line {int(match[1]) - 1}", str(error))
+        raise UsageError(f"{file}: {error_text}") from error
     if document is None or document.body:
-        raise UsageError(f"{file}: more than one YAML document: keep one")
+        raise UsageError(f"{file}: more than one YAML document; keep one")
     return _typed({name: field.value for name, field in document.fields.items()})
 
 
 def _typed(value: Any, name: str = "") -> Any:
-    """YAML values, which are all text, as what their fields hold."""
+    """Convert YAML values, which are all text, to the types of their fields."""
     if isinstance(value, dict):
         return {key: _typed(one, key) for key, one in value.items() if one is not None}
     if isinstance(value, list):
@@ -117,8 +117,8 @@ def _typed(value: Any, name: str = "") -> Any:
     return value
 
 
-def _plural(found: dict[str, Any]) -> Any:
-    plan = {PLURALS.get(key, key): value for key, value in found.items()}
+def _plural(document: dict[str, Any]) -> Any:
+    plan = {PLURALS.get(key, key): value for key, value in document.items()}
     if isinstance(phases := plan.get("phases"), list):
         plan["phases"] = [
             {PLURALS.get(key, key): value for key, value in phase.items()} if isinstance(phase, dict) else phase
@@ -127,29 +127,28 @@ def _plural(found: dict[str, Any]) -> Any:
     return plan
 
 
-def _said(error: str) -> str:
-    unknown = re.search(r"unknown field `(\w+)`", error)
+def _with_suggestion(error_text: str) -> str:
+    unknown = re.search(r"unknown field `(\w+)`", error_text)
     fields = {*Plan.__struct_fields__, *PhaseSpec.__struct_fields__, *DelegationSpec.__struct_fields__}
-    return error + did_you_mean(unknown[1], fields) if unknown else error
+    return error_text + did_you_mean(unknown[1], fields) if unknown else error_text
 
 
-def check_plan(plan: Plan, name: str, places: PlanLines = _NOWHERE, registry: Registry | None = None) -> None:
-    """Refuse a plan that could only fail: no phases, names twice, inputs from nowhere, writers on one file."""
-    faults = _faults(plan, registry)
-    fault = next(faults, None)
-    if fault is not None:
-        place, words = fault
-        raise UsageError(f"{name}{places.line(*place)}: {words}")
+def check_plan(plan: Plan, name: str, lines: PlanLines = _NO_LINES, registry: Registry | None = None) -> None:
+    """Raise UsageError for a plan that can only fail: no phase, a repeated name, an unknown input, a shared file."""
+    problem = next(_problems(plan, registry), None)
+    if problem is not None:
+        path, text = problem
+        raise UsageError(f"{name}{lines.line(*path)}: {text}")
     Options(profile=plan.profile or "v2").validated()
 
 
-def _faults(plan: Plan, registry: Registry | None) -> Iterator[_Fault]:
+def _problems(plan: Plan, registry: Registry | None) -> Iterator[_Problem]:
     if not plan.phases:
         yield (), "the plan has no phase"
     for field in ("max_tokens", "max_cost"):
         value = getattr(plan, field)
         if value is not None and value <= 0:
-            yield (field,), f"{field} has to be more than {value:g}"
+            yield (field,), _not_positive(field, value)
     total = 0
     earlier: list[str] = []
     for at, phase in enumerate(plan.phases):
@@ -159,36 +158,40 @@ def _faults(plan: Plan, registry: Registry | None) -> Iterator[_Fault]:
                 ("phases", at),
                 f"more than {MAX_PHASES} phases or {MAX_DELEGATIONS} delegations: split the plan",
             )
-        for place, words in _phase_faults(phase, earlier):
-            yield ("phases", at, *place), words
+        for path, text in _phase_problems(phase, earlier):
+            yield ("phases", at, *path), text
         if registry is not None:
-            for place, words in _unknown_agents(phase, registry):
-                yield ("phases", at, *place), words
+            for path, text in _unknown_agents(phase, registry):
+                yield ("phases", at, *path), text
         earlier.append(phase.name)
 
 
-def _phase_faults(phase: PhaseSpec, earlier: list[str]) -> Iterator[_Fault]:
+def _phase_problems(phase: PhaseSpec, earlier: list[str]) -> Iterator[_Problem]:
     if not phase.name.strip() or phase.name in earlier:
-        yield ("name",), f"every phase needs a name of its own, not {phase.name!r}"
+        yield ("name",), f"every phase needs a unique name, not {phase.name!r}"
     if not phase.delegations:
         yield (), f"the phase {phase.name!r} has no delegation"
-    for wanted in phase.inputs:
-        if wanted not in earlier:
-            why = "itself" if wanted == phase.name else "a phase that does not come before it"
-            yield ("inputs",), f"the phase {phase.name!r} takes input from {why}: {wanted!r}"
+    for name in phase.inputs:
+        if name not in earlier:
+            why = "itself" if name == phase.name else "a phase that does not come before it"
+            yield ("inputs",), f"the phase {phase.name!r} takes input from {why}: {name!r}"
     if phase.timeout is not None and phase.timeout <= 0:
-        yield ("timeout",), f"timeout has to be more than {phase.timeout:g}"
+        yield ("timeout",), _not_positive("timeout", phase.timeout)
     if phase.parallel < 1:
-        yield ("parallel",), f"at least one delegation has to run at a time, not {phase.parallel}"
+        yield ("parallel",), f"parallel must be at least 1, not {phase.parallel}"
     if not 0 <= phase.threshold <= 100:
-        yield ("threshold",), f"the threshold is a confidence from 0 to 100, not {phase.threshold:g}"
+        yield ("threshold",), f"threshold must be from 0 to 100, not {phase.threshold:g}"
     for at, one in enumerate(phase.delegations):
-        for field, words in _delegation_faults(one):
-            yield ("delegations", at, field), f"{words} ({one.name or one.agent!r} in {phase.name!r})"
+        for field, text in _delegation_problems(one):
+            yield ("delegations", at, field), f"{text} ({one.name or one.agent!r} in {phase.name!r})"
     yield from _shared_writes(phase)
 
 
-def _delegation_faults(one: DelegationSpec) -> Iterator[tuple[str, str]]:
+def _not_positive(field: str, value: float) -> str:
+    return f"{field} must be greater than 0, not {value:g}"
+
+
+def _delegation_problems(one: DelegationSpec) -> Iterator[tuple[str, str]]:
     if not one.agent.strip():
         yield "agent", "a delegation needs an agent"
     if not one.task.strip():
@@ -196,11 +199,11 @@ def _delegation_faults(one: DelegationSpec) -> Iterator[tuple[str, str]]:
     for field in ("max_turns", "timeout", "max_tokens", "max_cost"):
         value = getattr(one, field)
         if value is not None and value <= 0:
-            yield field, f"{field} has to be more than {value:g}"
+            yield field, _not_positive(field, value)
 
 
-def _shared_writes(phase: PhaseSpec) -> Iterator[_Fault]:
-    """Two that would write the same file, or one in a folder of the other's."""
+def _shared_writes(phase: PhaseSpec) -> Iterator[_Problem]:
+    """Yield delegations that would write the same file, or a file in a folder of another one."""
     writers: dict[str, str] = {}
     inside: defaultdict[str, set[str]] = defaultdict(set)
     for at, (own, one) in enumerate(zip(delegation_names(phase), phase.delegations, strict=True)):
@@ -220,54 +223,56 @@ def _folders(path: str) -> list[str]:
     return [] if path == "." else [".", *("/".join(parts[:end]) for end in range(1, len(parts)))]
 
 
-def _unknown_agents(phase: PhaseSpec, registry: Registry) -> Iterator[_Fault]:
+def _unknown_agents(phase: PhaseSpec, registry: Registry) -> Iterator[_Problem]:
     for at, one in enumerate(phase.delegations):
         if one.runner in (None, "model") and registry.get(one.agent) is None:
             why = registry.why_missing(one.agent)
             yield ("delegations", at, "agent"), f"there is no definition {one.agent!r}{why}"
 
 
-def _toml_lines(text: str) -> Iterator[tuple[Place, int]]:
-    base: Place = ()
-    counts: dict[Place, int] = {}
+def _toml_lines(text: str) -> Iterator[tuple[ValuePath, int]]:
+    """Yield the path and the line of each table and key in a TOML file."""
+    base: ValuePath = ()
+    counts: dict[ValuePath, int] = {}
     quote = ""
     for number, line in enumerate(text.split("\n"), 1):
         if not quote and (header := _HEADER.match(line)):
-            base = _header_place(header[2].split("."), counts, is_item=header[1] == "[[")
+            base = _header_path(header[2].split("."), counts, is_item=header[1] == "[[")
             yield base, number
         elif not quote and (key := _KEY.match(line)):
             yield (*base, PLURALS.get(key[1], key[1])), number
-        for mark in re.findall(r"\"\"\"|'''", line):  # inside them nothing is a key
+        for mark in re.findall(r"\"\"\"|'''", line):  # a multi-line string has no keys
             quote = "" if mark == quote else quote or mark
 
 
-def _header_place(words: list[str], counts: dict[Place, int], *, is_item: bool) -> Place:
-    place: Place = ()
-    for at, word in enumerate(words):
-        place = (*place, PLURALS.get(word.strip(), word.strip()))
-        if is_item and at == len(words) - 1:
-            counts[place] = counts.get(place, -1) + 1
-        if place in counts:
-            place = (*place, counts[place])
-    return place
+def _header_path(names: list[str], counts: dict[ValuePath, int], *, is_item: bool) -> ValuePath:
+    path: ValuePath = ()
+    for at, name in enumerate(names):
+        path = (*path, PLURALS.get(name.strip(), name.strip()))
+        if is_item and at == len(names) - 1:
+            counts[path] = counts.get(path, -1) + 1
+        if path in counts:
+            path = (*path, counts[path])
+    return path
 
 
-def _yaml_lines(text: str) -> Iterator[tuple[Place, int]]:
+def _yaml_lines(text: str) -> Iterator[tuple[ValuePath, int]]:
+    """Yield the path and the line of each key and item in a YAML file."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     yield from _node_lines(yaml.compose(text, Loader=loader), ())
 
 
-def _node_lines(node: Any, place: Place) -> Iterator[tuple[Place, int]]:
+def _node_lines(node: Any, path: ValuePath) -> Iterator[tuple[ValuePath, int]]:
     import yaml
 
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            inner = (*place, PLURALS.get(key.value, key.value))
+            inner = (*path, PLURALS.get(key.value, key.value))
             yield inner, key.start_mark.line + 1
             yield from _node_lines(value, inner)
     elif isinstance(node, yaml.SequenceNode):
         for at, item in enumerate(node.value):
-            yield (*place, at), item.start_mark.line + 1
-            yield from _node_lines(item, (*place, at))
+            yield (*path, at), item.start_mark.line + 1
+            yield from _node_lines(item, (*path, at))

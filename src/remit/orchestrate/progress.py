@@ -1,6 +1,7 @@
-"""The progress file: where the work stands, what to do next, what went wrong. One writer, replaced as a whole.
+"""The progress file: the current position, the next action and the warnings of a project.
 
-It reads the files of earlier tools (`claude-progress.json`) as they are; keys it does not know survive.
+One process writes at a time, and the file is replaced atomically. Files of earlier tools (`claude-progress.json`) are
+read as they are. Unknown keys are kept.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ _NEXT = "Read the plan and begin with its first phase"
 
 
 def progress_path(data: Path) -> Path:
-    """Where the progress file of a project is."""
+    """Return the path of a project's progress file."""
     return data / "progress.json"
 
 
 def find_progress(root: Path, data: Path) -> Path | None:
-    """The project's progress file, else the newest one that an earlier tool left."""
+    """Return the project's progress file, else the newest file of an earlier tool."""
     own = progress_path(data)
     if own.exists():
         return own
@@ -41,21 +42,21 @@ def find_progress(root: Path, data: Path) -> Path | None:
 
 
 def read_progress(file: Path) -> dict[str, Any]:
-    """A progress file with what it must have filled in; unknown keys as they are."""
+    """Read a progress file, and fill in missing keys."""
     try:
         data = file.read_bytes()
-        found = json.loads(data) if len(data) <= MAX_FILE else None
+        progress = json.loads(data) if len(data) <= MAX_FILE else None
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{file}: not a progress file: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(progress, dict):
         raise UsageError(f"{file}: not a progress file: it must be a JSON object of at most {MAX_FILE >> 20} MiB")
-    return fill_defaults(found)
+    return fill_defaults(progress)
 
 
 def fill_defaults(progress: dict[str, Any]) -> dict[str, Any]:
-    """The same progress with every key of the shape."""
+    """Return the progress with every key of the format."""
     now = _now()
     context = progress.get("resumptionContext")
     context = dict(context) if isinstance(context, dict) else {}
@@ -96,9 +97,9 @@ def _now() -> str:
 
 
 def update_progress(file: Path, change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Change the progress file: one writer at a time, the old file or the new one, never half of it."""
+    """Change the progress file under its lock, and replace it atomically."""
     with _one_writer(file):
-        progress = _read_or_set_aside(file) if file.exists() else fill_defaults({})
+        progress = _read_or_rename(file) if file.exists() else fill_defaults({})
         change(progress)
         progress = fill_defaults(progress)
         progress["lastUpdated"] = _now()
@@ -108,15 +109,15 @@ def update_progress(file: Path, change: Callable[[dict[str, Any]], None]) -> dic
     return progress
 
 
-def _read_or_set_aside(file: Path) -> dict[str, Any]:
-    """The progress there is; a file that is none is kept under another name, and the work goes on."""
+def _read_or_rename(file: Path) -> dict[str, Any]:
+    """Read the progress file. A corrupt file is renamed, and a new progress with a warning is returned."""
     try:
         return read_progress(file)
     except UsageError as error:
-        aside = file.with_suffix(f".{datetime.now(UTC):%Y%m%d%H%M%S}.bad")
+        renamed = file.with_suffix(f".{datetime.now(UTC):%Y%m%d%H%M%S}.bad")
         with suppress(OSError):
-            file.replace(aside)
-        return fill_defaults({"warnings": [f"{error}; it was set aside as {aside.name}"]})
+            file.replace(renamed)
+        return fill_defaults({"warnings": [f"{error}; it was renamed to {renamed.name}"]})
 
 
 @contextmanager
@@ -137,7 +138,7 @@ def _replace(file: Path, text: str) -> None:
 
 
 class ProgressRecorder:
-    """Keeps the progress file of a project up to date with one plan."""
+    """Updates the progress file of a project while a plan runs."""
 
     def __init__(self, data: Path, workspace: Path, plan: int, name: str) -> None:
         self._file = progress_path(data)
@@ -145,8 +146,8 @@ class ProgressRecorder:
         self._plan = plan
         self._name = name
 
-    async def _write(self, action: str, came_to: str, /, **fields: Any) -> None:
-        entry = {"timestamp": datetime.now(UTC).isoformat(timespec="seconds"), "action": action, "status": came_to}
+    async def _write(self, action: str, result: str, /, **fields: Any) -> None:
+        entry = {"timestamp": datetime.now(UTC).isoformat(timespec="seconds"), "action": action, "status": result}
 
         def change(progress: dict[str, Any]) -> None:
             progress["workspaceId"] = progress["workspaceId"] or f"plan-{self._plan}"
@@ -162,8 +163,8 @@ class ProgressRecorder:
                         *([value] if value not in progress["warnings"] else []),
                     ]
                 elif key == "delegations":
-                    told = [_key(one) for one in value]
-                    kept = [one for one in progress["delegations"] if _key(one) not in told]
+                    updated = [_key(one) for one in value]
+                    kept = [one for one in progress["delegations"] if _key(one) not in updated]
                     progress["delegations"] = kept + value
                 else:
                     progress[key] = value
@@ -171,7 +172,7 @@ class ProgressRecorder:
         await asyncio.to_thread(update_progress, self._file, change)
 
     async def phase(self, name: str) -> None:
-        """A phase begins."""
+        """Record that a phase begins."""
         await self._write(
             f"phase {name}",
             "started",
@@ -179,12 +180,12 @@ class ProgressRecorder:
             currentPhase=name,
             currentTask=f"{self._name}: {name}",
             position=f"phase {name} of {self._name}",
-            nextAction=f"Run `remit plan --resume {self._plan}` to go on with {name}",
+            nextAction=f"Run `remit plan --resume {self._plan}` to continue {name}",
         )
 
     async def merged(self, name: str, decision: str, delegations: Sequence[Delegation]) -> None:
-        """A phase is over."""
-        told = [
+        """Record the decision and the delegations of a finished phase."""
+        entries = [
             {"plan": self._plan, "phase": name, "name": one.name, "agent": one.agent}
             | {"state": one.state, "verdict": one.verdict, "job": one.job}
             for one in delegations
@@ -192,31 +193,31 @@ class ProgressRecorder:
         await self._write(
             f"phase {name}",
             decision,
-            delegations=told,
-            position=f"phase {name} of {self._name} is over",
+            delegations=entries,
+            position=f"phase {name} of {self._name} is finished",
             nextAction=f"Read the merged results of {name}, then `remit plan --resume {self._plan}`",
         )
 
-    async def warn(self, words: str) -> None:
-        """A failure."""
-        await self._write("failure", "warning", warning=words)
+    async def warn(self, warning: str) -> None:
+        """Record a failure."""
+        await self._write("failure", "warning", warning=warning)
 
-    async def waits(self, state: str, phase: str) -> None:
-        """The plan waits for a person, or is cancelled."""
+    async def stopped(self, state: str, phase: str) -> None:
+        """Record that the plan waits for a person, or is cancelled."""
         next_action = (
-            f"Answer what plan {self._plan} asks: `remit escalations`, then `remit answer ID …`"
+            f"Answer the questions of plan {self._plan}: `remit escalations`, then `remit answer ID …`"
             if state == "waiting"
             else f"Plan {self._plan} was cancelled: decide what to do instead"
         )
         await self._write(f"phase {phase}", state, status="blocked", nextAction=next_action)
 
     async def finished(self, outcome: str) -> None:
-        """The plan is over."""
+        """Record that the plan is finished."""
         await self._write(
             self._name, outcome, status="completed", nextAction=f"Nothing is open; the last decision was {outcome}"
         )
 
 
 def _key(one: Any) -> Any:
-    """Which delegation an entry is about."""
+    """Return what identifies the delegation of an entry."""
     return [one.get(name) for name in ("plan", "phase", "name")] if isinstance(one, dict) else one

@@ -1,7 +1,7 @@
-"""The main job: several reviewers over a checkout, verified and merged.
+"""The team and the plan of `remit review`: several reviewers over a checkout, verified and merged.
 
-With a model there are subagents beside the analysers; without one the analysers are the team, through the same
-jobs, checks and merge.
+With a model, the team has subagents and analysers. Without one it has analysers only; their findings go through the
+same jobs, checks and merge.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from remit.errors import UsageError, did_you_mean
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.registry.models import full_name
 
-#: The subagents of a review, and what each is asked.
+#: The subagents of a review, and their tasks.
 REVIEWERS = {
     "code-explorer": "Trace the entry points and the execution flow of the code in scope, so that a reviewer knows "
-    "where untrusted input comes in and where money, data or rights are decided.",
-    "qa-engineer": "Review the code in scope for faults a user would meet: wrong results, unhandled cases, races, "
+    "where untrusted input enters and where decisions on money, data or permissions are made.",
+    "qa-engineer": "Review the code in scope for defects that affect a user: wrong results, unhandled cases, races, "
     "resources that are not released, tests that cannot fail. Do not change anything.",
-    "security-auditor": "Audit the code in scope for weaknesses that somebody could use.",
+    "security-auditor": "Audit the code in scope for weaknesses that an attacker could exploit.",
 }
 
 
 class ReviewTeam(NamedTuple):
-    """Who takes part in a review, and why not more."""
+    """The reviewers of a review, and why it has no subagents."""
 
     subagents: tuple[str, ...]
     analysers: tuple[str, ...]
@@ -37,8 +37,8 @@ class ReviewTeam(NamedTuple):
     why_no_model: str = ""
 
 
-def find_team(configured: Configuration, wanted: Sequence[str] = ()) -> ReviewTeam:
-    """The reviewers that can work here; `wanted` names them."""
+def find_team(configured: Configuration, names: Sequence[str] = ()) -> ReviewTeam:
+    """Return the reviewers that can run here: those in `names`, or all of them."""
     model = full_name(configured["model"], configured["models"])
     provider = provider_of(model)
     keys = KEYS.get(provider, ())
@@ -46,26 +46,26 @@ def find_team(configured: Configuration, wanted: Sequence[str] = ()) -> ReviewTe
     analysers = [name for name in ANALYSERS if find_spec(name) is not None]
     analysers += [name for name, line in configured["runners"].items() if "sarif" in line and name not in analysers]
     why = "" if has_model else f"no key for {provider} is set ({' or '.join(keys)})"
-    if wanted:
-        known = {*REVIEWERS, *analysers}
-        for name in wanted:
-            if name not in known:
+    if names:
+        every = {*REVIEWERS, *analysers}
+        for name in names:
+            if name not in every:
                 raise UsageError(
-                    f"there is no reviewer {name!r}{did_you_mean(name, known)}; known: {', '.join(sorted(known))}"
+                    f"there is no reviewer {name!r}{did_you_mean(name, every)}; available: {', '.join(sorted(every))}"
                 )
-        asked = tuple(one for one in REVIEWERS if one in wanted)
-        if asked and not has_model:
-            raise UsageError(f"{', '.join(asked)} cannot review here: {why}")
-        return ReviewTeam(asked, tuple(one for one in analysers if one in wanted), model)
+        subagents = tuple(one for one in REVIEWERS if one in names)
+        if subagents and not has_model:
+            raise UsageError(f"{', '.join(subagents)} cannot review here: {why}")
+        return ReviewTeam(subagents, tuple(one for one in analysers if one in names), model)
     team = ReviewTeam(tuple(REVIEWERS) if has_model else (), tuple(analysers), model, why)
     if not team.subagents and not team.analysers:
-        raise UsageError(f"nobody can review here: {why}, and no analyser is installed; install remit[review]")
+        raise UsageError(f"there is no reviewer: {why}, and no analyser is installed; install remit[review]")
     return team
 
 
 _VERIFY = (
-    "Judge what a program cannot: does the evidence that each finding below brings support what it claims? Open the "
-    "cited places yourself. List each finding with its place as a claim: VERIFIED, PARTIAL or UNVERIFIED."
+    "Judge what a program cannot: does the evidence of each finding below support its claim? Open the cited lines "
+    "yourself. List each finding with its location as a claim: VERIFIED, PARTIAL or UNVERIFIED."
 )
 
 
@@ -77,9 +77,9 @@ def review_plan(
     profile: str = "v2",
     verifier: str | None = None,
 ) -> Plan:
-    """The plan of a review: everybody side by side, then one report.
+    """Return the plan of a review: all reviewers in parallel, then one report.
 
-    `verifier` is the model of a second phase, in which somebody who wrote none of the findings judges them.
+    `verifier` is the model of a second phase, in which an agent that wrote none of the findings verifies them.
     """
     subagents = [
         DelegationSpec(agent=name, task=REVIEWERS[name], scope=tuple(scope), loads_context=name == "code-explorer")

@@ -89,7 +89,7 @@ async def _run(database: Database, settings: Settings, task: str, given: dict[st
     async with ensure_worker(database, settings) as queue:
         # Its own worker, so that its subagents never wait for the place that it holds.
         runners = {ORCHESTRATOR: build_orchestrator(queue)}
-        async with LocalWorker(short_poll_worker(database, settings, own, runners=runners)) as beside:
-            beside.begin()
+        async with LocalWorker(short_poll_worker(database, settings, own, runners=runners)) as local:
+            local.start()
             is_over = await wait_for_job(database, submitted.id)
     return await jobs.get(database, submitted.id) if is_over else None
