@@ -1,4 +1,5 @@
-.PHONY: run test check bench docs
+# Shortcuts for dev.py; `python3 dev.py --help` explains the commands.
+.PHONY: run test quick check coverage bench docs mutants lock clean
 
-run test check bench docs:
+run test quick check coverage bench docs mutants lock clean:
 	python3 dev.py $@
