@@ -1,7 +1,7 @@
-"""Regular expressions that are compiled when they are first used.
+"""Regular expressions that are compiled at their first use, and a digest without `hashlib`.
 
-There are about two hundred, and a check of one report needs a third of them: compiling all would take longer than
-the check.
+There are about two hundred expressions, and the check of one report uses a third of them. Compiling all of them, or
+loading `hashlib`, would take longer than the check.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
-    """As `re.compile`; a mistake in the text is met at the first use."""
+    """Return an object that behaves like `re.compile(text, flags)`; an invalid expression raises at its first use."""
     return _Expression(text, flags)  # type: ignore[return-value]
 
 
 class _Expression:
-    """Stands for the compiled expression: what is looked up on that is kept here, so it is looked up once."""
+    """A stand-in for a compiled expression that keeps each attribute after its first use."""
 
     def __init__(self, text: str, flags: int) -> None:
         self._text = text
@@ -40,9 +40,9 @@ class _Expression:
 
 
 def digest(data: bytes) -> str:
-    """The first half of the SHA-256, in hexadecimal."""
+    """Return the first half of the SHA-256 digest, in hexadecimal."""
     try:
         lean = __import__("_sha2" if sys.version_info >= (3, 12) else "_sha256")
-    except ImportError:  # a Python that was built without its own
+    except ImportError:  # a Python that was built with OpenSSL's digests only
         import hashlib as lean
     return str(lean.sha256(data).hexdigest())[:32]

@@ -1,4 +1,4 @@
-"""Real checkouts, made with the real git and without the person's own settings."""
+"""Checkouts created with the real git, without the settings of the user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Repository:
         self.git("init", "--quiet", "--initial-branch=main")
 
     def git(self, *arguments: str, ok: bool = True) -> str:
-        """Run git as a person would, with the repository's own configuration in force."""
+        """Run git as a person would, with the repository's own configuration."""
         options = [word for setting in _SETTINGS for word in ("-c", setting)]
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What the tests of the workspace share."""
+"""Fixtures for the tests of the workspace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from checkouts import Make, Repository
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Makes repositories below the test's folder."""
+    """Return a function that creates repositories below the test's folder."""
     return lambda name: Repository(tmp_path / name)
 
 
@@ -25,7 +25,7 @@ def repository(make: Make) -> Repository:
 
 @pytest.fixture
 def in_time() -> Iterator[None]:
-    """What would block for ever fails instead."""
+    """Fail instead of blocking forever."""
 
     def stop(_: int, __: FrameType | None) -> None:
         raise TimeoutError("it blocks")

@@ -1,4 +1,4 @@
-"""The files of a commit, whatever the work tree looks like meanwhile."""
+"""The files of a commit, independent of the work tree."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def opened(root: Path, rev: str = "HEAD") -> Iterator[Commit]:
         commit.close()
 
 
-def said(workspace: Workspace, written: str) -> str:
-    """What is in a file, or why it cannot be read."""
+def content_of(workspace: Workspace, written: str) -> str:
+    """Return the text of a file, or the reason why it cannot be read."""
     found = workspace.read(written)
     return found.why if isinstance(found, Absent) else found.text
 
@@ -40,14 +40,14 @@ def test_a_commit_is_read_while_the_work_tree_differs(repository: Repository) ->
     repository.write("untracked.py", "x\n")
     with opened(repository.root) as commit:
         assert commit.id == first
-        assert said(commit, "a.py") == "old\n"
-        assert said(commit, "gone.py") == "gone\n"
-        assert said(commit, "untracked.py") == "missing"
+        assert content_of(commit, "a.py") == "old\n"
+        assert content_of(commit, "gone.py") == "gone\n"
+        assert content_of(commit, "untracked.py") == "missing"
         assert commit.paths == ["a.py", "gone.py"]
 
 
 @pytest.mark.parametrize("rev", ["HEAD~1", "v1", "main~1", "{first}", "{short}", "HEAD^", "HEAD^{{/the first}}"])
-def test_a_commit_goes_by_every_name_that_git_knows(repository: Repository, rev: str) -> None:
+def test_a_commit_is_found_by_every_name_that_git_accepts(repository: Repository, rev: str) -> None:
     repository.write("a.py", "first\n")
     repository.git("add", ".")
     repository.git("commit", "--quiet", "--message", "the first")
@@ -55,13 +55,13 @@ def test_a_commit_goes_by_every_name_that_git_knows(repository: Repository, rev:
     repository.git("tag", "--annotate", "--message", "a tag", "v1")
     repository.commit(**{"a.py": "second\n"})
     with opened(repository.root, rev.format(first=first, short=first[:9])) as commit:
-        assert said(commit, "a.py") == "first\n"
+        assert content_of(commit, "a.py") == "first\n"
 
 
 @pytest.mark.parametrize(
     "rev", ["no-such", "", "-h", "--help", "--all", "-", "HEAD:a.py", "HEAD^{tree}", "a\nb", "a\0b", "HEAD..HEAD", "é"]
 )
-def test_a_rev_that_is_no_commit_is_one_clear_line(repository: Repository, rev: str) -> None:
+def test_an_unknown_revision_is_reported_in_one_line(repository: Repository, rev: str) -> None:
     repository.commit(**{"a.py": ""})
     with pytest.raises(UsageError) as raised:
         Commit(repository.root, rev)
@@ -69,12 +69,12 @@ def test_a_rev_that_is_no_commit_is_one_clear_line(repository: Repository, rev: 
     assert f"has no commit {rev!r}" in str(raised.value)
 
 
-def test_a_branch_that_begins_with_a_dash_is_a_name_and_no_option(repository: Repository) -> None:
+def test_a_branch_that_begins_with_a_dash_is_not_an_option(repository: Repository) -> None:
     repository.commit(**{"a.py": "first\n"})
     repository.git("update-ref", "refs/heads/-x", "HEAD")
     repository.commit(**{"a.py": "second\n"})
     with opened(repository.root, "-x") as commit:
-        assert said(commit, "a.py") == "first\n"
+        assert content_of(commit, "a.py") == "first\n"
 
 
 def test_a_folder_without_git_has_no_commit(tmp_path: Path) -> None:
@@ -99,12 +99,12 @@ def test_a_part_of_the_checkout_can_be_the_root(repository: Repository) -> None:
     repository.commit()
     with opened(repository.root / "shop") as commit:
         assert commit.paths == ["app/a.py"]
-        assert said(commit, "app/a.py") == "inside\n"
-        assert said(commit, f"{repository.root}/shop/app/a.py") == "inside\n"
-        assert said(commit, "app") == "folder"
-        assert said(commit, "top.py") == "missing"
-        assert said(commit, "../top.py") == "outside"
-        assert said(commit, "up.py") == "outside"
+        assert content_of(commit, "app/a.py") == "inside\n"
+        assert content_of(commit, f"{repository.root}/shop/app/a.py") == "inside\n"
+        assert content_of(commit, "app") == "folder"
+        assert content_of(commit, "top.py") == "missing"
+        assert content_of(commit, "../top.py") == "outside"
+        assert content_of(commit, "up.py") == "outside"
 
 
 def test_a_part_that_the_commit_does_not_have_is_empty(repository: Repository) -> None:
@@ -113,7 +113,7 @@ def test_a_part_that_the_commit_does_not_have_is_empty(repository: Repository) -
     repository.commit()
     with opened(repository.root / "shop", first) as commit:
         assert commit.paths == []
-        assert said(commit, "b.py") == "missing"
+        assert content_of(commit, "b.py") == "missing"
 
 
 def test_links_in_the_tree_are_followed_inside_and_not_out(repository: Repository) -> None:
@@ -137,46 +137,46 @@ def test_links_in_the_tree_are_followed_inside_and_not_out(repository: Repositor
     repository.commit()
     with opened(repository.root) as commit:
         for name in ("link.py", "chain.py", "app/up.py", "folder/a.py", "here/folder/a.py", "absolute.py", "to-dots"):
-            assert said(commit, name) == "here\n", name
+            assert content_of(commit, name) == "here\n", name
         for name in ("out.py", "out-absolute", "config"):
-            assert said(commit, name) == "outside", name
+            assert content_of(commit, name) == "outside", name
         for name in ("folder", "here"):
-            assert said(commit, name) == "folder", name
+            assert content_of(commit, name) == "folder", name
         for name in ("nowhere", "loop", "loop/a.py", "folder/none.py"):
-            assert said(commit, name) == "missing", name
+            assert content_of(commit, name) == "missing", name
         assert commit.paths == ["app/a.py"]
         found = commit.read("chain.py")
         assert isinstance(found, SourceFile)
         assert found.path == "chain.py"
 
 
-def test_a_submodule_is_said_to_be_one(repository: Repository, make: Make) -> None:
+def test_a_submodule_is_reported_as_such(repository: Repository, make: Make) -> None:
     library = make("library")
     library.commit(**{"b.py": "library\n"})
     repository.commit(**{"a.py": ""})
     repository.git("submodule", "--quiet", "add", str(library.root), "vendor/library")
     repository.commit()
     with opened(repository.root) as commit:
-        assert said(commit, "vendor/library") == "submodule"
-        assert said(commit, "vendor/library/b.py") == "submodule"
-        assert said(commit, "vendor/library/none/c.py") == "submodule"
-        assert said(commit, "vendor") == "folder"
+        assert content_of(commit, "vendor/library") == "submodule"
+        assert content_of(commit, "vendor/library/b.py") == "submodule"
+        assert content_of(commit, "vendor/library/none/c.py") == "submodule"
+        assert content_of(commit, "vendor") == "folder"
         assert commit.paths == [".gitmodules", "a.py"]
     tree = files.WorkTree(repository.root)
-    assert said(tree, "vendor/library/b.py") == "library\n"
-    assert said(tree, "vendor/library/.git") == "outside"
+    assert content_of(tree, "vendor/library/b.py") == "library\n"
+    assert content_of(tree, "vendor/library/.git") == "outside"
     assert tree.paths == [".gitmodules", "a.py", "vendor/library/b.py"]
 
 
 @pytest.mark.parametrize(
     "name", ["two words.py", "line\nbreak.py", "tab\t.py", 'quote".py', "日本/ファイル.py", "-x.py", "a:b.py"]
 )
-def test_every_name_that_git_can_hold_is_read(repository: Repository, name: str) -> None:
+def test_every_valid_file_name_is_read(repository: Repository, name: str) -> None:
     repository.write(name, "here\n")
     repository.commit()
     with opened(repository.root) as commit:
         assert commit.paths == [name]
-        assert said(commit, name) == "here\n"
+        assert content_of(commit, name) == "here\n"
 
 
 def test_a_name_that_is_not_utf_8_is_read(repository: Repository) -> None:
@@ -186,7 +186,7 @@ def test_a_name_that_is_not_utf_8_is_read(repository: Repository) -> None:
         pytest.skip(f"this disk takes no such name: {error}")
     repository.commit()
     with opened(repository.root) as commit:
-        assert said(commit, commit.paths[0]) == "here\n"
+        assert content_of(commit, commit.paths[0]) == "here\n"
 
 
 @pytest.mark.parametrize("in_tree", ["NFC", "NFD"])
@@ -195,17 +195,17 @@ def test_composed_and_decomposed_letters_are_the_same_name(repository: Repositor
     repository.write(unicodedata.normalize(in_tree, "Zoë/café.py"), "here\n")
     repository.commit()
     with opened(repository.root) as commit:
-        assert said(commit, unicodedata.normalize(written, "Zoë/café.py")) == "here\n"
-        assert said(commit, "Zoë/none.py") == "missing"
+        assert content_of(commit, unicodedata.normalize(written, "Zoë/café.py")) == "here\n"
+        assert content_of(commit, "Zoë/none.py") == "missing"
 
 
 def test_the_case_of_a_name_counts(repository: Repository) -> None:
     repository.commit(**{"Cart.py": ""})
     with opened(repository.root) as commit:
-        assert said(commit, "cart.py") == "missing"
+        assert content_of(commit, "cart.py") == "missing"
 
 
-def test_after_a_large_blob_the_next_file_is_still_right(repository: Repository) -> None:
+def test_a_file_after_a_large_one_is_read_correctly(repository: Repository) -> None:
     repository.write("large.txt", b"a\n" * (MAX_FILE // 2 + 1))
     repository.write("most.txt", b"b" * MAX_FILE)
     repository.write("empty.txt", "")
@@ -213,19 +213,19 @@ def test_after_a_large_blob_the_next_file_is_still_right(repository: Repository)
     repository.commit()
     with opened(repository.root) as commit:
         for _ in range(2):
-            assert said(commit, "large.txt") == "large"
+            assert content_of(commit, "large.txt") == "large"
             commit._cache.clear()
-            assert said(commit, "small.txt") == "small\n"
-            assert said(commit, "empty.txt") == ""
-            assert len(said(commit, "most.txt")) == MAX_FILE
+            assert content_of(commit, "small.txt") == "small\n"
+            assert content_of(commit, "empty.txt") == ""
+            assert len(content_of(commit, "most.txt")) == MAX_FILE
         assert commit.exists("large.txt")
 
 
-def test_a_binary_file_is_no_text(repository: Repository) -> None:
+def test_a_binary_file_is_not_read_as_text(repository: Repository) -> None:
     repository.write("image.png", b"\x89PNG\0")
     repository.commit()
     with opened(repository.root) as commit:
-        assert said(commit, "image.png") == "binary"
+        assert content_of(commit, "image.png") == "binary"
 
 
 class Spy:
@@ -250,8 +250,8 @@ def test_one_git_process_serves_many_files(repository: Repository, monkeypatch: 
     repository.commit(**{f"{number}.py": f"{number}\n" for number in range(200)})
     spy = Spy(monkeypatch)
     with opened(repository.root) as commit:
-        assert [said(commit, f"{number}.py") for number in range(200)] == [f"{number}\n" for number in range(200)]
-        assert all(said(commit, f"{number}.none") == "missing" for number in range(50))
+        assert [content_of(commit, f"{number}.py") for number in range(200)] == [f"{number}\n" for number in range(200)]
+        assert all(content_of(commit, f"{number}.none") == "missing" for number in range(50))
         assert len(commit.paths) == 200
     assert spy.count("cat-file") == 1
     assert spy.count("ls-tree") == 1
@@ -268,21 +268,21 @@ def test_opening_a_commit_reads_nothing_yet(repository: Repository, monkeypatch:
 def test_closing_ends_the_process_and_may_be_done_twice(repository: Repository) -> None:
     repository.commit(**{"a.py": "a\n", "b.py": "b\n"})
     commit = Commit(repository.root, "HEAD")
-    assert said(commit, "a.py") == "a\n"
+    assert content_of(commit, "a.py") == "a\n"
     process = commit._process
     assert process is not None
     assert process.poll() is None
     commit.close()
     assert process.returncode == 0
     commit.close()
-    assert said(commit, "b.py") == "b\n"  # opened again where it is needed
+    assert content_of(commit, "b.py") == "b\n"  # opened again where it is needed
     commit.close()
 
 
 def test_a_git_that_dies_is_a_broken_environment_and_not_a_missing_file(repository: Repository) -> None:
     repository.commit(**{"a.py": "a\n", "b.py": "b\n"})
     with opened(repository.root) as commit:
-        assert said(commit, "a.py") == "a\n"
+        assert content_of(commit, "a.py") == "a\n"
         assert commit._process is not None
         commit._process.kill()
         commit._process.wait()
@@ -290,13 +290,13 @@ def test_a_git_that_dies_is_a_broken_environment_and_not_a_missing_file(reposito
             commit.read("b.py")
 
 
-def test_an_object_that_is_not_in_the_clone_makes_no_missing_file(repository: Repository) -> None:
+def test_an_object_that_the_clone_lacks_is_not_a_missing_file(repository: Repository) -> None:
     repository.commit(**{"a.py": "a\n", "b.py": "b\n"})
     name = repository.git("rev-parse", "HEAD:a.py").strip()
     (repository.root / ".git" / "objects" / name[:2] / name[2:]).unlink()
     with opened(repository.root) as commit:
-        assert said(commit, "a.py") == "forbidden"
-        assert said(commit, "b.py") == "b\n"
+        assert content_of(commit, "a.py") == "forbidden"
+        assert content_of(commit, "b.py") == "b\n"
         assert commit.exists("a.py")
 
 
@@ -315,7 +315,7 @@ def test_a_tree_larger_than_the_list_is_still_read_whole(
     monkeypatch.setattr("remit.workspace.commit.MAX_LISTED", 3)
     with opened(repository.root) as commit:
         assert len(commit.paths) == 3
-        assert said(commit, "8.py") == "here\n"
+        assert content_of(commit, "8.py") == "here\n"
 
 
 def test_a_bare_repository_has_commits_too(repository: Repository, tmp_path: Path) -> None:
@@ -323,4 +323,4 @@ def test_a_bare_repository_has_commits_too(repository: Repository, tmp_path: Pat
     for place in (tmp_path / "bare", repository.root / "mirror"):
         repository.git("clone", "--quiet", "--bare", str(repository.root), str(place))
         with opened(place) as commit:
-            assert said(commit, "a.py") == "here\n"
+            assert content_of(commit, "a.py") == "here\n"

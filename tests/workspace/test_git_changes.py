@@ -1,4 +1,4 @@
-"""What git says has changed since a commit."""
+"""The changes since a commit that git reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_lines_are_counted_for_every_kind_of_change(repository: Repository) -> N
     }
 
 
-def test_a_renamed_file_is_one_that_went_and_one_that_came(repository: Repository) -> None:
+def test_a_renamed_file_counts_as_deleted_and_created(repository: Repository) -> None:
     repository.commit(**{"old.py": "one\ntwo\n"})
     repository.git("config", "diff.renames", "copies")
     repository.git("mv", "old.py", "new.py")
@@ -55,7 +55,7 @@ def test_ignored_files_are_not_among_the_untracked(repository: Repository) -> No
 
 
 @pytest.mark.parametrize("name", ["two words.py", "tab\t.py", "line\nbreak.py", "日本.py", 'quote".py', "-x.py"])
-def test_names_come_as_they_are(repository: Repository, name: str) -> None:
+def test_unusual_names_are_returned_unchanged(repository: Repository, name: str) -> None:
     repository.write(name, "one\n")
     repository.commit()
     repository.write(name, "two\n")
@@ -93,7 +93,7 @@ def test_a_file_that_was_only_touched_has_not_changed(repository: Repository) ->
     assert changes(repository.root) == {}
 
 
-def test_without_a_commit_or_without_git_nothing_is_known(repository: Repository, tmp_path: Path) -> None:
+def test_changes_need_a_commit_and_a_repository(repository: Repository, tmp_path: Path) -> None:
     repository.write("a.py", "one\n")
     assert changes(repository.root) is None
     assert head(repository.root) is None
@@ -101,13 +101,13 @@ def test_without_a_commit_or_without_git_nothing_is_known(repository: Repository
     assert changes(tmp_path / "plain") is None
 
 
-def test_without_git_on_the_path_nothing_is_known(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_need_git_on_the_path(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.commit(**{"a.py": "one\n"})
     monkeypatch.setenv("PATH", "/nowhere")
     assert changes(repository.root) is None
 
 
-def test_the_root_is_the_nearest_folder_above_that_git_knows(repository: Repository, tmp_path: Path) -> None:
+def test_the_root_is_the_nearest_parent_with_a_repository(repository: Repository, tmp_path: Path) -> None:
     inside = repository.write("app/deep/a.py", "")
     assert root_above(inside) == repository.root
     assert root_above(inside.parent) == repository.root

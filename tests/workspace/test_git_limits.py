@@ -1,4 +1,4 @@
-"""Git gets no keys, no endless time and no file elsewhere, whatever a repository says."""
+"""Git gets no secrets, has a time limit and reads no files elsewhere, for any repository."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _processes_in(folder: Path) -> list[str]:
     return found
 
 
-def test_a_pipe_in_the_configuration_does_not_hold_git_for_ever(repository: Repository) -> None:
+def test_a_pipe_in_the_configuration_does_not_block_git(repository: Repository) -> None:
     repository.commit(**{"a.txt": "a\n"})
     os.mkfifo(repository.root / "pipe")
     (repository.root / ".git" / "config").write_text(f"[include]\n\tpath = {repository.root}/pipe\n")
@@ -44,7 +44,7 @@ def test_a_pipe_in_the_configuration_does_not_hold_git_for_ever(repository: Repo
     assert not [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
 
 
-def test_a_pipe_among_the_objects_does_not_hold_a_commit_for_ever(
+def test_a_pipe_among_the_objects_does_not_block_a_commit(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit(**{"a.txt": "a\n"})
@@ -60,21 +60,21 @@ def test_a_pipe_among_the_objects_does_not_hold_a_commit_for_ever(
     assert _processes_in(repository.root) == []
 
 
-def test_only_the_beginning_is_read_where_that_is_wanted(repository: Repository) -> None:
+def test_max_bytes_limits_what_is_read(repository: Repository) -> None:
     repository.commit(**{"a.txt": "x" * 3_000_000})
-    assert run_git(repository.root, "cat-file", "blob", "HEAD:a.txt", most=1_000) == b"x" * 1_001
-    assert run_git(repository.root, "cat-file", "blob", "HEAD:a.txt", most=3_000_000) == b"x" * 3_000_000
-    assert run_git(repository.root, "cat-file", "blob", "HEAD:none", most=10) is None
+    assert run_git(repository.root, "cat-file", "blob", "HEAD:a.txt", max_bytes=1_000) == b"x" * 1_001
+    assert run_git(repository.root, "cat-file", "blob", "HEAD:a.txt", max_bytes=3_000_000) == b"x" * 3_000_000
+    assert run_git(repository.root, "cat-file", "blob", "HEAD:none", max_bytes=10) is None
 
 
-def test_output_without_end_is_not_kept(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_output_is_stopped(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.commit(**{"a.txt": "x" * 3_000_000})
     monkeypatch.setattr("remit.workspace.safe_git.MAX_OUTPUT", 1024**2)
     with pytest.raises(GitLimitReached, match="printed more than 1 MB"):
         run_git(repository.root, "cat-file", "blob", "HEAD:a.txt")
 
 
-def test_git_gets_no_key_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_gets_no_secret_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hidden = {
         "ANTHROPIC_API_KEY": "sk-x",
         "aws_secret_access": "x",
@@ -92,7 +92,7 @@ def test_git_gets_no_key_of_the_caller(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("key", ["mailmap.file", "core.attributesFile", "core.excludesFile", "diff.orderFile"])
-def test_what_names_files_elsewhere_can_be_switched_off(repository: Repository, tmp_path: Path, key: str) -> None:
+def test_settings_that_name_other_files_can_be_switched_off(repository: Repository, tmp_path: Path, key: str) -> None:
     (tmp_path / "outside").write_text("* secret\n")
     repository.commit(**{"a.txt": "a\n"})
     repository.git("config", key, str(tmp_path / "outside"))
@@ -104,7 +104,7 @@ def test_what_names_files_elsewhere_can_be_switched_off(repository: Repository, 
     assert run_git(repository.root, "diff", "HEAD", settings=settings) is not None
 
 
-def test_more_filters_than_can_be_passed_on_are_said_to_be_too_many() -> None:
+def test_too_many_filters_are_reported() -> None:
     names = b"".join(b"local\0filter.%s%d.clean\0" % (b"k" * 3_000, number) for number in range(1_500))
     with pytest.raises(GitLimitReached, match="more filters than can be switched off"):
         disabled_filters(names)
@@ -115,7 +115,7 @@ def _nothing() -> None:
     pass
 
 
-def test_a_whole_repository_keeps_to_itself(repository: Repository) -> None:
+def test_a_normal_repository_has_no_external_reference(repository: Repository) -> None:
     repository.commit(**{"a.txt": "a\n"})
     own = repository.root / ".git"
     (own / "hooks").rename(own / "old-hooks")
@@ -126,18 +126,18 @@ def test_a_whole_repository_keeps_to_itself(repository: Repository) -> None:
 
 
 @pytest.mark.parametrize("place", ["objects", "refs", "refs/heads/x", "objects/ab", "HEAD", "packed-refs", "config"])
-def test_a_link_out_of_the_repository_is_seen(repository: Repository, tmp_path: Path, place: str) -> None:
+def test_a_link_out_of_the_repository_is_detected(repository: Repository, tmp_path: Path, place: str) -> None:
     repository.commit(**{"a.txt": "a\n"})
     (tmp_path / "outside").mkdir()
     linked = repository.root / ".git" / place
     if linked.exists():
         linked.rename(tmp_path / "moved")
     linked.symlink_to(tmp_path / "outside")
-    assert external_reference(repository.root / ".git", _nothing) == "holds a link that leads out of it"
+    assert external_reference(repository.root / ".git", _nothing) == "contains a link that leads out of it"
 
 
 @pytest.mark.parametrize("listed", ["{outside}\n", "../../../outside/objects", '"/quoted"\n', "{link}\n"])
-def test_alternates_elsewhere_are_seen(repository: Repository, tmp_path: Path, listed: str) -> None:
+def test_alternates_elsewhere_are_detected(repository: Repository, tmp_path: Path, listed: str) -> None:
     repository.commit(**{"a.txt": "a\n"})
     (tmp_path / "outside" / "objects").mkdir(parents=True)
     (repository.root / "link").symlink_to(tmp_path / "outside")
@@ -146,12 +146,12 @@ def test_alternates_elsewhere_are_seen(repository: Repository, tmp_path: Path, l
     assert "alternates" in external_reference(repository.root / ".git", _nothing)
 
 
-def test_a_pipe_in_a_git_folder_is_seen(repository: Repository) -> None:
+def test_a_pipe_in_a_git_folder_is_detected(repository: Repository) -> None:
     os.mkfifo(repository.root / ".git" / "index")
-    assert external_reference(repository.root / ".git", _nothing) == "holds a pipe or device"
+    assert external_reference(repository.root / ".git", _nothing) == "contains a pipe or device"
 
 
-def test_pointers_that_are_pipes_or_circles_lead_nowhere(tmp_path: Path) -> None:
+def test_pointers_that_are_pipes_or_cycles_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     os.mkfifo(tmp_path / "x" / "gitdir")
     os.mkfifo(tmp_path / "x" / "commondir")
@@ -166,7 +166,7 @@ def test_pointers_that_are_pipes_or_circles_lead_nowhere(tmp_path: Path) -> None
     assert (linked_home(tmp_path), git_folders(tmp_path)) == (None, [])
 
 
-def test_the_file_that_keeps_a_folder_out_of_git_is_not_written_through_a_link(tmp_path: Path) -> None:
+def test_gitignore_is_not_written_through_a_link(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / ".gitignore").symlink_to(tmp_path / "elsewhere")

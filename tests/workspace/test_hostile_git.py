@@ -1,6 +1,6 @@
-"""A repository's own configuration is read by git, and must not make it run anything.
+"""Git reads a repository's own configuration, which must not make it run anything.
 
-Each trap is sprung by plain git first: a trap that catches nobody would prove nothing.
+Each trap is first tried with plain git: a trap that does not work there would prove nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from remit.workspace.safe_git import root_above
 
 
 class Trap(NamedTuple):
-    """A checkout that runs a script when git does something, and what that leaves behind."""
+    """A checkout that makes git run a script, and the marker file which that script writes."""
 
     repository: Repository
     script: Path
@@ -47,7 +47,7 @@ def trap(repository: Repository, tmp_path: Path) -> Trap:
 
 
 def do_everything(root: Path) -> None:
-    """All that the workspace does with git."""
+    """Call every function of the workspace that runs git."""
     assert root_above(root) == root
     assert head(root)
     found = changes(root)
@@ -139,7 +139,7 @@ TRAPS: dict[str, tuple[Callable[[Trap], None], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", TRAPS)
-def test_configuration_that_catches_plain_git_catches_nothing_here(trap: Trap, name: str) -> None:
+def test_configuration_that_traps_plain_git_has_no_effect(trap: Trap, name: str) -> None:
     lay, command = TRAPS[name]
     lay(trap)
     do_everything(trap.repository.root)
@@ -240,8 +240,8 @@ def test_variables_of_git_in_the_environment_are_ignored(
     assert not trap.has_caught
 
 
-def test_the_settings_of_the_person_stay_in_force(trap: Trap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A filter such as that of Git LFS is the person's own: without it, every such file would look changed."""
+def test_the_settings_of_the_user_stay_effective(trap: Trap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A filter such as that of Git LFS belongs to the user: without it, every such file would look changed."""
     home = tmp_path / "home"
     home.mkdir()
     (home / ".gitconfig").write_text('[filter "upper"]\n\tclean = tr a-z A-Z\n')
@@ -256,7 +256,7 @@ def test_the_settings_of_the_person_stay_in_force(trap: Trap, monkeypatch: pytes
 
 @pytest.mark.parametrize("below", ["", "inner"])
 def test_a_repository_cannot_name_another_work_tree(trap: Trap, below: str, tmp_path: Path) -> None:
-    """Else what is said to have changed would tell of any folder of the host."""
+    """Otherwise the reported changes would reveal files of any folder of the host."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "private.txt").write_text("private\n")
@@ -269,7 +269,7 @@ def test_a_repository_cannot_name_another_work_tree(trap: Trap, below: str, tmp_
     assert set(changed_lines(root, "HEAD")) == (set() if below else {"a.txt"})
 
 
-def test_looking_changes_nothing_in_the_repository(trap: Trap) -> None:
+def test_reading_changes_nothing_in_the_repository(trap: Trap) -> None:
     def state() -> dict[str, bytes]:
         inside = (path for path in (trap.repository.root / ".git").rglob("*") if path.is_file())
         return {str(path): path.read_bytes() for path in inside}

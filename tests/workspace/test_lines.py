@@ -39,11 +39,11 @@ def test_other_separators_do_not_end_a_line(separator: str) -> None:
     assert lines(f"a{separator}b\nc\n".encode()) == [f"a{separator}b", "c"]
 
 
-def test_bytes_that_are_not_utf_8_spoil_only_themselves() -> None:
+def test_invalid_utf_8_affects_only_its_own_characters() -> None:
     assert lines(b"caf\xe9\nok\n") == ["caf\ufffd", "ok"]
 
 
-def test_a_byte_order_mark_is_no_line() -> None:
+def test_a_byte_order_mark_does_not_count_as_a_line() -> None:
     assert len(lines(b"\xef\xbb\xbfa\nb\n")) == 2
 
 
@@ -55,7 +55,7 @@ def test_as_many_lines_as_were_written_are_read(written: list[str], windows: boo
         assert lines(end.join(written).encode()) == written
 
 
-def test_collapsed_text_knows_the_line_of_each_word() -> None:
+def test_collapsed_text_maps_each_word_to_its_line() -> None:
     collapsed = Collapsed(["", "  one\t two", "", "three  "])
     assert collapsed.text == "one two three"
     assert [collapsed.line_at(collapsed.text.index(word)) for word in ("one", "two", "three")] == [2, 2, 4]

@@ -1,4 +1,4 @@
-"""Where a checkout comes from: told without anybody's password, and without the machine's own paths."""
+"""The address of a checkout, without passwords and without paths of the machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_origin_comes_before_other_remotes(repository: Repository) -> None:
 
 
 @pytest.mark.parametrize(
-    ("configured", "told"),
+    ("configured", "expected"),
     [
         ("https://someone:secret@example.org/o/shop.git?token=secret#secret", ADDRESS),
         ("https://secret@example.org/o/shop.git", ADDRESS),
@@ -41,12 +41,12 @@ def test_origin_comes_before_other_remotes(repository: Repository) -> None:
         ("https://example.org/\x1b]0;x\x07 \udcff", "https://example.org/%1B%5D0%3Bx%07%20%3F"),
     ],
 )
-def test_what_is_nobodys_business_is_left_out(repository: Repository, configured: str, told: str | None) -> None:
+def test_private_parts_of_an_address_are_removed(repository: Repository, configured: str, expected: str | None) -> None:
     repository.git("config", "remote.origin.url", configured)
-    assert remote_address(repository.root) == told
+    assert remote_address(repository.root) == expected
 
 
-def test_what_is_told_can_be_told_again() -> None:
+def test_a_public_address_stays_the_same() -> None:
     for address in (ADDRESS, "ssh://example.org/o/a%20b%25", "https://[::1]:8443/o/~me/shop"):
         assert public_address(address) == address
 
@@ -61,13 +61,13 @@ def test_a_token_that_git_would_put_into_the_address_is_not_read(repository: Rep
     assert remote_address(repository.root) is None
 
 
-def test_a_part_of_a_checkout_is_not_what_the_address_stands_for(repository: Repository) -> None:
+def test_a_part_of_a_checkout_has_no_address(repository: Repository) -> None:
     repository.git("remote", "add", "origin", ADDRESS)
     inside = repository.write("app/a.py").parent
     assert remote_address(inside) is None
 
 
-def test_asking_for_the_address_runs_nothing(repository: Repository, tmp_path: Path) -> None:
+def test_reading_the_address_runs_no_program(repository: Repository, tmp_path: Path) -> None:
     marker, script = tmp_path / "MARKER", tmp_path / "script.sh"
     script.write_text(f"#!/bin/sh\necho ran >> '{marker}'\n")
     script.chmod(0o755)

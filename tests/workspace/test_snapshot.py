@@ -1,4 +1,4 @@
-"""What a tree looked like before, and what has become of it."""
+"""Snapshots of a tree, and the changes since."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remit.workspace.snapshot import Snapshot, difference, take_snapshot
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A tree with a file for each fate."""
+    """A tree with one file for each kind of change."""
     for name in ("kept.py", "changed.py", "deleted.py"):
         (tmp_path / name).write_text("one\n")
     (tmp_path / "image.png").write_bytes(b"\0")
@@ -22,7 +22,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_snapshot_tells_afterwards_what_happened_to_each_file(root: Path) -> None:
+def test_a_snapshot_shows_what_happened_to_each_file(root: Path) -> None:
     before = take_snapshot(root)
     (root / "changed.py").write_text("two\n")
     (root / "deleted.py").unlink()
@@ -38,7 +38,7 @@ def test_a_snapshot_tells_afterwards_what_happened_to_each_file(root: Path) -> N
     }
 
 
-def test_files_that_are_no_text_and_those_of_git_are_left_out(root: Path) -> None:
+def test_binary_files_and_files_of_git_are_left_out(root: Path) -> None:
     assert sorted(take_snapshot(root).files) == ["changed.py", "deleted.py", "kept.py"]
 
 

@@ -1,4 +1,4 @@
-"""Files as they lie on disk, with everything that may lie there."""
+"""The files of a work tree, including special files and links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def why(root: Path, written: str) -> str:
-    """Why a file cannot be read, or what is in it."""
+    """Return the text of a file, or the reason why it cannot be read."""
     found = WorkTree(root).read(written)
     return found.why if isinstance(found, Absent) else found.text
 
@@ -64,12 +64,12 @@ def test_a_file_is_found_by_every_way_of_writing_its_path(root: Path, written: s
         ("~/secret.txt", "outside"),
     ],
 )
-def test_what_is_not_there_is_said_with_its_reason(root: Path, written: str, expected: str) -> None:
+def test_an_unreadable_path_is_returned_with_its_reason(root: Path, written: str, expected: str) -> None:
     assert why(root, written) == expected
 
 
 @pytest.mark.parametrize("written", [".git/config", ".git", ".GIT/config", "vendor/lib/.git/config"])
-def test_files_of_git_are_outside_wherever_they_lie(root: Path, written: str) -> None:
+def test_files_of_git_are_outside_in_any_folder(root: Path, written: str) -> None:
     for folder in (root / ".git", root / "vendor" / "lib" / ".git"):
         folder.mkdir(parents=True)
         (folder / "config").write_text("[core]\n")
@@ -91,7 +91,7 @@ def test_composed_and_decomposed_letters_are_the_same_name(root: Path, on_disk: 
     assert why(root, unicodedata.normalize(written, "Zoë/café.py")) == "here"
 
 
-def test_where_both_forms_of_a_name_lie_there_each_is_itself(root: Path) -> None:
+def test_both_forms_of_a_name_can_exist_at_once(root: Path) -> None:
     (root / "café.py").write_text("composed")
     (root / unicodedata.normalize("NFD", "café.py")).write_text("decomposed")
     if len(list(root.iterdir())) != 4:
@@ -132,13 +132,13 @@ def test_a_link_that_leads_out_is_outside(root: Path) -> None:
         assert why(root, written) == "outside"
 
 
-def test_behind_a_folder_that_leads_out_nothing_can_be_told_apart(root: Path) -> None:
+def test_all_paths_below_an_outside_folder_get_the_same_reason(root: Path) -> None:
     (root / "out").symlink_to("../other")
     assert why(root, "out/secret.py") == "outside"
     assert why(root, "out/no-such-file.py") == "outside"
 
 
-def test_a_folder_that_leads_out_is_not_even_listed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_outside_is_not_listed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "out").symlink_to("../other")
     listed: list[str] = []
     real = os.listdir
@@ -181,14 +181,14 @@ def test_a_pipe_does_not_block(root: Path, in_time: None) -> None:
     assert "pipe" not in WorkTree(root).paths
 
 
-def test_a_socket_is_no_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_is_not_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)  # the name of a socket must be short
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("socket")
         assert why(root, "socket") == "special"
 
 
-def test_a_device_is_no_file(root: Path, in_time: None) -> None:
+def test_a_device_is_not_read(root: Path, in_time: None) -> None:
     try:
         os.mknod(root / "zero", 0o20666, os.makedev(1, 5))
         (root / "zero").open("rb").close()
@@ -199,7 +199,7 @@ def test_a_device_is_no_file(root: Path, in_time: None) -> None:
 
 @contextmanager
 def _without_privileges() -> Iterator[Path]:
-    """A folder outside pytest's own (which only its owner may enter), looked at by somebody who owns nothing."""
+    """Read a folder outside pytest's own (which only its owner may enter) as an unprivileged user."""
     folder = Path(tempfile.mkdtemp(prefix="remit-")).resolve()
     folder.chmod(0o755)
     was_root = os.geteuid() == 0
@@ -290,7 +290,7 @@ def test_a_folder_that_vanishes_while_the_tree_is_listed_is_left_out(
     assert WorkTree(root).paths == ["README"]
 
 
-def test_what_exists_is_there_readable_or_not(root: Path) -> None:
+def test_unreadable_files_exist(root: Path) -> None:
     (root / "image.png").write_bytes(b"\0")
     os.mkfifo(root / "pipe")
     tree = WorkTree(root)
@@ -305,7 +305,7 @@ def test_links_and_special_files_are_not_listed(root: Path) -> None:
     assert WorkTree(root).paths == ["README", "app/cart.py"]
 
 
-def test_what_tools_put_there_is_not_listed_but_read_where_it_is_cited(root: Path) -> None:
+def test_skipped_directories_are_not_listed_but_cited_files_are_read(root: Path) -> None:
     names = ("node_modules/x/index.js", "app/__pycache__/a.txt", ".venv/lib/b.py", ".gitignore", "build/c.py")
     for name in names:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -316,7 +316,7 @@ def test_what_tools_put_there_is_not_listed_but_read_where_it_is_cited(root: Pat
     assert [why(root, name) for name in names[:3]] == list(names[:3])
 
 
-def test_a_root_that_is_an_environment_itself_is_listed_all_the_same(root: Path) -> None:
+def test_a_root_that_is_a_virtual_environment_is_listed(root: Path) -> None:
     (root / "pyvenv.cfg").write_text("home = /usr\n")
     assert WorkTree(root).paths == ["README", "app/cart.py", "pyvenv.cfg"]
 

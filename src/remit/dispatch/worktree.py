@@ -152,7 +152,7 @@ def _listed(folder: Path, *arguments: str, settings: Mapping[str, str]) -> Itera
 
 def _printed(folder: Path, *arguments: str, settings: Mapping[str, str], most: int) -> bytes:
     """The first bytes that a git command prints."""
-    found = run_git(folder, *arguments, settings=settings, most=most)
+    found = run_git(folder, *arguments, settings=settings, max_bytes=most)
     if found is None:
         raise EnvironmentBroken(f"git {arguments[0]} failed")
     return found
@@ -160,7 +160,7 @@ def _printed(folder: Path, *arguments: str, settings: Mapping[str, str], most: i
 
 def _feed(folder: Path, *arguments: str, settings: Mapping[str, str], given: bytes) -> None:
     """Run a git command that reads what it is given."""
-    process = start_git(folder, *arguments, settings=settings, fed=True)
+    process = start_git(folder, *arguments, settings=settings, has_input=True)
     with within_limit(process, SECONDS, arguments[0]), process:
         process.communicate(given)
     if process.returncode:

@@ -1,1 +1,1 @@
-"""The only code that reads a checkout. It never leaves the root, whatever a path says."""
+"""The only code that reads a checkout. No path leads out of its root."""

@@ -21,7 +21,7 @@ _CLOSING_SECONDS = 5.0
 
 
 class _Entry(NamedTuple):
-    """What a tree says of a path."""
+    """An entry of a git tree."""
 
     mode: str
     id: str
@@ -35,17 +35,17 @@ class Commit(Workspace):
         found = run_git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
         if found is None:
             if run_git(self.root, "version") is None:
-                raise EnvironmentBroken("git cannot be started; a commit is read through it")
-            raise UsageError(f"{str(root)!r} has no commit {rev!r}; name one that `git rev-parse` knows there")
+                raise EnvironmentBroken("git cannot be started, and Remit needs it to read a commit")
+            raise UsageError(f"{str(root)!r} has no commit {rev!r}; use a revision that `git rev-parse` accepts there")
         self.id = decode_output(found).strip()
         self._process: subprocess.Popen[bytes] | None = None
 
     @cached_property
     def _tree(self) -> dict[str, _Entry]:
-        """Every entry below the root."""
+        """Every entry below the root, by path."""
         listed = run_git(self.root, "ls-tree", "-r", "-z", self.id)
         if listed is None:
-            raise EnvironmentBroken(f"git cannot list the files of {self.id}; `git fsck` says what is wrong")
+            raise EnvironmentBroken(f"git cannot list the files of {self.id}; run `git fsck` to find the cause")
         tree: dict[str, _Entry] = {}
         for row in decode_output(listed).split("\0"):
             about, tab, path = row.partition("\t")
@@ -56,46 +56,46 @@ class Commit(Workspace):
 
     @cached_property
     def _composed(self) -> dict[str, str]:
-        """Paths that are not plain ASCII, by their composed form."""
+        """Paths that are not ASCII, by their composed form (NFC)."""
         return {unicodedata.normalize("NFC", path): path for path in self._tree if not path.isascii()}
 
     def _list(self) -> list[str]:
         return [path for path, entry in self._tree.items() if entry.mode.startswith("100")][:MAX_LISTED]
 
     def _load(self, path: str) -> SourceFile | Absent:
-        place: str | None = path
+        target: str | None = path
         if path not in self._tree and not path.isascii():
-            place = self._composed.get(unicodedata.normalize("NFC", path), path)
+            target = self._composed.get(unicodedata.normalize("NFC", path), path)
         for _ in range(_MAX_LINKS):
-            if place is None:
+            if target is None:
                 return Absent(path, "outside")
-            link = self._link_on(place)
+            link = self._first_link(target)
             if link is None:
-                return self._at(path, place)
-            place = self._followed(place, link)
+                return self._read_entry(path, target)
+            target = self._follow(target, link)
         return Absent(path, "missing")
 
-    def _link_on(self, place: str) -> str | None:
-        """The first link on the way to a place, which may be its last part."""
-        entry = self._tree.get(place)
+    def _first_link(self, target: str) -> str | None:
+        """Return the first link in a path, which may be its last part."""
+        entry = self._tree.get(target)
         if entry is not None:
-            return place if entry.mode == "120000" else None
-        links = (above for above in _parents(place) if above in self._tree)
+            return target if entry.mode == "120000" else None
+        links = (above for above in _parents(target) if above in self._tree)
         return next((above for above in links if self._tree[above].mode == "120000"), None)
 
-    def _followed(self, place: str, link: str) -> str | None:
-        """Where a place lies if a link on the way is followed; None: outside."""
-        target = self._blob(link, self._tree[link].id)
-        if not isinstance(target, SourceFile):
+    def _follow(self, target: str, link: str) -> str | None:
+        """Return a path with one of its links followed; None if it leads outside."""
+        content = self._blob(link, self._tree[link].id)
+        if not isinstance(content, SourceFile):
             return None
-        folder = "" if is_absolute(target.text) else os.path.dirname(link) + "/"
-        return normalize_path(f"{folder.lstrip('/')}{target.text}{place[len(link) :]}", str(self.root))
+        folder = "" if is_absolute(content.text) else os.path.dirname(link) + "/"
+        return normalize_path(f"{folder.lstrip('/')}{content.text}{target[len(link) :]}", str(self.root))
 
-    def _at(self, path: str, place: str) -> SourceFile | Absent:
-        entry = self._tree.get(place)
+    def _read_entry(self, path: str, target: str) -> SourceFile | Absent:
+        entry = self._tree.get(target)
         if entry is None:
-            submodule = any(above in self._tree and self._tree[above].mode == "160000" for above in _parents(place))
-            return Absent(path, "submodule" if submodule else "folder" if place in self._folders else "missing")
+            submodule = any(above in self._tree and self._tree[above].mode == "160000" for above in _parents(target))
+            return Absent(path, "submodule" if submodule else "folder" if target in self._folders else "missing")
         if entry.mode == "160000":
             return Absent(path, "submodule")
         return self._blob(path, entry.id)
@@ -105,16 +105,16 @@ class Commit(Workspace):
         return frozenset(parent for path in self._tree for parent in ("", *_parents(path)))
 
     def _blob(self, path: str, name: str) -> SourceFile | Absent:
-        """An object by its name, as the file at a path."""
+        """Read an object by its id, as the file at a path."""
         process = self._git()
         try:
             with within_limit(process, SECONDS, "cat-file"):
-                return self._answered(process, path, name)
+                return self._read_object(process, path, name)
         except GitLimitReached:
             self.close()
             raise
 
-    def _answered(self, process: subprocess.Popen[bytes], path: str, name: str) -> SourceFile | Absent:
+    def _read_object(self, process: subprocess.Popen[bytes], path: str, name: str) -> SourceFile | Absent:
         pipe_in, pipe_out = process.stdin, process.stdout
         if pipe_in is None or pipe_out is None:
             raise EnvironmentBroken("git cat-file has no pipes")
@@ -125,9 +125,11 @@ class Commit(Workspace):
         except OSError:
             header = []
         if not header:
-            raise EnvironmentBroken(f"git stopped while reading {path!r} of {self.id}; `git fsck` says what is wrong")
+            raise EnvironmentBroken(
+                f"git stopped while reading {path!r} of {self.id}; run `git fsck` to find the cause"
+            )
         if len(header) != 3:
-            return Absent(path, "forbidden")  # a partial clone does not hold every object
+            return Absent(path, "forbidden")  # a partial clone lacks some objects
         size = int(header[2])
         if size > MAX_FILE:
             _discard(pipe_out, size + 1)
@@ -139,7 +141,7 @@ class Commit(Workspace):
     def _git(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             try:
-                self._process = start_git(self.root, "cat-file", "--batch", fed=True)
+                self._process = start_git(self.root, "cat-file", "--batch", has_input=True)
             except OSError as error:
                 raise EnvironmentBroken(f"git cannot be started: {error.strerror}") from error
         return self._process

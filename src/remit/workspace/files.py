@@ -1,6 +1,6 @@
-"""Files of a checkout: read once, indexed by line, bounded in size and memory.
+"""Read the files of a checkout: once each, by line, with limits on size and memory.
 
-Lines end with `\\n` or `\\r\\n` only; a last line without an end counts; an empty file has none.
+Lines end with `\\n` or `\\r\\n` only. A last line without a line end counts; an empty file has no lines.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 #: Larger files are not read: a claim about them is `unchecked`.
 MAX_FILE = 10 * 1024 * 1024
-#: Text kept in memory between claims.
+#: Bytes of text that are kept in memory between claims.
 MAX_CACHE = 64 * 1024 * 1024
-#: More files than this are not listed; suggestions then come from those that were.
+#: At most this many files are listed; suggestions come from these.
 MAX_LISTED = 200_000
 _BINARY_PROBE = 8192
 
@@ -37,7 +37,7 @@ class SourceFile:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines without their ends."""
+        """The lines without their line ends."""
         lines = self.text.split("\n")
         if lines[-1] == "":
             lines.pop()
@@ -45,12 +45,12 @@ class SourceFile:
 
     @cached_property
     def collapsed(self) -> Collapsed:
-        """The text with every run of white space made one space."""
+        """The text with each run of white space replaced by one space."""
         return Collapsed(self.lines)
 
 
 class Collapsed:
-    """Text with white space collapsed, and the way back from a place in it to a line."""
+    """Text with collapsed white space, which maps offsets back to line numbers."""
 
     def __init__(self, lines: list[str]) -> None:
         words: list[str] = []
@@ -67,7 +67,7 @@ class Collapsed:
         self.text = " ".join(words)
 
     def span(self, first: int, last: int) -> tuple[int, int]:
-        """Where the text of some lines begins, and where what may begin in them ends."""
+        """Return the offset where the text of some lines starts, and the offset where the text after them starts."""
         from bisect import bisect_left, bisect_right
 
         low, high = bisect_left(self._numbers, first), bisect_right(self._numbers, last)
@@ -75,7 +75,7 @@ class Collapsed:
         return start, self._starts[high] if high < len(self._starts) else len(self.text)
 
     def line_at(self, offset: int) -> int:
-        """The line on which the character at an offset stands."""
+        """Return the number of the line that contains the character at an offset."""
         from bisect import bisect_right
 
         return self._numbers[bisect_right(self._starts, offset) - 1]
@@ -95,7 +95,7 @@ class Workspace(ABC):
     """A tree of files: a work tree or a commit."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        #: The root without links.
+        #: The root, with links resolved.
         self.folder = os.path.realpath(root)
         self._named = os.path.abspath(root)
         self._cache: OrderedDict[str, SourceFile | Absent] = OrderedDict()
@@ -103,31 +103,31 @@ class Workspace(ABC):
 
     @cached_property
     def root(self) -> Path:
-        """The folder as a path."""
-        from pathlib import Path  # late: it is slow to load, and files are read without it
+        """The root as a `Path`."""
+        from pathlib import Path  # late: it is slow to load, and reading files does not need it
 
         return Path(self.folder)
 
     @abstractmethod
     def _load(self, path: str) -> SourceFile | Absent:
-        """Read a file by its normal path."""
+        """Read a file by its normalized path."""
 
     @abstractmethod
     def _list(self) -> list[str]:
-        """The normal paths of all files, at most `MAX_LISTED`."""
+        """Return the normalized paths of all files, at most `MAX_LISTED`."""
 
     def exists(self, written: str) -> bool:
-        """Whether a written path names a file that is there, readable or not."""
+        """Whether a path from a document names an existing file, readable or not."""
         found = self.read(written)
         return isinstance(found, SourceFile) or found.why in ("large", "binary", "special", "forbidden")
 
     def normal(self, written: str) -> str | None:
-        """A written path relative to the root, also where the root was named through a link; None: outside."""
+        """Return a path from a document relative to the root, which may be named through a link; None if outside."""
         inside = normalize_path(written, self.folder)
         return normalize_path(written, self._named) if inside is None else inside
 
     def read(self, written: str) -> SourceFile | Absent:
-        """A file by the path somebody wrote."""
+        """Read a file by a path from a document."""
         path = self.normal(written)
         if path is None:
             return Absent(written, "outside")
@@ -150,19 +150,19 @@ class Workspace(ABC):
 
     @cached_property
     def paths(self) -> list[str]:
-        """Every file, listed once, in order."""
+        """All files, sorted by path."""
         return sorted(self._list())
 
     @cached_property
     def by_name(self) -> dict[str, list[str]]:
-        """Paths by their last part in lower case."""
+        """Paths by their file name in lower case."""
         names: dict[str, list[str]] = {}
         for path in self.paths:
             names.setdefault(folded_name(path), []).append(path)
         return names
 
     def close(self) -> None:  # noqa: B027 (most trees hold nothing open)
-        """Let go of whatever is held open."""
+        """Release open files and processes."""
 
 
 def _weight(found: SourceFile | Absent) -> int:
@@ -170,7 +170,7 @@ def _weight(found: SourceFile | Absent) -> int:
 
 
 class WorkTree(Workspace):
-    """The files as they lie on disk; ignored and untracked ones count."""
+    """The files on disk, including ignored and untracked ones."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         super().__init__(root)
@@ -184,13 +184,13 @@ class WorkTree(Workspace):
         return _read(path, full) if self._holds(full) else Absent(path, "outside")
 
     def _holds(self, full: str) -> bool:
-        """Whether a path without links lies in the checkout, and not among git's own files."""
+        """Whether a path without links is in the checkout and is not one of git's own files."""
         top = os.path.join(self.folder, "")
         inside = full.startswith(top) and ".git" not in full[len(top) :].lower().split(os.sep)
         return inside or full == self.folder
 
     def _exact(self, path: str) -> str | Absent:
-        """The path as the disk spells it: the case must be right even where the disk does not care."""
+        """Return the path as it is spelled on disk. Case must match, even on a file system that ignores it."""
         folder = ""
         for part in path.split("/"):
             names = self._names(folder)
@@ -203,7 +203,7 @@ class WorkTree(Workspace):
         return folder
 
     def _names(self, folder: str) -> dict[str, str] | Why:
-        """What a folder holds; a folder that a link leads out to is not even listed."""
+        """Return the names in a folder; a folder outside the root is not listed."""
         names = self._folders.get(folder)
         if names is None:
             names = self._folders[folder] = self._listed(folder)
@@ -229,9 +229,9 @@ class WorkTree(Workspace):
             try:
                 entries = sorted(os.scandir(os.path.join(self.folder, folder)), key=lambda entry: entry.name)
             except OSError:
-                continue  # forbidden, or gone meanwhile
+                continue  # not readable, or deleted in the meantime
             if folder and any(entry.name == "pyvenv.cfg" for entry in entries):
-                continue  # an environment: other people's files
+                continue  # a virtual environment: installed packages
             for entry in entries:
                 path = f"{folder}/{entry.name}" if folder else entry.name
                 if entry.name in SKIPPED_DIRECTORIES:  # in a submodule, `.git` is a file
@@ -244,7 +244,7 @@ class WorkTree(Workspace):
 
 
 def _read(path: str, full: str) -> SourceFile | Absent:
-    """Open without blocking on pipes, look at what was opened, then read."""
+    """Open a file without blocking on pipes, check its type and read it."""
     try:
         opened = os.open(full, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except IsADirectoryError:
@@ -273,7 +273,7 @@ def _read(path: str, full: str) -> SourceFile | Absent:
 
 
 def from_bytes(path: str, data: bytes) -> SourceFile | Absent:
-    """A text file, or why it is none."""
+    """Return a text file, or the reason why it is not one."""
     if len(data) > MAX_FILE:
         return Absent(path, "large")
     if b"\0" in data[:_BINARY_PROBE]:

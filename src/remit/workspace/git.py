@@ -1,4 +1,4 @@
-"""What git knows of a checkout: its commit, what has changed, where it comes from."""
+"""Ask git about a checkout: its commit, its changes, its remote address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_ADDRESS = 2_048
 
 
 def _diff(root: str | os.PathLike[str], *arguments: str) -> bytes | None:
-    """A diff of the files below a root in which nothing of the repository's own is run."""
+    """Return a diff of the files below a root, without running a program that the repository configures."""
     options = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative")
     return run_git(root, "diff", *options, *arguments, settings=without_filters(root))
 
@@ -30,7 +30,7 @@ class FileChangeStat(NamedTuple):
 
 
 def changes(root: str | os.PathLike[str], base: str = "HEAD") -> dict[str, FileChangeStat] | None:
-    """Files below the root that differ from a commit, untracked ones included; None without git."""
+    """Return the files below the root that differ from a commit, including untracked ones; None without git."""
     if found_by_git(root) is None:
         return None
     listed = _diff(root, "--raw", "--numstat", "-z", base)
@@ -48,12 +48,12 @@ _NEW_NAME = lazy_pattern(r'^\+\+\+ "?b/(.*?)"?\t?$')
 
 
 def changed_lines(root: Path, rev: str) -> dict[str, list[tuple[int, int]]]:
-    """For each file below the root: the line ranges that are new or different since a commit."""
+    """Return, for each file below the root, the line ranges that are new or changed since a commit."""
     flags = ("--unified=0", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
     diff = _diff(root, *flags, "--end-of-options", rev)
     untracked = run_git(root, "ls-files", "-z", "--others", "--exclude-standard")
     if diff is None or untracked is None:
-        raise UsageError(f"{root} has no commit {rev!r}; `git rev-parse {rev}` must know it")
+        raise UsageError(f"{root} has no commit {rev!r}; use a revision that `git rev-parse` accepts there")
     found: dict[str, list[tuple[int, int]]] = {
         name: [(1, 1 << 40)] for name in decode_output(untracked).split("\0") if name
     }
@@ -69,16 +69,16 @@ def changed_lines(root: Path, rev: str) -> dict[str, list[tuple[int, int]]]:
 
 
 def head(root: Path) -> str | None:
-    """The id of the commit that is checked out, or None."""
+    """Return the id of the checked-out commit, or None."""
     found = run_git(root, "rev-parse", "--verify", "--quiet", "HEAD")
     return decode_output(found).strip() if found else None
 
 
 def remote_address(root: Path) -> str | None:
-    """Where the checkout at a root comes from, fit to be shown: the address of `origin`, else of the first remote.
+    """Return the public address of a checkout's `origin`, or else of its first remote.
 
-    None if there is none, or the root is only a part of a checkout. The configuration is asked, not
-    `git remote get-url`: that applies the person's `url.*.insteadOf`, which may hold a token.
+    None without a remote, or if the root is only a part of a checkout. This reads the configuration because
+    `git remote get-url` applies the user's `url.*.insteadOf`, which may contain a token.
     """
     if root_above(root) != root.resolve():
         return None
@@ -93,8 +93,8 @@ _COPY_STYLE = lazy_pattern(r"[\w.-]+@([\w.-]+):(?!//)(\S+)")
 
 
 def public_address(address: str) -> str | None:
-    """The address of a repository as a URI without user, password and query; None for a path or anything else."""
-    from urllib.parse import quote, unquote, urlsplit  # late: it is slow to load, and a check needs no address
+    """Return a repository's address as a URI without user, password and query; None for a path or anything else."""
+    from urllib.parse import quote, unquote, urlsplit  # late: it is slow to load, and a check does not need it
 
     if len(address) > _MAX_ADDRESS:
         return None
@@ -104,7 +104,7 @@ def public_address(address: str) -> str | None:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return None
-    # A password with a slash in it would leave its rest, and the @ behind it, in the path.
+    # If a password contains a slash, its second half and the @ after it are in the path.
     if parts.scheme not in ("http", "https", "ssh", "git") or not parts.hostname or "@" in parts.path:
         return None
     host = quote(parts.hostname, safe=":", errors="replace")
@@ -113,7 +113,7 @@ def public_address(address: str) -> str | None:
 
 
 def _counted(listed: list[str]) -> dict[str, FileChangeStat]:
-    """Files and how many lines of each differ, from git's raw records (a path follows each) and its rows of numbers."""
+    """Parse the output of `git diff --raw --numstat -z`: files, each with the number of its changed lines."""
     found: dict[str, FileChangeStat] = {}
     created: set[str] = set()
     rows = iter(listed)

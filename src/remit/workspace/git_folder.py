@@ -1,7 +1,7 @@
-"""Where git keeps its own files for a checkout, and whether they keep to themselves.
+"""Find git's own files of a checkout, and check that they do not refer to files elsewhere.
 
-Whoever writes a `.git`, or an archive with one in it, could lead git to any repository of the host: by a pointer,
-by a link, or by alternates. Nothing here waits for a pipe, reads without a bound or fails on a circle of links.
+A `.git` that came with an archive could make git read any repository of the host: through a pointer file, a link or
+alternates. Functions here never wait for a pipe, read without a limit or fail on a cycle of links.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 _MAX_POINTER = 4_096
 _MAX_ALTERNATES = 65_536
 _MAX_ENTRIES = 500_000
-#: In a git folder, but not read by the commands that look at history: hooks are often links to a project's own.
+#: Not read by commands that look at history. Hooks are often links to files of the project.
 _NOT_READ = frozenset({"hooks", "modules", "lfs", "annex"})
 
 
 def linked_home(root: Path) -> Path | None:
-    """The repository of a linked work tree or submodule at a root, if it says itself that the root is its own.
+    """Return the repository of a linked work tree or submodule, if the repository itself names this root.
 
-    A `.git` file alone proves nothing: whoever writes one could point it at any repository of the host.
+    A `.git` file alone proves nothing: it could point to any repository of the host.
     """
     pointer = root / ".git"
     home = None if pointer.is_symlink() else _pointed(pointer, "gitdir:")
@@ -40,7 +40,7 @@ def linked_home(root: Path) -> Path | None:
 
 
 def git_folders(checkout: Path) -> list[Path]:
-    """The folders that git would take for its own at a checkout, wherever its `.git` leads, without links."""
+    """Return the folders that git would use for a checkout, wherever its `.git` leads, with links resolved."""
     pointer = checkout / ".git"
     home = _real(pointer) if pointer.is_dir() else _pointed(pointer, "gitdir:")
     if home is None:
@@ -50,23 +50,23 @@ def git_folders(checkout: Path) -> list[Path]:
 
 
 def external_reference(folder: Path, check: Callable[[], None]) -> str:
-    """What in a git folder makes git read elsewhere, or wait for ever, in words; empty if nothing does.
+    """Describe what in a git folder would make git read elsewhere or wait forever; return "" if nothing does.
 
-    `check` is called now and then, and may raise to end the search.
+    `check` is called regularly and may raise to end the search.
     """
     top = str(folder)
     for count, (path, entry) in enumerate(_entries(top)):
         if count % 1_000 == 0:
             check()
         if count > _MAX_ENTRIES:
-            return f"holds more than {_MAX_ENTRIES:,} files"
+            return f"contains more than {_MAX_ENTRIES:,} files"
         if entry.is_symlink():
             if not _is_inside(os.path.realpath(path), top):
-                return "holds a link that leads out of it"
+                return "contains a link that leads out of it"
         elif not entry.is_dir() and not entry.is_file() and not _is_socket(entry):
-            return "holds a pipe or device"
-        elif entry.name in ("alternates", "http-alternates") and _lends(path, top):
-            return "borrows the objects of another repository (alternates)"
+            return "contains a pipe or device"
+        elif entry.name in ("alternates", "http-alternates") and _has_outside_alternate(path, top):
+            return "uses the objects of another repository (alternates)"
     return ""
 
 
@@ -83,19 +83,19 @@ def _entries(top: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
                         waiting.append(entry.path)
                     yield entry.path, entry
         except OSError:
-            continue  # what may not be read leads nowhere
+            continue  # git cannot read it either
 
 
 def _is_socket(entry: os.DirEntry[str]) -> bool:
-    """Whether it cannot be opened, and so holds nobody up: git itself keeps one for its monitor of files."""
+    """Whether an entry is a socket. It cannot be opened, so it blocks nothing; git's file monitor uses one."""
     try:
         return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
     except OSError:
         return True
 
 
-def _lends(alternates: str, top: str) -> bool:
-    """Whether a list of further places for objects, relative to the folder of objects, names one outside."""
+def _has_outside_alternate(alternates: str, top: str) -> bool:
+    """Whether a list of alternates, which are relative to the folder of objects, names one outside."""
     data = _read(alternates, _MAX_ALTERNATES)
     if data is None or len(data) > _MAX_ALTERNATES:
         return True
@@ -113,7 +113,7 @@ def _is_inside(real: str, top: str) -> bool:
 
 
 def _pointed(pointer: Path, mark: str) -> Path | None:
-    """The path that a file of git's holds, without links; None if it holds none."""
+    """Return the path that a pointer file contains, with links resolved; None if it contains no path."""
     data = _read(pointer, _MAX_POINTER)
     text = (data or b"")[:_MAX_POINTER].decode("utf-8", "surrogateescape")
     if data is None or not text.startswith(mark) or "\0" in text:
@@ -122,17 +122,17 @@ def _pointed(pointer: Path, mark: str) -> Path | None:
 
 
 def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))  # `resolve` fails on a circle of links
+    return Path(os.path.realpath(path))  # `resolve` fails on a cycle of links
 
 
-def _read(path: str | Path, most: int) -> bytes | None:
-    """The beginning of a regular file, and one byte more if there are more; None for anything else."""
+def _read(path: str | Path, limit: int) -> bytes | None:
+    """Return at most `limit` + 1 bytes of a regular file; None for anything else."""
     try:
         opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except (OSError, ValueError):
         return None
     try:
-        return os.read(opened, most + 1) if stat.S_ISREG(os.fstat(opened).st_mode) else None
+        return os.read(opened, limit + 1) if stat.S_ISREG(os.fstat(opened).st_mode) else None
     except OSError:
         return None
     finally:
@@ -140,10 +140,10 @@ def _read(path: str | Path, most: int) -> bytes | None:
 
 
 def keep_out_of_git(folder: Path) -> None:
-    """Make the folder, and tell git to leave all of it alone. Raises OSError where that cannot be done."""
+    """Create a folder with a `.gitignore` that excludes all of it. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     with (
         suppress(FileExistsError),
         (folder / ".gitignore").open("x", encoding="utf-8") as file,
-    ):  # a link is not followed
+    ):  # mode x does not follow a link
         file.write("*\n")

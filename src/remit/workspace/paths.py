@@ -1,4 +1,4 @@
-"""What a written path means inside a checkout."""
+"""Interpret paths that documents contain, relative to a checkout."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _DRIVE = lazy_pattern(r"^[A-Za-z]:[\\/]")
 
 
 def normalize_path(written: str, root: str) -> str | None:
-    """A written path relative to the root, with `/` and without `.` or `..`; None if it leads outside.
+    """Return a path relative to the root, with `/` and without `.` or `..`; None if it leads outside.
 
-    Backslashes separate like slashes. Only the text is looked at: links are the workspace's business.
+    Backslashes are separators, too. Only the text counts: the workspace resolves links.
     """
     path = written.strip().replace("\\", "/") if "\\" in written else written.strip()
     if path.startswith("~"):
@@ -30,17 +30,17 @@ def normalize_path(written: str, root: str) -> str | None:
             elif part not in ("", "."):
                 parts.append(part)
     if any(part.lower() == ".git" for part in parts):
-        return None  # git's own files are not project content, a submodule's neither
+        return None  # git's own files are not part of the project, and those of a submodule are not either
     return "/".join(parts)
 
 
 def is_absolute(written: str) -> bool:
-    """Whether a path says by itself where it begins."""
+    """Whether a path is absolute, on this system or another."""
     return written.startswith(("/", "\\", "~")) or _DRIVE.match(written) is not None
 
 
 def _absolute(path: str) -> list[str]:
-    """The parts of an absolute path, with `..` worked out; a drive letter has no case."""
+    """Return the parts of an absolute path, with `..` resolved; drive letters are in upper case."""
     drive = [path[:2].upper()] if _DRIVE.match(path) else []
     parts: list[str] = []
     for part in path[2 * len(drive) :].replace("\\", "/").split("/"):
@@ -52,5 +52,5 @@ def _absolute(path: str) -> list[str]:
 
 
 def folded_name(path: str) -> str:
-    """The last part of a path, in lower case: what people remember of it."""
+    """Return the last part of a path in lower case."""
     return next((part.lower() for part in reversed(path.split("/")) if part not in ("", ".")), "")

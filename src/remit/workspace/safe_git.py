@@ -1,8 +1,8 @@
-"""How git is run: so that a hostile repository's own configuration makes it run and read nothing.
+"""Run git so that the configuration of a hostile repository cannot make it run programs or read other files.
 
-Without hooks, pagers, external diffs, file-system monitors, content filters and fetching of missing objects, with the
-work tree where its `.git` was found, whatever the repository says of it, without the keys in the caller's environment,
-and never for longer than it may take.
+Git runs without hooks, pagers, external diffs, file-system monitors and content filters, and it does not fetch missing
+objects. The work tree is the folder in which `.git` was found, even if the repository configures another one. Secrets
+in the caller's environment are removed, and each command has a time limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import IO
 
-#: How long a command may take, and how much it may print, where the caller says nothing else.
+#: The default limits of a command: seconds, and bytes of output.
 SECONDS = 120.0
 MAX_OUTPUT = 256 * 1024 * 1024
 _PIECE = 64 * 1024
@@ -30,37 +30,37 @@ _SAFE = (
     *("-c", "core.quotePath=false"),
     *("-c", "diff.external="),
 )
-#: Scopes of configuration that belong to the person, not to the repository.
+#: Scopes of configuration that belong to the user, not to the repository.
 _TRUSTED = ("system", "global", "command")
-#: Not `blame.ignoreRevsFile`: it cannot be unset. What git complains of in such a file must not be shown.
+#: `blame.ignoreRevsFile` is missing because it cannot be unset: do not show git's errors about such a file.
 _READS_OR_RUNS = (
     r"^(filter\..*\.(clean|smudge|process|required)|core\.(attributes|excludes)file|mailmap\..*|diff\.orderfile"
     r"|commit\.template|format\.signaturefile|gpg\.ssh\.allowedsignersfile)$"
 )
-#: Lists, with its scope, each setting in force that names a program to filter with or a file to read.
+#: Lists each effective setting, with its scope, that names a filter program or a file to read.
 SWITCHABLE = ("config", "-z", "--show-scope", "--name-only", "--get-regexp", _READS_OR_RUNS)
-#: What switches a setting off; else nothing at all does.
+#: Values that switch a setting off; for all others it is an empty value.
 _OFF = {"required": "false", "attributesfile": os.devnull, "excludesfile": os.devnull, "orderfile": os.devnull}
-#: They travel in git's environment, which the system bounds.
+#: Settings are passed in git's environment, whose size the system limits.
 _MAX_SETTINGS = 5_000
 _MAX_NAMES = 256 * 1024
-#: Names of variables that hold a key or something like it.
+#: Names of variables that contain a secret.
 SECRET_NAME = lazy_pattern(r"(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|DATABASE_URL|_DSN$")
 _PASSWORD_IN_ADDRESS = lazy_pattern(r"://[^\s/@]*:[^\s/@]+@")
 
 
 class GitLimitReached(EnvironmentBroken):
-    """Git was stopped, or not started: it would take too long, or too much."""
+    """A git command exceeded a limit and was stopped, or was not started for that reason."""
 
 
 def root_above(start: Path) -> Path | None:
-    """The root of the checkout that a file or folder lies in, or None."""
+    """Return the root of the checkout that contains a file or folder, or None."""
     folder = start.resolve() if start.is_dir() else start.resolve().parent
-    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
 
 
 def found_by_git(start: str | os.PathLike[str]) -> str | None:
-    """Where git looks for a repository: the checkout, or a bare repository that may lie inside of one."""
+    """Return the folder that git would use: the checkout, or a bare repository, which may be inside a checkout."""
     place, below = os.path.realpath(start), ""
     while place != below:
         has_folders = os.path.isdir(f"{place}/objects") and os.path.isdir(f"{place}/refs")
@@ -71,20 +71,20 @@ def found_by_git(start: str | os.PathLike[str]) -> str | None:
 
 
 def command(root: str | os.PathLike[str], *arguments: str) -> list[str]:
-    """The words that run git in a folder."""
+    """Return the command line that runs git in a folder."""
     return ["git", "--no-pager", *_SAFE, "-C", str(root), *arguments]
 
 
 def environment(root: str | os.PathLike[str], settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The caller's environment without secrets and git's own variables; `settings` beat all files of configuration."""
+    """Return the environment for git, without secrets; `settings` take precedence over all configuration files."""
     kept = {name: value for name, value in without_secrets().items() if not name.startswith("GIT_")}
     for number, (key, value) in enumerate((settings or {}).items()):
         kept |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    # `core.worktree` could make git read, and tell of, any folder of the host.
-    place = found_by_git(root)
-    if place is not None:
-        kept["GIT_WORK_TREE"] = place
-    # No protocol is allowed and none can be by configuration: a missing object is never fetched.
+    # Otherwise `core.worktree` could make git read and report any folder of the host.
+    work_tree = found_by_git(root)
+    if work_tree is not None:
+        kept["GIT_WORK_TREE"] = work_tree
+    # No protocol is allowed, and configuration cannot allow one: a missing object is never fetched.
     return kept | {
         "GIT_ALLOW_PROTOCOL": "",
         "GIT_CONFIG_COUNT": str(len(settings or {})),
@@ -100,46 +100,46 @@ def run_git(
     *arguments: str,
     settings: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
-    most: int | None = None,
+    max_bytes: int | None = None,
 ) -> bytes | None:
-    """What a git command prints, or None if it fails or there is no git.
+    """Return the output of a git command, or None if it fails or git is not installed.
 
-    Raises `GitStopped` if it takes longer than it may, or prints more than `MAX_OUTPUT`. With `most` only the
-    beginning is wanted: so many bytes and one more, so that it can be told whether there are more.
+    Raises `GitLimitReached` if it takes too long or prints more than `MAX_OUTPUT`. With `max_bytes`, return at most one
+    byte more than that and stop the command.
     """
     try:
         process = start_git(root, *arguments, settings=settings)
     except (OSError, ValueError):  # a NUL cannot be an argument
         return None
-    wanted = (MAX_OUTPUT if most is None else most) + 1
+    wanted = (MAX_OUTPUT if max_bytes is None else max_bytes) + 1
     with within_limit(process, seconds, arguments[0]), process:
-        printed = _first(process.stdout, wanted) if process.stdout else b""
+        printed = _read_at_most(process.stdout, wanted) if process.stdout else b""
         is_cut = len(printed) == wanted
         if is_cut:
             kill(process)
         status = process.wait()
-    if is_cut and most is None:
+    if is_cut and max_bytes is None:
         raise GitLimitReached(f"git {arguments[0]} printed more than {MAX_OUTPUT // 1024**2} MB and was stopped")
     return printed if is_cut or status == 0 else None
 
 
-def _first(stream: IO[bytes], most: int) -> bytes:
-    """At most so many bytes, in pieces: asked for at once, room would be made for all of them."""
-    found = bytearray()
-    while piece := stream.read(min(_PIECE, most - len(found))):
-        found += piece
-    return bytes(found)
+def _read_at_most(stream: IO[bytes], limit: int) -> bytes:
+    """Read in pieces: one large `read` would allocate the whole limit."""
+    data = bytearray()
+    while piece := stream.read(min(_PIECE, limit - len(data))):
+        data += piece
+    return bytes(data)
 
 
 def start_git(
-    root: str | os.PathLike[str], *arguments: str, settings: Mapping[str, str] | None = None, fed: bool = False
+    root: str | os.PathLike[str], *arguments: str, settings: Mapping[str, str] | None = None, has_input: bool = False
 ) -> subprocess.Popen[bytes]:
-    """A running git, in a session of its own: it has no terminal, and is ended together with what it starts."""
-    import subprocess  # late: a check of files as they are starts no program
+    """Start git in a new session: it has no terminal, and `kill` ends it together with its child processes."""
+    import subprocess  # late: a check of the work tree starts no program
 
     return subprocess.Popen(
         command(root, *arguments),
-        stdin=subprocess.PIPE if fed else subprocess.DEVNULL,
+        stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=environment(root, settings),
@@ -149,7 +149,7 @@ def start_git(
 
 @contextmanager
 def within_limit(process: subprocess.Popen[bytes], seconds: float, what: str) -> Iterator[None]:
-    """Kill a git that is not done with something in time, and say so: a pipe in a repository would hold it for ever."""
+    """Kill git and raise when the time is over: a pipe in a repository would block it forever."""
     import threading
 
     late = threading.Event()
@@ -171,47 +171,49 @@ def within_limit(process: subprocess.Popen[bytes], seconds: float, what: str) ->
         timer.cancel()
     if late.is_set():
         raise GitLimitReached(
-            f"git {what} took longer than {seconds:g} seconds and was stopped; is the repository whole?"
+            f"git {what} took longer than {seconds:g} seconds and was stopped; check the repository with `git fsck`"
         )
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """End a git and all it has started."""
+    """Kill git and its child processes."""
     import signal
 
     if process.returncode is not None:
         return
     try:
         os.killpg(process.pid, signal.SIGKILL)
-    except (AttributeError, ProcessLookupError, PermissionError):  # a system without groups, or it is ending
+    except (
+        AttributeError,
+        ProcessLookupError,
+        PermissionError,
+    ):  # a system without process groups, or the process is ending
         process.kill()
 
 
 def without_filters(root: str | os.PathLike[str], *, also_trusted: bool = False) -> dict[str, str]:
-    """Settings that switch off the content filters which the repository configures; the person's own, too, if said."""
+    """Return settings that switch off the content filters of the repository; with `also_trusted`, also the user's."""
     every = disabled_filters(run_git(root, *SWITCHABLE) or b"", also_trusted=also_trusted)
     return {key: value for key, value in every.items() if key.startswith("filter.")}
 
 
 def disabled_filters(listed: bytes, *, also_trusted: bool = False) -> dict[str, str]:
-    """What switches the settings off that `SWITCHABLE` has listed; `GitStopped` if they are more than can be passed."""
+    """Return what switches off the settings that `SWITCHABLE` listed. Raises `GitLimitReached` for too many."""
     words = decode_output(listed).split("\0")
     pairs = zip(words[::2], words[1::2], strict=False)
     own = {key for scope, key in pairs if scope not in _TRUSTED or (also_trusted and key.startswith("filter."))}
     if len(own) > _MAX_SETTINGS or sum(map(len, own)) > _MAX_NAMES:
-        raise GitLimitReached(
-            "the repository configures more filters than can be switched off; look at its .git/config"
-        )
+        raise GitLimitReached("the repository configures more filters than can be switched off; check its .git/config")
     return {key: _OFF.get(key.rpartition(".")[2], "") for key in sorted(own)}
 
 
 def decode_output(data: bytes) -> str:
-    """What git printed; names that are not UTF-8 survive."""
+    """Decode git's output; names that are not UTF-8 survive."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def without_secrets() -> dict[str, str]:
-    """This process's environment without our own settings and what looks like a secret by its name or its value."""
+    """Return this process's environment without Remit's settings and without what looks like a secret."""
     return {
         name: value
         for name, value in os.environ.items()

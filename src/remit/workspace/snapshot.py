@@ -1,4 +1,4 @@
-"""What a tree looked like before a run: a digest of each file, so that changes can be told afterwards."""
+"""Record a digest of each file before a run, to find the changes afterwards."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Difference = Literal["created", "modified", "deleted", "unchanged", "absent"]
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Path -> digest of the content; files that cannot be read as text are left out."""
+    """Path -> digest of the content. Files that are not readable text are left out."""
 
     files: dict[str, str]
     schema: Literal["remit.snapshot/1"] = "remit.snapshot/1"
 
 
 def take_snapshot(root: Path) -> Snapshot:
-    """A snapshot of every readable text file below a root."""
+    """Take a snapshot of every readable text file below a root."""
     tree = WorkTree(root)
     return Snapshot({path: found for path in tree.paths if (found := digest(tree, path)) is not None})
 
 
 def digest(workspace: Workspace, path: str) -> str | None:
-    """A file's digest, or None if it cannot be read."""
+    """Return a file's digest, or None if it cannot be read."""
     found = workspace.read(path)
     if not isinstance(found, SourceFile):
         return None
@@ -37,7 +37,7 @@ def digest(workspace: Workspace, path: str) -> str | None:
 
 
 def difference(before: Snapshot, now: Workspace, path: str) -> Difference:
-    """What became of a file since the snapshot."""
+    """Return how a file has changed since the snapshot."""
     old, new = before.files.get(path), digest(now, path)
     if old is None:
         return "created" if new is not None else "absent"

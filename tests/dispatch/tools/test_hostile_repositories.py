@@ -46,7 +46,7 @@ def test_a_folder_of_objects_elsewhere_is_not_read(bench: Bench, other: Path) ->
     bench.write("a.txt", "a")
     for text in _history(bench):
         assert SECRET not in text
-        assert "holds a link that leads out of it" in text
+        assert "contains a link that leads out of it" in text
 
 
 def test_objects_are_not_borrowed(story: Bench, other: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a written path means, looking at the text alone."""
+"""How paths from documents are interpreted, by their text only."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_path_that_stays_inside_is_relative_and_plain(written: str, expected: 
         "app\\.git\\HEAD",
     ],
 )
-def test_a_path_that_leads_out_or_into_git_is_none(written: str) -> None:
+def test_a_path_that_leads_out_or_into_git_is_refused(written: str) -> None:
     assert normalize_path(written, ROOT) is None
 
 
@@ -88,7 +88,7 @@ def test_below_the_root_of_the_file_system_every_path_is_inside() -> None:
 
 
 @given(st.text(st.sampled_from("ab./\\~:C \n"), max_size=20))
-def test_what_is_inside_is_normal_already_and_never_leads_out(written: str) -> None:
+def test_normalizing_twice_changes_nothing_and_never_leads_out(written: str) -> None:
     found = normalize_path(written, ROOT)
     if found is not None:
         assert {"..", "."}.isdisjoint(found.split("/"))
@@ -97,7 +97,7 @@ def test_what_is_inside_is_normal_already_and_never_leads_out(written: str) -> N
 
 
 @pytest.mark.parametrize("written", ["/a", "\\a", "~", "~/a", "C:\\a", "z:/a"])
-def test_some_paths_say_by_themselves_where_they_begin(written: str) -> None:
+def test_absolute_paths_are_recognized(written: str) -> None:
     assert is_absolute(written)
 
 
@@ -106,5 +106,5 @@ def test_other_paths_are_relative(written: str) -> None:
     assert not is_absolute(written)
 
 
-def test_the_ending_is_the_last_part_in_lower_case() -> None:
+def test_the_folded_name_is_the_last_part_in_lower_case() -> None:
     assert folded_name("App/Models/User.PY") == "user.py"
