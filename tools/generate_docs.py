@@ -111,7 +111,7 @@ def _row(cells: list[str]) -> str:
 def page(rule: type[Rule]) -> str:
     """Return the page of one rule."""
     levels = ", ".join(f"{profile} {rule.level_in(profile) or 'off'}" for profile in PROFILES)
-    lines = [f"# {rule.name}", "", _note(), "", rule.summary(), "", rule.why(), ""]
+    lines = [f"# {rule.name}", "", _note(), "", rule.summary(), "", rule.rationale(), ""]
     facts = {"code": rule.code, "family": rule.family(), "level": levels, "needs": NEEDS[rule.needs]}
     facts["since"] = rule.since
     if rule.requires:

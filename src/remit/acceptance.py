@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from remit.checking import check_text
-from remit.contract.feedback import correction_text, escape_attribute
+from remit.contract.feedback import correction_text, strip_control_characters
 from remit.evidence.sources import open_sources
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Judgement(NamedTuple):
     @property
     def correction(self) -> str:
         """The message that asks the subagent to correct its report."""
-        return escape_attribute(correction_text(self.violations))
+        return strip_control_characters(correction_text(self.violations))
 
     @property
     def analysed_files(self) -> list[str]:

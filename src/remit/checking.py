@@ -1,7 +1,7 @@
-"""`check(document) -> Verdict`: run every rule over every result and say what follows.
+"""`check(document) -> Verdict`: run the rules on a result and decide whether it is accepted.
 
-Four things are never mixed: whether a run executed, whether the document is valid, whether its claims
-hold, and whether it is accepted. This module answers the last one from the two before it.
+Four questions are kept separate: whether a run executed, whether the document is valid, whether its claims hold,
+and whether it is accepted. This module derives the answer to the last one from the two before it.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ Decision = Literal["accept", "revise", "reject"]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How strictly to look, and at what."""
+    """The options of a check."""
 
     profile: str = "v2"
     kind: str | None = None
-    #: Kinds of agents that the contract does not know, by slug.
+    #: The kinds of agents that the contract does not define, by agent name.
     kinds: Mapping[str, str] = {}
     attempt: int = 1
     overrides: tuple[tuple[str, str], ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    #: The files the agent was sent to look at; one file excuses a single source.
+    #: The files that the agent was asked to examine; with one file, a single source is allowed.
     scope: tuple[str, ...] = ()
 
     def validated(self) -> Options:
-        """The same options, or a UsageError that names what does not exist."""
+        """Return the same options, or raise UsageError for a value that does not exist."""
         if self.profile not in PROFILES:
             near = did_you_mean(self.profile, PROFILES)
             raise UsageError(f"there is no profile {self.profile!r}{near}; choose from {', '.join(PROFILES)}")
@@ -56,7 +56,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
                 near = did_you_mean(kind, KINDS)
                 raise UsageError(f"there is no kind {kind!r}{near}; choose from {', '.join(KINDS)}")
         if self.attempt < 1:
-            raise UsageError(f"attempts are counted from 1, not {self.attempt}")
+            raise UsageError(f"the attempt must be at least 1, not {self.attempt}")
         for rule, reason in self.overrides:
             if not reason.strip():
                 raise UsageError(f"an override of {rule} needs a reason: {rule}=REASON")
@@ -66,21 +66,21 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """An override in force: whose rule, and why."""
+    """An effective override: its rule and its reason."""
 
     rule: str
     reason: str
 
 
 class NotRun(msgspec.Struct, frozen=True):
-    """A rule that could not be checked, and why."""
+    """A rule that could not be checked, and the reason."""
 
     rule: str
     why: str
 
 
 class Scores(msgspec.Struct, frozen=True):
-    """What the result claims, and what its evidence supports."""
+    """The confidence that the result claims, and the confidence that its evidence supports."""
 
     claimed: float | None = None
     verified: float | None = None
@@ -89,7 +89,7 @@ class Scores(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What a check says of one result."""
+    """The outcome of a check of one result."""
 
     path: str
     agent: str
@@ -106,7 +106,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def accepted(self) -> bool:
-        """Whether the contract is kept."""
+        """Whether the result is accepted."""
         return self.verdict == "accept"
 
 
@@ -121,10 +121,10 @@ def check(
     overrides: Iterable[tuple[str, str]] = (),
     receipts: Receipts = None,
 ) -> Verdict:
-    """The verdict on the one result in a text or file; a UsageError if there are several.
+    """Return the verdict for the only result in a text or file; raise UsageError if there are several.
 
-    `repo` is the checkout its claims are held against (`rev`: a commit of it), `receipts` what the agent
-    did: a transcript (`.jsonl`), a file of receipts, or the receipts themselves.
+    Claims are checked against the checkout `repo` (or its commit `rev`) and against `receipts`: a transcript
+    (`.jsonl`), a file of receipts, or the receipts themselves.
     """
     verdicts = check_all(
         text_or_path,
@@ -137,7 +137,7 @@ def check(
         receipts=receipts,
     )
     if len(verdicts) > 1:
-        raise UsageError(f"there are {len(verdicts)} results in it; `remit.check_all` gives a verdict for each")
+        raise UsageError(f"the text contains {len(verdicts)} results; `remit.check_all` returns a verdict for each")
     return verdicts[0]
 
 
@@ -152,8 +152,8 @@ def check_all(
     overrides: Iterable[tuple[str, str]] = (),
     receipts: Receipts = None,
 ) -> list[Verdict]:
-    """A verdict for each result in a text or file. A string of one line that ends in a suffix is a path."""
-    from pathlib import Path  # late, here and below: it is slow to load, and a text is checked without it
+    """Return a verdict for each result in a text or file. A one-line string with a file suffix is a path."""
+    from pathlib import Path  # late imports, here and below: slow, and not needed to check a text
 
     options = Options(profile=profile, kind=kind, attempt=attempt, overrides=tuple(overrides))
     sources = _sources(Path(repo) if repo is not None else None, rev, receipts)
@@ -181,20 +181,20 @@ def _sources(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
     try:
         records = [msgspec.convert(receipt, Receipt) for receipt in receipts]
     except msgspec.ValidationError as error:
-        raise UsageError(f"receipts are not of the shape remit.receipts/1: {error}") from error
+        raise UsageError(f"the receipts do not follow remit.receipts/1: {error}") from error
     return open_sources(repo, rev=rev, records=records)
 
 
 def check_text(
     source: str | bytes, path: str = "-", options: Options | None = None, sources: Sources | None = None
 ) -> list[Verdict]:
-    """A verdict for each result in a text."""
+    """Return a verdict for each result in a text."""
     options = (options or Options()).validated()
     return [check_document(document, path, options, sources or Sources()) for document in parse(source)]
 
 
 def check_document(document: Document, path: str, options: Options, sources: Sources) -> Verdict:
-    """A verdict for one parsed result. `options` must have been validated."""
+    """Return a verdict for one parsed result. `options` must have been validated."""
     result = document.result
     kind = KINDS["error"] if result.failed else kind_of(result.agent, _named_kind(result.agent, options))
     evidence = gather(document, kind, sources) if document.has_content else Evidence()
@@ -224,7 +224,7 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
 
 
 def read_source(path: Path) -> bytes:
-    """A file's bytes, one more than the limit at most; a UsageError where there are none."""
+    """Return the content of a file, at most one byte more than the limit; raise UsageError if it cannot be read."""
     from remit.contract.parse import MAX_BYTES
 
     try:
@@ -246,12 +246,12 @@ def _run(case: Case) -> list[Violation]:
         if level is None or any(found.get(name) for name in rule.requires) or not _can_run(rule, case.evidence):
             continue
         found[rule.name] = _violations(rule, level, case)
-    filled_in = {violation.line for violation in found.get("placeholder-left", ())}
+    unfilled = {violation.line for violation in found.get("placeholder-left", ())}
     return [
         violation
         for name, violations in found.items()
         for violation in violations
-        if name == "placeholder-left" or violation.line not in filled_in
+        if name == "placeholder-left" or violation.line not in unfilled
     ]
 
 
@@ -270,7 +270,7 @@ def _can_run(rule: type[Rule], evidence: Evidence) -> bool:
 
 
 def _not_run(case: Case, options: Options) -> tuple[NotRun, ...]:
-    """Rules that could not be checked, each with what was missing."""
+    """Return the rules that could not be checked, each with the missing source."""
     wanted = _selection(options)
     return tuple(
         NotRun(rule.name, _missing(rule, case.evidence))
@@ -288,7 +288,7 @@ def _missing(rule: type[Rule], evidence: Evidence) -> str:
 
 
 def _violations(rule: type[Rule], level: Level, case: Case) -> list[Violation]:
-    # A fault may be softer than its rule, never harder: a profile that lowers a rule lowers all of it.
+    # A fault may have a lower level than its rule, never a higher one: a profile that lowers a rule lowers all of it.
     return [
         Violation(
             rule=rule.name,
@@ -315,7 +315,7 @@ def _selection(options: Options) -> Callable[[str], bool]:
 
 
 def _overrides(document: Document, options: Options) -> tuple[Recorded, ...]:
-    """Overrides of rules that exist, the caller's first; a reason is part of the override."""
+    """Return the overrides that name an existing rule and a reason; the caller's override has priority."""
     own = [(override.rule, override.reason) for override in document.result.overrides]
     recorded: dict[str, str] = {}
     for rule, reason in (*options.overrides, *own):
@@ -329,7 +329,7 @@ def _decide(
     document: Document, violations: Iterable[Violation], overrides: tuple[Recorded, ...], attempt: int
 ) -> Decision:
     if not document.has_text:
-        return "reject"  # there is nothing in it that could be corrected
+        return "reject"  # there is no part that the author could correct
     excused = {override.rule for override in overrides}
     levels = {v.level for v in violations if v.level == "L1" or v.rule not in excused}
     if "L1" in levels:

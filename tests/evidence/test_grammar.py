@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.evidence.file_names import EXTENSIONS, unwrap
-from remit.evidence.grammar import WrittenReference, cursor_place, looks_like_file, never_exists, references_in
+from remit.evidence.grammar import WrittenReference, cursor_reference, looks_like_file, never_exists, references_in
 from remit.evidence.grammar_examples import DECOYS, EXAMPLES, FILES, FORMS, ROOT, Example
 from remit.evidence.line_ranges import lines_alone
 from remit.workspace.paths import normalize_path
@@ -149,8 +149,8 @@ def test_known_endings_make_a_name_a_file() -> None:
 
 
 def test_an_editor_may_write_the_lines_first() -> None:
-    assert cursor_place("12:18:src/app.py") == WrittenReference(0, 16, "12:18:src/app.py", "src/app.py", 12, 18)
-    assert cursor_place("python") is None
+    assert cursor_reference("12:18:src/app.py") == WrittenReference(0, 16, "12:18:src/app.py", "src/app.py", 12, 18)
+    assert cursor_reference("python") is None
 
 
 def test_brackets_around_a_path_are_told_from_brackets_in_it() -> None:

@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.evidence.similarity import FEW, similarity_to
+from remit.evidence.similarity import MAX_PURE_PYTHON, similarity_to
 
-MANY = FEW + 1
+MANY = MAX_PURE_PYTHON + 1
 TEXTS = st.text("ab \n日", max_size=40)
 
 
 @given(wanted=TEXTS, other=TEXTS, least=st.sampled_from([0.0, 0.5, 0.85, 0.9]))
 def test_few_texts_are_found_as_like_as_many(wanted: str, other: str, least: float) -> None:
-    few, many = similarity_to(wanted, FEW)(other, least), similarity_to(wanted, MANY)(other, least)
+    few, many = similarity_to(wanted, MAX_PURE_PYTHON)(other, least), similarity_to(wanted, MANY)(other, least)
     assert few == many or max(few, many) < least
 
 
-@pytest.mark.parametrize("characters", [FEW, MANY])
+@pytest.mark.parametrize("characters", [MAX_PURE_PYTHON, MANY])
 @pytest.mark.parametrize(
     ("wanted", "other", "likeness"),
     [

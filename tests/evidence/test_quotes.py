@@ -483,7 +483,7 @@ def test_a_quote_from_a_binary_file_is_unchecked(tmp_path: Path) -> None:
 def test_a_wrong_symbol_is_told_although_the_quote_beside_it_is_right(tree: Path) -> None:
     found = evidence_of(f"src/app.py:14 (ghost):\n{fence(CODE)}", tree)
     assert [quote.outcome for quote in found.quotes] == ["verified"]
-    assert [(r.outcome, r.is_quote_place) for r in found.references] == [("mismatch", False)]
+    assert [(r.outcome, r.is_quote_location) for r in found.references] == [("mismatch", False)]
 
 
 def test_a_mismatch_guesses_which_lines_were_meant(tree: Path) -> None:

@@ -109,12 +109,12 @@ def test_lines_in_a_range_that_was_read_are_seen_and_others_only_their_file() ->
 
 
 def test_a_read_without_a_range_showed_the_whole_file() -> None:
-    assert ledger(Receipt(tool="Read", path="a.py")).seen("a.py", 100_000, None) == "line"
+    assert ledger(Receipt(tool="Read", path="a.py")).how_seen("a.py", 100_000) == "line"
 
 
 def test_a_search_shows_the_lines_it_names_and_touches_the_files() -> None:
     book = ledger(Receipt(tool="Grep", hits={"a.py": (7,), "b.py": ()}))
-    assert [book.seen("a.py", 7, None), book.seen("a.py", 8, None), book.seen("b.py", 1, None)] == [
+    assert [book.how_seen("a.py", 7), book.how_seen("a.py", 8), book.how_seen("b.py", 1)] == [
         "line",
         "file",
         "file",
@@ -126,7 +126,7 @@ def test_a_search_shows_the_lines_it_names_and_touches_the_files() -> None:
 def test_an_edit_touches_its_file_and_is_kept(tool: str) -> None:
     book = ledger(Receipt(tool=tool, path="a.py"))
     assert book.edited == {"a.py"}
-    assert book.seen("a.py", 1, None) == "file"
+    assert book.how_seen("a.py", 1) == "file"
 
 
 def test_what_failed_shows_nothing_but_is_counted() -> None:
@@ -193,7 +193,7 @@ def test_commands_are_read_in_the_folder_they_ran_in() -> None:
 def test_a_file_written_by_the_shell_is_edited() -> None:
     book = ledger(bash("cat > app/new.py <<'EOF'\nimport os\nEOF"))
     assert book.edited == {"app/new.py"}
-    assert book.seen("app/new.py", 1, None) == "file"
+    assert book.how_seen("app/new.py", 1) == "file"
 
 
 # Command lines

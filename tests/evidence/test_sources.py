@@ -44,17 +44,17 @@ def write(path: Path, value: object) -> Path:
 
 def test_nothing_given_is_nothing_known() -> None:
     nothing = open_sources(None)
-    assert (nothing.workspace, nothing.ledger, nothing.snapshot, nothing.rerun) == (None, None, None, None)
+    assert (nothing.workspace, nothing.receipts, nothing.snapshot, nothing.rerun) == (None, None, None, None)
 
 
 def test_an_empty_list_of_receipts_is_known_to_be_empty(tmp_path: Path) -> None:
-    assert open_sources(tmp_path).ledger is None
+    assert open_sources(tmp_path).receipts is None
     for given in (
         open_sources(tmp_path, records=[]),
         open_sources(tmp_path, receipts=[write(tmp_path / "r.json", {"receipts": []})]),
     ):
-        assert given.ledger is not None
-        assert given.ledger.count == 0
+        assert given.receipts is not None
+        assert given.receipts.count == 0
 
 
 @pytest.mark.parametrize("name", ["none", "file.txt"])
@@ -70,7 +70,7 @@ def test_receipts_and_transcripts_are_taken_together(tmp_path: Path) -> None:
     transcript = write(tmp_path / "t.jsonl", {"type": "assistant", "message": {"content": [block]}})
     book = open_sources(
         tmp_path, receipts=[receipts], transcripts=[transcript], records=[Receipt(tool="Read", path="b.py")]
-    ).ledger
+    ).receipts
     assert book is not None
     assert (book.count, book.touched) == (3, {"a.py", "b.py"})
 
@@ -104,7 +104,7 @@ def test_the_root_of_a_file_of_receipts_says_where_its_paths_begin(
     repo = str(tmp_path.resolve())
     record = {"tool": "Read", "path": path.format(repo=repo)}
     whole = {"receipts": [record]} | ({"root": root.format(repo=repo)} if root else {})
-    book = open_sources(tmp_path, receipts=[write(tmp_path / "r.json", whole)]).ledger
+    book = open_sources(tmp_path, receipts=[write(tmp_path / "r.json", whole)]).receipts
     assert book is not None
     assert book.touched == {expected}
 
@@ -119,7 +119,7 @@ def test_receipts_that_cannot_be_read_are_one_clear_line(tmp_path: Path, name: s
 def test_receipts_of_more_than_the_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path / "r.json", {"receipts": []})
     monkeypatch.setattr(sources, "_MAX_RECEIPTS", file.stat().st_size)
-    assert open_sources(None, receipts=[file]).ledger is not None
+    assert open_sources(None, receipts=[file]).receipts is not None
     monkeypatch.setattr(sources, "_MAX_RECEIPTS", file.stat().st_size - 1)
     with pytest.raises(UsageError, match="are not read"):
         open_sources(None, receipts=[file])
@@ -244,7 +244,7 @@ def test_what_is_run_again_is_compared_with_what_is_claimed(
 def test_a_command_that_is_run_again_is_no_receipt_of_the_agents(tmp_path: Path) -> None:
     given = open_sources(TREE, rerun="true")
     (verdict,) = check_text(sample_text("implementation"), options=Options(), sources=given)
-    assert given.ledger is None
+    assert given.receipts is None
     assert not verdict.evidence.executed
     assert "no-tool-calls" in [entry.rule for entry in verdict.not_run]
     assert isinstance(given.workspace, WorkTree)

@@ -90,7 +90,7 @@ def test_the_calls_of_the_captured_subagent_are_all_there_in_order() -> None:
     ]
     assert len(transcript.receipts[4].hits) == 18
     assert transcript.roots == (CWD,)
-    assert transcript.passed_over == 0
+    assert transcript.skipped == 0
     assert {receipt.cwd for receipt in transcript.receipts} == {CWD}
     assert all(receipt.time and receipt.time.startswith("20") for receipt in transcript.receipts)
     assert all(receipt.digest for receipt in transcript.receipts)
@@ -98,7 +98,7 @@ def test_the_calls_of_the_captured_subagent_are_all_there_in_order() -> None:
 
 def test_the_captured_subagent_read_searched_and_edited_exactly_these_files() -> None:
     """The agent worked in /home/dev/shop; the repository is another copy of it."""
-    book = open_sources(SHOP, transcripts=[FIXTURES / "subagent.jsonl"]).ledger
+    book = open_sources(SHOP, transcripts=[FIXTURES / "subagent.jsonl"]).receipts
     assert book is not None
     assert book.read == {
         "shop/cart.py": [(1, 96), (39, 39), (1, WHOLE)],
@@ -109,9 +109,9 @@ def test_the_captured_subagent_read_searched_and_edited_exactly_these_files() ->
     }
     assert book.edited == {"README.md", "NOTES.md"}
     assert book.touched >= {*book.read, *book.edited, "tests/test_cart.py", "shop/auth.py"}
-    assert book.seen("shop/missing.py", 1, None) == "no"
-    assert book.seen("tests/test_orders.py", 1, None) == "no"
-    assert [book.seen("shop/orders.py", line, None) for line in (9, 10, 40, 41)] == ["file", "line", "line", "file"]
+    assert book.how_seen("shop/missing.py", 1) == "no"
+    assert book.how_seen("tests/test_orders.py", 1) == "no"
+    assert [book.how_seen("shop/orders.py", line) for line in (9, 10, 40, 41)] == ["file", "line", "line", "file"]
     assert [(run.command.split()[0], run.exit) for run in book.runs] == [
         ("cat", 0),
         ("sed", 0),
@@ -126,14 +126,14 @@ def test_the_captured_main_thread_made_one_call_and_read_nothing() -> None:
     transcript = read_transcript(FIXTURES / "session.jsonl")
     (receipt,) = transcript.receipts
     assert (receipt.tool, receipt.arguments["subagent_type"], receipt.failed) == ("Agent", "code-explorer", False)
-    book = open_sources(SHOP, transcripts=[FIXTURES / "session.jsonl"]).ledger
+    book = open_sources(SHOP, transcripts=[FIXTURES / "session.jsonl"]).receipts
     assert book is not None
     assert (book.count, book.touched, book.runs, book.executed) == (1, set(), [], False)
-    assert (transcript.roots, transcript.passed_over) == ((CWD,), 0)
+    assert (transcript.roots, transcript.skipped) == ((CWD,), 0)
 
 
 def test_several_transcripts_are_taken_together() -> None:
-    book = open_sources(SHOP, transcripts=[FIXTURES / "session.jsonl", FIXTURES / "subagent.jsonl"]).ledger
+    book = open_sources(SHOP, transcripts=[FIXTURES / "session.jsonl", FIXTURES / "subagent.jsonl"]).receipts
     assert book is not None
     assert book.count == 15
 
@@ -167,7 +167,7 @@ def test_a_read_showed_the_lines_that_carry_a_number(file: Path, output: object,
 def test_an_empty_file_that_was_read_is_seen_but_no_line_of_it(file: Path) -> None:
     receipt = one(file, "Read", "<system-reminder>Warning: the file exists but ...", file_path=f"{CWD}/a.py")
     book = ReceiptIndex([receipt], CWD)
-    assert [book.seen("a.py", 1, None), "a.py" in book.read] == ["file", True]
+    assert [book.how_seen("a.py", 1), "a.py" in book.read] == ["file", True]
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_several_blocks_may_stand_on_one_line(file: Path) -> None:
 def mapped(file: Path, repo: Path, *lines: dict[str, Any]) -> dict[str, list[tuple[int, int]]]:
     """The files of the repository that a transcript says were read."""
     read(file, lines)
-    book = open_sources(repo, transcripts=[file]).ledger
+    book = open_sources(repo, transcripts=[file]).receipts
     assert book is not None
     return book.read
 
@@ -439,10 +439,10 @@ GOOD = (call("1", "Read", file_path="a.py"), result("1", "1\ta"))
         bytes(range(128, 256)),
     ],
 )
-def test_a_broken_line_is_passed_over_and_the_others_count(file: Path, junk: bytes) -> None:
+def test_a_broken_line_is_skipped_and_the_others_count(file: Path, junk: bytes) -> None:
     transcript = read(file, [GOOD[0], junk, GOOD[1], junk])
     assert [receipt.ranges for receipt in transcript.receipts] == [((1, 1),)]
-    assert transcript.passed_over == 2
+    assert transcript.skipped == 2
 
 
 @pytest.mark.parametrize(
@@ -469,7 +469,7 @@ def test_a_broken_line_is_passed_over_and_the_others_count(file: Path, junk: byt
 def test_lines_of_other_types_and_shapes_are_ignored(file: Path, line: dict[str, Any]) -> None:
     transcript = read(file, [GOOD[0], line, GOOD[1]])
     assert [receipt.tool for receipt in transcript.receipts] == ["Read"]
-    assert transcript.passed_over == 0
+    assert transcript.skipped == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\n\n  \n", b"\r\n"])
@@ -506,12 +506,12 @@ from remit.evidence.transcripts import read_transcript
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 found = read_transcript(Path(sys.argv[1]))
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(len(found.receipts), found.passed_over, (after - before) // 1024)
+print(len(found.receipts), found.skipped, (after - before) // 1024)
 """
 
 
 @pytest.mark.process
-def test_a_huge_line_is_passed_over_within_bounded_memory(file: Path) -> None:
+def test_a_huge_line_is_skipped_within_bounded_memory(file: Path) -> None:
     """A quarter of a gigabyte on one line, between a call and its result, costs a few times the longest line."""
     with file.open("wb") as out:
         out.write(json.dumps(GOOD[0]).encode() + b"\n")
@@ -527,20 +527,20 @@ def test_a_huge_line_is_passed_over_within_bounded_memory(file: Path) -> None:
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     file.unlink()
-    receipts, passed_over, megabytes = map(int, done.stdout.split())
-    assert (receipts, passed_over) == (1, 1)
+    receipts, skipped, megabytes = map(int, done.stdout.split())
+    assert (receipts, skipped) == (1, 1)
     assert megabytes < 4 * MAX_LINE >> 20
 
 
-@pytest.mark.parametrize(("more", "passed_over"), [(0, 0), (1, 1)])
+@pytest.mark.parametrize(("more", "skipped"), [(0, 0), (1, 1)])
 def test_a_line_of_exactly_the_limit_is_read_and_one_byte_more_is_not(
-    file: Path, monkeypatch: pytest.MonkeyPatch, more: int, passed_over: int
+    file: Path, monkeypatch: pytest.MonkeyPatch, more: int, skipped: int
 ) -> None:
     line = json.dumps(GOOD[0]).encode()
     monkeypatch.setattr("remit.evidence.transcripts.MAX_LINE", len(line) + 1 - more)
     file.write_bytes(line + b"\n" + b"{}\n")
     found = read_transcript(file)
-    assert (len(found.receipts), found.passed_over) == (1 - more, passed_over)
+    assert (len(found.receipts), found.skipped) == (1 - more, skipped)
 
 
 def test_a_long_output_is_cut_before_it_is_looked_at(file: Path) -> None:
@@ -603,7 +603,7 @@ def test_any_value_in_any_place_is_read_without_an_error(
     file.write_text("\n".join(json.dumps(line) for line in lines))
     transcript = read_transcript(file)
     open_sources(SHOP, transcripts=[file])
-    assert len(transcript.receipts) + transcript.passed_over <= 6 * 3
+    assert len(transcript.receipts) + transcript.skipped <= 6 * 3
 
 
 @given(

@@ -41,7 +41,7 @@ def test_names_and_codes_are_unique_and_well_formed() -> None:
 def test_a_rule_is_named_like_its_file_and_explains_itself(rule: type[Rule]) -> None:
     assert rule.__module__.rsplit(".", 1)[1] == rule.name.replace("-", "_")
     assert rule.summary().endswith(".")
-    assert rule.why()
+    assert rule.rationale()
     assert rule.help.endswith(".")
     assert set(rule.levels) <= set(PROFILES)
 

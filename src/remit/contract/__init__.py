@@ -1,1 +1,1 @@
-"""What a result is: its model, how it is read and written."""
+"""The contract: the model of a result, its parser and its canonical form."""

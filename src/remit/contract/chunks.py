@@ -1,7 +1,7 @@
-"""Where in a text the results are.
+"""Find the results in a text.
 
-Agents wrap a result in a fence, indent it, put words before and after it, or send several at once.
-A chunk is one result's own lines with all of that taken off.
+Agents wrap a result in a fence, indent it, add text before and after it, or send several at once.
+A chunk is the lines of one result without any of that.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _MAX_HEADING = 300
 
 
 class Chunk(NamedTuple):
-    """One result's lines, and the line of the file on which they begin."""
+    """The lines of one result, and the line of the file at which they begin."""
 
     text: str
     first_line: int
 
 
 def title_agent(heading: str) -> str | None:
-    """The agent that a title names ("" if it names none), or None if the heading is no title."""
+    """Return the agent that a title names ("" if it does not name one), or None if the heading is not a title."""
     heading = heading.strip().strip("*_ ")
     if len(heading) > _MAX_HEADING or section_key(heading) or block_key(heading):
         return None
@@ -42,7 +42,7 @@ def _bare_name(name: str) -> str:
 
 
 def is_blank_content(text: str) -> bool:
-    """Whether a text leaves the result it stands in whole: no heading ends the result, no fence stays open."""
+    """Return whether a text can be part of a result: no heading ends the result, and no fence stays open."""
     fence: str | None = None
     for line in text.split("\n"):
         mark, heading = _FENCE.match(line), _heading(line)
@@ -56,10 +56,10 @@ def is_blank_content(text: str) -> bool:
 
 
 def split(text: str) -> list[Chunk]:
-    """Every result in a text; the whole text if no title is found."""
+    """Return every result in a text, or the whole text if there is no title."""
     lines = text.split("\n")
     chunks: list[Chunk] = []
-    begun: int | None = None
+    title_at: int | None = None
     level = 0
     fence: str | None = None
     wrap_from: int | None = None  # the line after an opening fence, while only blank lines followed it
@@ -70,7 +70,7 @@ def split(text: str) -> list[Chunk]:
         is_title = heading is not None and _is_title(heading)
         mark = _FENCE.match(line)
         if fence is not None:
-            if wrap_from is not None and begun is None and is_title:
+            if wrap_from is not None and title_at is None and is_title:
                 end = _wrap_end(lines, index, fence)
                 chunks.append(_chunk(lines, index, end))
                 index, fence = end, None
@@ -82,13 +82,13 @@ def split(text: str) -> list[Chunk]:
             fence = mark.group(2)
             info = mark.group(3).strip().lower()
             wrap_from = index + 1 if info in _WRAP_INFO else None
-        elif heading and (is_title or (begun is not None and _ends(heading, level))):
-            if begun is not None:
-                chunks.append(_chunk(lines, begun, index))
-            begun, level = (index, heading[0]) if is_title else (None, 0)
+        elif heading and (is_title or (title_at is not None and _ends(heading, level))):
+            if title_at is not None:
+                chunks.append(_chunk(lines, title_at, index))
+            title_at, level = (index, heading[0]) if is_title else (None, 0)
         index += 1
-    if begun is not None:
-        chunks.append(_chunk(lines, begun, len(lines)))
+    if title_at is not None:
+        chunks.append(_chunk(lines, title_at, len(lines)))
     return chunks or [_chunk(lines, 0, len(lines))]
 
 
@@ -104,7 +104,7 @@ def _is_title(heading: tuple[int, str]) -> bool:
 
 
 def _ends(heading: tuple[int, str], level: int) -> bool:
-    """Whether a heading that is no title ends the result above it."""
+    """Return whether a heading that is not a title ends the result above it."""
     name = re.split("[:：]", heading[1], maxsplit=1)[0]
     return heading[0] <= level and section_key(name) is None and block_key(name) is None
 
@@ -115,16 +115,15 @@ def _closes(mark: re.Match[str], fence: str) -> bool:
 
 
 def _wrap_end(lines: list[str], start: int, fence: str) -> int:
-    """The line that closes a fence around a whole result.
+    """Return the index of the line that closes a fence around a whole result.
 
-    Inside such a fence agents write fences of the same length, so CommonMark's answer is too early. A
-    bare fence closes the wrap only after the last heading the contract knows; before it, it opens an
-    example.
+    Agents write inner fences of the same length, so CommonMark would close the outer fence too early. A bare fence
+    closes it only after the last heading that the contract defines; before that heading it opens an example.
     """
     stop = next((i for i in range(start + 1, len(lines)) if (h := _heading(lines[i])) and _is_title(h)), len(lines))
-    known = [i for i in range(start, stop) if (h := _heading(lines[i])) and (section_key(h[1]) or block_key(h[1]))]
-    last_known = known[-1] if known else start
-    bare = [i for i in range(last_known, stop) if (m := _FENCE.match(lines[i])) and _closes(m, fence)]
+    named = [i for i in range(start, stop) if (h := _heading(lines[i])) and (section_key(h[1]) or block_key(h[1]))]
+    last_named = named[-1] if named else start
+    bare = [i for i in range(last_named, stop) if (m := _FENCE.match(lines[i])) and _closes(m, fence)]
     inner: str | None = None
     for index in range(start, stop):
         mark = _FENCE.match(lines[index])
@@ -132,7 +131,7 @@ def _wrap_end(lines: list[str], start: int, fence: str) -> int:
             continue
         if inner is not None:
             inner = None if _closes(mark, inner) else inner
-        elif not _closes(mark, fence) or index < last_known or _opens_example(lines, index, bare):
+        elif not _closes(mark, fence) or index < last_named or _opens_example(lines, index, bare):
             inner = mark.group(2)
         else:
             return index
@@ -140,13 +139,13 @@ def _wrap_end(lines: list[str], start: int, fence: str) -> int:
 
 
 def _opens_example(lines: list[str], index: int, bare: list[int]) -> bool:
-    """Whether a bare fence after the last heading opens one more example: text follows at once, and it is closed."""
+    """Return whether a bare fence after the last heading opens an example: text follows, and a later fence closes it."""
     following = lines[index + 1] if index + 1 < len(lines) else ""
     return bool(following.strip()) and not _heading(following) and len(bare) >= 2 and bare[-2] > index
 
 
 def _chunk(lines: list[str], start: int, end: int) -> Chunk:
-    """Take off the indentation that a client's hand-back frame put before every line."""
+    """Return lines as a chunk, without the indentation that a client added to every line."""
     indent = len(lines[start]) - len(lines[start].lstrip(" ")) if start < len(lines) else 0
     own = lines[start:end]
     if indent:

@@ -1,7 +1,7 @@
-"""Backslashes that keep text from being read as structure, and the way back.
+"""Backslash escapes that keep text from being read as structure, and their removal.
 
-Both directions add or take exactly one backslash, so any text survives: a backslash that was already
-there gets one more, as dots do in mail.
+Each direction adds or removes exactly one backslash, so every text survives a round trip: an existing backslash
+gets one more, like dot-stuffing in SMTP.
 """
 
 from __future__ import annotations
@@ -20,64 +20,64 @@ _GUARDED_COLON = lazy_pattern(r"(?<!\\)\\(\\*+)([:：])(?=\s|$)")
 _UNGUARDED_COLON = lazy_pattern(r"(?<!\\)[:：](?=\s|$)")
 _PIPE = lazy_pattern(r"[|｜]")
 _GUARDED_PIPE = lazy_pattern(r"\\([|｜])")
-#: A pipe that separates, in a line such as `words | Severity: minor`.
+#: A pipe that is a separator, in a line such as `words | Severity: minor`.
 UNGUARDED_PIPE = lazy_pattern(r"(?<!\\)[|｜]")
 
 
 def guard_lines(text: str) -> str:
-    """Protect every line that could start a list, heading, table, fence or label."""
+    """Escape every line that could start a list, heading, table, fence or label."""
     return _RISKY_LINE.sub(r"\1\\", text)
 
 
 def unguard_lines(text: str) -> str:
-    """The inverse of `guard_lines`."""
+    """Undo `guard_lines`."""
     return _GUARDED_LINE.sub(r"\1", text) if "\\" in text else text
 
 
 def guard_heading(text: str, *, taken: bool) -> str:
-    """Protect a heading whose name is `taken` by the contract, and a final `#`."""
+    """Escape a heading whose name is `taken` by the contract, and a final `#`."""
     text = "\\" + text if taken or text.startswith("\\") else text
     return text[:-1] + "\\#" if text.endswith("#") else text
 
 
 def unguard_heading(text: str) -> str:
-    """The inverse of `guard_heading`."""
+    """Undo `guard_heading`."""
     text = text[:-2] + "#" if text.endswith("\\#") else text
     return text[1:] if text.startswith("\\") and text[1:2].strip() else text
 
 
 def guard_colons(text: str) -> str:
-    """Protect colons that would be taken for the end of a name."""
+    """Escape colons that would be read as the end of a name."""
     return _COLON.sub(r"\\\1\2", text)
 
 
 def unguard_colons(text: str) -> str:
-    """The inverse of `guard_colons`."""
+    """Undo `guard_colons`."""
     return _GUARDED_COLON.sub(r"\1\2", text) if "\\" in text else text
 
 
 def guard_cell(text: str) -> str:
-    """Protect pipes inside a cell of a table."""
+    """Escape pipes inside a table cell."""
     return text.replace("|", "\\|")
 
 
 def unguard_cell(text: str) -> str:
-    """The inverse of `guard_cell`."""
+    """Undo `guard_cell`."""
     return text.replace("\\|", "|")
 
 
 def guard_pipes(text: str) -> str:
-    """Protect pipes, wide ones too, inside a `|`-separated line."""
+    """Escape pipes, including full-width ones, inside a `|`-separated line."""
     return _PIPE.sub(r"\\\g<0>", text)
 
 
 def unguard_pipes(text: str) -> str:
-    """The inverse of `guard_pipes`."""
+    """Undo `guard_pipes`."""
     return _GUARDED_PIPE.sub(r"\1", text) if "\\" in text else text
 
 
 def join_colon(name: str, words: str) -> str:
-    """`name: words`, so that `split_colon` gives both back."""
+    """Return `name: words` in a form that `split_colon` splits into the same two parts."""
     name = guard_colons(name)
     if not words:
         return name
@@ -85,7 +85,7 @@ def join_colon(name: str, words: str) -> str:
 
 
 def split_colon(text: str) -> tuple[str, str]:
-    """Split at the first colon that ends a name; without one, all of it is the name."""
+    """Split at the first colon that ends a name; without such a colon the whole text is the name."""
     found = _UNGUARDED_COLON.search(text)
     if not found:
         return unguard_colons(text), ""
@@ -93,7 +93,7 @@ def split_colon(text: str) -> tuple[str, str]:
 
 
 def clean(content: Iterable[Content]) -> tuple[Content, ...]:
-    """Content as meant, not as written: protective backslashes taken off."""
+    """Return content without its escapes."""
     return tuple(_clean(part) for part in content)
 
 

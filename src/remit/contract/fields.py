@@ -1,4 +1,4 @@
-"""Reading the parts of sections: scores, labelled lines, bullets with a tail, boxes."""
+"""Read the fields of sections: scores, labelled lines, bullets with a labelled tail, boxes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SEVERITY_INSIDE = lazy_pattern(
     re.IGNORECASE,
 )
 
-#: Marks and every kind of blank around a word.
+#: Emphasis marks and every kind of blank around a word.
 _AROUND = (
     "*_`\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
@@ -58,13 +58,13 @@ _AROUND = (
 
 
 def is_not_applicable(score: Score | None) -> bool:
-    """Whether `n/a` stands in place of a score."""
+    """Return whether a score is `n/a`."""
     words = ("n/a", "na", "not applicable", "none")
     return isinstance(score, str) and (score in ("-", "–", "—") or fold(score) in words)
 
 
 def read_score(text: str) -> tuple[Score, str]:
-    """A score and the words after it; words in place of a number stay words."""
+    """Return a score and the text after it; words instead of a number are returned as they are."""
     bare = plain_text(text)
     found = _NUMBER.match(bare)
     if not found or _RANGE_AFTER.match(bare[found.end() :]):
@@ -78,7 +78,7 @@ def read_score(text: str) -> tuple[Score, str]:
 
 
 def _raw_end(text: str, plain_end: int) -> int:
-    """Where in `text` the first `plain_end` characters of `plain(text)` end."""
+    """Return the position in `text` at which the first `plain_end` characters of `plain_text(text)` end."""
     if plain_text(text[:plain_end]) == text[:plain_end]:
         return plain_end
     for end in range(plain_end, min(len(text), plain_end + 16) + 1):
@@ -92,7 +92,7 @@ def _unwrap(text: str) -> str:
 
 
 def _score_line(text: str) -> tuple[str, str]:
-    """Which part of the confidence a line gives ("" for the score itself), and the words after its name."""
+    """Return the part of the confidence that a line states ("" for the score itself), and its value."""
     match = label_and_value(text)
     for key in ("verified", "inferred", "combined"):
         if match and is_label(match[0], key):
@@ -101,12 +101,12 @@ def _score_line(text: str) -> tuple[str, str]:
 
 
 def is_bare_headline(text: str) -> bool:
-    """Whether a line is read as a score and its reason, whole and without a name before it."""
+    """Return whether the whole line is read as a score and its reason, without a name before it."""
     return _score_line(text) == ("", text)
 
 
 def read_confidence(content: list[Content], line: int) -> Confidence | None:
-    """The Confidence section, or None if it says nothing."""
+    """Read the Confidence section; None if it is empty."""
     headline: list[str] = []
     parts: dict[str, tuple[Score, str]] = {}
     for text, _ in lines_of(content):
@@ -134,7 +134,7 @@ def read_confidence(content: list[Content], line: int) -> Confidence | None:
 
 
 def read_justification(content: list[Content], line: int) -> Justification:
-    """The Confidence Justification section."""
+    """Read the Confidence Justification section."""
     values = labelled_values(lines_of(content), ("score", "evidence_count", "method", "blind_spots"))
     return Justification(
         score=read_score(values["score"])[0] if values.get("score") else None,
@@ -146,7 +146,7 @@ def read_justification(content: list[Content], line: int) -> Justification:
 
 
 def read_error(content: list[Content], line: int) -> ErrorDetails:
-    """The Error Details section: a table of Aspect and Value, or labelled lines."""
+    """Read the Error Details section: a table of Aspect and Value, or labelled lines."""
     values = labelled_values(lines_of(content), ("error_type", "message", "occurred_at", "recoverable"))
     return ErrorDetails(
         type=values.get("error_type", ""),
@@ -158,7 +158,7 @@ def read_error(content: list[Content], line: int) -> ErrorDetails:
 
 
 def read_checklist(content: list[Content]) -> Iterator[Tick]:
-    """Boxes, ticked or not; other lines are not boxes."""
+    """Yield the checkboxes, ticked or not; other lines are ignored."""
     for text, line in entries(content):
         for offset, row in enumerate(text.split("\n")):
             if box := _BOX.match(row.strip()):
@@ -168,7 +168,7 @@ def read_checklist(content: list[Content]) -> Iterator[Tick]:
 
 
 def split_severity(text: str) -> tuple[str, str | None]:
-    """Split an issue's words from its severity, wherever in the text it stands."""
+    """Split an issue's text from its severity, which may be anywhere in the text."""
     words, severity = split_tail(text, "severity")
     if severity is None and (found := _SEVERITY_INSIDE.search(words)):
         end = end_of_line(words, found.end())
@@ -178,7 +178,7 @@ def split_severity(text: str) -> tuple[str, str | None]:
 
 
 def read_issues(content: list[Content]) -> Iterator[Issue]:
-    """Bullets of Issues, or rows where an agent wrote a table."""
+    """Yield the bullets of Issues, or the rows if the agent wrote a table."""
     for part in content:
         if isinstance(part, Table):
             yield from _issue_rows(part)
@@ -197,9 +197,9 @@ def read_issues(content: list[Content]) -> Iterator[Issue]:
 
 
 def _issue_rows(table: Table) -> Iterator[Issue]:
-    where = {key: column_index(table.columns, key) for key in ("issue", "description", "severity")}
+    positions = {key: column_index(table.columns, key) for key in ("issue", "description", "severity")}
     for row in table.rows:
-        cells = {key: unguard_cell(row.cells[at]) if at is not None else "" for key, at in where.items()}
+        cells = {key: unguard_cell(row.cells[at]) if at is not None else "" for key, at in positions.items()}
         title = cells["issue"] or unguard_cell(row.cells[0])
         severity = cells["severity"].strip(_AROUND)
         if title or cells["description"] or severity:
@@ -207,7 +207,7 @@ def _issue_rows(table: Table) -> Iterator[Issue]:
 
 
 def read_blockers(content: list[Content]) -> Iterator[Blocker]:
-    """Bullets of Blockers, with their resolution on the same line or the next."""
+    """Yield the bullets of Blockers, with their resolution on the same line or the next."""
     for text, line in entries(content):
         words, resolution = split_tail(text, "resolution")
         if words or resolution:
@@ -215,7 +215,7 @@ def read_blockers(content: list[Content]) -> Iterator[Blocker]:
 
 
 def read_overrides(content: list[Content]) -> Iterator[Override]:
-    """`- rule-name: reason`."""
+    """Yield the overrides: `- rule-name: reason`."""
     for text, line in entries(content):
         words, reason = split_colon(text)
         rule = " ".join(plain_text(words).lower().split())
@@ -224,7 +224,7 @@ def read_overrides(content: list[Content]) -> Iterator[Override]:
 
 
 def read_counts(content: list[Content]) -> Iterator[Count]:
-    """`- Critical: 2`, also several on one line."""
+    """Yield the counts of `- Critical: 2`; a line may have several."""
     for text, line in lines_of(content):
         for piece in re.split(r"[,;、|]", text):
             match = label_and_value(piece.strip())
@@ -234,22 +234,22 @@ def read_counts(content: list[Content]) -> Iterator[Count]:
 
 
 def read_references(content: list[Content]) -> Iterator[KeyReference]:
-    """Rows of Key References; columns beyond the three are kept with the relevance."""
+    """Yield the rows of Key References; further columns are added to the relevance."""
     for part in content:
         if not isinstance(part, Table):
             continue
-        where = [column_index(part.columns, key) for key in ("item", "location", "relevance")]
+        positions = [column_index(part.columns, key) for key in ("item", "location", "relevance")]
         for row in part.rows:
             cells = [unguard_cell(cell) for cell in row.cells]
-            item, location, relevance = (cells[at] if at is not None else "" for at in where)
-            others = [f"{part.columns[at]}: {cell}" for at, cell in enumerate(cells) if at not in where and cell]
+            item, location, relevance = (cells[at] if at is not None else "" for at in positions)
+            others = [f"{part.columns[at]}: {cell}" for at, cell in enumerate(cells) if at not in positions and cell]
             yield KeyReference(
                 item=item, location=location, relevance="; ".join(filter(None, [relevance, *others])), line=row.line
             )
 
 
 def read_status(text: str) -> tuple[str, bool]:
-    """A status and whether it is written exactly; words that name no status come back as they are."""
+    """Return a status and whether it is written exactly; words that do not name a status are returned unchanged."""
     if text in STATUSES:
         return text, True
     word = _DECORATION.sub("", _BRACKET.sub("", text) or text.strip("[]()"))

@@ -1,7 +1,6 @@
-"""The findings of a result: what it says about the code, row by row.
+"""The findings of a result: the rows of Issues Detected and the bullets of Issues.
 
-Findings are the rows of Issues Detected and the bullets of Issues. Merging, conflicts and several rules
-look at a result through this list.
+Merging, conflicts and several rules use this list.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ CATEGORY_BY_AGENT = {
     "devops": "operations",
 }
 
-#: Words in a finding that say how sure its author is.
+#: Words in a finding that state how certain its author is.
 FLAG_WORDS = {
     "uncertain": lazy_pattern(r"\b(?:uncertain|unsure|not certain)\b|不確実|不确定", re.IGNORECASE),
     "assumed": lazy_pattern(r"\b(?:assumed|assuming|assumption)\b|仮定|推測|假设", re.IGNORECASE),
@@ -63,7 +62,7 @@ _DETAIL = lazy_pattern(r"^[*_\s]*([A-Za-z][A-Za-z0-9]{0,15}-\d{1,6})\b[*_\s]*[:�
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing a result says of the code."""
+    """One statement of a result about the code."""
 
     id: str
     title: str
@@ -78,7 +77,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class FindingDetail(msgspec.Struct, frozen=True):
-    """What Issue Details say of one ID."""
+    """The entry of Issue Details for one ID."""
 
     id: str
     title: str
@@ -94,32 +93,32 @@ class FindingDetail(msgspec.Struct, frozen=True):
 
 
 def severity_of(word: str) -> Severity | None:
-    """The severity a raw word stands for, or None."""
+    """Return the severity that a raw word stands for, or None."""
     return SEVERITIES.get(re.sub(r"[^a-z]", "", plain_text(word).lower()))
 
 
 def blocks(result: Result, key: str) -> list[Block]:
-    """The blocks of Findings with that key."""
+    """Return the blocks of Findings with that key."""
     return [block for block in result.findings if block_key(block.heading) == key]
 
 
 def tables(result: Result, key: str) -> list[Table]:
-    """The tables of the blocks with that key."""
+    """Return the tables of the blocks with that key."""
     return [part for block in blocks(result, key) for part in block.content if isinstance(part, Table)]
 
 
 def is_prose(block: Block) -> bool:
-    """Whether a block holds only words, such as "No issues were found"."""
+    """Return whether a block contains only paragraphs, such as "No issues were found"."""
     return all(isinstance(part, Text) for part in block.content)
 
 
 def has_column(result: Result, key: str) -> bool:
-    """Whether the table of Issues Detected has that column."""
+    """Return whether the table of Issues Detected has that column."""
     return any(column_index(table.columns, key) is not None for table in tables(result, "issues_detected"))
 
 
 def findings_of(result: Result) -> list[Finding]:
-    """Every finding, in the order of the document."""
+    """Return every finding, in document order."""
     found = [finding for table in tables(result, "issues_detected") for finding in _rows(result, table)]
     for issue in result.issues:
         if is_none_text(issue.title) and not issue.description:
@@ -146,13 +145,13 @@ def findings_of(result: Result) -> list[Finding]:
 
 
 def _rows(result: Result, table: Table) -> list[Finding]:
-    where = {
+    positions = {
         key: column_index(table.columns, key)
         for key in ("id", "issue", "location", "severity", "confidence", "category")
     }
     found = []
     for row in table.rows:
-        cells = {key: row.cells[at] if at is not None else "" for key, at in where.items()}
+        cells = {key: row.cells[at] if at is not None else "" for key, at in positions.items()}
         if all(is_none_text(cell) for cell in row.cells):
             continue
         score = read_score(cells["confidence"])[0] if cells["confidence"] else None
@@ -175,7 +174,7 @@ def _rows(result: Result, table: Table) -> list[Finding]:
 
 
 def category_of(stated: str, name: str, agent: str) -> str:
-    """A finding's category: its column, else its ID's prefix, else its agent's domain."""
+    """Return a finding's category: its column, else the prefix of its ID, else the domain of its agent."""
     if stated:
         return stated.lower()
     prefix = _PREFIX.match(name)
@@ -185,12 +184,12 @@ def category_of(stated: str, name: str, agent: str) -> str:
 
 
 def flags_in(words: str) -> tuple[str, ...]:
-    """The flags that a finding's words carry."""
+    """Return the flags whose words occur in a finding's text."""
     return tuple(flag for flag, pattern in FLAG_WORDS.items() if pattern.search(words))
 
 
 def details_of(result: Result) -> list[FindingDetail]:
-    """The entries of Issue Details: a bold or headed ID, and what follows it."""
+    """Return the entries of Issue Details: an ID in bold or in a heading, and the content after it."""
     found: list[FindingDetail] = []
     for block in blocks(result, "issue_details"):
         open_at: tuple[str, str, int] | None = None

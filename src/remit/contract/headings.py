@@ -1,7 +1,7 @@
-"""The names of sections, blocks, columns and boxes: one table, three languages.
+"""The names of sections, blocks, columns and boxes in three languages.
 
 A heading is looked up after folding: case, numbering ("2. Summary"), emphasis, "(if any)" and a final
-colon do not matter. Enum words (SUCCESS, critical, ...) are not here: they stay English.
+colon are ignored. Enum words (SUCCESS, critical, ...) are not translated.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "files": ("Files", "ファイル", "文件"),
 }
 
-#: Columns; the first name is the one the canonical form writes unless a kind says otherwise.
+#: Columns; the canonical form writes the first name unless a kind defines another.
 COLUMNS: dict[str, tuple[str, ...]] = {
     "item": ("Item", "項目", "项目"),
     "location": (
@@ -107,7 +107,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     "evidence_documented": ("Evidence Documented", "根拠を記載", "证据已记录"),
 }
 
-#: Words after "<Agent Name>" that make a heading the title of a result.
+#: The words after "<Agent Name>" that mark a heading as the title of a result.
 TITLE_WORDS = ("Result", "Results", "結果", "结果")
 
 #: Labels inside sections: `key: value` lines.
@@ -134,9 +134,9 @@ _SEPARATORS = lazy_pattern(r"[\s_\-‐-―]+")
 
 @lru_cache(maxsize=4096)
 def fold(name: str) -> str:
-    """The form in which names are compared."""
+    """Return the form in which names are compared."""
     name = unicodedata.normalize("NFKC", name[:200]).strip().strip("*_`# ").strip()
-    if "  " not in name and name.replace(" ", "").isalpha():  # as most are: there is nothing to take away
+    if "  " not in name and name.replace(" ", "").isalpha():  # the usual case: nothing to remove
         return name.lower()
     name = _NUMBERING.sub("", name)
     name = _PARENTHESIS.sub("", name.rstrip(":").rstrip())
@@ -144,7 +144,7 @@ def fold(name: str) -> str:
 
 
 def _index(table: dict[str, tuple[str, ...]]) -> dict[str, str]:
-    """Folded name -> key; the first key to claim a name keeps it."""
+    """Map folded names to keys; if several keys have the same name, the first one gets it."""
     index: dict[str, str] = {}
     for key, names in table.items():
         for name in names:
@@ -162,27 +162,27 @@ _COLUMN_KEYS: dict[str, frozenset[str]] = {
 
 
 def section_key(heading: str) -> str | None:
-    """The section that a heading names, or None."""
+    """Return the section that a heading names, or None."""
     return _SECTION_KEYS.get(fold(heading))
 
 
 def block_key(heading: str) -> str | None:
-    """The block of Findings that a heading names, or None."""
+    """Return the block of Findings that a heading names, or None."""
     return _BLOCK_KEYS.get(fold(heading))
 
 
 def box_key(text: str) -> str | None:
-    """The box of the checklist that a line names, or None."""
+    """Return the box of the checklist that a line names, or None."""
     return _BOX_KEYS.get(fold(text.split(":", 1)[0].split("：", 1)[0]))
 
 
 def is_label(text: str, key: str) -> bool:
-    """Whether `text` is one of the names of the label `key`."""
+    """Return whether `text` is one of the names of the label `key`."""
     return fold(text) in _LABEL_KEYS[key]
 
 
 def column_index(columns: tuple[str, ...], key: str) -> int | None:
-    """Where the column `key` stands in a table, or None."""
+    """Return the position of the column `key`, or None."""
     names = _COLUMN_KEYS[key]
     for index, column in enumerate(columns):
         if fold(column) in names:

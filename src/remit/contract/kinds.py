@@ -1,7 +1,6 @@
-"""The kinds of result: which agents send them, and which blocks their Findings must hold.
+"""The kinds of result: which agents send them, and which blocks their Findings must contain.
 
-This table is the one source for the parser's rules, the JSON Schema, the docs and the text that tells
-an agent how to answer.
+This table is the single source for the rules, the JSON Schema, the docs and the answer instructions.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ Form = Literal["table", "steps", "text", "fence", "details"]
 
 
 class Column(NamedTuple):
-    """A column: its key in the table of headings, the name to write, and what to put there."""
+    """A column: its key in `headings.COLUMNS`, the name to write, and a hint for its cells."""
 
     key: str
     name: str
@@ -39,7 +38,7 @@ class BlockSpec(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of result. Of each group in `either`, one block is enough."""
+    """A kind of result. One block of each group in `either` is enough."""
 
     name: str
     agents: tuple[str, ...]
@@ -47,11 +46,11 @@ class Kind(NamedTuple):
     either: tuple[tuple[str, ...], ...] = ()
 
     def block(self, key: str) -> BlockSpec | None:
-        """The block of that key, or None if this kind does not know it."""
+        """Return the block with that key, or None if this kind does not define it."""
         return next((block for block in self.blocks if block.key == key), None)
 
     def required_groups(self) -> list[tuple[BlockSpec, ...]]:
-        """Groups of blocks of which at least one must be there, in the order of the document."""
+        """Return the groups of blocks of which at least one is required, in document order."""
         grouped = {key for keys in self.either for key in keys}
         groups: list[tuple[BlockSpec, ...]] = [
             tuple(block for block in self.blocks if block.key in keys) for keys in self.either
@@ -59,7 +58,7 @@ class Kind(NamedTuple):
         return groups + [(block,) for block in self.blocks if block.required and block.key not in grouped]
 
 
-def _place(name: str = "File:Line") -> Column:
+def _location_column(name: str = "File:Line") -> Column:
     return Column("location", name, "`path/to/file.py:12`")
 
 
@@ -73,11 +72,15 @@ KINDS: dict[str, Kind] = {
                 BlockSpec(
                     "entry_points",
                     "table",
-                    (Column("entry", "Entry", "what starts here"), _place(), Column("type", "Type", "what it is")),
+                    (
+                        Column("entry", "Entry", "what starts here"),
+                        _location_column(),
+                        Column("type", "Type", "what it is"),
+                    ),
                     required=True,
                 ),
                 BlockSpec("execution_flow", "steps", required=True, hint="a step → `path/to/file.py:12` (symbol)"),
-                BlockSpec("architecture_patterns", "text", hint="a pattern and where it can be seen"),
+                BlockSpec("architecture_patterns", "text", hint="a pattern and where it is used"),
                 BlockSpec("dependencies", "text", hint="internal and external"),
             ),
         ),
@@ -106,7 +109,7 @@ KINDS: dict[str, Kind] = {
                     required=True,
                 ),
                 BlockSpec("build_sequence", "steps", required=True, hint="what to build next"),
-                BlockSpec("tradeoffs", "text", hint="what was weighed"),
+                BlockSpec("tradeoffs", "text", hint="what you considered"),
             ),
         ),
         Kind(
@@ -119,7 +122,7 @@ KINDS: dict[str, Kind] = {
                     (
                         Column("id", "ID", "`SEC-001`"),
                         Column("issue", "Issue", "what is wrong"),
-                        _place(),
+                        _location_column(),
                         Column("severity", "Severity", "critical, important or minor"),
                         Column("confidence", "Confidence", "0-100"),
                         Column("category", "Category", "security, quality, ...", required=False),
@@ -174,7 +177,7 @@ KINDS: dict[str, Kind] = {
                     "table",
                     (
                         Column("claim", "Claim", "what was claimed"),
-                        _place("Location"),
+                        _location_column("Location"),
                         Column("outcome", "Outcome", "VERIFIED, PARTIAL or UNVERIFIED"),
                     ),
                     required=True,
@@ -203,12 +206,12 @@ _NOT_SLUG = lazy_pattern(r"(?:[^\w:]|_)+")
 
 
 def slug(name: str) -> str:
-    """The form in which agents' names are compared: `Code Explorer` and `code-explorer` are one."""
+    """Return the form in which agent names are compared: `Code Explorer` and `code-explorer` are equal."""
     return _NOT_SLUG.sub("-", name.lower()).strip("-:")
 
 
-def kind_of(agent: str, named: str | None = None) -> Kind:
-    """The kind a result must have: the one that is named, else the agent's, else `generic`."""
-    if named is not None:
-        return KINDS[named]
+def kind_of(agent: str, name: str | None = None) -> Kind:
+    """Return the kind that a result must have: the named one, else the agent's, else `generic`."""
+    if name is not None:
+        return KINDS[name]
     return _BY_AGENT.get(slug(agent).rpartition(":")[2], KINDS["generic"])

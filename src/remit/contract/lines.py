@@ -1,4 +1,4 @@
-"""The lines of a section, whatever block they stand in: plain words, entries, `Name: value`, what follows a pipe."""
+"""The lines of a section in any block: plain text, list entries, `Name: value`, and the value after a pipe."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ _NOTHING = frozenset(
 
 
 class Line(NamedTuple):
-    """A line of a section, whatever block it stands in."""
+    """A line of a section, from any kind of block."""
 
     text: str
     line: int
 
 
 def is_none_text(text: str) -> bool:
-    """Whether an entry only says that there is nothing to say."""
+    """Return whether an entry only states that there is nothing to report, such as "None" or "n/a"."""
     return fold(text).rstrip(".。") in _NOTHING
 
 
 def plain_text(text: str) -> str:
-    """Text without emphasis marks."""
-    for _ in range(4):  # marks around marks around marks
+    """Return the text without emphasis marks."""
+    for _ in range(4):  # nested marks
         bare = _EMPHASIS.sub("", text)
         if bare == text:
             return text.strip()
@@ -56,7 +56,7 @@ def plain_text(text: str) -> str:
 
 
 def lines_of(content: Iterable[Content]) -> Iterator[Line]:
-    """Every line of a section; a row of a table reads as `name: value`."""
+    """Yield every line of a section; a table row becomes `name: value`."""
     for part in content:
         if isinstance(part, Items):
             for item in part.items:
@@ -76,7 +76,7 @@ def _lines(text: str, first: int) -> Iterator[Line]:
 
 
 def entries(content: Iterable[Content]) -> Iterator[Line]:
-    """The entries of a list section: items, or whole paragraphs where an agent wrote no list."""
+    """Return the entries of a list section: its items, or whole paragraphs if the agent did not write a list."""
     return (entry for entry in _entries(content) if entry.text)
 
 
@@ -95,7 +95,7 @@ def _entries(content: Iterable[Content]) -> Iterator[Line]:
 
 
 def label_and_value(text: str) -> tuple[str, str] | None:
-    """`Name: value` as a pair, whether the name, or all of it, is emphasised or not; None if it is no such line."""
+    """Split `Name: value` into a pair, with or without emphasis marks; None if the line has another form."""
     found = _LABEL.match(text)
     return (found.group(2), _value(found)) if found else None
 
@@ -109,7 +109,7 @@ def _value(label: re.Match[str], end: int | None = None) -> str:
 
 
 def labelled_values(lines: Iterable[Line], keys: tuple[str, ...]) -> dict[str, str]:
-    """The values of `Name: value` lines by key; lines without a name continue the value above them."""
+    """Return the values of `Name: value` lines by key; a line without a name continues the value above it."""
     found: dict[str, list[str]] = {}
     current: list[str] | None = None
     for text, _ in lines:
@@ -124,7 +124,7 @@ def labelled_values(lines: Iterable[Line], keys: tuple[str, ...]) -> dict[str, s
 
 
 def split_tail(text: str, label: str) -> tuple[str, str | None]:
-    """Split `words | Label: value`; the label may also begin a line of its own. None: there is no such label."""
+    """Split `words | Label: value`. The label may also start a separate line. The value is None without the label."""
     for pipe in reversed(list(UNGUARDED_PIPE.finditer(text))):
         named = _LABEL.match(text, pipe.end())
         if named and is_label(named.group(2), label):
@@ -140,6 +140,6 @@ def split_tail(text: str, label: str) -> tuple[str, str | None]:
 
 
 def end_of_line(text: str, at: int) -> int:
-    """Where the line ends that a place is in."""
+    """Return the end of the line that contains a position."""
     end = text.find("\n", at)
     return end if end >= 0 else len(text)

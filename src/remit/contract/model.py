@@ -1,7 +1,7 @@
-"""What a result is: plain data, one type for each part of the document.
+"""The model of a result: plain data, one type for each part of the document.
 
-Every part remembers the line it was read from. Lines are where something stands, not what it says, so
-two parts are equal when everything but their lines is equal; `parse(render(r)) == r` relies on it.
+Every part records the line it was read from. The line is a position, not content: two parts are equal if
+everything except their lines is equal. `parse(render(r)) == r` relies on this.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import msgspec
 
 SCHEMA: Final = "remit.result/1"
 
-#: A score as written: a number, or the words that stood in its place ("high", "n/a").
+#: A score as written: a number, or the words used instead of one ("high", "n/a").
 Score = float | str
 
 
 class Part(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, kw_only=True):
-    """Base of everything that stands at a line of a document."""
+    """Base of every part of a document that has a line."""
 
     line: int = 0
 
@@ -34,7 +34,7 @@ class Part(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, kw_only=Tr
 
 
 class Text(Part, frozen=True, tag="text"):
-    """A paragraph: its lines as written, without outer blanks."""
+    """A paragraph: its lines as written, without leading and trailing blanks."""
 
     text: str
 
@@ -46,14 +46,14 @@ class Heading(Part, frozen=True, tag="heading"):
 
 
 class Code(Part, frozen=True, tag="code"):
-    """A fenced block; `info` is what stands after the opening fence."""
+    """A fenced block; `info` is the info string after the opening fence."""
 
     text: str
     info: str = ""
 
 
 class Item(Part, frozen=True):
-    """One entry of a list; further lines belong to it, nested lists included."""
+    """One entry of a list, including its continuation lines and nested lists."""
 
     text: str
 
@@ -72,7 +72,7 @@ class Row(Part, frozen=True):
 
 
 class Table(Part, frozen=True, tag="table"):
-    """A table; every row has as many cells as there are columns."""
+    """A table; every row has one cell for each column."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...] = ()
@@ -82,7 +82,7 @@ Content = Text | Heading | Code | Items | Table
 
 
 class Block(Part, frozen=True):
-    """A part of Findings with a heading of its own; the words before the first heading have none."""
+    """A part of Findings under one heading; the heading is empty for text before the first heading."""
 
     content: tuple[Content, ...]
     heading: str = ""
@@ -97,7 +97,7 @@ class KeyReference(Part, frozen=True):
 
 
 class Confidence(Part, frozen=True):
-    """The score, why, and what it is made of."""
+    """The confidence score, its reason and its breakdown."""
 
     score: Score
     reason: str = ""
@@ -109,7 +109,7 @@ class Confidence(Part, frozen=True):
 
 
 class Justification(Part, frozen=True):
-    """Why a high score is deserved."""
+    """The justification of a high score."""
 
     score: Score | None = None
     evidence_count: Score | None = None
@@ -118,7 +118,7 @@ class Justification(Part, frozen=True):
 
 
 class Tick(Part, frozen=True):
-    """A box of the checklist."""
+    """A checkbox of the checklist."""
 
     text: str
     ticked: bool
@@ -133,14 +133,14 @@ class Issue(Part, frozen=True):
 
 
 class Blocker(Part, frozen=True):
-    """What stops the work, and what would help."""
+    """An obstacle to the work, and what would resolve it."""
 
     text: str
     resolution: str = ""
 
 
 class ErrorDetails(Part, frozen=True):
-    """What went wrong in a FAILED run."""
+    """The error of a FAILED run."""
 
     type: str = ""
     message: str = ""
@@ -149,7 +149,7 @@ class ErrorDetails(Part, frozen=True):
 
 
 class Override(Part, frozen=True):
-    """A default rule that the author departs from, with the reason."""
+    """An L2 rule that the author overrides, with the reason."""
 
     rule: str
     reason: str
@@ -163,14 +163,14 @@ class Count(Part, frozen=True):
 
 
 class Extra(Part, frozen=True):
-    """A section that the contract does not know; kept, never judged."""
+    """A section that the contract does not define. It is kept and not checked."""
 
     heading: str
     content: tuple[Content, ...] = ()
 
 
 class Result(Part, frozen=True):
-    """The document a subagent sends back. Empty means that the part is missing."""
+    """The document that a subagent sends back. An empty value means that the part is missing."""
 
     agent: str = ""
     status: str = ""
@@ -196,7 +196,7 @@ class Result(Part, frozen=True):
 
     @property
     def failed(self) -> bool:
-        """Whether the run failed: it says so, or it says nothing and has Error Details."""
+        """Whether the run failed: the status is FAILED, or it is missing or unknown and there are Error Details."""
         return self.status == "FAILED" or (self.status not in STATUSES and self.error is not None)
 
 
@@ -205,7 +205,7 @@ STATUSES: tuple[Status, ...] = ("SUCCESS", "PARTIAL", "FAILED")
 
 
 def without_lines(part: Any) -> Any:
-    """The same part with every line forgotten, for a form in which those lines mean nothing."""
+    """Return the part with every line set to 0, for a form in which the original lines have no meaning."""
     if isinstance(part, Part):
         fields = {name: without_lines(getattr(part, name)) for name in part.__struct_fields__}
         return type(part)(**{**fields, "line": 0})

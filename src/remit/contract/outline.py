@@ -1,9 +1,9 @@
-"""The blocks of a Markdown text, each with the line it stands on.
+"""The blocks of a Markdown text, each with its line.
 
-pyromark decides what is a heading, a list, a table or a fence. It is given a *skeleton*: the same text
-with every character that only matters inside a line replaced by a letter, and everything beyond ASCII
-by a question mark. Offsets into the skeleton are then offsets into the text, and a text full of
-emphasis marks or brackets costs no more events than plain prose.
+pyromark finds headings, lists, tables and fences. Its input is a *skeleton* of the text: every character that only
+matters inside a line is replaced by a letter, and every character outside ASCII by a question mark. Offsets into the
+skeleton are therefore offsets into the text, and a text full of emphasis marks or brackets produces no more events
+than plain prose.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ import pyromark
 from remit.contract.model import Code, Item, Items, Row, Table, Text
 from remit.lazy import lazy_pattern
 
-#: Tables larger than this are not something a person reads; such a document is refused (see `refusal`).
+#: Documents with more table cells or more lines than this are refused (see `unreadable_reason`).
 MAX_CELLS = 100_000
-#: Nor are texts of more lines than this.
 MAX_LINES = 100_000
-#: Deeper nesting of quotes and lists than this is read as plain text.
+#: Quotes and lists that are nested deeper than this are read as plain text.
 MAX_NESTING = 12
 
 _TABLES = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES)
@@ -42,7 +41,7 @@ _QUOTE_MARK = lazy_pattern(r"^[ \t]*>[ \t]?")
 
 
 class Head(NamedTuple):
-    """A heading, with the level that decides what it belongs to."""
+    """A heading with its level."""
 
     level: int
     text: str
@@ -53,10 +52,10 @@ Node = Head | Text | Table | Items | Code
 
 
 def unreadable_reason(text: str) -> str | None:
-    """Why a text is too costly to read, or None.
+    """Return the reason why a text is too expensive to read, or None.
 
-    Every line and every cell costs something, however little it holds. Short rows of a table are filled up to
-    the width of its head, so a wide head over many short lines would cost far more than its size.
+    Every line and every cell has a cost, even an empty one. Short table rows are padded to the width of the header,
+    so a wide header above many short lines costs far more than its size.
     """
     if text.count("\n") > MAX_LINES:
         return f"it has more than {MAX_LINES:,} lines"
@@ -71,7 +70,7 @@ def unreadable_reason(text: str) -> str | None:
 
 
 def read_outline(text: str, first_line: int = 1) -> list[Node]:
-    """The top-level blocks of a text, in order. Rules (`---`) and empty blocks are left out: they say nothing."""
+    """Return the top-level blocks of a text, in order, without thematic breaks (`---`) and empty blocks."""
     return [node for node in _nodes(text, first_line) if not isinstance(node, Head | Text) or node.text]
 
 
@@ -126,7 +125,7 @@ def _is_deep(lead: str) -> bool:
 
 
 def _skip(events: Iterator[tuple[Any, Any]]) -> None:
-    """Consume events up to the end of the block whose start was just read."""
+    """Consume the events up to the end of the block whose start was just read."""
     depth = 1
     for event, _ in events:
         if isinstance(event, dict):
@@ -162,7 +161,7 @@ def _code(raw: str, kind: Any, line: int, indent: int) -> Code:
 
 
 def _outdent(row: str, width: int) -> str:
-    """Take off up to `width` leading spaces."""
+    """Remove up to `width` leading spaces."""
     return row[min(width, len(row) - len(row.lstrip(" "))) :]
 
 
@@ -208,10 +207,10 @@ _MARKER = lazy_pattern(r"(?:[-+*]|\d{1,9}[.)])(?:[ \t]{1,4}(?=\S)|[ \t]|$|(?=\n)
 
 
 def _item_text(text: str, start: int, end: int) -> str:
-    """An item's own lines: the marker and the indentation under it taken off."""
-    begun = text.rfind("\n", 0, start) + 1
+    """Return the lines of an item without the marker and the indentation below it."""
+    line_start = text.rfind("\n", 0, start) + 1
     raw = text[start:end].rstrip()
     marker = _MARKER.match(raw)
-    width = (start - begun) + (marker.end() if marker else 0)
+    width = (start - line_start) + (marker.end() if marker else 0)
     lines = raw[marker.end() if marker else 0 :].split("\n")
     return "\n".join([lines[0].strip(), *(_outdent(line, width).rstrip() for line in lines[1:])]).strip()

@@ -1,6 +1,6 @@
-"""From text to results. Never raises: what cannot be read is said in `Document.refusal`.
+"""Parse a text into results. Parsing never raises: `Document.refusal` states why a text could not be read.
 
-Limits: 1 MiB of text, 100,000 lines, 1,000 results, 100,000 table cells, JSON nested as deep as the schema goes.
+Limits: 1 MiB of text, 100,000 lines, 1,000 results, 100,000 table cells, JSON nested as deep as the schema.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from remit.lazy import lazy_pattern
 
 MAX_BYTES = 1 << 20
 MAX_RESULTS = 1000
-_TOO_MANY = f"it holds more than {MAX_RESULTS:,} results"
+_TOO_MANY = f"it contains more than {MAX_RESULTS:,} results"
 _LOOK_AHEAD = 12
 
 _JSON_FENCE = lazy_pattern(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
 
 
 class Document(msgspec.Struct, frozen=True, dict=True):
-    """One result as it stands in a file: what it says, and where."""
+    """One parsed result, with its outline and the text it was read from."""
 
     result: Result
     outline: Outline
     text: str
     lines: list[str]
     first_line: int
-    #: Why nothing could be read ("it is not UTF-8 text"), or None.
+    #: Why the text could not be read ("it is not UTF-8 text"), or None.
     refusal: str | None = None
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """What the result says of the code."""
+        """The findings of the result."""
         return findings_of(self.result)
 
     @cached_property
@@ -53,21 +53,21 @@ class Document(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def has_text(self) -> bool:
-        """Whether there is anything at all to judge."""
+        """Whether there is any text to check."""
         return self.refusal is None and bool(self.text.strip())
 
     @property
     def has_content(self) -> bool:
-        """Whether anything of a result was recognised."""
+        """Whether any part of a result was recognised."""
         return self.outline.agent is not None or any(section.key for section in self.outline.sections)
 
     @property
     def title_line(self) -> int:
-        """The line to point at when a part is missing."""
+        """The line to report for a missing part."""
         return self.outline.title_line
 
     def locate(self, line: int, words: str) -> int:
-        """The line, at or soon after `line`, on which the words stand; `line` itself if they do not."""
+        """Return the line, at or shortly after `line`, that contains the words; `line` itself if none does."""
         start = max(0, line - self.first_line)
         for offset, text in enumerate(self.lines[start : start + _LOOK_AHEAD], start):
             if words in text:
@@ -75,20 +75,20 @@ class Document(msgspec.Struct, frozen=True, dict=True):
         return line
 
     def section(self, key: str) -> Section | None:
-        """The section as written, or None."""
+        """Return the section as written, or None."""
         return self.outline.get(key)
 
     def line_of(self, key: str) -> int:
-        """The line of a section, or of the title if the section is missing."""
+        """Return the line of a section, or of the title if the section is missing."""
         section = self.section(key)
         return section.line if section else self.title_line
 
 
 def parse(source: str | bytes) -> list[Document]:
-    """Every result in a text, at least one."""
-    text, refused = decode(source)
-    if refused:
-        return [_refused(refused)]
+    """Return every result in a text; at least one document."""
+    text, refusal = decode(source)
+    if refusal:
+        return [_refused(refusal)]
     if text.lstrip()[:1] in ("{", "["):
         documents = _parse_json(text)
         if documents:
@@ -103,7 +103,7 @@ def parse(source: str | bytes) -> list[Document]:
 
 
 def decode(source: str | bytes) -> tuple[str, str | None]:
-    """Text with `\\n` line ends, or why there is none."""
+    """Return the text with `\\n` line ends, and the reason why it cannot be read or None."""
     size = len(source)
     if size > MAX_BYTES:
         return "", f"it is larger than {MAX_BYTES // 1024:,} KiB"
@@ -121,8 +121,8 @@ def _normalised(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", " ").replace("\0", "\ufffd")
 
 
-def _refused(why: str) -> Document:
-    return Document(result=Result(), outline=Outline(None, 1, []), text="", lines=[], first_line=1, refusal=why)
+def _refused(reason: str) -> Document:
+    return Document(result=Result(), outline=Outline(None, 1, []), text="", lines=[], first_line=1, refusal=reason)
 
 
 class _Tagged(Result, frozen=True, eq=False, kw_only=True):
@@ -130,11 +130,15 @@ class _Tagged(Result, frozen=True, eq=False, kw_only=True):
 
 
 def _parse_json(text: str) -> list[Document]:
-    """Results written as JSON, read through their Markdown form so that both are judged alike."""
+    """Parse results in JSON through their Markdown form, so that both forms are checked alike."""
     try:
         loaded = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        return [] if text.lstrip()[:1] != "{" else [_refused("it begins like JSON and is not: check quotes and commas")]
+        return (
+            []
+            if text.lstrip()[:1] != "{"
+            else [_refused("it starts like JSON but is not valid; check quotes and commas")]
+        )
     members = loaded if isinstance(loaded, list) else [loaded]
     if not members or not all(isinstance(member, dict) for member in members):
         return []

@@ -1,4 +1,4 @@
-"""Profiles: which rules a result is held to, and how hard."""
+"""Profiles and levels: which rules apply to a result, and how strictly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Level = Literal["L1", "L2", "L3"]
 
 
 class Profile(NamedTuple):
-    """A named set of levels. A rule says itself where it departs from its own level."""
+    """A named set of levels. A rule declares the profiles in which its level differs from the default."""
 
     name: str
     summary: str
@@ -17,14 +17,14 @@ class Profile(NamedTuple):
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("v2", "everything the contract asks; for new agents"),
-        Profile("v1", "the flat rules of the contract's first version; for agents written to it"),
-        Profile("lenient", "v2 with the confidence and checklist rules as advice; for agents being moved over"),
+        Profile("v2", "all rules of the contract; for new agents"),
+        Profile("v1", "the rules of the first version of the contract; for agents written to it"),
+        Profile("lenient", "v2 with the confidence and checklist rules as advice; for agents that are being migrated"),
     )
 }
 
 LEVELS: dict[Level, str] = {
-    "L1": "hard rule: revise, then reject",
-    "L2": "default: revise once unless an override is recorded",
+    "L1": "hard rule: revise on the first attempt, then reject",
+    "L2": "default: revise on the first attempt, unless an override is recorded",
     "L3": "advice: reported, never blocks",
 }

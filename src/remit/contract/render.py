@@ -1,7 +1,7 @@
-"""One canonical Markdown form of a result, and its JSON form.
+"""Write a result in its canonical Markdown form and in its JSON form.
 
-Text is written as it is when it reads back as the same text; otherwise its lines are protected with
-backslashes. So every result survives: `parse(render(r)) == r`.
+Text is written unchanged if it reads back as the same text; otherwise its lines are escaped with backslashes.
+Therefore `parse(render(r)) == r` for every result.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ from remit.contract.model import (
 from remit.contract.sections import has_bold_name, split_name
 from remit.lazy import lazy_pattern
 
-#: A comment that is not closed hides everything after it.
+#: An unclosed comment hides everything after it.
 _COMMENT = lazy_pattern(r"^[ \t]*+<!--", re.MULTILINE)
-#: What makes the start of a text something else than Markdown: JSON, or a byte order mark.
+#: Characters at the start of a text that is not Markdown: JSON, or a byte order mark.
 _OTHER_FORMS = ("{", "[", "\ufeff")
 
 
 def render(result: Result) -> str:
-    """The canonical Markdown form."""
+    """Return the canonical Markdown form."""
     text = "\n\n".join(_pieces(result)) + "\n"
     return "\\" + text if text.startswith(_OTHER_FORMS) else text
 
 
 def to_json(result: Result) -> bytes:
-    """The JSON form, the same schema that `remit schema result` prints."""
+    """Return the JSON form, which follows the schema that `remit schema result` prints."""
     return msgspec.json.encode({"schema": SCHEMA} | msgspec.to_builtins(without_lines(result)))
 
 
 def format_number(score: Score | None) -> str:
-    """A score as people write it: no `.0`, no exponent."""
+    """Return a score without `.0` and without an exponent."""
     if isinstance(score, str) or score is None:
         return score or ""
     text = repr(score)
@@ -211,7 +211,7 @@ def _content(content: Iterable[Content], level: int) -> str:
 
 
 def free_text(content: Iterable[Content]) -> str:
-    """Content as the plain text of a field such as Summary: a text that `_free` writes and that reads back."""
+    """Return content as the plain text of a field such as Summary, in a form that `_free` writes and reads back."""
     text = _plain_text(content)
     return text if _is_free(text) else _flat(text)
 
@@ -221,7 +221,7 @@ def _plain_text(content: Iterable[Content]) -> str:
 
 
 def _flat(text: str) -> str:
-    """Paragraphs and nothing else: no indentation, one blank line between them."""
+    """Return the text as paragraphs: no indentation, one blank line between them."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(map(str.strip, text.split("\n")))).strip()
 
 
@@ -230,7 +230,7 @@ def _free(text: str) -> str:
 
 
 def _is_free(text: str) -> bool:
-    """Whether text with lists, tables and fences in it stays the same when it is read back."""
+    """Return whether a text with lists, tables and fences reads back unchanged."""
     nodes = [node for node in outline.read_outline(text) if not isinstance(node, outline.Head)]
     return _is_plain(text) and is_blank_content(text) and _plain_text(clean(nodes)) == text
 
@@ -260,8 +260,8 @@ def _items(part: Items, marker: str) -> str:
 
 def _list_lines(part: Items, marker: str, *, guarded: bool) -> str:
     lines: list[str] = []
-    for place, item in enumerate(part.items, 1):
-        lead = (f"{place}. " if marker == "-" else f"{place}) ") if part.ordered else f"{marker} "
+    for number, item in enumerate(part.items, 1):
+        lead = (f"{number}. " if marker == "-" else f"{number}) ") if part.ordered else f"{marker} "
         text = guard_lines(item.text) if guarded else item.text
         first, *rest = text.split("\n")
         lines.append(lead + first)

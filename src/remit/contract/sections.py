@@ -1,6 +1,6 @@
-"""From blocks to named sections: what belongs to which heading.
+"""Group the blocks of a document into named sections.
 
-Headings decide by their names first and their levels second, because agents choose levels freely.
+A heading is classified by its name first and by its level second, because agents choose levels freely.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ _NAMED_VALUE = lazy_pattern(r"^([^:：]{1,80})[:：][ \t]*(.*)$")
 
 
 class Section(NamedTuple):
-    """A section as written. `key` is None where the contract does not know the heading.
+    """A section as written. `key` is None if the contract does not define the heading.
 
-    `heading` is empty for what stands before the first heading, and for Findings that exist only because
-    one of their blocks does.
+    `heading` is empty for content before the first heading, and for Findings that have blocks but no heading.
     """
 
     key: str | None
@@ -33,7 +32,7 @@ class Section(NamedTuple):
     blocks: list[Block]
 
     def tables(self) -> list[Table]:
-        """The tables that stand in the section."""
+        """Return the tables of the section."""
         return [part for part in self.content if isinstance(part, Table)]
 
 
@@ -45,19 +44,19 @@ class Outline(NamedTuple):
     sections: list[Section]
 
     def get(self, key: str) -> Section | None:
-        """The section of that name, or None."""
+        """Return the section with that key, or None."""
         return next((section for section in self.sections if section.key == key), None)
 
 
 def arrange(nodes: list[Node], first_line: int) -> Outline:
-    """Sort blocks under the headings they belong to. Repeated sections are joined."""
+    """Assign blocks to their headings. Repeated sections are joined."""
     agent, title_line, rest = _take_title(nodes, first_line)
     rest = _bold_to_heads(rest)
     return Outline(agent, title_line, _Arranger(rest).arrange())
 
 
 def split_name(heading: str) -> tuple[str, str]:
-    """`Status: SUCCESS` as a name and a value; a heading without a known name before a colon stays whole."""
+    """Split `Status: SUCCESS` into name and value; return other headings unchanged with an empty value."""
     found = _NAMED_VALUE.match(heading)
     if found and section_key(found.group(1)):
         return found.group(1).strip(), found.group(2).strip().strip("*").strip()
@@ -65,7 +64,7 @@ def split_name(heading: str) -> tuple[str, str]:
 
 
 def _take_title(nodes: list[Node], first_line: int) -> tuple[str | None, int, list[Node]]:
-    named = False  # once a section has begun, bold words are its own
+    named = False  # after the first section heading, bold text belongs to that section
     for index, node in enumerate(nodes):
         if isinstance(node, Head):
             agent = title_agent(node.text) if node.level <= 2 else None
@@ -88,7 +87,7 @@ def _bold_title(line: str) -> str | None:
 
 
 def _bold_to_heads(nodes: list[Node]) -> list[Node]:
-    """Turn `**Summary:** text` into a heading where no heading of that name exists and it stands once."""
+    """Turn `**Summary:** text` into a heading if it occurs once and no heading has that name."""
     taken = {key for node in nodes if isinstance(node, Head) and (key := _any_key(split_name(node.text)[0]))}
     found = Counter(key for node in nodes if isinstance(node, Text) for _, key, _ in _bold_lines(node))
     wanted = {key for key, times in found.items() if times == 1 and key not in taken}
@@ -209,12 +208,12 @@ class _Arranger:
 
     def _open(self, key: str | None, heading: str, head: Head) -> None:
         identity: object = key or (heading, head.line)
-        known = self._sections.get(identity)
-        if known is None:
-            known = self._sections[identity] = Section(key, heading, head.line, [], [])
-        elif heading and not known.heading:
-            known = self._sections[identity] = known._replace(heading=heading, line=head.line)
-        self._current, self._level, self._block_level = known, head.level, 0
+        section = self._sections.get(identity)
+        if section is None:
+            section = self._sections[identity] = Section(key, heading, head.line, [], [])
+        elif heading and not section.heading:
+            section = self._sections[identity] = section._replace(heading=heading, line=head.line)
+        self._current, self._level, self._block_level = section, head.level, 0
 
     def _open_block(self, head: Head) -> None:
         self._blocks.append((head.text, head.line, []))
@@ -229,5 +228,5 @@ class _Arranger:
 
 
 def has_bold_name(text: str) -> bool:
-    """Whether a line of the text would be read as the name of a section or block, or the first as a title."""
+    """Return whether a bold line of the text would be read as a section or block name, or the first as a title."""
     return "**" in text and (bool(_bold_lines(Text(text=text))) or _bold_title(text.partition("\n")[0]) is not None)

@@ -1,6 +1,6 @@
-"""The form an agent fills in, and how to recognise a part of it that was not filled in.
+"""The form that an agent fills in, and the detection of parts that were not filled in.
 
-The form is made from the kinds and headings, so what an agent is told and what is checked cannot differ.
+The form is generated from the kinds and headings, so the instructions and the checks cannot differ.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from remit.contract.model import Code, Content
 from remit.contract.parse import Document
 from remit.lazy import lazy_pattern
 
-#: Placeholders of templates that agents have been given elsewhere, among them the contract's first version.
+#: Placeholders of other templates: the first version of the contract, and earlier wordings of this form.
 _FOREIGN = (
+    "two or three sentences: what was done, what came of it", "a pattern and where it can be seen",
+    "what was weighed", "what was decided and why", "number of places cited", "its message", "what it would take",
+    "what stops you", "what would help",
     "Agent Name", "SUCCESS | PARTIAL | FAILED", "2-3 sentence summary of what was accomplished or found",
     "Structured content specific to agent type - see below", "Name", "Why important", "0-100", "Brief justification",
     "Issue 1", "Description", "critical/important/minor", "Recommended action 1", "Blocker description",
@@ -31,17 +34,17 @@ _FOREIGN = (
 _BRACKETED = lazy_pattern(r"(?<![\w\]/\\!])\[([^\[\]\n]{1,120})\](?![(\[/\w])")
 _GENERIC = lazy_pattern(r"^(?:\.{3}|…|todo\b.*|tbd|tba|your .*|insert .*|fill .*|placeholder.*)$", re.IGNORECASE)
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*`")
-_PLACE_SPAN = lazy_pattern(r"`(\[[^\[\]`\n]*(?:file:line|path/to/)[^\[\]`\n]*\])`")
+_LOCATION_SPAN = lazy_pattern(r"`(\[[^\[\]`\n]*(?:file:line|path/to/)[^\[\]`\n]*\])`")
 _BOX = lazy_pattern(r"^\s*(?:[-*+]\s+)?\[[ xX✓✔]?\]")
 
 STATUS = "[SUCCESS | PARTIAL | FAILED]"
-SUMMARY = "[two or three sentences: what was done, what came of it]"
+SUMMARY = "[two or three sentences: what you did and what the outcome is]"
 SCORE = "[0-100]"
 QUOTE = "[the quoted lines, copied exactly]"
 
 
 def template(kind: Kind, *, scored: bool = True) -> str:
-    """A form for one kind of result; `scored` adds what the second version of the contract asks."""
+    """Return the form for one kind of result; `scored` adds the sections of the second version of the contract."""
     parts = ["## [Agent Name] Result", f"### Status\n{STATUS}", f"### Summary\n{SUMMARY}"]
     if kind.name == "error":
         return "\n\n".join([*parts, *_error_parts()]).replace(STATUS, "FAILED") + "\n"
@@ -56,28 +59,28 @@ def template(kind: Kind, *, scored: bool = True) -> str:
     if kind.name == "review":
         parts.append("### Severity Summary\n- Critical: [number]\n- Important: [number]\n- Minor: [number]")
     if kind.name == "design":
-        parts.append("### Trade-offs Considered\n- [what was weighed]: [what was decided and why]")
+        parts.append("### Trade-offs Considered\n- [what you considered]: [what you decided and why]")
     parts.append("### Next Steps\n1. [the next action]")
     return "\n\n".join(parts) + "\n"
 
 
 def _scored_parts() -> list[str]:
     labels = ("Score", "Evidence Count", "Verification Method", "Potential Blind Spots")
-    hints = ("[the same number]", "[number of places cited]", "[how you verified]", "[what you may have missed]")
+    hints = ("[the same number]", "[number of cited locations]", "[how you verified]", "[what you may have missed]")
     justification = "\n".join(f"**{label}**: {hint}" for label, hint in zip(labels, hints, strict=True))
     boxes = "\n".join(f"- [ ] **{names[0]}**: [what you did]" for names in BOXES.values())
     return [f"### {SECTIONS['justification'][0]}\n{justification}", f"### {SECTIONS['checklist'][0]}\n{boxes}"]
 
 
 def _error_parts() -> list[str]:
-    rows = [("Type", "[kind of error]"), ("Message", "[its message]"), ("Occurred At", "[file:line or step]")]
+    rows = [("Type", "[kind of error]"), ("Message", "[error message]"), ("Occurred At", "[file:line or step]")]
     table = "\n".join(f"| {name} | {hint} |" for name, hint in [*rows, ("Recoverable", "[true or false]")])
     return [
         f"### Error Details\n| Aspect | Value |\n| --- | --- |\n{table}",
         "### Attempted Actions\n1. [what you tried]",
         "### Root Cause Analysis\n[why it happened]",
-        "### Recovery Options\n1. [option]: [what it would take]",
-        "### Blockers\n- [what stops you] | Resolution: [what would help]",
+        "### Recovery Options\n1. [option]: [what it requires]",
+        "### Blockers\n- [what blocks you] | Resolution: [what would resolve it]",
     ]
 
 
@@ -99,7 +102,7 @@ def _block(spec: BlockSpec) -> str:
 
 
 def filled_lines(document: Document) -> Iterator[Line]:
-    """Every line an author wrote: title, headings and the content of sections; of fences what the form has in them."""
+    """Yield every line of a result: title, headings and section content; of fences only unfilled placeholders."""
     yield Line(document.result.agent, document.title_line)
     for section in document.outline.sections:
         yield Line(section.heading, section.line)
@@ -109,15 +112,15 @@ def filled_lines(document: Document) -> Iterator[Line]:
 
 
 def _unfilled_fences(content: list[Content]) -> Iterator[Line]:
-    known = {QUOTE, *(f"[{block.hint}]" for kind in KINDS.values() for block in kind.blocks if block.form == "fence")}
+    hints = {QUOTE, *(f"[{block.hint}]" for kind in KINDS.values() for block in kind.blocks if block.form == "fence")}
     for part in content:
         if isinstance(part, Code) and "[" in part.text:
             rows = enumerate(part.text.split("\n"), part.line + 1)
-            yield from (Line(row.strip(), line) for line, row in rows if row.strip() in known)
+            yield from (Line(row.strip(), line) for line, row in rows if row.strip() in hints)
 
 
 def find_placeholders(text: str) -> Iterator[str]:
-    """The placeholders of a template in a line, with their brackets."""
+    """Yield the template placeholders in a line, with their brackets."""
     if "[" not in text:
         return
     for found in _BRACKETED.finditer(_CODE_SPAN.sub(lambda span: "x" * len(span[0]), text)):
@@ -125,12 +128,13 @@ def find_placeholders(text: str) -> Iterator[str]:
         if not _BOX.match(text) if inner in ("x", "X") else _is_unfilled(inner):
             yield found.group()
     if "`[" in text:
-        yield from (found.group(1) for found in _PLACE_SPAN.finditer(text) if _normal(found.group(1)[1:-1]) in _known())
+        locations = (found.group(1) for found in _LOCATION_SPAN.finditer(text))
+        yield from (location for location in locations if _normal(location[1:-1]) in _placeholders())
 
 
 def _is_unfilled(inner: str) -> bool:
-    """Whether what stands in brackets is of a template; an empty box is not."""
-    return bool(inner) and (_normal(inner) in _known() or bool(_GENERIC.match(inner)))
+    """Return whether text in brackets is a template placeholder; an empty checkbox is not."""
+    return bool(inner) and (_normal(inner) in _placeholders() or bool(_GENERIC.match(inner)))
 
 
 def _normal(text: str) -> str:
@@ -138,7 +142,7 @@ def _normal(text: str) -> str:
 
 
 @cache
-def _known() -> frozenset[str]:
+def _placeholders() -> frozenset[str]:
     forms = [template(kind) for kind in KINDS.values()]
     own = [found for form in forms for found in re.findall(r"\[([^\[\]\n]{2,120})\]", form)]
     return frozenset(_normal(text) for text in (*own, *_FOREIGN)) - {"x"}

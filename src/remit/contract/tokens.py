@@ -1,12 +1,12 @@
-"""How many tokens a text costs, estimated without a tokenizer.
+"""Estimate the number of tokens of a text without a tokenizer.
 
-A byte-pair tokenizer first cuts a text where the kind of its characters changes: a word with the blank before
-it, up to three digits, a run of punctuation, a line's end. So the estimate writes the text as a string of
-kinds and counts where such pieces begin. Scripts other than plain Latin cost a rate for each character.
+A byte-pair tokenizer first splits a text where the class of its characters changes: a word with the blank before
+it, up to three digits, a run of punctuation, a line end. The estimate maps the text to a string of character
+classes and counts where such pieces begin. Scripts other than plain Latin cost a fixed rate for each character.
 
-The reference is OpenAI's o200k_base: within 15 % for every document of the corpus in tests/fixtures/tokens.
-The older cl100k_base needs 30 to 60 % more tokens for Japanese and Chinese; the estimate does not follow it.
-Time and memory are linear in the text, whatever it holds.
+The reference is OpenAI's o200k_base: the error is at most 15 % for every document in tests/fixtures/tokens.
+The older cl100k_base needs 30 to 60 % more tokens for Japanese and Chinese; the estimate does not cover it.
+Time and memory are linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NO_CHANGE = bytes(range(0x100))
 _ALL_BLANK = b" " * 0x100
 _ALL_LETTER = b"a" * 0x100
 
-# Of a byte of UTF-8: lower case, upper case, digit, blank, line end, apostrophe; "." is the rest of ASCII,
+# Classes of UTF-8 bytes: lower case, upper case, digit, blank, line end, apostrophe; "." is the rest of ASCII,
 # and "x" any other character, of which only the first byte is kept.
 _KIND = _table(
     {"a": _LOWER_CASE, "A": _LOWER_CASE.upper(), "0": "0123456789", " ": " \t", "\n": "\r\n", "'": "'"},
@@ -37,28 +37,28 @@ _KIND = _table(
 )
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
-# What is counted: the kinds as a table shows them, and the tokens for each occurrence of a run of kinds. The
-# weights are fitted by least squares on the relative error, within what the tokenizer's rules allow.
+# The counts: a table that maps the classes, and the tokens for each occurrence of a run of mapped classes. The
+# weights are fitted by least squares on the relative error, within the limits of the tokenizer's rules.
 _VIEWS: tuple[tuple[bytes, dict[bytes, float]], ...] = (
-    # Words, an apostrophe being a letter since "don't" is one token; long words; letters that are no word.
+    # Words (an apostrophe is a letter, because "don't" is one token), long words, and runs of letters such as hashes.
     (_table({"a": "aA'"}, _ALL_BLANK), {b" a": 0.97, b"a" * 5: 0.16, b"a" * 20: 2.0}),
     # Numbers, three digits at a time.
     (_table({"0": "0"}, _ALL_BLANK), {b" 0": 1.0, b"0000": 1.0}),
-    # Punctuation: a run of it is little more than one token.
+    # Punctuation: a run is slightly more than one token.
     (_table({".": ".'"}, _ALL_BLANK), {b" .": 0.94, b".": 0.04}),
-    # Indentation and columns: all blanks but the last are a token.
+    # Indentation and columns: all blanks except the last are one token.
     (_table({" ": " ", "\n": "\n"}, _ALL_LETTER), {b"  a": 1.05, b" " * 64: 0.5}),
     # camelCase and CONSTANT.
     (_NO_CHANGE, {b"aA": 0.25, b"A.": 0.9}),
     (
         _table({"a": "A", ".": "'"}, _NO_CHANGE),
         {
-            # A word takes one mark before it along, as in snake_case and a.name, but not a second.
+            # A word includes one mark before it, as in snake_case and a.name, but not a second.
             b"a.a": -0.68,
             b"..a": 0.35,
-            # A number does not take the blank before it along, as a word does.
+            # A number does not include the blank before it; a word does.
             b" 0": 1.0,
-            # A line end is nearly free after punctuation, which takes it along.
+            # A line end is nearly free after punctuation, which includes it.
             b"\n": 0.12,
             b"a\n": 1.0,
             b"0\n": 1.0,
@@ -67,8 +67,8 @@ _VIEWS: tuple[tuple[bytes, dict[bytes, float]], ...] = (
     ),
 )
 
-# Other scripts: a kind, its tokens for each character, its code points. "E" is all that no line names: emoji,
-# private use, lone surrogates.
+# Other scripts: a class, its tokens for each character, its code points. "E" is everything else: emoji, private
+# use, lone surrogates.
 _SCRIPTS = (
     ("P", 1.50, ((0x0080, 0x00BF),)),  # Latin-1 punctuation
     ("L", 0.40, ((0x00C0, 0x02AF), (0x1E00, 0x1EFF))),  # Latin letters with marks
@@ -87,7 +87,7 @@ _SCRIPTS = (
     ("E", 2.03, ()),
 )
 
-# Han characters that mostly stand inside a token of two or more ("F"); other common ones ("N") do not.
+# Han characters that are mostly part of a token of two or more ("F"); other common ones ("N") are not.
 _MERGING_HAN = (
     "一万丈三下不世业东两严个中丰串为主么义之乐习于五些交产享京人亿什今他代以们件价任企众优传但位何作佳使"
     "例供便促俄保信修個候停像允免党入全公共关其具内决况准凌击函分划则创删判利前办功加务动助努劳势北医匿十"
@@ -102,27 +102,27 @@ _MERGING_HAN = (
     "贸费资超践身較转软较辅辑输込辽达过迎运近还这进违连追退透途通速連週道邀那邮部配酒醒采释里重量金针钟银"
     "链销错长闭问间闻阅阶际院险随集電需非面革題類须领题颜餐馈香验骤高默龄"
 )
-# Hiragana of frequent endings (ます, した, って), and particles and others that mostly stand alone.
+# Hiragana of frequent endings (ます, した, って), and particles and others that are mostly separate tokens.
 _MERGING_KANA = "ょまそすせこあんっさしたいてれよ"
 _LONE_KANA = "はほちじにつのがけおをむずべびや"
 
 _PER_CHARACTER = {kind: tokens for kind, tokens, _ in _SCRIPTS} | {"N": 1.27, "F": 0.49, "J": 0.25, "Y": 0.71}
 
-#: Below this there are neither Han nor kana: a text of arrows and accents needs no table of all characters.
+#: Below this code point there are neither Han nor kana: a text of arrows and accents needs a small table only.
 _SMALL = 0x3000
 _ASCII_RUN = lazy_pattern(r"[\x00-\x7f]+")
 
 
 def estimate_tokens(text: str) -> int:
-    """The number of tokens of `text`, roughly; 0 only for the empty text."""
+    """Return the estimated number of tokens of `text`; 0 only for the empty text."""
     if not text:
         return 0
-    # The line end makes a piece at the very beginning look like any other.
+    # The leading line end makes the first piece look like any other.
     kinds = (b"\n" + text.encode("utf-8", "surrogatepass")).translate(_KIND, _CONTINUATION_BYTES)
     tokens = 0.0
     for table, weights in _VIEWS:
-        seen = kinds.translate(table)
-        tokens += sum(weight * seen.count(pattern) for pattern, weight in weights.items())
+        view = kinds.translate(table)
+        tokens += sum(weight * view.count(pattern) for pattern, weight in weights.items())
     if not text.isascii():
         others = _ASCII_RUN.sub("", text)
         scripts = others.translate(_script_by_code_point(_SMALL if ord(max(others)) < _SMALL else 0x110000))
@@ -132,7 +132,7 @@ def estimate_tokens(text: str) -> int:
 
 @cache
 def _script_by_code_point(size: int) -> str:
-    # A string and not a mapping: `str.translate` reads it fastest, and no text can make it grow.
+    # A string and not a mapping: `str.translate` is fastest with it, and no text can make it grow.
     scripts = bytearray(b"E") * size
     for kind, _, ranges in _SCRIPTS:
         for first, last in ranges:
@@ -145,6 +145,6 @@ def _script_by_code_point(size: int) -> str:
 
 
 def _common_han() -> str:
-    # The 3,755 characters of GB 2312's first level: a list of the common ones that Python already carries.
+    # The 3,755 characters of GB 2312 level 1: a list of common characters that is part of Python.
     level_1 = bytes(byte for row in range(0xB0, 0xD8) for cell in range(0xA1, 0xFF) for byte in (row, cell))
     return level_1.decode("gb2312", errors="ignore")

@@ -1,1 +1,1 @@
-"""Do the claims of a result hold? Looked up in the workspace and in what the agent really did."""
+"""Check the claims of a result against the workspace and against the agent's tool calls."""

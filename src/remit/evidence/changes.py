@@ -1,4 +1,4 @@
-"""Claims of changed files and of test runs, against git, a snapshot and the receipts."""
+"""Check the claims of changed files and test runs against git, a snapshot and the receipts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RUNNER = lazy_pattern(
     r"[^|;&\n]{0,80}?\b(?:tests?|check|verify|spec)\b|\btests?\.(?:py|sh|js)\b|\b(?:run[-_]?)?tests?\b",
     re.IGNORECASE,
 )
-_SAYS_RUN = lazy_pattern(
+_CLAIMS_RUN = lazy_pattern(
     r"\b(?:all|\d+)?\s?(?:unit |integration |existing |the )?(?:tests?|suite|specs?)\b[^.\n]{0,40}?"
     r"\b(?:pass(?:ed|es|ing)?|green|succeed(?:ed|s)?|fail(?:ed|s|ing)?)\b|\b\d+ passed\b"
     r"|テスト[^。\n]{0,20}(?:成功|通過|合格|パス)|测试[^。\n]{0,20}通过",
@@ -51,8 +51,8 @@ _FAILURES = lazy_pattern(
 _SENTENCE = lazy_pattern(r"[^.。\n]*")
 _PROMPT = lazy_pattern(r"^\s*[$>%]\s+(.+)$")
 _UNCHANGED = "git shows no change against HEAD"
-#: Programs that speak of tests without running them, and what package managers are told in order to install.
-_NO_RUNNERS = frozenset(
+#: Programs whose arguments may name tests although they do not run any, and the install commands of package managers.
+_NOT_RUNNERS = frozenset(
     """
     apt apt-get black brew chmod cp eslint flake8 git ln mkdir mv mypy prettier pylint rm rmdir ruff tee touch
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
@@ -62,22 +62,22 @@ _MANAGERS = frozenset({"bun", "cargo", "gem", "npm", "npx", "pip", "pip3", "pipx
 
 
 class ChangeChecker:
-    """Looks change claims up; git is asked only if there are any."""
+    """Checks the claims of changed files; git runs only if there are any."""
 
-    def __init__(self, workspace: Workspace, ledger: ReceiptIndex | None, snapshot: Snapshot | None) -> None:
+    def __init__(self, workspace: Workspace, receipts: ReceiptIndex | None, snapshot: Snapshot | None) -> None:
         self._workspace = workspace
-        self._ledger = ledger
+        self._receipts = receipts
         self._snapshot = snapshot
 
     @cached_property
     def _git(self) -> dict[str, FileChangeStat] | None:
-        """What git says has changed; None: it cannot say."""
-        from remit.workspace.git import changes  # late: few results claim a change that only git can tell
+        """The changes that git reports; None if git cannot report any."""
+        from remit.workspace.git import changes  # late import: few results need git for a claim
 
         return changes(self._workspace.folder) if isinstance(self._workspace, WorkTree) else None
 
     def claims(self, result: Result) -> list[ChangeClaim]:
-        """Every claim of a changed file, looked up."""
+        """Return every claim of a changed file with its outcome."""
         rows = (
             *self._rows(result, "files_created", "created", self._count_created),
             *self._rows(result, "files_modified", "modified", self._count_modified),
@@ -89,11 +89,11 @@ class ChangeChecker:
         self, result: Result, block: str, verb: str, count: Callable[[ChangeClaim, SourceFile, str], None]
     ) -> Iterator[ChangeClaim]:
         for table in tables(result, block):
-            where, lines = column_index(table.columns, "location"), column_index(table.columns, "lines")
-            if where is None:
+            location, lines = column_index(table.columns, "location"), column_index(table.columns, "lines")
+            if location is None:
                 continue
             for row in table.rows:
-                found = references_in(row.cells[where], self._workspace.exists, bare=True)
+                found = references_in(row.cells[location], self._workspace.exists, bare=True)
                 if found:
                     stated = plain_text(row.cells[lines]) if lines is not None else ""
                     yield self._claim(display_path(found[0].path, self._workspace), verb, stated, row, count)
@@ -101,8 +101,8 @@ class ChangeChecker:
     def _claim(
         self, path: str, verb: str, stated: str, row: Row, count: Callable[[ChangeClaim, SourceFile, str], None]
     ) -> ChangeClaim:
-        words = f"{verb}, {stated}" if stated else verb
-        claim = ChangeClaim(path=path, claim=words, outcome="unchecked", at=row.line)
+        text = f"{verb}, {stated}" if stated else verb
+        claim = ChangeClaim(path=path, claim=text, outcome="unchecked", at=row.line)
         file = self._workspace.read(path)
         if isinstance(file, Absent):
             missing = file.why in ("missing", "folder")
@@ -114,25 +114,25 @@ class ChangeChecker:
         return claim
 
     def _judge(self, path: str, verb: str) -> tuple[Outcome, str, bool | None]:
-        """Whether the change happened: a snapshot knows, else the receipts, else git may."""
+        """Return whether the change happened, by the snapshot, else by the receipts, else by git if it can."""
         if self._snapshot is not None:
             state = difference(self._snapshot, self._workspace, path)
             happened = state == "created" or (state == "modified" and verb == "modified")
             return ("verified", "", False) if happened else ("mismatch", _SNAPSHOT_WHY[state], True)
-        if self._ledger is not None and path in self._ledger.edited:
-            return "verified", "", False  # before git is asked, which takes longer than all else
+        if self._receipts is not None and path in self._receipts.edited:
+            return "verified", "", False  # before git runs, which takes longer than everything else
         changed = path in self._git if self._git is not None else None
-        if self._ledger is not None:
-            wrote = any(not only_reads(run.command) for run in self._ledger.runs)
+        if self._receipts is not None:
+            wrote = any(not only_reads(run.command) for run in self._receipts.runs)
             if wrote and changed:
                 return "verified", "", False
-            if changed is None and any(_may_write(run.command) for run in self._ledger.runs):
-                return "unchecked", "a command may have written it, and git cannot tell", None
+            if changed is None and any(_may_write(run.command) for run in self._receipts.runs):
+                return "unchecked", "a command may have written it, and git has no information", None
             return "mismatch", "no receipt shows that it was written", True
         if changed:
             return "verified", "", None
-        silent = "git cannot tell whether it changed"
-        return "unchecked", silent if changed is None else f"{_UNCHANGED}; it may have been committed", None
+        unknown = "git has no information about changes"
+        return "unchecked", unknown if changed is None else f"{_UNCHANGED}; it may have been committed", None
 
     def _count_created(self, claim: ChangeClaim, file: SourceFile, stated: str) -> None:
         number = _PLAIN.search(stated)
@@ -154,41 +154,41 @@ class ChangeChecker:
             claim.counted = claim.stated if claim.stated in (change.added, change.removed) else total
 
     def _count_nothing(self, claim: ChangeClaim, file: SourceFile, stated: str) -> None:
-        """A document's row gives no number."""
+        """Do nothing: a row of a document result has no number of lines."""
 
 
 _SNAPSHOT_WHY = {
-    "created": "it was not there before",
-    "modified": "it was there before the run",
-    "unchanged": "it is as it was before the run",
-    "deleted": "it is gone",
-    "absent": "it is not there",
+    "created": "it did not exist before the run",
+    "modified": "it existed before the run",
+    "unchanged": "it has not changed since before the run",
+    "deleted": "it was deleted",
+    "absent": "it does not exist",
 }
 
 
 def run_claims(result: Result) -> list[RunClaim]:
-    """Whether and where a result says that tests ran; one claim is enough."""
+    """Return the first claim of a result that tests ran, if there is one."""
     for block in blocks(result, "test_results"):
-        texts = [_words(part) for part in block.content]
+        texts = [_text_of(part) for part in block.content]
         whole = "\n".join(texts)
         if not is_none_text(whole) and not _NOT_RUN.search(whole):
             line = next((part.line for part in block.content), block.line)
             return [RunClaim(at=line, passed=not _FAILURES.search(whole), command=_command(whole), text=whole[:200])]
-    said = [found.start() for found in _SAYS_RUN.finditer(result.summary)] if _names_tests(result.summary) else []
-    if said and not _NOT_RUN.search(result.summary):
-        text = _SENTENCE.match(result.summary, said[-1])
-        words = text.group().strip() if text else ""
-        return [RunClaim(at=0, passed=not _FAILURES.search(words), text=words)]
+    claims = [found.start() for found in _CLAIMS_RUN.finditer(result.summary)] if _names_tests(result.summary) else []
+    if claims and not _NOT_RUN.search(result.summary):
+        sentence = _SENTENCE.match(result.summary, claims[-1])
+        text = sentence.group().strip() if sentence else ""
+        return [RunClaim(at=0, passed=not _FAILURES.search(text), text=text)]
     return []
 
 
 def _names_tests(text: str) -> bool:
-    """Whether a text can say that tests ran at all."""
+    """Return whether a text mentions tests; without them it cannot claim a run."""
     lower = text.lower()
     return any(word in lower for word in ("test", "suite", "spec", "passed", "テスト", "测试"))
 
 
-def _words(part: object) -> str:
+def _text_of(part: object) -> str:
     if isinstance(part, Code | Text):
         return part.text
     if isinstance(part, Items):
@@ -207,44 +207,44 @@ def _command(text: str) -> str:
 
 
 def settle_runs(claims: list[RunClaim], runs: list[Receipt]) -> None:
-    """Hold claims of test runs against the commands that really ran."""
+    """Check claims of test runs against the commands that ran."""
     for claim in claims:
         matching = [run for run in runs if run.tool == RERUN or _tests_in(run.command, claim.command)]
         if not matching:
-            claim.denied = "no test command is among the receipts"
+            claim.denied = "the receipts contain no test command"
             continue
         last = matching[-1]
-        shown = " ".join(last.command.split())[:80]
+        command = " ".join(last.command.split())[:80]
         status = last.exit if last.exit is not None else "unknown"
         if claim.passed and (last.failed or last.exit not in (0, None)) and _is_own(last, claim):
-            claim.denied = f"`{shown}` ended with exit status {status}"
+            claim.denied = f"`{command}` ended with exit status {status}"
         elif not claim.passed and last.exit == 0 and _is_own(last, claim):
-            claim.denied = f"`{shown}` ended with exit status 0, though failures are reported"
+            claim.denied = f"`{command}` ended with exit status 0, but the result reports failures"
 
 
 def _tests_in(command: str, stated: str) -> list[int]:
-    """Which commands of a line run tests: the stated one, or what is known to run some."""
-    return [place for place, simple in enumerate(simple_commands(command)) if _runs_tests(simple, stated)]
+    """Return the positions of the commands in a line that run tests: the stated command, or a test runner."""
+    return [index for index, simple in enumerate(simple_commands(command)) if _runs_tests(simple, stated)]
 
 
 def _runs_tests(simple: SimpleCommand, stated: str) -> bool:
     words = simple.words
-    if not words or simple.shows or simple.program in _NO_RUNNERS or "--collect-only" in words:
+    if not words or simple.shows or simple.program in _NOT_RUNNERS or "--collect-only" in words:
         return False
     if (simple.program in _MANAGERS or words[1:3] == ["-m", "pip"]) and not _INSTALLS.isdisjoint(words[1:4]):
         return False
     bare = " ".join(words)
-    said = (" ".join(one.words) for one in simple_commands(stated) if one.words and not one.shows)
-    return any(command in bare for command in said) or bool(_RUNNER.search(bare))
+    named = (" ".join(one.words) for one in simple_commands(stated) if one.words and not one.shows)
+    return any(command in bare for command in named) or bool(_RUNNER.search(bare))
 
 
 def _may_write(command: str) -> bool:
-    """Whether a command line does more than look and test."""
+    """Return whether a command line does more than read and test."""
     return any(not simple.shows and not _runs_tests(simple, "") for simple in simple_commands(command))
 
 
 def _is_own(run: Receipt, claim: RunClaim) -> bool:
-    """Whether a line's exit status is that of the tests in it, and not of what comes after them."""
+    """Return whether a command line's exit status is that of its tests and not of a later command."""
     if run.tool == RERUN or run.exit is None:
         return True
     later = simple_commands(run.command)[_tests_in(run.command, claim.command)[-1] + 1 :]

@@ -1,4 +1,4 @@
-"""Is this a file's name? Which part of a run of characters is one?"""
+"""Recognise file names, and find them in a run of characters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from remit.lazy import lazy_pattern
 
-#: Endings that make a name a file's name although it has no slash.
+#: Endings that mark a name without a slash as a file name.
 EXTENSIONS = frozenset(
     """
     astro bash bat bazel bzl c cc cfg clj cljs cmake conf cpp cs csproj css csv cu cxx dart diff ejs el elm env erb
@@ -18,8 +18,8 @@ EXTENSIONS = frozenset(
     ts tsv tsx twig txt v vb vhd vim vue xaml xhtml xml xsd yaml yml zig zsh
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
-#: Products, code and plain words that look like files.
-_NO_FILES = frozenset(
+#: Products, code and plain words that look like file names.
+_NOT_FILES = frozenset(
     """
     node.js next.js vue.js nuxt.js react.js express.js three.js d3.js ember.js backbone.js chart.js
     console.log math.log process.env import.meta.env
@@ -28,7 +28,7 @@ _NO_FILES = frozenset(
 )
 #: Longer runs of path characters are not paths.
 MAX_PATH = 1024
-#: How many endings of a Japanese or Chinese run are tried as names.
+#: The number of endings of a Japanese or Chinese run that are tried as names.
 _MAX_TRIES = 12
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f"
@@ -51,8 +51,8 @@ Exists = Callable[[str], bool]
 
 
 def looks_like_file(path: str) -> bool:
-    """Whether a name has a slash or a known ending; other names count only if such a file exists."""
-    if not has_letter(path) or path.lower() in _NO_FILES:
+    """Return whether a name has a slash or a known ending; other names count only if such a file exists."""
+    if not has_letter(path) or path.lower() in _NOT_FILES:
         return False
     if "/" in path or "\\" in path:
         return not _MOMENT.match(path) and not _ABBREVIATIONS.match(path)
@@ -60,18 +60,18 @@ def looks_like_file(path: str) -> bool:
 
 
 def has_letter(name: str) -> bool:
-    """Whether there is a letter in it: numbers and marks alone name no file."""
+    """Return whether a name has a letter; numbers and marks alone are not a file name."""
     return bool(_LETTER.search(name))
 
 
 def has_known_ending(path: str) -> bool:
-    """Whether a name ends like a source file's; `.env` is all name and no ending."""
+    """Return whether a name has the ending of a source file; `.env` is a name without an ending."""
     ending = _EXTENSION.search(path)
     return ending is not None and ending.group(1).lower() in EXTENSIONS and ending.start() > 0
 
 
 def is_url_or_host(text: str, start: int, path: str) -> bool:
-    """Whether a path that does not exist is an address without `https://`, or the name of an image."""
+    """Return whether a missing path is an address without `https://`, or the name of a container image."""
     if "/" not in path:
         return False
     host = path.split("/", 1)[0]
@@ -81,7 +81,7 @@ def is_url_or_host(text: str, start: int, path: str) -> bool:
 
 
 def unwrap(path: str) -> tuple[int, int]:
-    """Where the path begins and ends inside the brackets that only stand around it."""
+    """Return the start and end of the path inside surrounding brackets."""
     first, end = 0, len(path)
     if not _BRACKET.search(path):
         return first, end
@@ -101,7 +101,7 @@ def unwrap(path: str) -> tuple[int, int]:
 
 
 def _partners(path: str) -> dict[int, int]:
-    """For each bracket that has one: where its partner stands."""
+    """Map the position of each matched bracket to the position of its partner."""
     partner: dict[int, int] = {}
     opened: list[int] = []
     for found in _BRACKET.finditer(path):
@@ -115,7 +115,7 @@ def _partners(path: str) -> dict[int, int]:
 
 
 def path_parts(run: str, exists: Exists) -> Iterator[tuple[int, int]]:
-    """Where the paths of a run may stand: Japanese and Chinese put no space after a path."""
+    """Yield the possible spans of paths in a run; Japanese and Chinese text has no space after a path."""
     cuts = [found.end() for found in _GLUED.finditer(run) if found.group(1).lower() in EXTENSIONS]
     if cuts and not (len(run) <= MAX_PATH and exists(run[slice(*unwrap(run))])):
         yield from zip([0, *cuts], [*cuts, len(run)], strict=True)
@@ -124,7 +124,7 @@ def path_parts(run: str, exists: Exists) -> Iterator[tuple[int, int]]:
 
 
 def resolve_written(path: str, exists: Exists) -> tuple[str, int]:
-    """The path inside a run, and how many characters before it are not part of it."""
+    """Return the path inside a run, and the number of characters before it."""
     if path.isascii() and not _UNUSUAL.search(path):
         return path, 0
     if exists(path):
@@ -141,13 +141,13 @@ def resolve_written(path: str, exists: Exists) -> tuple[str, int]:
 
 
 def _unquoted(path: str) -> str:
-    from urllib.parse import unquote  # late: it is slow to load, and such a path is rare
+    from urllib.parse import unquote  # late import: slow, and such paths are rare
 
     return unquote(path)
 
 
 def _without_lead(path: str, exists: Exists) -> tuple[str, int]:
-    """Japanese and Chinese put no space before a path; words before it are not part of it."""
+    """Remove Japanese or Chinese words directly before a path; return the path and the number of removed characters."""
     lead = _LEAD.match(path)
     if lead and (path[lead.end()] != "." or "/" in path[lead.end() :] or exists(path[lead.end() :])):
         return path[lead.end() :], lead.end()

@@ -1,6 +1,6 @@
-"""Everything that can be found out about one result, in one pass.
+"""Collect and check the claims of one result in one pass.
 
-The workspace and the receipts are shared by many results; what is learnt of one result is an `Evidence`.
+Many results share the workspace and the receipts. The outcome for one result is an `Evidence`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from remit.workspace.files import SourceFile, Workspace
 
 
 def gather(document: Document, kind: Kind, sources: Sources) -> Evidence:
-    """Look up every claim of a result."""
+    """Check every claim of a result."""
     pieces = list(segments(document))
-    references, placed = _references(document, pieces, sources.workspace)
+    references, quotes = _references(document, pieces, sources.workspace)
     evidence = Evidence(
         references=references,
-        quotes=[one.quote for one in placed],
+        quotes=[located.quote for located in quotes],
         run_claims=run_claims(document.result),
-        tool_calls=sources.ledger.count if sources.ledger is not None else None,
+        tool_calls=sources.receipts.count if sources.receipts is not None else None,
         has_repository=sources.workspace is not None,
         has_snapshot=sources.snapshot is not None,
         has_rerun=sources.rerun is not None,
@@ -42,13 +42,15 @@ def gather(document: Document, kind: Kind, sources: Sources) -> Evidence:
     for claim in evidence.run_claims:
         claim.at = claim.at or document.line_of("summary")
     if sources.workspace is not None:
-        _look_everything_up(document, kind, evidence, placed, sources)
-    _ask_receipts(evidence, sources)
+        _check_in_workspace(document, kind, evidence, quotes, sources.workspace)
+        checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
+        evidence.changes = checker.claims(document.result)
+    _apply_receipts(evidence, sources)
     return evidence
 
 
 def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
-    """The files that a design says it creates."""
+    """Return the files that a design creates."""
     cells = (references_in(cell, workspace.exists, bare=True) for cell, _ in planned_rows(document))
     return frozenset(display_path(written.path, workspace) for found in cells for written in found)
 
@@ -56,12 +58,12 @@ def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
 def _references(
     document: Document, pieces: list[Segment], workspace: Workspace | None
 ) -> tuple[list[Reference], list[LocatedQuote]]:
-    """All references and quotes of a document, in its order."""
+    """Return all references and quotes of a document, in document order."""
     references: list[Reference] = []
     quotes: list[LocatedQuote] = []
     by_line: dict[int, list[Reference]] = {}
-    here: list[Reference] = []  # of the current list or paragraph
-    before: list[Reference] = []  # of the one before
+    here: list[Reference] = []  # references of the current list or paragraph
+    before: list[Reference] = []  # references of the previous one
     group = 0
     for _, run in groupby(pieces, key=lambda piece: (piece.row, piece.group if not piece.row else 0)):
         row: list[Segment] = [piece for piece in run if piece.kind != "code" and not _is_empty(piece.text)]
@@ -79,16 +81,16 @@ def _references(
         if row and row[0].row:
             attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)
-    for placed in _quotes_of_fences(document, pieces, workspace, references, by_line):
-        quotes.append(placed)
-        references.extend([placed.own] if placed.own is not None else [])
+    for located in _quotes_of_fences(document, pieces, workspace, references, by_line):
+        quotes.append(located)
+        references.extend([located.in_fence] if located.in_fence is not None else [])
     references.sort(key=lambda reference: reference.at)
-    quotes.sort(key=lambda placed: placed.quote.at)
+    quotes.sort(key=lambda located: located.quote.at)
     return references, quotes
 
 
 def _is_empty(text: str) -> bool:
-    """Whether a text only says that there is nothing; words in brackets after it may say more."""
+    """Return whether a text only states that there is nothing, without a remark in brackets."""
     return is_none_text(text) and "(" not in text and "（" not in text
 
 
@@ -108,91 +110,87 @@ def _quotes_of_fences(
         finding = None
         if piece.block == "issue_details" and (at := bisect_right(starts, piece.line)):
             finding = rows[starts[at - 1]]
-        # A table that ends above a blank line has nothing to do with the fence below it.
-        above = [one for one in by_line.get(fence.above, ()) if fence.touches or not one.row]
-        placed = quote_of_fence(fence, above, finding, workspace)
-        if placed is not None:
-            yield placed
+        # A table that ends above a blank line is not related to the fence below it.
+        above = [one for one in by_line.get(fence.above, ()) if fence.is_adjacent or not one.row]
+        located = quote_of_fence(fence, above, finding, workspace)
+        if located is not None:
+            yield located
 
 
-def _look_everything_up(
-    document: Document, kind: Kind, evidence: Evidence, placed: list[LocatedQuote], sources: Sources
+def _check_in_workspace(
+    document: Document, kind: Kind, evidence: Evidence, quotes: list[LocatedQuote], workspace: Workspace
 ) -> None:
-    workspace = sources.workspace
-    if workspace is None:
-        return
     planned = planned_files(document, workspace) if kind.name == "design" else frozenset()
-    guesser = SuggestionFinder(workspace)
+    suggestions = SuggestionFinder(workspace)
     symbols = SymbolFinder(reference.symbol for reference in evidence.references if reference.symbol)
-    # By file, so that each is read once even where all of them do not fit in memory.
+    # Sorted by file, so that each file is read once even if not all of them fit in memory.
     for reference in sorted(evidence.references, key=lambda reference: reference.path):
-        look_up(reference, workspace, guesser, symbols, planned)
-    _check_quotes(placed, workspace, document.text.strip())
-    evidence.changes = ChangeChecker(workspace, sources.ledger, sources.snapshot).claims(document.result)
+        look_up(reference, workspace, suggestions, symbols, planned)
+    _check_quotes(quotes, workspace, document.text.strip())
 
 
-def _check_quotes(placed: list[LocatedQuote], workspace: Workspace, document: str) -> None:
-    quotes = QuoteChecker(workspace)
-    settled = [
-        (quote, _check_quote(quote, places, quotes, workspace))
-        for quote, places, _ in sorted(placed, key=lambda one: one.quote.path)
+def _check_quotes(located_quotes: list[LocatedQuote], workspace: Workspace, document: str) -> None:
+    checker = QuoteChecker(workspace)
+    checked = [
+        (quote, _check_quote(quote, candidates, checker, workspace))
+        for quote, candidates, _ in sorted(located_quotes, key=lambda located: located.quote.path)
     ]
-    lost = [quote for quote, _ in settled if quote.outcome in ("mismatch", "missing-file")]
-    quotes.find_moved(lost, document)
-    for quote in lost:
+    failed = [quote for quote, _ in checked if quote.outcome in ("mismatch", "missing-file")]
+    checker.find_moved(failed, document)
+    for quote in failed:
         file = workspace.read(quote.path)
         if quote.outcome == "mismatch" and quote.found is not None:
             quote.outcome, quote.similarity = "relocated", 1.0
-            quote.why = f"it stands in {quote.found.path}"
+            quote.why = f"it is in {quote.found.path}"
         elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
-            quotes.guess(quote, file)
-    for quote, reference in settled:
-        _settle_place(reference, quote)
+            checker.suggest(quote, file)
+    for quote, reference in checked:
+        _apply_quote_outcome(reference, quote)
 
 
-def _check_quote(quote: Quote, places: list[Reference], quotes: QuoteChecker, workspace: Workspace) -> Reference:
-    """Look for a quote, and give back the reference that is its place: of several, the one where it stands."""
-    order = [*reversed(places), places[-1]] if len(places) > 1 else places
-    for place in order:
-        quote.path, quote.line, quote.end_line = place.path, place.line, place.end_line
+def _check_quote(quote: Quote, candidates: list[Reference], checker: QuoteChecker, workspace: Workspace) -> Reference:
+    """Check a quote and return the reference that is its location: of several, the one at which it was found."""
+    order = [*reversed(candidates), candidates[-1]] if len(candidates) > 1 else candidates
+    for candidate in order:
+        quote.path, quote.line, quote.end_line = candidate.path, candidate.line, candidate.end_line
         quote.found, quote.similarity, quote.why = None, None, ""
         file = workspace.read(quote.path)
         if not isinstance(file, SourceFile):
             missing = file.why in ("missing", "folder")
             quote.outcome = "missing-file" if missing else "outside" if file.why == "outside" else "unchecked"
             quote.why = "there is no such file" if missing else f"the file is {file.why}"
-        elif not quotes.check(quote, file):
-            if quotes.is_exhausted:
-                quote.outcome, quote.why = "unchecked", "there are too many quotes to look for"
+        elif not checker.check(quote, file):
+            if checker.is_exhausted:
+                quote.outcome, quote.why = "unchecked", "the result has too many quotes to check"
             else:
-                quote.outcome, quote.why = "mismatch", "the file does not hold these lines"
+                quote.outcome, quote.why = "mismatch", "the file does not contain these lines"
         if quote.outcome == "verified":
-            return place
-    return places[-1]
+            return candidate
+    return candidates[-1]
 
 
-def _settle_place(reference: Reference, quote: Quote) -> None:
-    """A reference with a quote beside it is right only if the quote is there."""
+def _apply_quote_outcome(reference: Reference, quote: Quote) -> None:
+    """Change the outcome of a reference whose quote is not there."""
     if quote.outcome == "relocated" and reference.outcome in ("verified", "out-of-range", "relocated"):
         reference.outcome, reference.found, reference.why = "relocated", quote.found, f"the quote: {quote.why}"
-        reference.is_quote_place = True
+        reference.is_quote_location = True
     elif quote.outcome == "mismatch" and reference.outcome in ("verified", "relocated"):
         reference.outcome, reference.why = "mismatch", "the quote is not there"
-        reference.is_quote_place = True
+        reference.is_quote_location = True
     elif quote.outcome == "unchecked" and reference.outcome == "verified":
         reference.outcome, reference.why = "unchecked", f"the quote: {quote.why}"
     elif reference.outcome == "missing-file" and quote.found is not None:
         reference.found = Location(quote.found.path, quote.found.line)
 
 
-def _ask_receipts(evidence: Evidence, sources: Sources) -> None:
-    ledger = sources.ledger
-    if ledger is not None:
+def _apply_receipts(evidence: Evidence, sources: Sources) -> None:
+    receipts = sources.receipts
+    if receipts is not None:
         for reference in evidence.references:
-            reference.seen = ledger.seen(reference.path, reference.line, reference.end_line)
-        evidence.executed = ledger.executed
+            reference.seen = receipts.how_seen(reference.path, reference.line)
+        evidence.executed = receipts.executed
         if evidence.has_repository:
-            evidence.supported = supported_confidence(evidence, ledger)
-    runs = [*(ledger.runs if ledger is not None else ()), *([sources.rerun] if sources.rerun else ())]
-    if ledger is not None or sources.rerun is not None:
+            evidence.supported = supported_confidence(evidence, receipts)
+    runs = [*(receipts.runs if receipts is not None else ()), *([sources.rerun] if sources.rerun else ())]
+    if receipts is not None or sources.rerun is not None:
         settle_runs(evidence.run_claims, runs)

@@ -1,10 +1,10 @@
-"""The grammar of references: every form in which people write "this file, this line".
+"""The grammar of references: every written form of "this file, this line".
 
     a/b.py:12  a/b.py:12-18  a/b.py:12:5  a/b.py#L12-L18  a/b.py:L12  a/b.py(12)  a/b.py:12,18
     line 12 of a/b.py   a/b.py, line 12   "a/b.py" (lines 12-18)   a/b.py の12行目   a/b.py 第12行
 
-Runs of path characters are found with a possessive pattern that cannot start inside a run, and what stands
-beside a path is looked at once, so the cost is linear whatever the text. `grammar_examples` lists the forms.
+Runs of path characters are found with a possessive pattern that cannot start inside a run, and the text around a
+path is examined once, so the cost is linear in the text. `tools/reference_forms.py` lists the forms.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from remit.evidence.line_ranges import (
 )
 from remit.lazy import lazy_pattern
 
-__all__ = ["Exists", "WrittenReference", "cursor_place", "looks_like_file", "never_exists", "references_in"]
+__all__ = ["Exists", "WrittenReference", "cursor_reference", "looks_like_file", "never_exists", "references_in"]
 
-#: Accents and vowel signs that are characters of their own.
+#: Combining accents and vowel signs.
 _MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0e7f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a"
 _PATH_CHARACTERS = rf"\w./\\@+\-$~\[\](){{}}%&={_MARKS}"
 _RUN = lazy_pattern(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
@@ -53,7 +53,7 @@ _BRACES = lazy_pattern(
 )
 _SPAN_PATH = lazy_pattern(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORECASE)
 _PATH_LIKE = lazy_pattern(r"[./\\(\[@]")
-_TOLD = lazy_pattern(r"[`*]{0,3}[:：#]")
+_LINE_SIGN = lazy_pattern(r"[`*]{0,3}[:：#]")
 _BRACKET_TAIL = lazy_pattern(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE)
 _BRACKET_ENDS = frozenset(")]0123456789")
 #: `<project-root>/a/b.py`, `…/b.py`
@@ -61,7 +61,7 @@ _STANDS_FOR_ROOT = lazy_pattern(
     r"(?:<[\w\-]{0,20}(?:root|repo|project|workspace|checkout)[\w\-]{0,20}>|…)$", re.IGNORECASE
 )
 _LINE_WORD = lazy_pattern(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
-#: Without one of these no line is told.
+#: A text without one of these does not name a line.
 _MARK = lazy_pattern(r"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|行|row|\+", re.IGNORECASE)
 _DIGIT = lazy_pattern(r"\d")
 _GLOB = lazy_pattern(r"\*{1,2}[\w./]")
@@ -71,7 +71,7 @@ _MARKUP = (".md", ".mdx", ".rst", ".html", ".htm", ".org", ".tex")
 
 
 class WrittenReference(NamedTuple):
-    """A reference as written: where in the text, and what it names. `line` None: the file as a whole."""
+    """A reference as written: its position in the text and its target. `line` is None for a whole file."""
 
     start: int
     end: int
@@ -82,50 +82,49 @@ class WrittenReference(NamedTuple):
 
 
 def never_exists(_: str) -> bool:
-    """The `exists` of a text that is read without a repository."""
+    """Return False: the `exists` function for a text without a repository."""
     return False
 
 
 def references_in(text: str, exists: Exists = never_exists, *, bare: bool = False) -> list[WrittenReference]:
-    """Every reference in one line of text, in order; with `bare`, paths without a line too."""
+    """Return every reference in one line of text, in order; with `bare`, also paths without a line."""
     if not bare and not (_DIGIT.search(text) and _MARK.search(text)):
         return []
     found: list[WrittenReference] = []
     if "](" in text:
-        text = _take(text, _links(text, exists, bare=bare), found)
+        text = _extract(text, _links(text, exists, bare=bare), found)
     if "://" in text:
         text = _URL.sub(lambda url: " " * len(url[0]), text)
     if "`" in text:
-        text = _take(text, _odd_spans(text, exists, bare=bare), found)
+        text = _extract(text, _odd_spans(text, exists, bare=bare), found)
     if "{" in text and "," in text:
-        text = _take(text, _braces(text, exists, bare=bare), found)
-    whole = found
-    found = [written for run in _runs(text, exists, bare=bare) for written in _from_run(text, *run, exists, bare=bare)]
-    return sorted([*whole, *found], key=lambda written: written.start) if whole else found
+        text = _extract(text, _braces(text, exists, bare=bare), found)
+    in_runs = [one for run in _runs(text, exists, bare=bare) for one in _from_run(text, *run, exists, bare=bare)]
+    return sorted([*found, *in_runs], key=lambda written: written.start) if found else in_runs
 
 
-def cursor_place(info: str) -> WrittenReference | None:
-    """`12:18:a/b.py`, as some editors write after an opening fence."""
+def cursor_reference(info: str) -> WrittenReference | None:
+    """Parse `12:18:a/b.py`, which some editors write after an opening fence."""
     found = _CURSOR.match(info)
     if not found:
         return None
     return WrittenReference(0, len(info), info, found.group(3), int(found.group(1)), int(found.group(2)))
 
 
-def _take(text: str, spans: Iterator[tuple[int, int, list[WrittenReference]]], found: list[WrittenReference]) -> str:
-    """Keep what stands in some spans, and give the text back with blanks in their place."""
+def _extract(text: str, spans: Iterator[tuple[int, int, list[WrittenReference]]], found: list[WrittenReference]) -> str:
+    """Append the references of the spans to `found`, and return the text with the spans blanked out."""
     pieces: list[str] = []
     done = 0
     for start, end, written in spans:
         found.extend(written)
-        start = max(start, done)  # noqa: PLW2901 (lines told before a path may stand in the span before it)
+        start = max(start, done)  # noqa: PLW2901 (the lines before a path may be inside the previous span)
         pieces += (text[done:start], " " * (end - start))
         done = end
     return "".join([*pieces, text[done:]]) if pieces else text
 
 
 def _written(text: str, start: int, end: int, path: str, ranges: tuple[Range, ...]) -> list[WrittenReference]:
-    """An entry for each line or range; the first has the words as they stand."""
+    """Return an entry for each line or range; the first has the text as written."""
     first, *others = ranges
     return [
         WrittenReference(start, end, text[start:end], path, *first),
@@ -137,11 +136,11 @@ def _written(text: str, start: int, end: int, path: str, ranges: tuple[Range, ..
 
 
 def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]:
-    """Where paths may stand."""
+    """Yield the spans that may contain a path."""
     in_words = bare or bool(_LINE_WORD.search(text))
     for run in _RUN.finditer(text):
         name, end = run.group(), run.end()
-        if not (in_words or _PATH_LIKE.search(name) or _TOLD.match(text, end)) or not has_letter(name):
+        if not (in_words or _PATH_LIKE.search(name) or _LINE_SIGN.match(text, end)) or not has_letter(name):
             continue
         start = run.start()
         if name.isascii():
@@ -153,30 +152,30 @@ def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]
 def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) -> Iterator[WrittenReference]:
     if end - start > MAX_PATH:
         return
-    begun, told = start, None
+    run_start, mention = start, None
     if text[end - 1] in _BRACKET_ENDS:
-        told, end = _in_brackets(text, start, end, exists)
+        mention, end = _in_brackets(text, start, end, exists)
     start, end = _trimmed(text, start, end)
     path, skipped = resolve_written(text[start:end], exists)
     start += skipped
-    if _is_decoy(text, begun, end, path) or not _is_file(text, begun, path, exists):
+    if _is_decoy(text, run_start, end, path) or not _is_file(text, run_start, path, exists):
         return
-    told = told or lines_after(text, end, in_column=bare, is_source=_is_source(path))
-    if told is not None and has_known_ending(next_path(text, told)):
-        told = None
-    told = told or lines_before(text, start, end)
-    if _is_globbed(text, begun, told.end if told else end, path):
+    mention = mention or lines_after(text, end, in_column=bare, is_source=_is_source(path))
+    if mention is not None and has_known_ending(next_path(text, mention)):
+        mention = None
+    mention = mention or lines_before(text, start, end)
+    if _is_globbed(text, run_start, mention.end if mention else end, path):
         return
-    if told is not None:
-        if path[0] == "_" and text[told.end : told.end + 1] == "_" and not exists(path):
+    if mention is not None:
+        if path[0] == "_" and text[mention.end : mention.end + 1] == "_" and not exists(path):
             path, start = path[1:], start + 1  # emphasis
-        yield from _written(text, min(start, told.start), told.end, path, told.ranges)
+        yield from _written(text, min(start, mention.start), mention.end, path, mention.ranges)
     elif bare:
         yield WrittenReference(start, end, text[start:end], path, None, None)
 
 
 def _in_brackets(text: str, start: int, end: int, exists: Exists) -> tuple[LineMention | None, int]:
-    """The lines in brackets at the end of a run, and where the path before them ends."""
+    """Return the lines in brackets at the end of a run, and the end of the path before them."""
     tail = _BRACKET_TAIL.search(text, start, end)
     stem = text[start : tail.start()] if tail else ""
     if tail is None or not (has_known_ending(stem) or (stem and exists(stem.lstrip("([")))):
@@ -184,10 +183,10 @@ def _in_brackets(text: str, start: int, end: int, exists: Exists) -> tuple[LineM
     return lines_in_brackets(text, tail.start()), tail.start()
 
 
-def _is_file(text: str, begun: int, path: str, exists: Exists) -> bool:
+def _is_file(text: str, start: int, path: str, exists: Exists) -> bool:
     if not looks_like_file(path):
         return bool(path) and exists(path)
-    return not is_url_or_host(text, begun, path) or exists(path)
+    return not is_url_or_host(text, start, path) or exists(path)
 
 
 def _is_source(path: str) -> bool:
@@ -195,7 +194,7 @@ def _is_source(path: str) -> bool:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """A run without what only stands around it: the text of a link, brackets, the end of a sentence."""
+    """Return the span of a run without the text of a link, surrounding brackets and the end of a sentence."""
     if (link := text.rfind("](", start, end)) >= 0:
         start = link + 2
     first, last = unwrap(text[start:end])
@@ -206,7 +205,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_decoy(text: str, start: int, end: int, path: str) -> bool:
-    """Whether a run is a piece of something else: `host:80/a:3`, `ns::name`, `src/*.py`, `page#part`."""
+    """Return whether a run is part of something else: `host:80/a:3`, `ns::name`, `src/*.py`, `page#part`."""
     before = text[start - 1] if start else ""
     if before == ":":
         return path[:1].isdigit() or text[start - 2 : start] == "::"
@@ -218,12 +217,12 @@ def _is_decoy(text: str, start: int, end: int, path: str) -> bool:
 
 
 def _is_globbed(text: str, start: int, end: int, path: str) -> bool:
-    """Whether a star before a run belongs to it, as in `*.py:12`, and is not the emphasis that ends after it."""
+    """Return whether a star before a run is part of a glob, as in `*.py:12`, and not an emphasis mark."""
     return path[:1] in "./" and text[start - 1 : start] == "*" and text[end : end + 1] != "*"
 
 
 def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
-    """`[label](target)`: one reference, whichever of the two tells the file and the line."""
+    """Yield the references of `[label](target)`; either of the two may name the file and the line."""
     for link in _LINK.finditer(text):
         label, target = link.groups()
         if len(label) > MAX_PATH or len(target) > MAX_PATH:
@@ -238,10 +237,10 @@ def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int,
             continue
         targets = references_in(target, exists, bare=True)
         if len(targets) == 1:
-            yield _of_link(text, link, inside, targets[0], bare=bare)
+            yield _link_references(text, link, inside, targets[0], bare=bare)
 
 
-def _of_link(
+def _link_references(
     text: str, link: re.Match[str], inside: list[WrittenReference], target: WrittenReference, *, bare: bool
 ) -> tuple[int, int, list[WrittenReference]]:
     (start, end), path = link.span(), target.path
@@ -256,10 +255,10 @@ def _of_link(
         return start, end, [*(written for written in own if written[3:] != cited[3:]), cited]
     if own:
         return start, end, own
-    told: LineMention | None = None
+    mention: LineMention | None = None
     ranges = lines_at_end(link[1]) or (lines_alone(link[1]) if _LINE_WORD.search(link[1]) else ())
-    if not ranges and (told := lines_after(text, end) or lines_before(text, start, end)):
-        start, end, ranges = min(start, told.start), max(end, told.end), told.ranges
+    if not ranges and (mention := lines_after(text, end) or lines_before(text, start, end)):
+        start, end, ranges = min(start, mention.start), max(end, mention.end), mention.ranges
     if ranges:
         return start, end, _written(text, start, end, path, ranges)
     return start, end, [WrittenReference(start, end, path, path, None, None)] if bare else []
@@ -270,47 +269,48 @@ def _ends_with(path: str, ending: str) -> bool:
 
 
 def _under(path: str, url: str, exists: Exists) -> str:
-    """The path in a checkout that a label means whose link leads to the same file on a server."""
+    """Return the path in the checkout for a label whose link points to the same file on a server."""
     address = url.split("#", 1)[0].split("?", 1)[0]
     if exists(path) or not _ends_with(address, path):
         return path
     folders = address.split("/")
-    begins = len(folders) - path.count("/") - 2
-    longer = ("/".join(folders[at:]) for at in range(begins, max(begins - 20, 2), -1))
+    first = len(folders) - path.count("/") - 2
+    longer = ("/".join(folders[at:]) for at in range(first, max(first - 20, 2), -1))
     return next((candidate for candidate in longer if exists(candidate)), path)
 
 
 def _odd_spans(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
-    """Names with spaces or other odd characters count inside backticks, if such a file exists."""
+    """Yield the names with spaces or other unusual characters inside backticks, if such a file exists."""
     at = 0
-    for place, span in enumerate(text.split("`")):
+    for number, span in enumerate(text.split("`")):
         start, at = at, at + len(span) + 1
-        if place % 2 == 0 or _PLAIN_SPAN.match(span):
+        if number % 2 == 0 or _PLAIN_SPAN.match(span):
             continue
         inside = span.strip()
         name = _SPAN_PATH.match(inside) if len(inside) <= MAX_PATH else None
         if name is None or not exists(name[1]):
             continue
-        begun = start + len(span) - len(span.lstrip())
-        end = begun + len(name[1])
-        told = lines_after(text, end, in_column=bare) or lines_before(text, begun, end)
-        if told is not None:
-            yield begun, max(end, told.end), _written(text, begun, max(end, told.end), name[1], told.ranges)
+        first = start + len(span) - len(span.lstrip())
+        end = first + len(name[1])
+        mention = lines_after(text, end, in_column=bare) or lines_before(text, first, end)
+        if mention is not None:
+            last = max(end, mention.end)
+            yield first, last, _written(text, first, last, name[1], mention.ranges)
         elif bare:
-            yield begun, end, [WrittenReference(begun, end, name[1], name[1], None, None)]
+            yield first, end, [WrittenReference(first, end, name[1], name[1], None, None)]
 
 
 def _braces(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
-    """`src/{a,b}.py` is two files."""
+    """Yield the files of brace expressions: `src/{a,b}.py` is two files."""
     for found in _BRACES.finditer(text):
         paths = [found[1] + name.strip() + found[3] for name in found[2].split(",")]
         if not all(len(path) <= MAX_PATH and (looks_like_file(path) or exists(path)) for path in paths):
             continue
-        told = lines_after(text, found.end(), in_column=bare) or lines_before(text, *found.span())
-        if told is None and not bare:
+        mention = lines_after(text, found.end(), in_column=bare) or lines_before(text, *found.span())
+        if mention is None and not bare:
             continue
-        start, end = found.start(), max(found.end(), told.end) if told else found.end()
-        ranges: tuple[tuple[int | None, int | None], ...] = told.ranges if told else ((None, None),)
+        start, end = found.start(), max(found.end(), mention.end) if mention else found.end()
+        ranges: tuple[tuple[int | None, int | None], ...] = mention.ranges if mention else ((None, None),)
         yield (
             start,
             end,

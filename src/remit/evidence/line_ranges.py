@@ -1,4 +1,4 @@
-"""The lines that stand beside a path.
+"""The lines that are written before or after a path.
 
 :12  :12-18  :12:5  :12,15  #L12-L18  (12)  , line 12  (lines 12-18)  の12行目  第12行  line 12 of
 """
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from remit.lazy import lazy_pattern
 
-#: Larger numbers are no lines of any file; they are kept as this one.
+#: Larger numbers cannot be lines of a file and are replaced by this one.
 MAX_LINE = 999_999_999
 
 Range = tuple[int, int | None]
 
 _DASH = "[-–—‑]"
 _CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
-#: One line or range, with columns; nothing may follow that makes it a version, a share or a word.
+#: One line or range, with columns; nothing may follow that makes it a version, a percentage or a word.
 _ONE = lazy_pattern(
     rf"[~≈]?L?(\d++)(?:C\d++)?(?:(?:{_DASH}|[~〜～]|\.\.\.?)#?L?(\d++)(?:C\d++|:\d++)?(?![A-Za-z0-9_])"
     rf"|:\d++[-–](\d++):\d++|:\d++(?:[-–]\d++)?|ff?(?!\w))?(?![A-Za-z0-9%]|_\w|\.\d|:\d|-[A-Za-z0-9_])",
@@ -77,7 +77,7 @@ _LISTED_ONE = lazy_pattern(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|
 _CLOSING = lazy_pattern(r"[`\"'*]{0,3}[)）\]]")
 _LOOK_BACK = 80
 _DIGIT = lazy_pattern(r"\d")
-#: What a range or a list goes on with; of a word, its first letter.
+#: The characters that continue a range or a list; of a word, its first letter.
 _RANGE_SIGNS = frozenset("-–—‑tuTU")
 _LIST_SIGNS = frozenset(",;/&、，和と及お以aoAO")
 
@@ -90,7 +90,7 @@ _ALONE = lazy_pattern(
 
 
 class LineMention(NamedTuple):
-    """The lines that somebody told, and where in the text the telling begins and ends."""
+    """The lines that a text mentions, and the start and end of the mention."""
 
     ranges: tuple[Range, ...]
     start: int
@@ -98,9 +98,9 @@ class LineMention(NamedTuple):
 
 
 def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool = False) -> LineMention | None:
-    """The lines told directly after a path that ends at `at`.
+    """Return the lines directly after a path that ends at `at`.
 
-    In a column for places a space may follow the colon; after a source file's name `#12` is a line.
+    In a location column a space may follow the colon. After the name of a source file, `#12` is a line.
     """
     if not _DIGIT.search(text, at):
         return None
@@ -115,7 +115,7 @@ def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool 
 
 
 def lines_before(text: str, start: int, end: int) -> LineMention | None:
-    """The lines told before a path: `line 12 of a/b.py`."""
+    """Return the lines before a path: `line 12 of a/b.py`."""
     before = text[max(0, start - _LOOK_BACK) : start]
     if not _DIGIT.search(before):
         return None
@@ -128,19 +128,19 @@ def lines_before(text: str, start: int, end: int) -> LineMention | None:
 
 
 def lines_in_brackets(text: str, at: int) -> LineMention | None:
-    """`(12)`, `(12,5)`, `[12-18]` or `@12`, as compilers and editors write."""
+    """Parse `(12)`, `(12,5)`, `[12-18]` or `@12`, which compilers and editors write."""
     found = _IN_BRACKETS.match(text, at)
     return LineMention((_range(found[1] or found[3], found[2]),), at, found.end()) if found else None
 
 
 def lines_alone(text: str) -> tuple[Range, ...]:
-    """The lines in a text that tells nothing else: `12`, `L12-L18`, `lines 12 and 15`."""
+    """Return the lines of a text that contains nothing else: `12`, `L12-L18`, `lines 12 and 15`."""
     found = _ALONE.fullmatch(text) if len(text) <= 200 else None
     return _listed(found[1]) if found else ()
 
 
 def lines_at_end(text: str) -> tuple[Range, ...]:
-    """The lines at the end of the text of a link: `login:12`."""
+    """Return the lines at the end of the text of a link: `login:12`."""
     found = _AT_END.search(text)
     return (_range(found[1], found[2]),) if found else ()
 
@@ -163,7 +163,7 @@ def _one(text: str, at: int) -> tuple[Range, int] | None:
 
 
 def _more(text: str, end: int, ranges: list[Range], sign: re.Pattern[str], *, ascending: bool) -> int:
-    """Add what else is listed; lists that ascend stop at a smaller number: it counts something else."""
+    """Add the following list entries and return their end; with `ascending`, stop at a smaller number."""
     while (mark := sign.match(text, end)) and (following := _one(text, mark.end())):
         if ascending and following[0][0] <= (ranges[-1][1] or ranges[-1][0]):
             break
@@ -188,12 +188,12 @@ def _after_colon(text: str, at: int, sign: re.Pattern[str]) -> LineMention | Non
 
 
 def _sign(text: str, end: int) -> str:
-    """The character that follows, after a closing backtick and a blank."""
+    """Return the character that follows, after a closing backtick and a blank."""
     return text[end : end + 3].lstrip("`").lstrip()[:1]
 
 
 def _more_after_colon(text: str, end: int, ranges: list[Range]) -> int:
-    """Add what else is listed after a colon; where it ends."""
+    """Add the further lines that are listed after a colon, and return their end."""
     end = _more(text, end, ranges, _TIGHT, ascending=True)
     end = _more(text, end, ranges, _MORE_COLON, ascending=False)
     if loose := _MORE_LOOSE.match(text, end):
@@ -241,19 +241,19 @@ def _after_words(text: str, at: int) -> LineMention | None:
 
 
 def _after_brackets(text: str, at: int) -> LineMention | None:
-    """A range alone in brackets; a single number there may count something."""
+    """Parse a range in brackets; a single number in brackets may be a count and is ignored."""
     found = _RANGE_IN_BRACKETS.match(text, at)
     return LineMention((_range(found[1], found[2]),), at, found.end()) if found else None
 
 
-def next_path(text: str, told: LineMention) -> str:
-    """The path that `line 12` belongs to if one follows it: `(see line 12 of c/d.py)`."""
-    found = _NEXT_PATH.match(text, told.end)
+def next_path(text: str, mention: LineMention) -> str:
+    """Return the path that follows a mention and that the lines belong to: `(see line 12 of c/d.py)`."""
+    found = _NEXT_PATH.match(text, mention.end)
     return found[1] if found else ""
 
 
 def _after_rows(text: str, at: int) -> LineMention | None:
-    """Rows as Japanese and Chinese tell them; a number counts if `行` stands after it or after a later one."""
+    """Parse Japanese and Chinese lines; a number counts if `行` follows it or a later number."""
     ranges: list[Range] = []
     counted = 0
     end = position = at

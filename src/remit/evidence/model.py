@@ -1,4 +1,4 @@
-"""What is found out about a result's claims."""
+"""The claims of a result and their outcomes."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ Outcome = Literal[
 Seen = Literal["line", "file", "no"]
 #: The first and the last line.
 Span = tuple[int, int]
-#: The last line of a file whose length is not known.
+#: The last line of a file whose length is unknown.
 WHOLE = 1 << 30
 OUTCOMES: dict[Outcome, str] = {
-    "verified": "the file is there, the line is in range, and the symbol and quote beside it are there",
-    "relocated": "what it points at stands somewhere else",
-    "missing-file": "there is no such file",
-    "out-of-range": "the file has no such line",
-    "outside": "the path leads out of the checkout",
-    "mismatch": "the file does not hold what is said of it",
-    "planned": "a file that this design is going to create",
-    "unchecked": "it could not be looked at",
+    "verified": "the file exists, the line is in range, and the symbol and the quote are there",
+    "relocated": "the symbol or the quote is at another location",
+    "missing-file": "the file does not exist",
+    "out-of-range": "the file does not have this line",
+    "outside": "the path is outside the checkout",
+    "mismatch": "the file does not contain the symbol, the quote or the change",
+    "planned": "this design creates the file",
+    "unchecked": "it could not be checked",
 }
 
 
 class Location(msgspec.Struct, frozen=True):
-    """A file, and perhaps a line."""
+    """A file and an optional line."""
 
     path: str
     line: int | None = None
 
 
 class Reference(msgspec.Struct):
-    """A place that the result names, and what is there. `at` is the line of the document."""
+    """A location that the result cites, and its outcome. `at` is the line of the document."""
 
     text: str
     path: str
@@ -45,18 +45,18 @@ class Reference(msgspec.Struct):
     found: Location | None = None
     seen: Seen | None = None
     why: str = ""
-    #: The symbol that should stand there.
+    #: The symbol that should be there.
     symbol: str = ""
-    #: What stands in the same row of a table belongs together; 0 outside tables.
+    #: The line of its table row, which groups the references of a row; 0 outside tables.
     row: int = 0
     section: str | None = None
     block: str | None = None
-    #: Whether it is the place of a quote; the quote's rules then speak for both.
-    is_quote_place: bool = False
+    #: Whether it is the location of a quote that failed; then the quote's rules report the problem.
+    is_quote_location: bool = False
 
 
 class Quote(msgspec.Struct):
-    """Code that the result quotes, and where it really stands."""
+    """Code that the result quotes, and where it was found."""
 
     path: str
     line: int | None
@@ -70,40 +70,40 @@ class Quote(msgspec.Struct):
 
 
 class ChangeClaim(msgspec.Struct):
-    """A file that the result says it created or modified."""
+    """A file that the result claims to have created or modified."""
 
     path: str
     claim: str
     outcome: Outcome
     at: int
     why: str = ""
-    #: What is stated and what was counted, where a number of lines is given.
+    #: The stated and the counted number of lines, if the result states one.
     stated: int | None = None
     counted: int | None = None
-    #: Whether receipts or a snapshot deny the change; None: there was nothing to ask.
+    #: Whether receipts or a snapshot contradict the change; None: there are neither.
     denied: bool | None = None
 
 
 class RunClaim(msgspec.Struct):
-    """A statement that tests ran."""
+    """A claim that tests ran."""
 
     at: int
     passed: bool
     command: str = ""
     text: str = ""
-    #: Why the receipts do not bear it out; empty: they do.
+    #: Why the receipts contradict the claim; empty: they confirm it.
     denied: str = ""
 
 
 class Evidence(msgspec.Struct):
-    """Everything found out about one result."""
+    """The checked claims of one result."""
 
     references: list[Reference] = []
     quotes: list[Quote] = []
     changes: list[ChangeClaim] = []
     run_claims: list[RunClaim] = []
     supported: float | None = None
-    #: None: there are no receipts.
+    #: The number of tool calls; None: there are no receipts.
     tool_calls: int | None = None
     executed: bool = False
     has_repository: bool = False
@@ -112,15 +112,15 @@ class Evidence(msgspec.Struct):
 
     @property
     def has_receipts(self) -> bool:
-        """Whether it is known what the agent did."""
+        """Whether there are receipts of the agent's tool calls."""
         return self.tool_calls is not None
 
 
-def format_location(place: Location) -> str:
-    """A place as people write it."""
-    return f"{place.path}:{place.line}" if place.line else place.path
+def format_location(location: Location) -> str:
+    """Return `path:line`, or the path alone if there is no line."""
+    return f"{location.path}:{location.line}" if location.line else location.path
 
 
 def suggestion(reference: Reference) -> str:
-    """`; did you mean a/b.py:12?`, or nothing."""
+    """Return `; did you mean a/b.py:12?`, or an empty string."""
     return f"; did you mean {format_location(reference.found)}?" if reference.found else ""

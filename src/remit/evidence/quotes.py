@@ -1,7 +1,8 @@
-"""Is a quote really there? The ladder: exact, white space collapsed, nearly equal; then elsewhere.
+"""Check whether quotes are in the cited files.
 
-Elsewhere means the rest of the file, then every other file of the tree, once for all quotes together and
-within limits. What is nowhere gets a guess: the lines near its place that are most like it.
+The steps for each quote: an exact match, a match with collapsed white space, a similar text near the cited lines,
+the rest of the file. Then every other file of the tree is searched, once for all quotes together and within limits.
+For a quote that is not found, the most similar lines near its location are suggested.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ from remit.workspace.files import Collapsed, SourceFile, Workspace
 if TYPE_CHECKING:
     from remit.evidence.similarity import WindowMatcher
 
-#: Quotes with fewer characters than this are too common to be found elsewhere.
+#: Quotes with fewer characters than this are too common to be searched for elsewhere.
 MIN_MOVED = 10
 MIN_SIMILARITY = 0.90
-#: A guess for a quote that is nowhere: how like it must be, and how far from its place it may stand.
+#: A suggestion for a quote that was not found: its minimum similarity and its maximum distance.
 MIN_GUESS = 0.50
 GUESS_REACH = 50
-#: Other files are searched up to these limits: characters in all, characters of a file, files, and quotes.
+#: Limits of the search in other files: characters in total, characters of one file, files, and quotes.
 MAX_SEARCHED = 64 * 1024 * 1024
 MAX_SEARCHED_FILE = 1024 * 1024
 MAX_SEARCHED_FILES = 20_000
 MAX_LOST = 100
-#: Characters of their own files that all quotes of a result together may be looked for in.
+#: The characters of their own files that the search for all quotes of a result may scan.
 MAX_SCANNED = 1_000_000_000
 _HIT_COST = 2_000
-#: So many characters are looked at in any case.
+#: A span of up to this many characters is scanned even if the limit is reached.
 _GLANCE = 100_000
-#: Endings of files that hold no text; they are not even opened.
 _PROSE = (".md", ".markdown", ".txt", ".rst", ".html", ".json", ".jsonl", ".sarif", ".xml", ".log")
+#: Endings of binary files, which are not opened.
 _NO_TEXT = (
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".mp4", ".woff", ".woff2", ".ttf"),
     *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
@@ -46,14 +47,14 @@ _NO_TEXT = (
 _NO_WORD = lazy_pattern(r"\W")
 _COMMENT = r"(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|<!--|\*|')"
 _DOTS = r"(?:\.{3,}|…|⋮|···)"
-#: A line that stands for any lines; `...state,` is code, `... the rest` and `// ...the rest` are not.
+#: A line that stands for omitted lines; `...state,` is code, `... the rest` and `// ...the rest` are not.
 _ELLIPSIS = lazy_pattern(
     rf"\s*+(?:{_COMMENT}\s*+{_DOTS}.{{0,120}}|[(\[{{<]\s*+(?:{_DOTS}|snip\b|omitted\b).{{0,120}}[)\]}}>]\s*+|"
     rf"{_DOTS}(?:[)\]}}>*/]*+|\s.{{0,120}}))$"
 )
-#: One of these is in every such line.
+#: Every such line contains one of these.
 _SIGNS_OF_ELLIPSIS = ("...", "…", "⋮", "···", "snip", "omitted")
-#: What may stand between a line's number and the line; one of them all the way down.
+#: The separators between a line number and the line; a quote uses one of them throughout.
 _NUMBERED = tuple(
     lazy_pattern(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:{mark})(.*)$")
     for mark in (r"\s*+[|│┃▏→]\s?", r"[:\])-]\s?", r"\.(?:\s|$)", r"\s++|$")
@@ -63,53 +64,53 @@ _HUNK = lazy_pattern(r"@@ .*")
 
 
 class QuoteMatch(NamedTuple):
-    """Where a quote stands in a file: its first and its last line."""
+    """The first and the last line of a quote in a file."""
 
     line: int
     last: int
 
     def gap(self, first: int, last: int) -> int:
-        """How many lines lie between it and some lines; 0: they touch."""
+        """Return the distance in lines to a range; 0 if they touch."""
         return max(0, self.line - last, first - self.last)
 
 
 class QuoteChecker:
-    """Looks for the quotes of one result."""
+    """Checks the quotes of one result."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._left = MAX_SCANNED
+        self._characters_left = MAX_SCANNED
 
     @cached_property
-    def _alike(self) -> WindowMatcher:
-        from remit.evidence.similarity import WindowMatcher  # late: most quotes are exact
+    def _matcher(self) -> WindowMatcher:
+        from remit.evidence.similarity import WindowMatcher  # late import: most quotes are exact
 
         return WindowMatcher()
 
     def check(self, quote: Quote, file: SourceFile) -> bool:
-        """Look for a quote at its place and then in the whole file; False if it is not there."""
-        meanings = quote_readings(quote.text)
-        near = self._near(quote, file, meanings)
+        """Search for a quote near its location and then in the whole file; return whether it was found."""
+        readings = quote_readings(quote.text)
+        near = self._near(quote, file, readings)
         if near is not None:
             hit, similarity = near
             quote.outcome, quote.similarity = "verified", round(similarity, 4)
             if quote.line is not None and hit.gap(quote.line, quote.end_line or quote.line):
                 quote.found = Location(file.path, hit.line)
             return True
-        for pieces in meanings:
-            if _weight(pieces) >= MIN_MOVED and (moved := self._nearest(file, pieces, quote.line or 1)) is not None:
+        for pieces in readings:
+            if _size(pieces) >= MIN_MOVED and (moved := self._nearest(file, pieces, quote.line or 1)) is not None:
                 quote.outcome, quote.similarity = "relocated", 1.0
-                quote.found, quote.why = Location(file.path, moved.line), f"it stands at line {moved.line}"
+                quote.found, quote.why = Location(file.path, moved.line), f"it is at line {moved.line}"
                 return True
         return False
 
-    def _near(self, quote: Quote, file: SourceFile, meanings: list[list[str]]) -> tuple[QuoteMatch, float] | None:
+    def _near(self, quote: Quote, file: SourceFile, readings: list[list[str]]) -> tuple[QuoteMatch, float] | None:
         cited = cited_lines(quote, file)
         if cited is None:
             return None
         first, last = cited
         low, high = (first - REACH, last + REACH) if quote.line is not None else cited
-        for pieces in meanings:
+        for pieces in readings:
             best: QuoteMatch | None = None
             for hit in self._hits(file.collapsed, pieces, low, high):
                 if best is None or hit.gap(first, last) < best.gap(first, last):
@@ -118,22 +119,22 @@ class QuoteChecker:
                     break
             if best is not None:
                 return best, 1.0
-        for pieces in meanings:
-            like = self._alike.pieces(file, pieces, low, high, MIN_SIMILARITY)
-            if like is not None:
-                return QuoteMatch(like.line, like.last), like.similarity
+        for pieces in readings:
+            match = self._matcher.match_pieces(file, pieces, low, high, MIN_SIMILARITY)
+            if match is not None:
+                return QuoteMatch(match.line, match.last), match.similarity
         return None
 
     def _hits(self, collapsed: Collapsed, pieces: list[str], low: int, high: int) -> Iterator[QuoteMatch]:
-        """The places where the pieces stand in their order, if they touch the lines."""
+        """Yield the matches of the pieces in their order that touch the lines from `low` to `high`."""
         needles = [piece.replace("\n", " ") for piece in pieces]
         start, stop = collapsed.span(low, high)
         start = max(0, start - len(needles[0])) if len(needles) == 1 else 0
-        if self._left <= 0 and stop - start > _GLANCE:
+        if self._characters_left <= 0 and stop - start > _GLANCE:
             return
-        after = _After(collapsed.text, needles[1:], self._spend)
+        later = _LaterPieces(collapsed.text, needles[1:], self._spend)
         for at in _occurrences(collapsed.text, needles[0], start, stop, self._spend):
-            rest = after.positions(at + len(needles[0]))
+            rest = later.positions(at + len(needles[0]))
             if rest is None:
                 return
             hit = _hit(collapsed, needles, [at, *rest])
@@ -141,8 +142,8 @@ class QuoteChecker:
                 yield hit
 
     def _nearest(self, file: SourceFile, pieces: list[str], wanted: int) -> QuoteMatch | None:
-        """The occurrence in the whole file whose first line is nearest to a line."""
-        if self._left <= 0:
+        """Return the match in the whole file whose first line is nearest to a line."""
+        if self._characters_left <= 0:
             return None
         collapsed = file.collapsed
         needles = [piece.replace("\n", " ") for piece in pieces]
@@ -157,33 +158,33 @@ class QuoteChecker:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether there is nothing left to spend on this result's quotes."""
-        return self._left <= 0 or self._alike.is_exhausted
+        """Whether the search limit for the quotes of this result is reached."""
+        return self._characters_left <= 0 or self._matcher.is_exhausted
 
     def _spend(self, characters: int) -> bool:
-        self._left -= characters
-        return self._left > 0
+        self._characters_left -= characters
+        return self._characters_left > 0
 
     def find_moved(self, quotes: list[Quote], document: str = "") -> None:
-        """Look for quotes that are not in their own file in all other files, in one pass over the tree.
+        """Search all other files for quotes that are not in their own file, in one pass over the tree.
 
-        The document that quotes is not where its quotes come from, nor is prose where code comes from.
+        The document itself is not a source of its quotes, and prose is not a source of code.
         """
-        wanted = [_Lost(quote, meanings) for quote in quotes[:MAX_LOST] if (meanings := _heavy(quote))]
+        wanted = [_MissingQuote(quote, readings) for quote in quotes[:MAX_LOST] if (readings := _long_readings(quote))]
         if not wanted:
             return
         for file in self._other_files():
             if document and document in file.text:
                 continue
             is_prose = file.path.lower().endswith(_PROSE)
-            for lost in wanted:
-                if file.path == lost.quote.path or (is_prose and not lost.quote.path.lower().endswith(_PROSE)):
+            for missing in wanted:
+                if file.path == missing.quote.path or (is_prose and not missing.quote.path.lower().endswith(_PROSE)):
                     continue
-                if len(lost.places) < 2 and (place := self._anywhere(file, lost)):
-                    lost.places.append(place)
-        for lost in wanted:
-            if len(lost.places) == 1:
-                lost.quote.found = lost.places[0]
+                if len(missing.locations) < 2 and (location := self._locate(file, missing)):
+                    missing.locations.append(location)
+        for missing in wanted:
+            if len(missing.locations) == 1:
+                missing.quote.found = missing.locations[0]
 
     def _other_files(self) -> Iterator[SourceFile]:
         searched = skipped = 0
@@ -199,60 +200,60 @@ class QuoteChecker:
             if searched > MAX_SEARCHED or skipped > 4 * MAX_SEARCHED:
                 return
 
-    def _anywhere(self, file: SourceFile, lost: _Lost) -> Location | None:
-        for pieces, longest in lost.meanings:
+    def _locate(self, file: SourceFile, missing: _MissingQuote) -> Location | None:
+        for pieces, longest in missing.readings:
             if longest in file.text and (hit := self._nearest(file, pieces, 1)) is not None:
                 return Location(file.path, hit.line)
         return None
 
-    def guess(self, quote: Quote, file: SourceFile) -> None:
-        """Say which lines near the place are most like a quote that is nowhere."""
+    def suggest(self, quote: Quote, file: SourceFile) -> None:
+        """Record the lines near the location that are most similar to a quote that was not found."""
         line = min(max(quote.line or 1, 1), len(file.lines))
         last = max(line, min(quote.end_line or line, len(file.lines)))
         low, high = (line - GUESS_REACH, last + GUESS_REACH) if quote.line is not None else (1, len(file.lines))
-        likes = [
-            like
+        matches = [
+            match
             for pieces in quote_readings(quote.text)
-            if (like := self._alike.run(file, "\n".join(pieces), low, high, MIN_GUESS)) is not None
+            if (match := self._matcher.best_window(file, "\n".join(pieces), low, high, MIN_GUESS)) is not None
         ]
-        if likes:
-            best = max(likes, key=lambda like: like.similarity)
+        if matches:
+            best = max(matches, key=lambda match: match.similarity)
             quote.found, quote.similarity = Location(file.path, best.line), round(best.similarity, 4)
-            quote.why += f"; line {best.line} is most like it ({best.similarity:.0%})"
+            quote.why += f"; line {best.line} is the most similar ({best.similarity:.0%})"
 
 
-class _Lost:
-    """A quote that is looked for in other files, with the longest word of each of its readings."""
+class _MissingQuote:
+    """A quote that is searched for in other files, with the longest word of each of its readings."""
 
-    def __init__(self, quote: Quote, meanings: list[list[str]]) -> None:
+    def __init__(self, quote: Quote, readings: list[list[str]]) -> None:
         self.quote = quote
-        self.meanings = [(pieces, max(" ".join(pieces).split(), key=len)) for pieces in meanings]
-        self.places: list[Location] = []
+        self.readings = [(pieces, max(" ".join(pieces).split(), key=len)) for pieces in readings]
+        self.locations: list[Location] = []
 
 
-class _After:
-    """Where pieces stand after a position. Positions only grow, so each piece is searched for once."""
+class _LaterPieces:
+    """Finds pieces after a position. Positions only grow, so the text is searched once for each piece."""
 
     def __init__(self, text: str, needles: list[str], spend: Callable[[int], bool]) -> None:
         self._text = text
         self._needles = needles
         self._spend = spend
-        self._known = [-1] * len(needles)
+        self._positions = [-1] * len(needles)
 
     def positions(self, start: int) -> list[int] | None:
-        """The first place of each piece, in order, after `start`; None if one is missing."""
+        """Return the first position of each piece, in order, after `start`; None if one is missing."""
         for index, needle in enumerate(self._needles):
-            if self._known[index] < start:
+            if self._positions[index] < start:
                 at = next(_occurrences(self._text, needle, start, len(self._text), self._spend), None)
                 if at is None:
                     return None
-                self._known[index] = at
-            start = self._known[index] + len(needle)
-        return list(self._known)
+                self._positions[index] = at
+            start = self._positions[index] + len(needle)
+        return list(self._positions)
 
 
 def cited_lines(quote: Quote, file: SourceFile) -> tuple[int, int] | None:
-    """The lines that a quote's place names and that the file has; None if there are none."""
+    """Return the cited lines of a quote that exist in the file; None if none of them exists."""
     count = len(file.lines)
     if quote.line is None:
         return 1, count
@@ -260,12 +261,12 @@ def cited_lines(quote: Quote, file: SourceFile) -> tuple[int, int] | None:
     return (first, last) if quote.line >= 1 and first <= last else None
 
 
-def _weight(pieces: list[str]) -> int:
+def _size(pieces: list[str]) -> int:
     return sum(len("".join(piece.split())) for piece in pieces)
 
 
-def _heavy(quote: Quote) -> list[list[str]]:
-    return [pieces for pieces in quote_readings(quote.text) if _weight(pieces) >= MIN_MOVED]
+def _long_readings(quote: Quote) -> list[list[str]]:
+    return [pieces for pieces in quote_readings(quote.text) if _size(pieces) >= MIN_MOVED]
 
 
 def _hit(collapsed: Collapsed, needles: list[str], positions: list[int]) -> QuoteMatch:
@@ -273,7 +274,7 @@ def _hit(collapsed: Collapsed, needles: list[str], positions: list[int]) -> Quot
 
 
 def _occurrences(text: str, needle: str, start: int, stop: int, spend: Callable[[int], bool]) -> Iterator[int]:
-    """Where a text begins, before `stop`, that does not begin or end inside a name."""
+    """Yield the positions of a text, before `stop`, at which it does not begin or end inside a name."""
     last, following = stop + len(needle) - 1, start
     while (at := text.find(needle, following, last)) >= 0:
         passed = following
@@ -294,7 +295,7 @@ def _is_word(character: str) -> bool:
 
 
 def quote_readings(text: str) -> list[list[str]]:
-    """Every reading of a quote; a reading is the pieces between its ellipses, white space collapsed by line."""
+    """Return every reading of a quote: the pieces between its ellipses, with white space collapsed by line."""
     lines = text.split("\n")
     styles = _NUMBERED if any(_may_be_numbered(line) for line in lines) else ()
     bases = [lines, *(plain for style in styles if (plain := _without_numbers(lines, style)) is not None)]
@@ -304,7 +305,7 @@ def quote_readings(text: str) -> list[list[str]]:
 
 
 def is_ellipsis(line: str) -> bool:
-    """Whether a line stands for any run of lines."""
+    """Return whether a line stands for omitted lines."""
     return any(sign in line for sign in _SIGNS_OF_ELLIPSIS) and bool(_ELLIPSIS.match(line))
 
 
@@ -313,7 +314,7 @@ def _may_be_numbered(line: str) -> bool:
 
 
 def _without_numbers(lines: list[str], style: re.Pattern[str]) -> list[str] | None:
-    """The lines without the numbers before them, if all of them are numbered and the numbers ascend."""
+    """Return the lines without their numbers, if all of them are numbered and the numbers ascend."""
     plain: list[str] = []
     numbers: list[int] = []
     for line in lines:
@@ -329,7 +330,7 @@ def _without_numbers(lines: list[str], style: re.Pattern[str]) -> list[str] | No
 
 
 def _sides(lines: list[str]) -> list[list[str]]:
-    """The old and the new side of a diff; lines that were taken away are left out only where others were added."""
+    """Return the old side of a diff, and the new side if lines were added; no side if it is not a diff."""
     added = any(line.startswith("+") and not _DIFF_HEAD.match(line) for line in lines)
     removed = any(line.startswith("-") and not _DIFF_HEAD.match(line) for line in lines)
     if not (added or removed) or not all(_in_diff(line) for line in lines):

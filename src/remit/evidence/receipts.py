@@ -1,8 +1,8 @@
-"""Receipts: what an agent really did, one record for each tool call.
+"""Receipts: one record for each tool call of an agent.
 
-The JSON shape (`remit.receipts/1`): `tool`, `arguments`, `path` and `ranges` (first and last line seen),
-`hits` of a search, `exit` (a command's status), `failed`, `cwd` (the folder of the call), `digest` of the
-output, `time`. A file may also carry a `snapshot` of the tree before the run.
+The JSON shape (`remit.receipts/1`): `tool`, `arguments`, `path` and `ranges` (first and last line that was shown),
+`hits` of a search, `exit` (a command's status), `failed`, `cwd` (the directory of the call), `digest` of the
+output, `time`. A file may also contain a `snapshot` of the tree before the run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ACTIONS: dict[str, Action] = {
     **dict.fromkeys(("Edit", "Write", "MultiEdit", "NotebookEdit"), "edit"),
     **dict.fromkeys(("Bash", "BashOutput", "Shell", "PowerShell"), "run"),
 }
-#: The tool of a receipt that Remit wrote itself: the caller's command, run again.
+#: The tool name of a receipt that Remit wrote itself for a repeated command.
 RERUN = "Rerun"
 
 
@@ -40,16 +40,16 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     exit: int | None = None
     digest: str | None = None
     time: str | None = None
-    #: Files that a search named, with the lines it showed.
+    #: The files that a search listed, with the lines it showed.
     hits: dict[str, tuple[int, ...]] = {}
-    #: Whether the call itself failed (a file that is not there, a denied call).
+    #: Whether the call itself failed (a missing file, a denied call).
     failed: bool = False
-    #: The folder that the call was made in; relative paths are relative to it.
+    #: The working directory of the call; relative paths are relative to it.
     cwd: str | None = None
 
     @property
     def action(self) -> Action:
-        """What kind of call it was."""
+        """The kind of call."""
         return _ACTIONS.get(self.tool, "other")
 
     @property
@@ -65,20 +65,20 @@ class ReceiptFile(msgspec.Struct, frozen=True):
     receipts: tuple[Receipt, ...]
     snapshot: Snapshot | None = None
     schema: Literal["remit.receipts/1"] = "remit.receipts/1"
-    #: The folder that relative paths and `path` are relative to, if it is not the repository's root.
+    #: The directory that relative paths and `path` are relative to, if it is not the repository's root.
     root: str | None = None
 
 
 def read_receipts(data: bytes, name: str) -> ReceiptFile:
-    """Receipts from JSON of the documented shape."""
+    """Read receipts from JSON of the documented shape."""
     try:
         return msgspec.json.decode(data, type=ReceiptFile)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as error:
-        raise UsageError(f"{name}: not receipts of the shape remit.receipts/1: {error}") from error
+        raise UsageError(f"{name}: not a receipts file (remit.receipts/1): {error}") from error
 
 
 class ReceiptIndex:
-    """What the receipts say of each file and command. Paths are those of the repository."""
+    """The receipts by file and command. Paths are relative to the repository."""
 
     def __init__(self, receipts: Iterable[Receipt], root: str, *, other_roots: Iterable[str] = ()) -> None:
         self._roots = [root, *other_roots]
@@ -90,11 +90,11 @@ class ReceiptIndex:
         for receipt in receipts:
             self.count += 1
             if not receipt.failed:
-                self._take(receipt)
+                self._add(receipt)
             elif receipt.action == "run":
                 self.runs.append(receipt)
 
-    def _take(self, receipt: Receipt) -> None:
+    def _add(self, receipt: Receipt) -> None:
         if receipt.path:
             spans = (receipt.ranges or ((1, WHOLE),)) if receipt.action == "read" else ()
             self._touch(receipt.path, receipt.cwd, spans, edited=receipt.action == "edit")
@@ -109,7 +109,7 @@ class ReceiptIndex:
                     self._touch(name, receipt.cwd, edited=True)
 
     def _touch(self, name: str, cwd: str | None, spans: Iterable[Span] = (), *, edited: bool = False) -> None:
-        path = self._normal(name, cwd)
+        path = self._repository_path(name, cwd)
         if path is not None:
             self.touched.add(path)
             if spans:
@@ -117,17 +117,17 @@ class ReceiptIndex:
             if edited:
                 self.edited.add(path)
 
-    def _normal(self, written: str, cwd: str | None) -> str | None:
-        whole = f"{cwd}/{written}" if cwd and not is_absolute(written) else written
-        return next((inside for root in self._roots if (inside := normalize_path(whole, root)) is not None), None)
+    def _repository_path(self, written: str, cwd: str | None) -> str | None:
+        full = f"{cwd}/{written}" if cwd and not is_absolute(written) else written
+        return next((inside for root in self._roots if (inside := normalize_path(full, root)) is not None), None)
 
-    def seen(self, path: str, line: int | None, end_line: int | None) -> Seen:
-        """Whether the line lay in a range that was read, only its file was touched, or neither."""
+    def how_seen(self, path: str, line: int | None) -> Seen:
+        """Return "line" if the line was read, "file" if only its file was read, searched or edited, else "no"."""
         if line is not None and any(first <= line <= last for first, last in self.read.get(path, ())):
             return "line"
         return "file" if path in self.touched else "no"
 
     @property
     def executed(self) -> bool:
-        """Whether a command that does more than look ran and succeeded."""
+        """Whether a command succeeded that does more than read."""
         return any(run.exit == 0 and not only_reads(run.command) for run in self.runs)

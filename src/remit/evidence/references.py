@@ -1,4 +1,4 @@
-"""References: found in the text, looked up in the workspace."""
+"""Find references in the text and look them up in the workspace."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from remit.evidence.symbols import SymbolFinder, is_near, occurs_near, symbol_af
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.paths import folded_name, normalize_path
 
-#: Misspelt names are compared with all names of the tree; beyond this many, only equal names are suggested.
+#: Misspelt names are compared with all names of the tree, at most this often; then only equal names are suggested.
 MAX_GUESSES = 50
-#: Paths with the same name are compared up to this many; then the first will do.
+#: Paths with the same name are compared at most this often; then the first one is suggested.
 MAX_COMPARISONS = 1_000_000
 _NEAR_NAME = 85
-#: So many names are looked through before the library that compares them is loaded, which takes longer.
+#: Up to this many names are compared in Python; loading the library takes longer than that.
 _FEW_NAMES = 300
 _FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "main.py", "README.md")
 
@@ -28,15 +28,15 @@ _WHY = {
     "large": "the file is larger than 10 MB",
     "binary": "the file is not text",
     "special": "it is not a regular file",
-    "forbidden": "the file may not be read",
-    "submodule": "it lies in a submodule",
+    "forbidden": "the file is not readable",
+    "submodule": "the file is in a submodule",
 }
 
 
 def find_references(segment: Segment, workspace: Workspace | None) -> list[Reference]:
-    """The references in one segment, not yet looked up."""
+    """Return the references in one segment, not yet looked up."""
     exists = workspace.exists if workspace is not None else never_exists
-    written = references_in(segment.text, exists, bare=segment.is_place)
+    written = references_in(segment.text, exists, bare=segment.is_location)
     if segment.lines and len(written) == 1 and written[0].line is None:
         own = written[0]
         written = [own._replace(line=line, end_line=last) for line, last in lines_alone(segment.lines)] or written
@@ -58,104 +58,104 @@ def find_references(segment: Segment, workspace: Workspace | None) -> list[Refer
         listed = [reference for _, reference in group]
         file = workspace.read(listed[-1].path) if workspace is not None and "(" in segment.text[end : end + 6] else None
         if symbol := symbol_after(segment.text, end, file if isinstance(file, SourceFile) else None):
-            _give([symbol], listed[::-1], workspace)
+            _assign_symbols([symbol], listed[::-1], workspace)
     return found
 
 
 def display_path(written: str, workspace: Workspace | None) -> str:
-    """A path as the output shows it: relative, with slashes; one that leads outside stays as written."""
+    """Return a path as the output shows it: relative, with slashes; a path outside the checkout stays as written."""
     inside = workspace.normal(written) if workspace is not None else normalize_path(written, "/")
     return inside if inside is not None else written.replace("\\", "/")
 
 
 def attach_symbols(references: list[Reference], row: list[Segment], workspace: Workspace | None) -> None:
-    """Give the references of a row the symbols that stand in it as `name()`: each at most one, the first first."""
+    """Assign the symbols that a row contains as `name()` to its references, in order, at most one to each."""
     called = [symbol for cell in row for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
-        _give(called[: len(references)], references, workspace)
+        _assign_symbols(called[: len(references)], references, workspace)
 
 
-def _give(symbols: list[str], references: list[Reference], workspace: Workspace | None) -> None:
-    """Each symbol to a reference at which it stands; one that stands at none of them to the first that is left.
+def _assign_symbols(symbols: list[str], references: list[Reference], workspace: Workspace | None) -> None:
+    """Assign each symbol to a reference at which it occurs, and each remaining symbol to the next free reference.
 
-    Several places beside one name do not say which of them it stands at: one is enough.
+    If a name has several locations, the text does not state which of them it belongs to: one match is enough.
     """
     free = list(references)
-    lost = []
+    unmatched = []
     for symbol in symbols:
-        there = next((one for one in free if _stands_at(symbol, one, workspace)), None) if len(references) > 1 else None
-        if there is None:
-            lost.append(symbol)
+        match = next((one for one in free if _occurs_at(symbol, one, workspace)), None) if len(references) > 1 else None
+        if match is None:
+            unmatched.append(symbol)
         else:
-            there.symbol = symbol
-            free.remove(there)
-    for symbol, reference in zip(lost, free, strict=False):
+            match.symbol = symbol
+            free.remove(match)
+    for symbol, reference in zip(unmatched, free, strict=False):
         reference.symbol = symbol
 
 
-def _stands_at(symbol: str, reference: Reference, workspace: Workspace | None) -> bool:
+def _occurs_at(symbol: str, reference: Reference, workspace: Workspace | None) -> bool:
     file = workspace.read(reference.path) if workspace is not None else None
     return isinstance(file, SourceFile) and occurs_near(file, symbol, reference.line, reference.end_line)
 
 
 class SuggestionFinder:
-    """Suggests the path that was probably meant. A path is guessed once, and there is an end to guessing."""
+    """Suggests a path for one that does not exist. Each path is looked up once, within limits."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._known: dict[str, str | None] = {}
-        self._left = MAX_GUESSES
-        self._comparisons = MAX_COMPARISONS
+        self._suggestions: dict[str, str | None] = {}
+        self._guesses_left = MAX_GUESSES
+        self._comparisons_left = MAX_COMPARISONS
 
-    def guess(self, path: str) -> str | None:
-        """The most likely path for one that does not exist, or None."""
-        if path not in self._known:
-            self._known[path] = self._guess(path)
-        return self._known[path]
+    def suggest(self, path: str) -> str | None:
+        """Return the most likely path for one that does not exist, or None."""
+        if path not in self._suggestions:
+            self._suggestions[path] = self._find(path)
+        return self._suggestions[path]
 
-    def _guess(self, path: str) -> str | None:
+    def _find(self, path: str) -> str | None:
         names = self._workspace.by_name
         same = names.get(folded_name(path))
         if same:
-            return self._likest(same, path)
-        return self._inside(path.rstrip("/") + "/") or self._similar(path, names)
+            return self._closest(same, path)
+        return self._file_in_folder(path.rstrip("/") + "/") or self._similar(path, names)
 
-    def _likest(self, paths: list[str], path: str) -> str:
-        self._comparisons -= len(paths)
-        if self._comparisons < 0:
+    def _closest(self, paths: list[str], path: str) -> str:
+        self._comparisons_left -= len(paths)
+        if self._comparisons_left < 0:
             return paths[0]
-        return max(paths, key=lambda known: (_common_tail(known, path), -len(known), known))
+        return max(paths, key=lambda other: (_common_tail(other, path), -len(other), other))
 
-    def _inside(self, folder: str) -> str | None:
-        """The file that a folder is usually known by, else its first."""
+    def _file_in_folder(self, folder: str) -> str | None:
+        """Return the main file of a folder, else its first file."""
         paths = self._workspace.paths
-        usual = next((folder + name for name in _FOLDER_FILES if _is_in(folder + name, paths)), None)
+        main = next((folder + name for name in _FOLDER_FILES if _is_in(folder + name, paths)), None)
         first = bisect_left(paths, folder)
-        return usual or (paths[first] if first < len(paths) and paths[first].startswith(folder) else None)
+        return main or (paths[first] if first < len(paths) and paths[first].startswith(folder) else None)
 
     def _similar(self, path: str, names: dict[str, list[str]]) -> str | None:
-        if self._left <= 0:
+        if self._guesses_left <= 0:
             return None
-        self._left -= 1
+        self._guesses_left -= 1
         wanted = folded_name(path)
         if len(names) <= _FEW_NAMES:
             name = _nearest([name for name in names if _may_be_near(name, wanted)], wanted)
-            return self._likest(names[name], path) if name else None
-        from rapidfuzz import fuzz, process  # late: only a missing file among many needs it
+            return self._closest(names[name], path) if name else None
+        from rapidfuzz import fuzz, process  # late import: only needed for a missing file in a large tree
 
         near = process.extractOne(wanted, names.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
-        return self._likest(names[near[0]], path) if near is not None else None
+        return self._closest(names[near[0]], path) if near is not None else None
 
 
 def _nearest(names: list[str], wanted: str) -> str | None:
-    """The name that is most like the one wanted, if it is like enough."""
-    likeness = similarity_to(wanted, sum(map(len, names)))
-    score, _, name = max(((likeness(name, 0.0), -at, name) for at, name in enumerate(names)), default=(0.0, 0, None))
+    """Return the name most similar to `wanted`, if it is similar enough."""
+    similarity = similarity_to(wanted, sum(map(len, names)))
+    score, _, name = max(((similarity(name, 0.0), -at, name) for at, name in enumerate(names)), default=(0.0, 0, None))
     return name if score >= _NEAR_NAME / 100 else None
 
 
 def _may_be_near(name: str, wanted: str) -> bool:
-    """Whether two names share so many characters, in whatever order, that they can be alike."""
+    """Return whether two names share enough characters, in any order, to be similar."""
     shared = sum(min(name.count(character), wanted.count(character)) for character in set(wanted))
     return 200 * shared >= (_NEAR_NAME - 0.001) * (len(name) + len(wanted))
 
@@ -166,7 +166,7 @@ def _is_in(path: str, paths: list[str]) -> bool:
 
 
 def _common_tail(one: str, other: str) -> int:
-    """How many last parts two paths share, whatever the case."""
+    """Return the number of last parts that two paths share, ignoring case."""
     count = 0
     for a, b in zip(reversed(one.lower().split("/")), reversed(other.lower().split("/")), strict=False):
         if a != b:
@@ -178,21 +178,21 @@ def _common_tail(one: str, other: str) -> int:
 def look_up(
     reference: Reference,
     workspace: Workspace,
-    guesser: SuggestionFinder,
+    suggestions: SuggestionFinder,
     symbols: SymbolFinder,
     planned: frozenset[str],
 ) -> None:
-    """Say what is at a reference."""
+    """Set the outcome of a reference."""
     file = workspace.read(reference.path)
     if isinstance(file, Absent):
-        _explain_absent(reference, file, workspace, guesser, symbols, planned)
+        _explain_absent(reference, file, workspace, suggestions, symbols, planned)
     elif (problem := _range_problem(reference, file)) is not None:
         reference.outcome, reference.why = "out-of-range", problem
         nearest = min(max(reference.line or 1, 1), len(file.lines))
         reference.found = Location(file.path, nearest) if file.lines else None
         if reference.symbol and (line := symbols.find(file, reference.symbol, nearest, None)):
             reference.outcome, reference.found = "relocated", Location(file.path, line)
-            reference.why = f"{reference.symbol} stands at line {line}"
+            reference.why = f"{reference.symbol} is at line {line}"
     else:
         reference.outcome = "verified"
         if reference.symbol:
@@ -203,12 +203,12 @@ def _explain_absent(
     reference: Reference,
     absent: Absent,
     workspace: Workspace,
-    guesser: SuggestionFinder,
+    suggestions: SuggestionFinder,
     symbols: SymbolFinder,
     planned: frozenset[str],
 ) -> None:
     if absent.why == "outside":
-        reference.outcome, reference.why = "outside", "the path leads out of the checkout"
+        reference.outcome, reference.why = "outside", "the path is outside the checkout"
     elif absent.why in _WHY:
         reference.outcome, reference.why = "unchecked", _WHY[absent.why]
     elif reference.path in planned:
@@ -216,13 +216,13 @@ def _explain_absent(
     else:
         reference.outcome = "missing-file"
         reference.why = "it is a folder" if absent.why == "folder" else "there is no such file"
-        guess = guesser.guess(reference.path)
-        if guess is not None:
-            reference.found = Location(guess, _line_in(workspace, guess, reference, symbols))
+        suggested = suggestions.suggest(reference.path)
+        if suggested is not None:
+            reference.found = Location(suggested, _line_in(workspace, suggested, reference, symbols))
 
 
 def _line_in(workspace: Workspace, path: str, reference: Reference, symbols: SymbolFinder) -> int | None:
-    """The line that a suggested file should be opened at: the symbol's, else the cited one if it exists."""
+    """Return the line to suggest in another file: the symbol's line, else the cited line if it exists."""
     file = workspace.read(path)
     if not isinstance(file, SourceFile) or reference.line is None:
         return None
@@ -247,7 +247,7 @@ def _range_problem(reference: Reference, file: SourceFile) -> str | None:
 def _check_symbol(reference: Reference, file: SourceFile, symbols: SymbolFinder) -> None:
     line = symbols.find(file, reference.symbol, reference.line, reference.end_line)
     if line is None:
-        reference.outcome, reference.why = "mismatch", f"{reference.symbol} is nowhere in the file"
+        reference.outcome, reference.why = "mismatch", f"{reference.symbol} does not occur in the file"
     elif not is_near(line, reference.line, reference.end_line):
         reference.outcome, reference.found = "relocated", Location(file.path, line)
-        reference.why = f"{reference.symbol} stands at line {line}"
+        reference.why = f"{reference.symbol} is at line {line}"

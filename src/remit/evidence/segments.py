@@ -1,7 +1,7 @@
-"""A document as a stream of small pieces of text, each with its line and where it stands.
+"""Split a document into segments: small pieces of text, each with its line, section and block.
 
-References and quotes are looked for in this stream, so that a heading, a cell, a list entry and a
-paragraph are all read by the same grammar.
+References and quotes are searched for in this stream, so that the same grammar reads a heading, a cell, a list
+entry and a paragraph.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ class Segment(NamedTuple):
     line: int
     section: str | None
     block: str | None
-    #: Which paragraph, list or table it belongs to.
+    #: The number of the paragraph, list or table that it belongs to.
     group: int
-    #: For a cell: its row's line, and whether its column holds places.
+    #: For a cell: the line of its row, and whether it is in a location column.
     row: int = 0
-    is_place: bool = False
-    #: For a cell with places: what the column for lines says beside it.
+    is_location: bool = False
+    #: For a location: the content of the line column in the same row.
     lines: str = ""
-    #: For a fence: what stands after the opening marks.
+    #: For a fence: the info string after the opening marks.
     info: str = ""
 
 
 def segments(document: Document) -> Iterator[Segment]:
-    """Every piece of a document, in order. Lines told on the line below a file belong to that file."""
-    held: Segment | None = None
+    """Yield every segment of a document, in order. A `Lines:` line below a `File:` line belongs to that file."""
+    pending: Segment | None = None
     for segment in _segments(document):
-        if held is not None:
-            told = _LINES_LINE.match(segment.text) if segment.group == held.group else None
-            yield held._replace(is_place=True, lines=told[1]) if told else held
-        held = segment if segment.kind in ("text", "item") and _FILE_LINE.match(segment.text) else None
-        if held is None:
+        if pending is not None:
+            lines = _LINES_LINE.match(segment.text) if segment.group == pending.group else None
+            yield pending._replace(is_location=True, lines=lines[1]) if lines else pending
+        pending = segment if segment.kind in ("text", "item") and _FILE_LINE.match(segment.text) else None
+        if pending is None:
             yield segment
-    if held is not None:
-        yield held
+    if pending is not None:
+        yield pending
 
 
 def _segments(document: Document) -> Iterator[Segment]:
@@ -107,16 +107,17 @@ class _Walker:
         return Segment(kind, text, line, self.section, self.block, self.group, info=info)
 
     def _table(self, table: Table) -> Iterator[Segment]:
-        places = {at for at, column in enumerate(table.columns) if column_index((column,), "location") is not None}
+        locations = {at for at, column in enumerate(table.columns) if column_index((column,), "location") is not None}
         for row in table.rows:
             lines = _lines_of_row(table.columns, row.cells)
             for at, cell in enumerate(row.cells):
                 if cell:
                     own = self._segment("cell", cell, row.line)
-                    yield own._replace(row=row.line, is_place=at in places, lines=lines if at in places else "")
+                    is_location = at in locations
+                    yield own._replace(row=row.line, is_location=is_location, lines=lines if is_location else "")
 
     def _lines(self, kind: SegmentKind, text: str, first: int) -> Iterator[Segment]:
-        """Lines of a paragraph or entry; a fence inside an entry or a block quote is a fence, not text."""
+        """Yield the lines of a paragraph or entry; a fence inside an entry or a block quote is a code segment."""
         fence, body, opened, info = "", [""], 0, ""
         for offset, line in enumerate(text.split("\n")):
             mark = _FENCE.match(line)
@@ -135,7 +136,7 @@ class _Walker:
 
 
 def _lines_of_row(columns: tuple[str, ...], cells: tuple[str, ...]) -> str:
-    """What a column for lines says: a number under Line, a range under Lines too (a number there is a count)."""
+    """Return the content of the line column: a number or range under Line, only a range under Lines (else a count)."""
     for column, cell in zip(columns, cells, strict=False):
         name = fold(column)
         if name in _LINE_COLUMNS or (name == "lines" and _SPREAD.match(cell)):

@@ -1,6 +1,6 @@
-"""Which lines of a file are most like a quoted text: normalised Indel similarity over runs of lines.
+"""Find the lines of a file that are most similar to a text: normalised Indel similarity over windows of lines.
 
-Short texts are compared with every run; long ones only with the runs that share whole lines with them.
+A short text is compared with every window, a long one only with the windows that share whole lines with it.
 """
 
 from __future__ import annotations
@@ -11,35 +11,36 @@ from typing import NamedTuple
 
 from remit.workspace.files import SourceFile
 
-#: Longer texts are compared exactly and with white space collapsed only.
+#: Longer texts are not compared by similarity.
 MAX_TEXT = 20_000
-#: More lines than this are not compared one by one.
+#: Larger ranges of lines are not searched.
 MAX_LINES = 4_000
-#: What one search may cost, and all of a result together, in pairs of characters; a run and a line cost some anyway.
+#: The cost limit of one search, and of all searches for a result, in pairs of characters.
 MAX_COST = 2_000_000_000
 MAX_TOTAL = 200_000_000_000
-_RUN_COST = 66_000
+#: The fixed costs of a window, a line and a character.
+_WINDOW_COST = 66_000
 _LINE_COST = 33_000
 _CHARACTER_COST = 600
-#: How far below a piece the next may stand, where they are only alike.
+#: The maximum distance between two pieces of a quote that are matched by similarity.
 _NEXT_PIECE = 200
 _CANDIDATES = 8
-#: A text of so many lines is like a run that it shares all but one with: it stands where it is most like.
+#: A text of at least this many lines may match best in a window outside the range; then it is not in the range.
 _TALL = 3
-#: No text is half like a line that is longer than this; such lines are cut.
+#: A line that is longer than this cannot be 50 % similar to a text; such lines are cut.
 _LONGEST = 4 * MAX_TEXT
-#: How many blank lines may stand around a run.
+#: The number of blank lines that are skipped around a range.
 _BLANKS = 200
-#: Characters that are compared here at most.
-FEW = 20_000
-#: Taken off what is asked for: the library says 0 of some texts that are exactly as like as that.
+#: Up to this many characters are compared in Python; loading the library takes longer than that.
+MAX_PURE_PYTHON = 20_000
+#: Subtracted from a minimum: the library returns 0 for some texts whose similarity equals the cutoff.
 _EDGE = 1e-6
-#: A text, and how like it must be: how like it is, or anything less than that if it is not like enough.
-Likeness = Callable[[str, float], float]
+#: Takes a text and a minimum; returns the similarity, or any value below the minimum if the text is less similar.
+Similarity = Callable[[str, float], float]
 
 
 class Match(NamedTuple):
-    """A run of lines, and how like a text it is."""
+    """A window of lines and its similarity to a text."""
 
     line: int
     last: int
@@ -47,39 +48,44 @@ class Match(NamedTuple):
 
 
 class WindowMatcher:
-    """Compares the quotes of one result with lines; an honest result never uses up what it may cost."""
+    """Compares the quotes of one result with lines, within a cost limit that a normal result does not reach."""
 
     def __init__(self) -> None:
-        self._left = MAX_TOTAL
+        self._cost_left = MAX_TOTAL
         self._characters = 0
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether nothing more is compared."""
-        return self._left < 0
+        """Whether the cost limit is reached."""
+        return self._cost_left < 0
 
-    def pieces(self, file: SourceFile, pieces: list[str], low: int, high: int, least: float) -> Match | None:
-        """The pieces in their order, each like enough; the first touches the lines. The least like one counts."""
+    def match_pieces(
+        self, file: SourceFile, pieces: list[str], low: int, high: int, min_similarity: float
+    ) -> Match | None:
+        """Match the pieces in their order, the first one at the lines from `low` to `high`.
+
+        Every piece must be similar enough. The result has the lines of the first piece and the lowest similarity.
+        """
         found: list[Match] = []
         for piece in pieces:
-            like = self.run(file, piece, low, high, least)
-            if like is None:
+            match = self.best_window(file, piece, low, high, min_similarity)
+            if match is None:
                 return None
-            found.append(like)
-            low, high = like.last + 1, like.last + _NEXT_PIECE
-        return Match(found[0].line, found[0].last, min(like.similarity for like in found))
+            found.append(match)
+            low, high = match.last + 1, match.last + _NEXT_PIECE
+        return Match(found[0].line, found[0].last, min(match.similarity for match in found))
 
-    def run(self, file: SourceFile, text: str, low: int, high: int, least: float) -> Match | None:
-        """The run of lines most like a text, if it is like enough and touches the lines from `low` to `high`.
+    def best_window(self, file: SourceFile, text: str, low: int, high: int, min_similarity: float) -> Match | None:
+        """Return the window most similar to a text, if it is similar enough and touches the lines `low` to `high`.
 
-        Of runs that are equally like it, the one nearest to the middle of these lines.
+        Of equally similar windows, return the one nearest to the middle of these lines.
         """
         wanted = text.split("\n")
         height = len(wanted)
         low, high = max(1, low), min(len(file.lines), high)
         if len(text) > MAX_TEXT or high - low > MAX_LINES:
             return None
-        lines = _filled(file, low, high, height + 1)
+        lines = _non_blank_lines(file, low, high, height + 1)
         inside = [at for at, (number, _) in enumerate(lines) if low <= number <= high]
         if not inside:
             return None
@@ -87,19 +93,19 @@ class WindowMatcher:
         middle = (low + high) // 2
         starts = every if _cost(every, text) <= MAX_COST else _promising(wanted, lines, every, middle)
         length = sum(len(line) for _, line in lines)
-        self._left -= _cost(starts, text) + len(lines) * _LINE_COST + length * _CHARACTER_COST
-        if self._left < 0:
+        self._cost_left -= _cost(starts, text) + len(lines) * _LINE_COST + length * _CHARACTER_COST
+        if self._cost_left < 0:
             return None
-        runs = (lines[at : at + size] for at in starts for size in _sizes(height) if at < len(lines))
+        windows = (lines[at : at + size] for at in starts for size in _sizes(height) if at < len(lines))
         if height < _TALL:
-            runs = (run for run in runs if _touches(run, low, high))
+            windows = (window for window in windows if _touches(window, low, high))
         self._characters += len(starts) * len(_sizes(height)) * len(text)
-        best = _best(similarity_to(" ".join(wanted), self._characters), runs, least, middle)
+        best = _best(similarity_to(" ".join(wanted), self._characters), windows, min_similarity, middle)
         return best if best is not None and best.line <= high and low <= best.last else None
 
 
-def _touches(run: list[tuple[int, str]], low: int, high: int) -> bool:
-    return run[0][0] <= high and low <= run[-1][0]
+def _touches(window: list[tuple[int, str]], low: int, high: int) -> bool:
+    return window[0][0] <= high and low <= window[-1][0]
 
 
 def _sizes(height: int) -> tuple[int, ...]:
@@ -107,21 +113,21 @@ def _sizes(height: int) -> tuple[int, ...]:
 
 
 def _cost(starts: range | list[int], text: str) -> int:
-    return 3 * len(starts) * (len(text) ** 2 + _RUN_COST)
+    return 3 * len(starts) * (len(text) ** 2 + _WINDOW_COST)
 
 
-def _filled(file: SourceFile, low: int, high: int, height: int) -> list[tuple[int, str]]:
-    """The lines that are not blank, collapsed, with their numbers: those asked for and `height` on either side."""
+def _non_blank_lines(file: SourceFile, low: int, high: int, height: int) -> list[tuple[int, str]]:
+    """Return the non-blank lines from `low` to `high` and `height` on each side, numbered, white space collapsed."""
     reach = 2 * height + _BLANKS
     before = _take(file, range(low - 1, max(0, low - 1 - reach), -1), height)
     after = _take(file, range(high + 1, min(len(file.lines), high + reach) + 1), height)
     return [*reversed(before), *_take(file, range(low, high + 1), MAX_LINES + 1), *after]
 
 
-def _take(file: SourceFile, numbers: range, most: int) -> list[tuple[int, str]]:
+def _take(file: SourceFile, numbers: range, limit: int) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for number in numbers:
-        if len(found) == most:
+        if len(found) == limit:
             break
         if bare := " ".join(file.lines[number - 1][:_LONGEST].split()):
             found.append((number, bare))
@@ -129,11 +135,11 @@ def _take(file: SourceFile, numbers: range, most: int) -> list[tuple[int, str]]:
 
 
 def _promising(wanted: list[str], lines: list[tuple[int, str]], starts: range, middle: int) -> list[int]:
-    """The starts at which most lines of the text would stand where they do in the file, else those at its place."""
-    where: dict[str, list[int]] = {}
+    """Return the starts at which the most lines of the text equal those of the file, else those near the middle."""
+    positions: dict[str, list[int]] = {}
     for at, (_, line) in enumerate(lines):
-        where.setdefault(line, []).append(at)
-    votes = Counter(at - offset for offset, line in enumerate(wanted) for at in where.get(line, ())[:50])
+        positions.setdefault(line, []).append(at)
+    votes = Counter(at - offset for offset, line in enumerate(wanted) for at in positions.get(line, ())[:50])
     voted = [start for start, _ in votes.most_common(4 * _CANDIDATES) if start in starts][:_CANDIDATES]
     if voted:
         return voted
@@ -141,44 +147,53 @@ def _promising(wanted: list[str], lines: list[tuple[int, str]], starts: range, m
     return [start for start in starts if abs(start - centre) <= _CANDIDATES]
 
 
-def _best(likeness: Likeness, runs: Iterable[list[tuple[int, str]]], least: float, middle: int) -> Match | None:
+def _best(
+    similarity: Similarity, windows: Iterable[list[tuple[int, str]]], min_similarity: float, middle: int
+) -> Match | None:
     best: Match | None = None
-    for run in runs:
-        candidate = " ".join(line for _, line in run)
-        score = likeness(candidate, best.similarity if best else least)
-        if score < least:
+    for window in windows:
+        candidate = " ".join(line for _, line in window)
+        score = similarity(candidate, best.similarity if best else min_similarity)
+        if score < min_similarity:
             continue
-        like = Match(run[0][0], run[-1][0], score)
-        if best is None or (score, -abs(like.line - middle)) > (best.similarity, -abs(best.line - middle)):
-            best = like
+        match = Match(window[0][0], window[-1][0], score)
+        if best is None or (score, -abs(match.line - middle)) > (best.similarity, -abs(best.line - middle)):
+            best = match
     return best
 
 
-def similarity_to(wanted: str, characters: int) -> Likeness:
-    """Says how like `wanted` other texts are. `characters`: how many these have, with all that were compared before."""
-    if characters <= FEW:
-        return _own_likeness(wanted)
-    from rapidfuzz.distance import Indel  # late: it is slow to load
+def similarity_to(wanted: str, characters: int) -> Similarity:
+    """Return a function that compares texts with `wanted`.
 
-    return lambda other, least: Indel.normalized_similarity(wanted, other, score_cutoff=max(0.0, least - _EDGE))
+    `characters` is the number of characters that will have been compared, including earlier comparisons. It decides
+    between the implementation in Python and the library.
+    """
+    if characters <= MAX_PURE_PYTHON:
+        return _python_similarity(wanted)
+    from rapidfuzz.distance import Indel  # late import: slow to load
+
+    return lambda other, minimum: Indel.normalized_similarity(wanted, other, score_cutoff=max(0.0, minimum - _EDGE))
 
 
-def _own_likeness(wanted: str) -> Likeness:
-    """The longest common subsequence by Hyyrö's bits: one for each character, cleared where the sequence grows."""
+def _python_similarity(wanted: str) -> Similarity:
+    """Compute the longest common subsequence with Hyyrö's bit-parallel algorithm.
+
+    There is one bit for each character of `wanted`; it is cleared where the common subsequence grows.
+    """
     all_open = (1 << len(wanted)) - 1
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for at, character in enumerate(wanted):
-        places[character] = places.get(character, 0) | 1 << at
+        positions[character] = positions.get(character, 0) | 1 << at
 
-    def likeness(other: str, least: float) -> float:
+    def similarity(other: str, minimum: float) -> float:
         total = len(wanted) + len(other)
-        if not total or 2 * min(len(wanted), len(other)) < (least - _EDGE) * total:
+        if not total or 2 * min(len(wanted), len(other)) < (minimum - _EDGE) * total:
             return 0.0 if total else 1.0
         still_open = all_open
         for character in other:
-            matched = still_open & places.get(character, 0)
+            matched = still_open & positions.get(character, 0)
             still_open = ((still_open + matched) | (still_open - matched)) & all_open
         common = len(wanted) - still_open.bit_count()
         return 1.0 - (total - 2 * common) / total
 
-    return likeness
+    return similarity

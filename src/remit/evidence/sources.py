@@ -1,4 +1,4 @@
-"""What claims are held against: a checkout, what the agent did, and a command to run again."""
+"""The sources that claims are checked against: a checkout, receipts, a snapshot and a repeated command."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from remit.workspace.snapshot import Snapshot
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: A command that is run again is stopped after this many seconds.
+#: A repeated command is killed after this many seconds.
 RERUN_SECONDS = 600
 _MAX_RECEIPTS = 64 * 1024 * 1024
 
 
 class Sources(msgspec.Struct, frozen=True):
-    """Where to look. What is None is not known, and what depends on it is said to be unchecked."""
+    """The available sources. Claims that need a missing source are reported as unchecked."""
 
     workspace: Workspace | None = None
-    ledger: ReceiptIndex | None = None
+    receipts: ReceiptIndex | None = None
     snapshot: Snapshot | None = None
     rerun: Receipt | None = None
 
@@ -41,47 +41,48 @@ def open_sources(
     records: Iterable[Receipt] | None = None,
     rerun: str | None = None,
 ) -> Sources:
-    """Open everything that was named; a UsageError for what is not there."""
+    """Open all given sources; raise UsageError for one that does not exist."""
     workspace = open_workspace(repo, rev) if repo is not None else None
     root = workspace.folder if workspace is not None else "/"
-    found: list[Receipt] = list(records or ())
-    others: list[str] = []
+    calls: list[Receipt] = list(records or ())
+    other_roots: list[str] = []
     snapshot: Snapshot | None = None
     for name in transcripts:
-        from remit.evidence.transcripts import read_transcript  # late: not every check has one
+        from remit.evidence.transcripts import read_transcript  # late import: not every check has a transcript
 
         transcript = read_transcript(name)
-        found.extend(transcript.receipts)
-        others.extend(transcript.roots[:1])
+        calls.extend(transcript.receipts)
+        other_roots.extend(transcript.roots[:1])
     for path in receipts:
         file = read_receipts(_bytes(path), str(path))
-        found.extend(msgspec.structs.replace(receipt, cwd=receipt.cwd or file.root) for receipt in file.receipts)
+        calls.extend(msgspec.structs.replace(receipt, cwd=receipt.cwd or file.root) for receipt in file.receipts)
         snapshot = file.snapshot or snapshot
-        others.extend([file.root] if file.root and is_absolute(file.root) else [])
-    known = bool(transcripts or receipts) or records is not None
+        other_roots.extend([file.root] if file.root and is_absolute(file.root) else [])
+    has_receipts = bool(transcripts or receipts) or records is not None
     return Sources(
         workspace=workspace,
-        ledger=ReceiptIndex(found, root, other_roots=_stand_ins(others, workspace)) if known else None,
+        receipts=ReceiptIndex(calls, root, other_roots=_aliases(other_roots, workspace)) if has_receipts else None,
         snapshot=snapshot,
         rerun=rerun_command(rerun, workspace.root) if rerun and workspace is not None else None,
     )
 
 
 def open_workspace(repo: str | os.PathLike[str], rev: str | None) -> Workspace:
-    """The checkout, or one of its commits."""
+    """Open the checkout, or one of its commits."""
     if not os.path.isdir(repo):  # noqa: PTH112 - pathlib is slow to load
         raise UsageError(f"{repo}: not a folder; --repo takes the root of a checkout")
     if rev is None:
         return WorkTree(repo)
-    from remit.workspace.commit import Commit  # late: most checks are of the files as they lie there
+    from remit.workspace.commit import Commit  # late import: most checks use the working tree
 
     return Commit(repo, rev)
 
 
-def _stand_ins(roots: Iterable[str], workspace: Workspace | None) -> list[str]:
-    """Folders that stand for the repository: where the agent worked elsewhere, and the same part of it.
+def _aliases(roots: Iterable[str], workspace: Workspace | None) -> list[str]:
+    """Return the other directories that stand for the workspace: the agent's own checkouts of the repository.
 
-    An agent that worked in the repository itself, above or below its root, needs none: its paths say where they lead.
+    If the workspace is a subdirectory of its repository, the same subdirectory of each checkout comes first. An agent
+    that worked in the workspace itself, above or below its root, needs no alias: its paths are unambiguous.
     """
     if workspace is None:
         return []
@@ -101,16 +102,16 @@ def _bytes(path: Path) -> bytes:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     if len(data) > _MAX_RECEIPTS:
-        raise UsageError(f"{path}: receipts of more than {_MAX_RECEIPTS >> 20} MB are not read")
+        raise UsageError(f"{path}: the receipts file is larger than {_MAX_RECEIPTS >> 20} MB")
     return data
 
 
 def rerun_command(command: str, root: Path) -> Receipt:
-    """Run a command of the caller's in the checkout and keep a receipt. Never done unless asked for."""
-    import signal  # late, both: hardly anybody asks for it
+    """Run a caller's command in the checkout and return a receipt of it. Only done on request."""
+    import signal  # late imports: rarely used
     import subprocess
 
-    process = subprocess.Popen(  # noqa: S602 (the command line is the caller's own, given for this)
+    process = subprocess.Popen(  # noqa: S602 (the caller passes the command line for this purpose)
         command,
         shell=True,
         cwd=root,

@@ -1,4 +1,4 @@
-"""How much confidence the evidence supports."""
+"""Compute the confidence that the evidence supports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from remit.evidence.model import Evidence, Quote, Reference
 from remit.evidence.receipts import ReceiptIndex
 
-#: Lower edge of each band, and its name.
+#: The lower bound of each band, and its name.
 BANDS: tuple[tuple[float, str], ...] = (
     (95, "certain"),
     (85, "high"),
@@ -18,32 +18,32 @@ BANDS: tuple[tuple[float, str], ...] = (
 _WORTH = {"verified": 1.0, "relocated": 0.5}
 
 
-def supported_confidence(evidence: Evidence, ledger: ReceiptIndex) -> float | None:
-    """60·r + 25·q + 15·x; None if there is no reference.
+def supported_confidence(evidence: Evidence, receipts: ReceiptIndex) -> float | None:
+    """Return 60·r + 25·q + 15·x, or None if there is no reference.
 
-    r and q are the means over references and quotes, halved where the file was never read; x is whether
-    something was executed. Files that a design plans are promises, not evidence: they are left out.
+    r and q are the means over references and quotes; a reference or quote counts half if its file was never read. x is
+    1 if a command was executed. Files that a design plans to create are not evidence and are left out.
     """
     references = [reference for reference in evidence.references if reference.outcome != "planned"]
     if not references:
         return None
-    r = _mean(references, ledger)
-    q = _mean(evidence.quotes, ledger) if evidence.quotes else r
-    return round(60 * r + 25 * q + 15 * ledger.executed, 2)
+    r = _mean(references, receipts)
+    q = _mean(evidence.quotes, receipts) if evidence.quotes else r
+    return round(60 * r + 25 * q + 15 * receipts.executed, 2)
 
 
-def _mean(claims: Sequence[Reference | Quote], ledger: ReceiptIndex) -> float:
-    known = ledger.read.keys() | ledger.edited
-    worth = (_WORTH.get(claim.outcome, 0.0) * (1.0 if claim.path in known else 0.5) for claim in claims)
+def _mean(claims: Sequence[Reference | Quote], receipts: ReceiptIndex) -> float:
+    opened = receipts.read.keys() | receipts.edited
+    worth = (_WORTH.get(claim.outcome, 0.0) * (1.0 if claim.path in opened else 0.5) for claim in claims)
     return sum(worth) / len(claims)
 
 
 def band(score: float) -> str:
-    """The name of the band a score lies in."""
+    """Return the name of the band of a score."""
     return next(name for edge, name in BANDS if score >= edge or edge == 0)
 
 
 def is_above(claimed: float, score: float) -> bool:
-    """Whether a claimed score lies in a higher band than the supported one."""
+    """Return whether a claimed score is in a higher band than the supported one."""
     names = [name for _, name in BANDS]
     return names.index(band(claimed)) < names.index(band(score))

@@ -1,4 +1,4 @@
-"""Names that should stand at a reference: `a/b.py:12` (login), or `login()` in the same row."""
+"""Symbols that should be at a reference: `a/b.py:12` (login), or `login()` in the same row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from remit.evidence.file_names import has_known_ending
 from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile
 
-#: How far from the cited lines a symbol or quote may stand.
+#: The maximum distance of a symbol or quote from the cited lines.
 REACH = 5
 
 _NAME = r"[A-Za-z_$][\w$]{0,80}(?:(?:\.|::|#|->)[\w$]{1,80}){0,6}"
@@ -19,7 +19,7 @@ _AFTER = lazy_pattern(rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,8
 _CALL = lazy_pattern(rf"`({_NAME})\(\)`")
 _SEPARATOR = lazy_pattern(r"\.|::|#|->")
 _WORD = lazy_pattern(r"[\w$]+")
-#: Plain words that people put in brackets after a reference and that name nothing.
+#: Plain words in brackets after a reference that are remarks, not symbols.
 _REMARKS = frozenset(
     """
     above added also approx approximately async backend below branch caller callee changed class client comment config
@@ -39,18 +39,18 @@ _DEFINED = lazy_pattern(
     r"(?=\s+(?:\([^)\n]{0,80}\)\s*)?([\w$]+))"
 )
 _CALLABLE = lazy_pattern(r"\b(?:def|class|function|func|fn|struct|interface)\s+([\w$]+)")
-#: Up to this many characters around a reference are read directly.
+#: Up to this many characters around a reference are searched directly.
 _SMALL = 20_000
 _GLANCE = 200_000
-#: After this many names a file is gone through once for all names of the result.
+#: After this many names a file is indexed once for all names of the result.
 _FEW = 20
 _MAX_FILES = 8
 
 
 def symbol_after(text: str, end: int, file: SourceFile | None = None) -> str:
-    """The symbol in brackets directly after a reference that ends at `end`, or nothing.
+    """Return the symbol in brackets directly after a reference that ends at `end`, or an empty string.
 
-    A plain word that people use as a remark is a symbol if the file defines it.
+    A plain word that is commonly a remark is a symbol only if the file defines it.
     """
     near = text[end : end + 5]
     found = _AFTER.match(text, end) if "(" in near or "（" in near else None
@@ -73,58 +73,58 @@ def _defines(file: SourceFile, name: str) -> bool:
 
 
 def symbols_called(text: str) -> list[str]:
-    """The `name()` in backticks of a cell."""
+    """Return the `name()` in backticks of a cell."""
     return _CALL.findall(text) if "()" in text else []
 
 
 def is_near(line: int, cited: int | None, end_line: int | None) -> bool:
-    """Whether a line is in reach of the cited lines."""
+    """Return whether a line is within reach of the cited lines."""
     return cited is None or cited - REACH <= line <= (end_line or cited) + REACH
 
 
 def occurs_near(file: SourceFile, symbol: str, line: int | None, end_line: int | None) -> bool:
-    """Whether a symbol stands in reach of some lines, as far as that can be told at a glance."""
+    """Return whether a symbol occurs within reach of the lines; False if they are too long to search directly."""
     first, around = _around(file, line, end_line)
     return bool(around) and bool(_near(around, first, _last_part(symbol)))
 
 
 class SymbolFinder:
-    """Where the symbols of one result stand; a file with many of them is gone through once."""
+    """Finds the symbols of one result; a file with many of them is indexed once."""
 
     def __init__(self, symbols: Iterable[str]) -> None:
         self._names = frozenset(map(_last_part, symbols))
-        self._files: OrderedDict[str, _Names] = OrderedDict()
+        self._files: OrderedDict[str, _NameIndex] = OrderedDict()
 
     def find(self, file: SourceFile, symbol: str, line: int | None, end_line: int | None) -> int | None:
-        """The line on which a symbol stands: in reach of the cited lines, else its nearest definition, else use.
+        """Return the line of a symbol: within reach of the cited lines, else its nearest definition, else its nearest use.
 
-        None: nowhere in the file.
+        Return None if the symbol does not occur in the file.
         """
         name = _last_part(symbol)
         if line is None:
-            return next(iter(self._known(file).uses(name)), None)
+            return next(iter(self._index(file).uses(name)), None)
         first, around = _around(file, line, end_line)
         if around:
             near = _near(around, first, name)
         else:
-            uses = self._known(file).uses(name)
+            uses = self._index(file).uses(name)
             near = uses[bisect_left(uses, first) : bisect_right(uses, (end_line or line) + REACH)]
         if near:
             return _nearest(near, line)
-        known = self._known(file)
-        return _nearest(known.definitions(name), line) or _nearest(known.uses(name), line)
+        index = self._index(file)
+        return _nearest(index.definitions(name), line) or _nearest(index.uses(name), line)
 
-    def _known(self, file: SourceFile) -> _Names:
-        known = self._files.get(file.path)
-        if known is None:
-            known = self._files[file.path] = _Names(file, self._names)
+    def _index(self, file: SourceFile) -> _NameIndex:
+        index = self._files.get(file.path)
+        if index is None:
+            index = self._files[file.path] = _NameIndex(file, self._names)
             if len(self._files) > _MAX_FILES:
                 self._files.popitem(last=False)
-        return known
+        return index
 
 
-class _Names:
-    """The lines on which names stand in one file, in order."""
+class _NameIndex:
+    """The lines on which names occur in one file, in order."""
 
     def __init__(self, file: SourceFile, names: frozenset[str]) -> None:
         self._file = file
@@ -149,7 +149,7 @@ class _Names:
 
 
 def _around(file: SourceFile, line: int | None, end_line: int | None) -> tuple[int, list[str]]:
-    """The number of the first line in reach, and the lines; none where they are too long to be read each time."""
+    """Return the number of the first line within reach, and the lines; no lines if they are too long to search."""
     first = max(1, line - REACH) if line is not None else 1
     last = min(len(file.lines), (end_line or line) + REACH) if line is not None else len(file.lines)
     if last - first > _SMALL or sum(map(len, around := file.lines[first - 1 : last])) > _SMALL:
@@ -189,6 +189,6 @@ def _all_lines(file: SourceFile, names: frozenset[str]) -> dict[str, list[int]]:
 
 
 def _nearest(numbers: list[int], line: int) -> int | None:
-    """The number nearest to a line, the smaller of two; `numbers` ascend."""
+    """Return the number nearest to a line, the smaller of two; `numbers` ascend."""
     at = bisect_left(numbers, line)
     return min(numbers[max(0, at - 1) : at + 1], key=lambda number: (abs(number - line), number), default=None)

@@ -1,8 +1,8 @@
-"""Receipts from the transcripts that Claude Code writes: one JSON document a line.
+"""Read receipts from the transcripts that Claude Code writes: one JSON document on each line.
 
-Lines that are broken, unknown or longer than the limit are passed over; a transcript is never a reason to
-fail. Calls and results are paired by their id, in whatever order they come. The client writes no exit
-status: a failed command's result begins with `Exit code N`.
+Lines that are invalid, unknown or longer than the limit are skipped; they never cause a failure. Calls and results
+are paired by their id, in any order. The client does not write an exit status: the result of a failed command begins
+with `Exit code N`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from remit.evidence.receipts import Receipt
 from remit.lazy import digest, lazy_pattern
 from remit.shell.command_list import join_folder
 
-#: Longer lines are passed over: memory stays bounded whatever the file.
+#: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024
 _MAX_OUTPUT = 2_000_000
 _MAX_NAMES = 5000
@@ -45,47 +45,47 @@ class _Line(msgspec.Struct):
 
 
 class Transcript(msgspec.Struct, frozen=True):
-    """What a transcript tells."""
+    """The receipts of a transcript."""
 
     receipts: tuple[Receipt, ...]
-    #: Folders that the agent worked in, the one it began in first.
+    #: The working directories of the agent, in the order of their first use.
     roots: tuple[str, ...]
-    passed_over: int
+    skipped: int
 
 
 _decoder = msgspec.json.Decoder(_Line)
 
 
 def read_transcript(path: str | os.PathLike[str]) -> Transcript:
-    """Every tool call of a transcript, in order."""
+    """Return every tool call of a transcript, in order."""
     pairs = _Pairs()
     roots: dict[str, None] = {}
-    passed_over = 0
+    skipped = 0
     try:
         for raw in _lines(path):
             line = _decode(raw)
             if line is None:
-                passed_over += 1
+                skipped += 1
                 continue
             if line.cwd:
                 roots.setdefault(line.cwd)
             for block in _blocks(line):
-                pairs.take(block, line)
+                pairs.add(block, line)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    return Transcript(tuple(pairs.receipts.values()), tuple(roots), passed_over)
+    return Transcript(tuple(pairs.receipts.values()), tuple(roots), skipped)
 
 
 class _Pairs:
-    """Calls and their results by id, in whatever order they come; what comes twice counts once."""
+    """Calls and their results by id, in any order; duplicates count once."""
 
     def __init__(self) -> None:
         self.receipts: dict[str, Receipt] = {}
         self._open: set[str] = set()
         self._early: dict[str, tuple[str, bool]] = {}
 
-    def take(self, block: dict[str, Any], line: _Line) -> None:
-        """Keep a call, or settle one with its result."""
+    def add(self, block: dict[str, Any], line: _Line) -> None:
+        """Add a call, or the result of a call."""
         name = block.get("id") if block.get("type") == "tool_use" else block.get("tool_use_id")
         if not isinstance(name, str):
             return
@@ -93,15 +93,15 @@ class _Pairs:
             self.receipts[name] = _unanswered(block, line)
             self._open.add(name)
             if name in self._early:
-                self._settle(name, *self._early.pop(name))
+                self._complete(name, *self._early.pop(name))
         elif block.get("type") == "tool_result":
             output, failed = _text(block.get("content"))[:_MAX_OUTPUT], bool(block.get("is_error"))
             if name in self._open:
-                self._settle(name, output, failed)
+                self._complete(name, output, failed)
             elif name not in self.receipts:
                 self._early[name] = output, failed
 
-    def _settle(self, name: str, output: str, failed: bool) -> None:  # noqa: FBT001 (a pair taken apart)
+    def _complete(self, name: str, output: str, failed: bool) -> None:  # noqa: FBT001 (an unpacked pair)
         self._open.discard(name)
         self.receipts[name] = _answered(self.receipts[name], output, failed=failed)
 
@@ -134,9 +134,9 @@ def _blocks(line: _Line) -> Iterator[dict[str, Any]]:
 
 
 def _unanswered(call: dict[str, Any], line: _Line) -> Receipt:
-    """A call whose result never came: it was made, and nothing is known of what it did."""
-    given = call.get("input")
-    arguments = given if isinstance(given, dict) else {}
+    """Return the receipt of a call without a result: it counts as failed until a result is found."""
+    raw = call.get("input")
+    arguments = raw if isinstance(raw, dict) else {}
     paths = (arguments.get(key) for key in ("file_path", "notebook_path"))
     return Receipt(
         tool=str(call.get("name", "")),
@@ -149,20 +149,20 @@ def _unanswered(call: dict[str, Any], line: _Line) -> Receipt:
 
 
 def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
-    about: dict[str, Any] = {}
+    details: dict[str, Any] = {}
     if call.tool in ("Bash", "PowerShell"):
-        about["exit"] = _exit(output, failed=failed)
+        details["exit"] = _exit(output, failed=failed)
     if not failed:
         match call.tool:
             case "Read":
-                about["ranges"] = _read_ranges(output)
+                details["ranges"] = _read_ranges(output)
             case "Grep":
-                about["hits"] = _grep_hits(call.arguments, output)
+                details["hits"] = _grep_hits(call.arguments, output)
             case "Glob":
-                about["hits"] = dict.fromkeys(_names(output), ())
+                details["hits"] = dict.fromkeys(_names(output), ())
             case "Bash":
-                about["hits"] = _shell_hits(call.command, output)
-    return msgspec.structs.replace(call, digest=digest(output.encode("utf-8", "replace")), failed=failed, **about)
+                details["hits"] = _shell_hits(call.command, output)
+    return msgspec.structs.replace(call, digest=digest(output.encode("utf-8", "replace")), failed=failed, **details)
 
 
 def _text(content: Any) -> str:
@@ -174,34 +174,34 @@ def _text(content: Any) -> str:
 
 
 def _read_ranges(output: str) -> tuple[tuple[int, int], ...]:
-    """The lines that a Read showed, by the numbers before them; none if it only showed a notice."""
+    """Return the range of lines that a Read showed, by their line numbers; (0, 0) if it showed only a notice."""
     first, last_line = _NUMBERED.match(output), _NUMBERED.match(output, output.rfind("\n") + 1)
     if first and last_line and int(last_line[1]) - int(first[1]) == output.count("\n"):
-        return ((int(first[1]), int(last_line[1])),)  # one number a line, none left out: nearly always
+        return ((int(first[1]), int(last_line[1])),)  # the usual case: one number on each line, without gaps
     numbers = [int(found.group(1)) for line in output.split("\n") if (found := _NUMBERED.match(line))]
     if not numbers:
         return ((0, 0),)
     last = numbers[0]
     for number in numbers[1:]:
         if number != last + 1:
-            break  # what follows is not the file's
+            break  # the following lines are not from the file
         last = number
     return ((numbers[0], last),)
 
 
 def _names(output: str) -> list[str]:
-    """The files that a search listed, one a line; what the client says of the list is none."""
+    """Return the files that a search listed, one on each line, without the client's notices."""
     lines = output.split("\n", _MAX_NAMES)[:_MAX_NAMES]
     return [line for line in lines if line.strip() and not line.startswith(_NOTICES)]
 
 
 def _grep_hits(arguments: dict[str, Any], output: str) -> dict[str, tuple[int, ...]]:
-    """The files that a search named, with the lines it showed. A search of one file shows no name."""
-    given = arguments.get("path")
-    target = given if isinstance(given, str) else None
+    """Return the files that a search listed, with the lines it showed. A search of one file does not print its name."""
+    raw = arguments.get("path")
+    target = raw if isinstance(raw, str) else None
     match arguments.get("output_mode"):
         case "content" if arguments.get("-n") is not False:
-            return _shown_hits(output, target)
+            return _numbered_hits(output, target)
         case "content":
             names = [line.split(":", 1)[0] for line in _names(output) if ":" in line]
         case "count":
@@ -211,8 +211,8 @@ def _grep_hits(arguments: dict[str, Any], output: str) -> dict[str, tuple[int, .
     return dict.fromkeys(names or [target] if target else names, ())
 
 
-def _shown_hits(output: str, target: str | None) -> dict[str, tuple[int, ...]]:
-    """`path:line:text`, and `path-line-text` around it; `line:text` alone is of the one file searched."""
+def _numbered_hits(output: str, target: str | None) -> dict[str, tuple[int, ...]]:
+    """Parse `path:line:text` and context lines `path-line-text`; `line:text` belongs to the only file searched."""
     lines = [line for line in output.split("\n") if line not in ("", "--") and not line.startswith(_NOTICES)]
     if target and all(_OWN_HIT.match(line) for line in lines):
         return {target: tuple(int(line[: found.end() - 1]) for line in lines if (found := _OWN_HIT.match(line)))}
@@ -233,11 +233,11 @@ def _shown_hits(output: str, target: str | None) -> dict[str, tuple[int, ...]]:
 
 
 def _shell_hits(command: str, output: str) -> dict[str, tuple[int, ...]]:
-    """What a search in the shell showed: `grep -rn word src`."""
+    """Return the lines that a search in the shell showed: `grep -rn word src`."""
     for simple in simple_commands(command):
         if simple.program in _SEARCHERS or (simple.program == "git" and "grep" in simple.words):
             files = [name for name, _ in shell_reads(command)]
-            found = _shown_hits(output, files[0] if len(files) == 1 else None)
+            found = _numbered_hits(output, files[0] if len(files) == 1 else None)
             inside = {name: lines for hit, lines in found.items() if (name := join_folder(simple.folder, hit))}
             return found if found.keys() <= set(files) else inside
     return {}

@@ -35,7 +35,7 @@ def rule_lines(rule: type[Rule], columns: int) -> Iterator[Line]:
     levels = [f"{name} {rule.level_in(name) or 'off'}" for name in PROFILES]
     yield [Piece("level  "), Piece(rule.level, LEVEL_STYLES[rule.level]), Piece(f"  ({', '.join(levels)})", "dim")]
     yield []
-    for paragraph in (rule.summary(), rule.why(), f"What to do: {rule.help}"):
+    for paragraph in (rule.summary(), rule.rationale(), f"What to do: {rule.help}"):
         for row in textwrap.wrap(paragraph.replace("\n", " "), max(columns, 40)):
             yield [Piece(row)]
         yield []
@@ -78,7 +78,7 @@ def rules_shape(rules: Sequence[type[Rule]]) -> dict[str, Any]:
                 "needs": rule.needs,
                 "levels": {profile: rule.level_in(profile) for profile in PROFILES},
                 "summary": rule.summary(),
-                "why": rule.why(),
+                "why": rule.rationale(),
                 "help": rule.help,
                 "requires": list(rule.requires),
             }

@@ -1,8 +1,8 @@
-"""What a rule is.
+"""The base class of all rules, and the data that rules work on.
 
-A rule is one class in one file. Its docstring says what is wrong and why it matters, its `help` is the
-sentence sent back to the subagent, its examples are edits of a faultless document. The validator, the
-docs page, `remit rules NAME`, the prompt and the tests all read this one object.
+A rule is one class in one file. Its docstring states the problem and the rationale, its `help` is the sentence
+sent back to the subagent, and its examples are edits of a valid document. The validator, the docs page,
+`remit rules NAME`, the prompt and the tests all read this one object.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from remit.contract.profiles import Level
 from remit.contract.tokens import estimate_tokens
 from remit.evidence.model import Evidence
 
-#: What a rule must be given beside the document.
+#: The input that a rule needs.
 Need = Literal["document", "repository", "receipts", "runs", "changes"]
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A broken rule: where, what with the value, and what to do."""
+    """A violated rule: the line, the problem with its value, and what to do."""
 
     rule: str
     code: str
@@ -34,12 +34,12 @@ class Violation(msgspec.Struct, frozen=True):
     line: int
     message: str
     help: str
-    #: The words of the line that are at fault, for the mark under them.
+    #: The words of the line that are wrong; reports underline them.
     mark: str = ""
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What a rule's check yields; the engine adds name, code and level."""
+    """A problem found by a rule; `checking` adds name, code and level."""
 
     line: int
     message: str
@@ -49,7 +49,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Case(msgspec.Struct, frozen=True, dict=True):
-    """Everything a rule may look at. What several rules need is worked out once."""
+    """The input of a rule. Values that several rules need are computed once."""
 
     document: Document
     kind: Kind
@@ -64,7 +64,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def findings(self) -> list[Finding]:
-        """What the result says of the code."""
+        """The findings of the result."""
         return self.document.findings
 
     @property
@@ -74,69 +74,69 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> int:
-        """About how many tokens the whole result has."""
+        """The estimated number of tokens of the whole result."""
         return estimate_tokens(self.document.text)
 
     @property
     def failed(self) -> bool:
-        """Whether the result says FAILED; then it need not hold what only success brings."""
+        """Whether the result is FAILED; then the sections of a successful result are not required."""
         return self.result.failed
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A faultless document of a kind with some replacements made, and exactly what all rules say of it."""
+    """A valid document of a kind with replacements, and exactly the rules that it violates."""
 
     kind: str
     edits: tuple[tuple[str, str], ...] = ()
     expect: tuple[str, ...] = ()
     profile: str = "v2"
-    #: What the agent did, by a name in `remit.rules.examples`; empty: it is not known.
+    #: The agent's tool calls, by a name in `remit.rules.examples`; empty: there are no receipts.
     receipts: str = ""
 
 
 class Rule:
-    """Base of all rules. `levels` gives another level, or None for "does not apply", by profile."""
+    """Base of all rules. `levels` maps a profile to another level, or to None if the rule does not apply there."""
 
     name: ClassVar[str]
     code: ClassVar[str]
     level: ClassVar[Level]
     since: ClassVar[str] = "0.1"
     help: ClassVar[str]
-    #: Rules whose violation makes this one meaningless: one fault gives one violation.
+    #: Rules whose violation disables this one, so that one problem gives one violation.
     requires: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[Need] = "document"
     levels: ClassVar[dict[str, Level | None]] = {}
-    #: Written into the prompt; None: not worth the words.
+    #: The line in the answer instructions; None: the rule is not mentioned there.
     prompt: ClassVar[str | None] = None
     good: ClassVar[tuple[Example, ...]] = ()
     bad: ClassVar[tuple[Example, ...]] = ()
 
     def check(self, case: Case) -> Iterator[Fault]:
-        """Yield a fault for each place where the rule is broken."""
-        raise TypeError(f"{type(self).__name__} does not say how it checks")
+        """Yield a fault for each violation of the rule."""
+        raise TypeError(f"{type(self).__name__} does not implement check()")
 
     @classmethod
     def level_in(cls, profile: str) -> Level | None:
-        """The rule's level in a profile; None if the profile does not ask for it."""
+        """Return the rule's level in a profile; None if the rule does not apply there."""
         return cls.levels.get(profile, cls.level)
 
     @classmethod
     def summary(cls) -> str:
-        """The first line of the docstring."""
+        """Return the first line of the docstring."""
         return cls._doc()[0]
 
     @classmethod
-    def why(cls) -> str:
-        """The rest of the docstring."""
+    def rationale(cls) -> str:
+        """Return the docstring without its first line."""
         return "\n".join(cls._doc()[1:]).strip()
 
     @classmethod
     def family(cls) -> str:
-        """The folder the rule lives in."""
+        """Return the folder that contains the rule."""
         return cls.__module__.split(".")[-2]
 
     @classmethod
     def _doc(cls) -> list[str]:
-        import inspect  # late: only documentation needs it, and it is slow to load
+        import inspect  # late import: slow, and only needed for documentation
 
         return inspect.cleandoc(cls.__doc__ or "").split("\n")

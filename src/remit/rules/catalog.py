@@ -1,6 +1,6 @@
-"""The catalogue: every rule, written out by hand in the order in which they are checked and shown.
+"""The catalogue: every rule, listed by hand in the order in which the rules are checked and shown.
 
-A rule stands after the rules it requires. A test proves that no rule class is missing here.
+A rule comes after the rules it requires. A test verifies that no rule class is missing here.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from remit.rules.result.summary_too_long import SummaryTooLong
 from remit.rules.result.title_missing import TitleMissing
 from remit.rules.result.unreadable import Unreadable
 
-#: The only rules that a text without any sign of a result is held to.
+#: The only rules for a text that has no recognisable part of a result.
 ENTRY: tuple[type[Rule], ...] = (Unreadable, TitleMissing)
 
 CATALOG: tuple[type[Rule], ...] = (
@@ -126,15 +126,15 @@ BY_CODE: dict[str, str] = {rule.code: rule.name for rule in CATALOG}
 
 
 def find(name: str) -> type[Rule]:
-    """The rule of that name or code."""
+    """Return the rule with that name or code."""
     rule = BY_NAME.get(BY_CODE.get(name.upper(), name.lower()))
     if rule is None:
-        raise UsageError(f"there is no rule {name!r}{did_you_mean(name, BY_NAME)}; `remit rules` lists them all")
+        raise UsageError(f"there is no rule {name!r}{did_you_mean(name, BY_NAME)}; `remit rules` lists all rules")
     return rule
 
 
 def expand(selectors: tuple[str, ...]) -> frozenset[str]:
-    """The names that selectors stand for: a name, a code, or a family (`confidence`, `CNF`)."""
+    """Return the rule names that selectors stand for: a name, a code, or a family (`confidence`, `CNF`)."""
     names: set[str] = set()
     for selector in selectors:
         family = {rule.name for rule in CATALOG if selector.lower() in (rule.family(), rule.code[:3].lower())}

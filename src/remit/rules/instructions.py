@@ -1,4 +1,4 @@
-"""The text that tells an agent how to answer, made from the kinds and rules that judge the answer."""
+"""The answer instructions for an agent, generated from the kinds and rules that check the answer."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ from remit.rules.catalog import CATALOG
 _INTRODUCTION = """\
 # How to answer
 
-Your last message is your result, and nothing else: one Markdown document in the form below. It is parsed and
-checked by a program. Replace every [placeholder]; leave out a section only where a rule below allows it.
+Your last message is your result and nothing else: one Markdown document in the form below. A program parses and
+checks it. Replace every [placeholder]. Omit a section only if a rule below allows it.
 """
 
 
 @cache
 def instructions(kind: str, profile: str) -> str:
-    """Everything an agent of this kind must know to be accepted under this profile."""
+    """Return the instructions that an agent of this kind needs for an accepted result under this profile."""
     form = template(KINDS[kind], scored=profile != "v1")
     rules = "\n\n".join(filter(None, (_level(level, profile) for level in LEVELS)))
-    other = (
-        "" if kind == "error" else f"\nIf you fail, answer in this form instead:\n\n{_fenced(template(KINDS['error']))}"
-    )
+    other = "" if kind == "error" else f"\nIf you fail, use this form instead:\n\n{_fenced(template(KINDS['error']))}"
     return f"{_INTRODUCTION}\n{_fenced(form)}\n## Rules\n\n{rules}\n{other}"
 
 

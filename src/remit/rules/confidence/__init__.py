@@ -1,1 +1,1 @@
-"""Rules about scores."""
+"""Rules for confidence scores."""

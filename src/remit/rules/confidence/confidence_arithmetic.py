@@ -9,12 +9,12 @@ from remit.contract.model import Confidence
 from remit.contract.render import format_number
 from remit.rules.base import Case, Example, Fault, Rule
 
-#: "± 1", with room for how a decimal is stored.
+#: "± 1", plus the rounding error of floating-point numbers.
 TOLERANCE = 1 + 1e-9
 
 
 def mean_of(confidence: Confidence) -> float | None:
-    """What verified and inferred give together, or None if they do not say."""
+    """Return the mean of verified and inferred, or None if it cannot be computed."""
     if not isinstance(confidence.verified, float):
         return None
     if isinstance(confidence.inferred, float):
@@ -23,10 +23,10 @@ def mean_of(confidence: Confidence) -> float | None:
 
 
 class ConfidenceArithmetic(Rule):
-    """The parts of the confidence do not add up.
+    """The parts of the confidence are inconsistent.
 
-    Combined is the mean of verified and inferred, and the score is combined, each within 1. If nothing was
-    inferred (`n/a`), combined is verified.
+    Combined is the mean of verified and inferred, and the score equals combined, each within ± 1. If nothing was
+    inferred (`n/a`), combined equals verified.
     """
 
     name = "confidence-arithmetic"
@@ -34,7 +34,7 @@ class ConfidenceArithmetic(Rule):
     level = "L1"
     levels = {"lenient": "L3"}
     requires = ("confidence-range", "confidence-breakdown")
-    help = "Make combined_confidence the mean of verified and inferred, and the score equal to it."
+    help = "Set combined_confidence to the mean of verified_confidence and inferred_confidence, and the score to the same value."
     good = (
         Example("generic", edits=(("combined_confidence: 90", "combined_confidence: 91"),)),
         Example("generic", edits=(("combined_confidence: 90\n", ""),)),
@@ -102,7 +102,7 @@ class ConfidenceArithmetic(Rule):
         if expected is not None and stated is not None and abs(stated - expected) > TOLERANCE:
             yield Fault(
                 line=confidence.line,
-                message=f"combined_confidence is {format_number(stated)}, but its parts give {format_number(expected)}",
+                message=f"combined_confidence is {format_number(stated)}, but the mean of its parts is {format_number(expected)}",
                 mark=f"combined_confidence: {format_number(stated)}",
             )
             return

@@ -11,10 +11,10 @@ THRESHOLD = 75
 
 
 class ConfidenceBreakdown(Rule):
-    """A confidence of 75 or more does not say how much of it is verified.
+    """A confidence of 75 or more has no breakdown into verified and inferred.
 
-    Verified is what was read or run, inferred is what follows from it. A high score without that split hides
-    guesses.
+    Verified is what the agent read or ran. Inferred is what it concluded from that. A high score without this
+    breakdown hides guesses.
     """
 
     name = "confidence-breakdown"
@@ -23,7 +23,7 @@ class ConfidenceBreakdown(Rule):
     levels = {"v1": None, "lenient": "L3"}
     requires = ("confidence-range",)
     help = "Add the lines `verified_confidence: NN` and `inferred_confidence: NN` under the score."
-    prompt = "At 75 or more add the lines `verified_confidence: NN` (what you read or ran) and `inferred_confidence: NN`; the score is their mean."
+    prompt = "At 75 or more, add the lines `verified_confidence: NN` (what you read or ran) and `inferred_confidence: NN`. The score is their mean."
     good = (
         Example(
             "generic",

@@ -11,10 +11,9 @@ THRESHOLD = 85
 
 
 class ConfidenceJustification(Rule):
-    """A confidence of 85 or more is not justified.
+    """A confidence of 85 or more has no complete justification.
 
-    High scores are acted on without a second look, so they must say what they rest on and what may have been
-    missed.
+    A high score is used without further review, so the result must state its basis and its possible gaps.
     """
 
     name = "confidence-justification"
@@ -23,7 +22,7 @@ class ConfidenceJustification(Rule):
     levels = {"v1": None, "lenient": "L3"}
     requires = ("confidence-range",)
     help = "Add `### Confidence Justification` with Score (the same number), Evidence Count (a number), Verification Method and Potential Blind Spots."
-    prompt = "At 85 or more add Confidence Justification: Score, Evidence Count (a number), Verification Method, Potential Blind Spots."
+    prompt = "At 85 or more, add Confidence Justification: Score, Evidence Count (a number), Verification Method, Potential Blind Spots."
     good = (
         Example(
             "generic",
@@ -98,33 +97,38 @@ class ConfidenceJustification(Rule):
         confidence = case.result.confidence
         if confidence is None or isinstance(confidence.score, str) or confidence.score < THRESHOLD:
             return
-        given = case.result.justification
-        if given is None:
+        justification = case.result.justification
+        if justification is None:
             message = f"a confidence of {format_number(confidence.score)} needs a Confidence Justification"
             yield Fault(line=confidence.line, message=message)
             return
-        lacks = [
+        missing = [
             name
             for name, value in (
-                ("Score", given.score),
-                ("Evidence Count", given.evidence_count if isinstance(given.evidence_count, float) else None),
-                ("Verification Method", given.method or None),
-                ("Potential Blind Spots", given.blind_spots or None),
+                ("Score", justification.score),
+                (
+                    "Evidence Count",
+                    justification.evidence_count if isinstance(justification.evidence_count, float) else None,
+                ),
+                ("Verification Method", justification.method or None),
+                ("Potential Blind Spots", justification.blind_spots or None),
             )
             if value is None
         ]
-        if lacks:
-            yield Fault(line=given.line, message=f"the Confidence Justification lacks {', '.join(lacks)}")
-        elif given.score != confidence.score:
+        if missing:
+            yield Fault(line=justification.line, message=f"the Confidence Justification has no {', '.join(missing)}")
+        elif justification.score != confidence.score:
             yield Fault(
-                line=given.line,
-                message=f"the justified Score is {format_number(given.score)}, the confidence is {format_number(confidence.score)}",
+                line=justification.line,
+                message=f"the justified Score is {format_number(justification.score)}, the confidence is {format_number(confidence.score)}",
             )
-        elif case.evidence.has_repository and case.result.references and isinstance(given.evidence_count, float):
-            places = {(r.path, r.line) for r in case.evidence.references if r.outcome == "verified"}
-            if given.evidence_count > len(places):
+        elif (
+            case.evidence.has_repository and case.result.references and isinstance(justification.evidence_count, float)
+        ):
+            verified = {(r.path, r.line) for r in case.evidence.references if r.outcome == "verified"}
+            if justification.evidence_count > len(verified):
                 yield Fault(
-                    line=given.line,
-                    message=f"Evidence Count is {format_number(given.evidence_count)}, but {len(places)} places are verified",
-                    mark=format_number(given.evidence_count),
+                    line=justification.line,
+                    message=f"Evidence Count is {format_number(justification.evidence_count)}, but {len(verified)} locations are verified",
+                    mark=format_number(justification.evidence_count),
                 )

@@ -10,7 +10,7 @@ from remit.rules.base import Case, Example, Fault, Rule
 class ConfidenceMissing(Rule):
     """The result has no Confidence.
 
-    A score tells the orchestrator whether to act, to ask again or to ask a person.
+    The orchestrator uses the score to decide whether to act, to ask again or to ask a person.
     """
 
     name = "confidence-missing"

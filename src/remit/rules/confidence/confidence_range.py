@@ -12,7 +12,7 @@ from remit.rules.base import Case, Example, Fault, Rule
 class ConfidenceRange(Rule):
     """A confidence is not a number from 0 to 100.
 
-    Words such as "high" cannot be compared, merged or held against a threshold.
+    Words such as "high" cannot be compared, merged or checked against a threshold.
     """
 
     name = "confidence-range"

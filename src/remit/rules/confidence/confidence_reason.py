@@ -11,7 +11,7 @@ from remit.rules.base import Case, Example, Fault, Rule
 class ConfidenceReason(Rule):
     """The confidence has no reason.
 
-    A bare number cannot be weighed. The words after it say what it rests on.
+    A reader cannot judge a bare number. The text after it states its basis.
     """
 
     name = "confidence-reason"

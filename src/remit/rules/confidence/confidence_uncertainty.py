@@ -11,9 +11,9 @@ THRESHOLD = 70
 
 
 class ConfidenceUncertainty(Rule):
-    """A confidence under 70 does not say what is uncertain.
+    """A confidence below 70 comes without an Uncertainty section.
 
-    The reader must know which part to distrust.
+    The reader must know which parts are unreliable.
     """
 
     name = "confidence-uncertainty"
@@ -21,8 +21,8 @@ class ConfidenceUncertainty(Rule):
     level = "L2"
     levels = {"v1": None, "lenient": "L3"}
     requires = ("confidence-range",)
-    help = "Add `### Uncertainty` that says what is uncertain and what would settle it."
-    prompt = "Under 70 add an Uncertainty section."
+    help = "Add `### Uncertainty` and state what is uncertain and what would resolve it."
+    prompt = "Below 70, add an Uncertainty section."
     good = (
         Example(
             "generic",

@@ -10,10 +10,10 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class ConfidenceUnsupported(Rule):
-    """The confidence lies in a higher band than the evidence supports.
+    """The confidence is in a higher band than the evidence supports.
 
-    Supported is 60 points for references that hold, 25 for quotes that hold and 15 for something that was
-    executed; what was cited without being read counts half.
+    The evidence supports up to 60 points for verified references, 25 for verified quotes and 15 for an executed
+    command. A reference or quote from a file that the agent did not read counts half.
     """
 
     name = "confidence-unsupported"
@@ -22,7 +22,9 @@ class ConfidenceUnsupported(Rule):
     level = "L2"
     levels = {"lenient": "L3"}
     requires = ("no-tool-calls", "confidence-range", "execution-unseen")
-    help = "Lower the confidence, or bring the evidence it needs: correct places, exact quotes, something you ran."
+    help = (
+        "Lower the confidence, or add the evidence it needs: correct references, exact quotes, a command that you ran."
+    )
     good = (
         Example("error", receipts="everything"),
         Example(
@@ -51,6 +53,6 @@ class ConfidenceUnsupported(Rule):
         if is_above(confidence.score, supported):
             yield Fault(
                 line=confidence.line,
-                message=f"{format_number(confidence.score)} ({band(confidence.score)}) is claimed, {format_number(supported)} ({band(supported)}) is supported",
+                message=f"the claimed confidence is {format_number(confidence.score)} ({band(confidence.score)}), the evidence supports {format_number(supported)} ({band(supported)})",
                 mark=format_number(confidence.score),
             )

@@ -1,1 +1,1 @@
-"""Rules about whether the claims hold."""
+"""Rules that check claims against the checkout and the receipts."""

@@ -10,14 +10,14 @@ from remit.rules.base import Case, Example, Fault, Rule
 class ChangeCount(Rule):
     """A stated number of lines differs from the file or from git.
 
-    Small differences are harmless, large ones show that the numbers were not counted.
+    Small differences are harmless. Large ones show that the agent did not count.
     """
 
     name = "change-count"
     code = "EVD011"
     needs = "repository"
     level = "L3"
-    help = "Count again, or leave the number out."
+    help = "Count the lines again, or remove the number."
     bad = (
         Example(
             "implementation",

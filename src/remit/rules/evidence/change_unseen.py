@@ -8,9 +8,9 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class ChangeUnseen(Rule):
-    """The result says that a file was written, and nothing shows it.
+    """The result claims that a file was written, but the evidence contradicts it.
 
-    The snapshot from before the run, or the receipts, deny it.
+    The evidence is the snapshot from before the run, or the receipts.
     """
 
     name = "change-unseen"
@@ -18,7 +18,7 @@ class ChangeUnseen(Rule):
     needs = "changes"
     level = "L1"
     requires = ("no-tool-calls",)
-    help = "Write the file, or take the row out."
+    help = "Write the file, or remove the row."
     good = (Example("document", receipts="everything"),)
     bad = (Example("document", expect=("change-unseen",), receipts="only-read"),)
 
@@ -27,6 +27,6 @@ class ChangeUnseen(Rule):
             if change.denied:
                 yield Fault(
                     line=change.at,
-                    message=f"{change.path} is said to be {change.claim}: {change.why}",
+                    message=f"{change.path} is reported as {change.claim}, but {change.why}",
                     mark=change.path,
                 )

@@ -11,7 +11,7 @@ THRESHOLD = 95
 
 
 class ExecutionUnseen(Rule):
-    """A confidence of 95 or more, and nothing was executed.
+    """A confidence of 95 or more, but no command was executed.
 
     The highest band means "verified by execution".
     """
@@ -21,7 +21,7 @@ class ExecutionUnseen(Rule):
     needs = "receipts"
     level = "L2"
     requires = ("no-tool-calls", "confidence-range")
-    help = "Run something that proves the statement, or lower the confidence below 95."
+    help = "Run a command that proves the statement, or lower the confidence below 95."
     good = (
         Example(
             "generic",
@@ -82,6 +82,6 @@ class ExecutionUnseen(Rule):
         ):
             yield Fault(
                 line=confidence.line,
-                message=f"a confidence of {format_number(confidence.score)} and no command that succeeded",
+                message=f"a confidence of {format_number(confidence.score)} needs a successful command, but no command succeeded",
                 mark=format_number(confidence.score),
             )

@@ -10,9 +10,9 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class FindingWithoutReference(Rule):
-    """A row of a table with places has no place.
+    """A row of a table with locations has no location.
 
-    A statement without a place cannot be checked by anybody.
+    A statement without a location cannot be checked.
     """
 
     name = "finding-without-reference"
@@ -20,7 +20,7 @@ class FindingWithoutReference(Rule):
     level = "L2"
     levels = {"v1": "L1"}
     requires = ("wrong-column",)
-    help = "Give the row a `path/to/file.py:12`, or leave the row out."
+    help = "Add a `path/to/file.py:12` to the row, or remove the row."
     good = (Example("generic", edits=(("where the token is made |\n", "where the token is made |\n| - | - | - |\n"),)),)
     bad = (
         Example(
@@ -53,4 +53,4 @@ class FindingWithoutReference(Rule):
             cited = {reference.at for reference in case.evidence.references}
             for row in table.rows:
                 if row.line not in cited and not all(is_none_text(cell) for cell in row.cells):
-                    yield Fault(line=row.line, message=f"a row of {section} names no file")
+                    yield Fault(line=row.line, message=f"a row of {section} does not name a file")

@@ -8,16 +8,16 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class NoToolCalls(Rule):
-    """The result cites code, but the agent made no tool call at all.
+    """The result cites code, but the agent made no tool call.
 
-    What was never opened was made up.
+    References to files that were never opened are invented.
     """
 
     name = "no-tool-calls"
     code = "EVD012"
     needs = "receipts"
     level = "L1"
-    help = "Open the files you speak of and write the result from what you read."
+    help = "Open the files that you cite, and write the result from what you read."
     good = (Example("error", edits=(("`tests/test_login.py:1`", "the set-up step"),), receipts="nothing"),)
     bad = (Example("generic", expect=("no-tool-calls",), receipts="nothing"),)
 
@@ -25,5 +25,5 @@ class NoToolCalls(Rule):
         if case.evidence.tool_calls == 0 and case.evidence.references:
             yield Fault(
                 line=case.document.title_line,
-                message=f"{len(case.evidence.references)} places are cited, and no tool was used",
+                message=f"{len(case.evidence.references)} locations are cited, but no tool was used",
             )

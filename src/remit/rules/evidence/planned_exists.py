@@ -9,9 +9,9 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class PlannedExists(Rule):
-    """A file that the design creates is already there.
+    """A file that the design plans to create already exists.
 
-    Either the design did not look, or it means to replace the file: it should say so.
+    Either the agent did not check, or the design replaces the file. It should state which.
     """
 
     name = "planned-exists"
@@ -19,7 +19,7 @@ class PlannedExists(Rule):
     needs = "repository"
     level = "L3"
     requires = ("wrong-column",)
-    help = "Look at the file that is there; write Modify, or say that it is replaced."
+    help = "Read the existing file. Then write Modify, or state that the file is replaced."
     bad = (
         Example(
             "design",
@@ -30,6 +30,5 @@ class PlannedExists(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for path, line in planned_rows(case.document):
-            there = [r for r in case.evidence.references if r.at == line and r.outcome == "verified"]
-            if there:
-                yield Fault(line=line, message=f"{path} is to be created, but it exists", mark=path)
+            if any(r.at == line and r.outcome == "verified" for r in case.evidence.references):
+                yield Fault(line=line, message=f"{path} is to be created, but it already exists", mark=path)

@@ -8,17 +8,17 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class QuoteMismatch(Rule):
-    """A quote is not in the file that it is said to come from.
+    """A quote is not in the cited file.
 
-    It is compared exactly, then with white space collapsed, then for near equality (90 %) within five lines of
-    its place, and looked for in the rest of the repository.
+    The quote is compared exactly, then with collapsed white space, then by similarity (90 %) within five lines of its
+    location. Finally it is searched for in the rest of the repository.
     """
 
     name = "quote-mismatch"
     code = "EVD004"
     needs = "repository"
     level = "L1"
-    help = "Copy the lines from the file as they are; mark what you leave out with a line `...`."
+    help = "Copy the lines from the file without changes. Mark omitted lines with a line `...`."
     good = (
         Example(
             "review", edits=(("    return user.password == password\n```", "return  user.password  ==  password\n```"),)
@@ -46,5 +46,5 @@ class QuoteMismatch(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         for quote in case.evidence.quotes:
             if quote.outcome == "mismatch":
-                place = f"{quote.path}:{quote.line}" if quote.line else quote.path
-                yield Fault(line=quote.at, message=f"the quote from {place} is not there: {quote.why}")
+                location = f"{quote.path}:{quote.line}" if quote.line else quote.path
+                yield Fault(line=quote.at, message=f"the quote is not at {location}: {quote.why}")

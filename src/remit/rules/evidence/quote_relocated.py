@@ -8,16 +8,16 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class QuoteRelocated(Rule):
-    """A quote stands somewhere else than where it is said to stand.
+    """A quote is at another location than the cited one.
 
-    It is real, but a reader who follows its place finds other code.
+    The quote is real, but a reader who opens the cited location finds other code.
     """
 
     name = "quote-relocated"
     code = "EVD005"
     needs = "repository"
     level = "L2"
-    help = "Correct the place of the quote to the one that was found."
+    help = "Change the location of the quote to the one that was found."
     good = (Example("review", edits=(("# app/login.py:19\n", "# app/login.py:14\n"),)),)
     bad = (
         Example("review", edits=(("# app/login.py:19\n", "# app/login.py:2\n"),), expect=("quote-relocated",)),
@@ -28,9 +28,9 @@ class QuoteRelocated(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         for quote in case.evidence.quotes:
             if quote.outcome == "relocated" and quote.found is not None:
-                where = f"{quote.found.path}:{quote.found.line}"
+                found = f"{quote.found.path}:{quote.found.line}"
                 yield Fault(
                     line=quote.at,
-                    message=f"the quote from {quote.path}:{quote.line} stands at {where}",
-                    help=f"Cite {where} for this quote.",
+                    message=f"the quote from {quote.path}:{quote.line} is at {found}",
+                    help=f"Cite {found} for this quote.",
                 )

@@ -11,7 +11,7 @@ from remit.rules.base import Case, Example, Fault, Rule
 class ReferenceMissingFile(Rule):
     """A reference names a file that does not exist.
 
-    An invented path is the clearest sign that a statement was not looked up. One is enough to send the result
+    An invented path shows that the agent did not look up its statement. One such path is enough to send the result
     back.
     """
 
@@ -19,8 +19,10 @@ class ReferenceMissingFile(Rule):
     code = "EVD001"
     needs = "repository"
     level = "L1"
-    help = "Look the file up with a search before you cite it; write the path as it is in the repository."
-    prompt = "Cite only files and lines you have opened: every path and line is looked up, every quote compared."
+    help = "Search for the file before you cite it, and write the path exactly as it is in the repository."
+    prompt = (
+        "Cite only files and lines that you have opened: every path and line is looked up, and every quote is compared."
+    )
     bad = (
         Example(
             "generic", edits=(("where a user comes in", "see `app/logon.py:7`"),), expect=("reference-missing-file",)

@@ -11,7 +11,7 @@ from remit.rules.base import Case, Example, Fault, Rule
 class ReferenceOutOfRange(Rule):
     """A reference names a line that the file does not have.
 
-    Lines are counted from 1; a range may not run backwards or past the end.
+    Lines are counted from 1. A range must not run backwards or past the end of the file.
     """
 
     name = "reference-out-of-range"

@@ -8,9 +8,9 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class ReferenceOutside(Rule):
-    """A reference leads out of the checkout.
+    """A reference points outside the checkout.
 
-    What lies outside cannot be checked, and nobody else has it. Git's own files count as outside.
+    Files outside the checkout cannot be checked, and other readers do not have them. Git's own files count as outside.
     """
 
     name = "reference-outside"

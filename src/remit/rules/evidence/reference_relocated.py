@@ -8,16 +8,16 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class ReferenceRelocated(Rule):
-    """What a reference points at stands on another line.
+    """The symbol of a reference is on another line of the file.
 
-    The symbol beside it was found elsewhere in the file.
+    A reader who opens the cited line finds other code.
     """
 
     name = "reference-relocated"
     code = "EVD007"
     needs = "repository"
     level = "L2"
-    help = "Correct the line to the one that was found."
+    help = "Change the line to the one that was found."
     good = (
         Example("exploration", edits=(("`app/login.py:17` (check_password)", "`app/login.py:12` (check_password)"),)),
         Example("exploration", edits=(("`app/store.py:14` (find_user)", "`app/store.py:9` (find_user)"),)),
@@ -37,11 +37,11 @@ class ReferenceRelocated(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for reference in case.evidence.references:
-            if reference.outcome == "relocated" and not reference.is_quote_place and reference.found is not None:
-                where = f"{reference.found.path}:{reference.found.line}"
+            if reference.outcome == "relocated" and not reference.is_quote_location and reference.found is not None:
+                found = f"{reference.found.path}:{reference.found.line}"
                 yield Fault(
                     line=reference.at,
                     message=f"{reference.text}: {reference.why}",
                     mark=reference.text,
-                    help=f"Cite {where} instead.",
+                    help=f"Cite {found} instead.",
                 )

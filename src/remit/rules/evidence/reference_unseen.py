@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from remit.rules.base import Case, Example, Fault, Rule
 
-_THERE = ("verified", "relocated", "out-of-range", "mismatch")
+_FILE_EXISTS = ("verified", "relocated", "out-of-range", "mismatch")
 
 
 class ReferenceUnseen(Rule):
     """A cited file was never read, searched or edited.
 
-    The place may be right by luck or from memory. It was not looked at.
+    The reference may be correct by chance or from memory, but the agent did not check it.
     """
 
     name = "reference-unseen"
@@ -79,10 +79,10 @@ class ReferenceUnseen(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        told: set[str] = set()
+        reported: set[str] = set()
         for reference in case.evidence.references:
-            if reference.seen == "no" and reference.outcome in _THERE and reference.path not in told:
-                told.add(reference.path)
+            if reference.seen == "no" and reference.outcome in _FILE_EXISTS and reference.path not in reported:
+                reported.add(reference.path)
                 yield Fault(
                     line=reference.at, message=f"{reference.path} is cited but was never opened", mark=reference.text
                 )

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
 
-_SAYS_SO = lazy_pattern(r"needs?[ -]corroboration|要確認|需要佐证", re.IGNORECASE)
+_STATES_IT = lazy_pattern(r"needs?[ -]corroboration|要確認|需要佐证", re.IGNORECASE)
 
 
 class SingleSource(Rule):
-    """All references lie in one file, and the result does not say so.
+    """All references point to one file, and the result does not state that it needs corroboration.
 
-    A single source may be all there is, or all that was looked at. "Needs corroboration" tells the reader which.
+    A statement that rests on a single file is weaker than one that a second file confirms, and the reader must know it.
     """
 
     name = "single-source"
@@ -22,8 +22,8 @@ class SingleSource(Rule):
     level = "L2"
     levels = {"v1": None}
     requires = ("references-missing",)
-    help = "Look at a second file that confirms the statement, or write that it needs corroboration."
-    prompt = "If all your references lie in one file, write that the result needs corroboration."
+    help = "Read a second file that confirms the statement, or write that the result needs corroboration."
+    prompt = "If all your references point to one file, write that the result needs corroboration."
     good = (
         Example(
             "verification",
@@ -56,5 +56,5 @@ class SingleSource(Rule):
         if case.failed or case.kind.name == "generic" or len(case.scope) == 1:
             return
         files = {reference.path for reference in case.evidence.references}
-        if len(files) == 1 and not _SAYS_SO.search(case.document.text):
-            yield Fault(line=case.document.line_of("references"), message=f"all references lie in {files.pop()}")
+        if len(files) == 1 and not _STATES_IT.search(case.document.text):
+            yield Fault(line=case.document.line_of("references"), message=f"all references point to {files.pop()}")

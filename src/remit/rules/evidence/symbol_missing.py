@@ -8,16 +8,16 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class SymbolMissing(Rule):
-    """A symbol that should stand at a reference is nowhere in that file.
+    """The symbol of a reference does not occur in that file.
 
-    `a/b.py:12` followed by `(name)`, or `name()` in the same row, says that the name stands there.
+    `a/b.py:12` followed by `(name)`, or `name()` in the same row, claims that the name is at that line.
     """
 
     name = "symbol-missing"
     code = "EVD006"
     needs = "repository"
     level = "L2"
-    help = "Name the symbol that really stands there, or correct the file."
+    help = "Name the symbol that is at this location, or correct the file."
     good = (Example("exploration", edits=(("(find_user)", "(new)"),)),)
     bad = (
         Example("exploration", edits=(("(find_user)", "(load_user)"),), expect=("symbol-missing",)),
@@ -30,5 +30,5 @@ class SymbolMissing(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for reference in case.evidence.references:
-            if reference.outcome == "mismatch" and reference.symbol and not reference.is_quote_place:
+            if reference.outcome == "mismatch" and reference.symbol and not reference.is_quote_location:
                 yield Fault(line=reference.at, message=f"{reference.text}: {reference.why}", mark=reference.symbol)

@@ -8,9 +8,9 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class TestRunUnseen(Rule):
-    """The result says that tests ran, and the receipts do not bear it out.
+    """The result claims a test run, but the receipts do not confirm it.
 
-    No test command is among them, or the last one ended otherwise than the result says.
+    The receipts contain no test command, or the outcome of the last one differs from the claim.
     """
 
     name = "test-run-unseen"
@@ -18,8 +18,8 @@ class TestRunUnseen(Rule):
     needs = "runs"
     level = "L1"
     requires = ("no-tool-calls",)
-    help = "Run the tests and report what they really said, or say that they were not run."
-    prompt = "Say that tests ran only if you ran them, with the result they really had."
+    help = "Run the tests and report their actual outcome, or state that you did not run them."
+    prompt = "Claim a test run only if you ran the tests, and report their actual outcome."
     good = (Example("implementation", receipts="everything"),)
     bad = (
         Example("implementation", expect=("no-tool-calls",), receipts="nothing"),
@@ -38,5 +38,5 @@ class TestRunUnseen(Rule):
             if claim.denied:
                 yield Fault(
                     line=claim.at,
-                    message=f"tests are said to have {'passed' if claim.passed else 'failed'}: {claim.denied}",
+                    message=f"the result claims that tests {'passed' if claim.passed else 'failed'}: {claim.denied}",
                 )

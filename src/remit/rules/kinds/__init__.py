@@ -1,1 +1,1 @@
-"""Rules about what each kind of result must hold."""
+"""Rules for the content that each kind of result requires."""

@@ -9,9 +9,9 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class BlockMissing(Rule):
-    """A block that this kind of result must have is missing.
+    """A block that this kind of result requires is missing.
 
-    Each kind of agent has its own form, so that many results can be read and merged by one program.
+    Each kind of result has a fixed form, so that a program can read and merge many results.
     """
 
     name = "block-missing"
@@ -78,14 +78,14 @@ class BlockMissing(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        there = {block_key(block.heading): block for block in case.result.findings}
+        blocks = {block_key(block.heading): block for block in case.result.findings}
         for group in case.kind.required_groups():
-            found = [there[spec.key] for spec in group if spec.key in there]
+            present = [blocks[spec.key] for spec in group if spec.key in blocks]
             names = " or ".join(spec.name for spec in group)
-            if not found:
+            if not present:
                 yield Fault(
                     line=case.document.line_of("findings"),
                     message=f"a result of kind {case.kind.name} needs the block {names}",
                 )
-            elif not any(block.content for block in found) and group[0].form != "table":
-                yield Fault(line=found[0].line, message=f"the block {names} is empty", mark=found[0].heading)
+            elif not any(block.content for block in present) and group[0].form != "table":
+                yield Fault(line=present[0].line, message=f"the block {names} is empty", mark=present[0].heading)

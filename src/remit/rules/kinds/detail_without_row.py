@@ -8,9 +8,9 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class DetailWithoutRow(Rule):
-    """Issue Details speak of an ID that the table does not have.
+    """Issue Details describe an ID that is not in the table.
 
-    What is not in the table is not counted, not merged and not fixed.
+    An issue that is not in the table is not counted, not merged and not fixed.
     """
 
     name = "detail-without-row"
@@ -32,9 +32,9 @@ class DetailWithoutRow(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        known = {finding.id.upper() for finding in case.findings}
+        ids = {finding.id.upper() for finding in case.findings}
         for detail in case.details:
-            if detail.id.upper() not in known:
+            if detail.id.upper() not in ids:
                 yield Fault(
                     line=detail.line, message=f"{detail.id} has details but no row in Issues Detected", mark=detail.id
                 )

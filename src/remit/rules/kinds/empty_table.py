@@ -19,22 +19,22 @@ _NOTHING_FOUND = lazy_pattern(
 )
 
 
-def says_nothing_found(summary: str) -> bool:
-    """Whether a summary says that the search came back empty."""
+def states_nothing_found(summary: str) -> bool:
+    """Return whether a summary states that nothing was found."""
     return bool(_NOTHING_FOUND.search(summary))
 
 
 class EmptyTable(Rule):
-    """A required table is empty, and the Summary does not say that nothing was found.
+    """A required table is empty, and the Summary does not state that nothing was found.
 
-    An empty table can mean "there is nothing" or "I did not look". The Summary must say which.
+    An empty table can mean "there is nothing" or "I did not look". The Summary must state which.
     """
 
     name = "empty-table"
     code = "KND003"
     level = "L2"
     requires = ("block-missing", "wrong-column", "summary-missing")
-    help = "Fill the table, or say in the Summary that nothing was found."
+    help = "Fill in the table, or state in the Summary that nothing was found."
     good = (
         Example(
             "verification",
@@ -78,6 +78,6 @@ class EmptyTable(Rule):
             filled = [
                 block for _, block in found if any(table.rows for table in block.content if isinstance(table, Table))
             ]
-            if found and not filled and not says_nothing_found(case.result.summary):
+            if found and not filled and not states_nothing_found(case.result.summary):
                 spec, block = found[0]
                 yield Fault(line=block.line, message=f"the table of {spec.name} is empty", mark=block.heading)

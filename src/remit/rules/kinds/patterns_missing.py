@@ -11,7 +11,7 @@ from remit.rules.base import Case, Example, Fault, Rule
 class PatternsMissing(Rule):
     """A design does not name the patterns it follows.
 
-    A design that does not look at what is there rarely fits it.
+    A design that ignores the patterns of the existing code rarely fits it.
     """
 
     name = "patterns-missing"

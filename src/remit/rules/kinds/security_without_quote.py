@@ -8,9 +8,9 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class SecurityWithoutQuote(Rule):
-    """A security finding quotes no code.
+    """A security finding does not quote the code.
 
-    Security findings start expensive work. They need the code itself as evidence, beside their place.
+    Security findings cause expensive work. They need the code itself as evidence, in addition to its location.
     """
 
     name = "security-without-quote"
@@ -18,8 +18,8 @@ class SecurityWithoutQuote(Rule):
     level = "L2"
     levels = {"v1": None}
     requires = ("block-missing", "wrong-column")
-    help = "Give the row a `path/to/file.py:12`, and add the quoted code under Issue Details below the finding's ID."
-    prompt = "A security finding has a reference and quotes the code it speaks of."
+    help = "Add a `path/to/file.py:12` to the row, and quote the code under Issue Details below the finding's ID."
+    prompt = "A security finding has a reference and quotes the code that it is about."
     good = (
         Example(
             "generic",
@@ -59,5 +59,6 @@ class SecurityWithoutQuote(Rule):
                 continue
             if finding.id.upper() not in quoted:
                 yield Fault(
-                    line=finding.line, message=f"the security finding {finding.id or finding.title[:60]} quotes no code"
+                    line=finding.line,
+                    message=f"the security finding {finding.id or finding.title[:60]} does not quote the code",
                 )

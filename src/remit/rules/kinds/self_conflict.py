@@ -12,42 +12,42 @@ from remit.contract.model import Result
 from remit.rules.base import Case, Example, Fault, Rule
 
 
-def normal_place(location: str) -> str:
-    """A place without marks, so that two spellings of it are one."""
+def normal_location(location: str) -> str:
+    """Return a location without emphasis marks, so that its spellings are equal."""
     return re.sub(r"^\./|[\s`]", "", plain_text(location))
 
 
-def rows(result: Result, block: str, subject: str, saying: str) -> Iterator[tuple[str, str | None, int]]:
-    """What the table of a block says of each subject."""
+def rows(result: Result, block: str, subject: str, value: str) -> Iterator[tuple[str, str | None, int]]:
+    """Yield the subject, the value and the line of each row in the tables of a block."""
     for table in tables(result, block):
-        about, says = column_index(table.columns, subject), column_index(table.columns, saying)
-        if about is not None and says is not None:
+        subject_at, value_at = column_index(table.columns, subject), column_index(table.columns, value)
+        if subject_at is not None and value_at is not None:
             for row in table.rows:
-                name = " ".join(plain_text(row.cells[about]).lower().split())
-                yield name, plain_text(row.cells[says]).upper() or None, row.line
+                name = " ".join(plain_text(row.cells[subject_at]).lower().split())
+                yield name, plain_text(row.cells[value_at]).upper() or None, row.line
 
 
-def _contradictions(said: Iterable[tuple[str, str | None, int]], verb: str) -> Iterator[Fault]:
+def _contradictions(statements: Iterable[tuple[str, str | None, int]], verb: str) -> Iterator[Fault]:
     first: dict[str, tuple[str, int]] = {}
-    for subject, what, line in said:
-        if not what or not subject:
+    for subject, value, line in statements:
+        if not value or not subject:
             continue
-        earlier, at = first.setdefault(subject, (what, line))
-        if earlier != what:
-            yield Fault(line=line, message=f"line {at} {verb} {subject} {earlier}, this line {what}", mark=what)
+        earlier, at = first.setdefault(subject, (value, line))
+        if earlier != value:
+            yield Fault(line=line, message=f"line {at} {verb} {subject} {earlier}, this line {value}", mark=value)
 
 
 class SelfConflict(Rule):
-    """The result says two different things of the same place.
+    """The result contradicts itself about one location, standard or claim.
 
-    Two severities for one place and category, PASS and FAIL for one standard, or two outcomes for one claim: an
+    Two severities for one location and category, PASS and FAIL for one standard, or two outcomes for one claim: an
     orchestrator cannot act on both.
     """
 
     name = "self-conflict"
     code = "KND004"
     level = "L2"
-    help = "Decide which statement is right and remove the other; if both hold, merge them into one row."
+    help = "Decide which statement is correct and remove the other. If both are correct, merge them into one row."
     good = (
         Example("review", edits=(("| Standard | Status | Notes |", "| Standard | Verdict | Notes |"),)),
         Example(
@@ -145,9 +145,9 @@ class SelfConflict(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         yield from _contradictions(
             (
-                (f"{place} ({finding.category})", finding.severity, finding.line)
+                (f"{location} ({finding.category})", finding.severity, finding.line)
                 for finding in case.findings
-                if finding.source == "row" and (place := normal_place(finding.location))
+                if finding.source == "row" and (location := normal_location(finding.location))
             ),
             "calls",
         )

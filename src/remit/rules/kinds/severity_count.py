@@ -12,9 +12,9 @@ SCALE: tuple[Severity, ...] = ("critical", "important", "minor")
 
 
 class SeverityCount(Rule):
-    """The Severity Summary does not equal the table.
+    """The Severity Summary does not match the table.
 
-    People read the summary and programs read the table; they must see the same.
+    People read the summary and programs read the table, so both must state the same numbers.
     """
 
     name = "severity-count"
@@ -22,7 +22,7 @@ class SeverityCount(Rule):
     level = "L2"
     requires = ("findings-missing", "block-missing", "empty-table", "severity-missing", "severity-unknown")
     help = "Count the rows of Issues Detected again and correct the Severity Summary."
-    prompt = "The Severity Summary counts exactly the rows of Issues Detected."
+    prompt = "The numbers in the Severity Summary match the rows of Issues Detected exactly."
     good = (
         Example("review", edits=(("### Severity Summary\n- Critical: 1\n- Important: 0\n- Minor: 1\n\n", ""),)),
         Example(
@@ -54,5 +54,6 @@ class SeverityCount(Rule):
         ]
         if wrong:
             yield Fault(
-                line=case.document.line_of("severity_summary"), message=f"the Severity Summary says {', '.join(wrong)}"
+                line=case.document.line_of("severity_summary"),
+                message=f"the Severity Summary states {', '.join(wrong)}",
             )

@@ -9,22 +9,22 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class TradeoffsMissing(Rule):
-    """A design names no trade-offs.
+    """A design does not name any trade-offs.
 
-    What was weighed and rejected is half of a design: without it the next person weighs it again.
+    Rejected alternatives are part of a design. Without them the next person considers them again.
     """
 
     name = "tradeoffs-missing"
     code = "KND008"
     level = "L3"
     requires = ("findings-missing",)
-    help = "Add `### Trade-offs Considered` with what was rejected and why."
+    help = "Add `### Trade-offs Considered` with the alternatives that you rejected and the reasons."
     good = (
         Example(
             "design",
             edits=(
                 (
-                    "### Trade-offs Considered\n- A table of its own for expiry times: rejected, two tables would have to agree\n\n",
+                    "### Trade-offs Considered\n- A separate table for expiry times: rejected, two tables would have to agree\n\n",
                     "",
                 ),
                 ("#### Build Sequence", "#### Trade-offs\n- One table or two: one\n\n#### Build Sequence"),
@@ -36,7 +36,7 @@ class TradeoffsMissing(Rule):
             "design",
             edits=(
                 (
-                    "### Trade-offs Considered\n- A table of its own for expiry times: rejected, two tables would have to agree\n\n",
+                    "### Trade-offs Considered\n- A separate table for expiry times: rejected, two tables would have to agree\n\n",
                     "",
                 ),
             ),
@@ -45,6 +45,6 @@ class TradeoffsMissing(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        weighed = any(block.content for block in blocks(case.result, "tradeoffs"))
-        if case.kind.name == "design" and not case.result.tradeoffs and not weighed:
-            yield Fault(line=case.document.title_line, message="the design names no trade-offs")
+        in_findings = any(block.content for block in blocks(case.result, "tradeoffs"))
+        if case.kind.name == "design" and not case.result.tradeoffs and not in_findings:
+            yield Fault(line=case.document.title_line, message="the design does not name any trade-offs")

@@ -17,7 +17,7 @@ _REFERENCES = (
 )
 
 
-def _lacking(tables: list[Table], columns: tuple[Column, ...], name: str, line: int) -> Iterator[Fault]:
+def _missing_columns(tables: list[Table], columns: tuple[Column, ...], name: str, line: int) -> Iterator[Fault]:
     required = [column for column in columns if column.required]
     if not tables:
         names = " | ".join(column.name for column in required)
@@ -25,20 +25,20 @@ def _lacking(tables: list[Table], columns: tuple[Column, ...], name: str, line: 
     for table in tables[:1]:
         missing = [column.name for column in required if column_index(table.columns, column.key) is None]
         if missing:
-            yield Fault(line=table.line, message=f"the table of {name} lacks the column {', '.join(missing)}")
+            yield Fault(line=table.line, message=f"the table of {name} has no column {', '.join(missing)}")
 
 
 class WrongColumn(Rule):
-    """A required table lacks a column.
+    """A required table does not have all its columns.
 
-    A column that is missing or named differently cannot be read by the programs that come after.
+    A program cannot read a column that is missing or has another name.
     """
 
     name = "wrong-column"
     code = "KND002"
     level = "L2"
     requires = ("references-missing",)
-    help = "Write the table with all its columns, named as the contract names them."
+    help = "Write the table with all its columns, and use the column names of the contract."
     good = (
         Example(
             "exploration",
@@ -77,10 +77,10 @@ class WrongColumn(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         section = case.document.section("references")
         if section is not None and section.content and not case.failed:
-            yield from _lacking(section.tables(), _REFERENCES, "Key References", section.line)
+            yield from _missing_columns(section.tables(), _REFERENCES, "Key References", section.line)
         for group in case.kind.required_groups():
             for spec in group:
                 for block in blocks(case.result, spec.key):
                     if spec.form == "table" and not is_prose(block):
                         tables = [part for part in block.content if isinstance(part, Table)]
-                        yield from _lacking(tables, spec.columns, spec.name, block.line)
+                        yield from _missing_columns(tables, spec.columns, spec.name, block.line)

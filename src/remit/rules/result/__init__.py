@@ -1,1 +1,1 @@
-"""Rules about the document as a whole."""
+"""Rules for the document as a whole."""

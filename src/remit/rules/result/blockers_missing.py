@@ -9,17 +9,17 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class BlockersMissing(Rule):
-    """A result that did not succeed does not say what stopped it.
+    """A result that is not a SUCCESS does not state what blocked it.
 
-    A FAILED result needs Blockers or Recovery Options, so that somebody can help. For a PARTIAL result blockers
-    are advice.
+    A FAILED result needs Blockers or Recovery Options, so that a person or another agent can resolve the problem. For
+    a PARTIAL result, Blockers are advice.
     """
 
     name = "blockers-missing"
     code = "RES014"
     level = "L1"
-    help = "Add `### Blockers` with `- what stops you | Resolution: what would help`."
-    prompt = "If you could not finish, say what stopped you under Blockers: `- what | Resolution: what would help`."
+    help = "Add `### Blockers` with `- what blocks you | Resolution: what would resolve it`."
+    prompt = "If you could not finish, state the reason under Blockers: `- what blocks you | Resolution: what would resolve it`."
     good = (
         Example(
             "error", edits=(("### Blockers\n- The tests cannot run | Resolution: install the development tools\n", ""),)
@@ -75,4 +75,4 @@ class BlockersMissing(Rule):
                 line=case.document.title_line, message="a FAILED result has neither Blockers nor Recovery Options"
             )
         if case.result.status == "PARTIAL" and case.document.section("blockers") is None:
-            yield Fault(line=case.document.line_of("status"), message="a PARTIAL result names no Blockers", level="L3")
+            yield Fault(line=case.document.line_of("status"), message="a PARTIAL result has no Blockers", level="L3")

@@ -12,16 +12,16 @@ from remit.rules.base import Case, Example, Fault, Rule
 class ChecklistMissing(Rule):
     """The Verification Completed section or one of its four boxes is missing.
 
-    The boxes make an agent look once more before it sends. The system does not believe them: it recomputes what
-    it can.
+    The boxes make an agent check its work again before it answers. Remit does not rely on them: it recomputes what it
+    can.
     """
 
     name = "checklist-missing"
     code = "RES010"
     level = "L1"
     levels = {"v1": None, "lenient": "L3"}
-    help = "Add `### Verification Completed` with the four boxes, and tick each one after you have done what it says."
-    prompt = "Under Verification Completed tick each of the four boxes after you have done what it says."
+    help = "Add `### Verification Completed` with the four boxes. Tick each box after you have done the check it names."
+    prompt = "Under Verification Completed, tick each of the four boxes after you have done the check it names."
     good = (
         Example(
             "generic",
@@ -64,7 +64,9 @@ class ChecklistMissing(Rule):
             yield Fault(line=case.document.title_line, message="there is no Verification Completed section")
             return
         ticks = case.result.checklist
-        there = {box_key(plain_text(tick.text)) for tick in ticks}
-        missing = [names[0] for key, names in BOXES.items() if key not in there]
+        present = {box_key(plain_text(tick.text)) for tick in ticks}
+        missing = [names[0] for key, names in BOXES.items() if key not in present]
         if missing and len(ticks) < len(BOXES):
-            yield Fault(line=section.line, message=f"the checklist lacks {', '.join(missing)}", mark=section.heading)
+            yield Fault(
+                line=section.line, message=f"the checklist has no box {', '.join(missing)}", mark=section.heading
+            )

@@ -11,7 +11,7 @@ from remit.rules.base import Case, Example, Fault, Rule
 class ChecklistUnticked(Rule):
     """A box of the checklist is not ticked.
 
-    An open box says that the agent knows of a check it has not made.
+    An open box means that the agent skipped a check and knows it.
     """
 
     name = "checklist-unticked"
@@ -19,7 +19,7 @@ class ChecklistUnticked(Rule):
     level = "L1"
     levels = {"v1": None, "lenient": "L3"}
     requires = ("checklist-missing",)
-    help = "Do what the open box says and tick it, or report the result as PARTIAL with a blocker."
+    help = "Do the check that the open box names and tick it, or report the result as PARTIAL with a blocker."
     good = (
         Example(
             "error",

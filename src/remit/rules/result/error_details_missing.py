@@ -8,10 +8,10 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class ErrorDetailsMissing(Rule):
-    """A FAILED result does not say what went wrong.
+    """A FAILED result does not describe the error.
 
-    Type, message, place and whether it can be recovered decide what happens next. Attempted actions, a root
-    cause and recovery options are advice.
+    The type, the message, the location and whether the error is recoverable determine what happens next. Attempted
+    Actions, Root Cause Analysis and Recovery Options are advice.
     """
 
     name = "error-details-missing"
@@ -55,7 +55,7 @@ class ErrorDetailsMissing(Rule):
         }
         missing = [name for name, value in aspects.items() if not value]
         if missing:
-            yield Fault(line=error.line, message=f"the Error Details lack {', '.join(missing)}")
+            yield Fault(line=error.line, message=f"the Error Details have no {' and no '.join(missing)}")
         advised = {
             "Attempted Actions": case.result.attempted_actions,
             "Root Cause Analysis": case.result.root_cause,
@@ -67,5 +67,5 @@ class ErrorDetailsMissing(Rule):
                 line=error.line,
                 message=f"a FAILED result has no {' and no '.join(absent)}",
                 level="L3",
-                help=f"Add {', '.join(f'`### {name}`' for name in absent)}: they let somebody else go on from here.",
+                help=f"Add {', '.join(f'`### {name}`' for name in absent)}, so that another agent can continue.",
             )

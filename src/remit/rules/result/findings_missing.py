@@ -10,13 +10,13 @@ from remit.rules.base import Case, Example, Fault, Rule
 class FindingsMissing(Rule):
     """The result has no Findings.
 
-    Findings are what the agent was sent for. Only a FAILED result may have none.
+    Findings are the content of a result. Only a FAILED result may omit them.
     """
 
     name = "findings-missing"
     code = "RES008"
     level = "L1"
-    help = "Add `### Findings` with the blocks of your kind of result under it."
+    help = "Add `### Findings`, and below it the blocks of your kind of result."
     bad = (
         Example(
             "generic",

@@ -8,16 +8,17 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class NextStepsMissing(Rule):
-    """The result names no Next Steps.
+    """The result has no Next Steps.
 
-    The agent knows best what should come after its own work. A FAILED result says so in its Recovery Options.
+    The agent is in the best position to state what should follow its work. A FAILED result uses Recovery Options
+    instead.
     """
 
     name = "next-steps-missing"
     code = "RES016"
     level = "L3"
     help = "Add `### Next Steps` with one to three concrete actions."
-    prompt = "Close with one to three Next Steps."
+    prompt = "End with one to three Next Steps."
     bad = (Example("generic", edits=(("\n### Next Steps\n1. Tag the release\n", ""),), expect=("next-steps-missing",)),)
 
     def check(self, case: Case) -> Iterator[Fault]:

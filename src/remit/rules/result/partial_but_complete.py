@@ -16,16 +16,15 @@ _INCOMPLETE = lazy_pattern(
 
 
 class PartialButComplete(Rule):
-    """A review that is finished says PARTIAL.
+    """A complete review has the status PARTIAL.
 
-    PARTIAL means that the task is incomplete. A review that found bugs and read everything it was given is a
-    SUCCESS.
+    PARTIAL means that the task is incomplete. A review that found bugs and covered its whole scope is a SUCCESS.
     """
 
     name = "partial-but-complete"
     code = "RES020"
     level = "L3"
-    help = "Write SUCCESS if the review is complete; if it is not, say under Blockers what is missing."
+    help = "Write SUCCESS if the review is complete. If it is not, state under Blockers what is missing."
     good = (
         Example(
             "review",
@@ -45,7 +44,7 @@ class PartialButComplete(Rule):
             "review",
             edits=(
                 ("### Status\nSUCCESS", "### Status\nPARTIAL"),
-                ("Both can be mended in one line each.", "The store could not be read."),
+                ("Both can be fixed in one line each.", "The store could not be read."),
             ),
             expect=("blockers-missing",),
         ),
@@ -57,5 +56,5 @@ class PartialButComplete(Rule):
         if case.findings and not _INCOMPLETE.search(case.result.summary + case.result.uncertainty):
             yield Fault(
                 line=case.document.line_of("status"),
-                message="the review is PARTIAL but names nothing that is incomplete",
+                message="the review is PARTIAL but does not state what is incomplete",
             )

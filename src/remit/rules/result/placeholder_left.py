@@ -11,13 +11,13 @@ from remit.rules.base import Case, Example, Fault, Rule
 class PlaceholderLeft(Rule):
     """A `[placeholder]` of the template was not filled in.
 
-    It looks like an answer and says nothing.
+    A placeholder looks like an answer but has no content.
     """
 
     name = "placeholder-left"
     code = "RES019"
     level = "L1"
-    help = "Replace the placeholder by what it asks for, or leave the line out."
+    help = "Replace the placeholder with the content it asks for, or remove the line."
     good = (
         Example(
             "generic",
@@ -52,6 +52,6 @@ class PlaceholderLeft(Rule):
         for text, line in filled_lines(case.document):
             found = list(find_placeholders(text))
             if found:
-                those = "placeholder" if len(found) == 1 else "placeholders"
-                named = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
-                yield Fault(line=line, message=f"unfilled {those} of the template: {named}", mark=found[0])
+                noun = "placeholder" if len(found) == 1 else "placeholders"
+                names = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
+                yield Fault(line=line, message=f"unfilled template {noun}: {names}", mark=found[0])

@@ -14,7 +14,7 @@ MAX_SHARE = 0.6
 
 
 def fences(document: Document) -> Iterator[Code]:
-    """Every fenced block of a document."""
+    """Yield every fenced block of a document."""
     for section in document.outline.sections:
         yield from (part for part in section.content if isinstance(part, Code))
 
@@ -22,15 +22,15 @@ def fences(document: Document) -> Iterator[Code]:
 class RawDump(Rule):
     """Most of the result is raw output.
 
-    More than 60 % of a result of over 1,000 tokens stands in fences. A result is a summary of what was seen, not
-    a copy of it.
+    The result has more than 1,000 tokens, and more than 60 % of them are in fenced blocks. A result summarises output
+    and does not copy it.
     """
 
     name = "raw-dump"
     code = "RES017"
     level = "L2"
-    help = "Summarise what the output shows and quote only the lines that prove it."
-    prompt = "Summarise; never paste raw output. Keep the whole result under 1,000 tokens."
+    help = "Summarise what the output shows, and quote only the lines that prove it."
+    prompt = "Summarise output; never paste it raw. Keep the whole result under 1,000 tokens."
     good = (
         Example(
             "implementation",
@@ -76,5 +76,5 @@ class RawDump(Rule):
         if fenced > MAX_SHARE * total:
             yield Fault(
                 line=case.document.title_line,
-                message=f"{fenced * 100 // total} % of about {total} tokens are fenced output",
+                message=f"{fenced * 100 // total} % of about {total} tokens are in fenced blocks",
             )

@@ -10,8 +10,8 @@ from remit.rules.base import Case, Example, Fault, Rule
 class ReferencesMissing(Rule):
     """The result has no Key References.
 
-    References are how a reader gets from a statement to the code, and how every statement can be checked. Only a
-    FAILED result may have none.
+    References lead from a statement to the code, and every check of a statement starts from them. Only a FAILED result
+    may omit them.
     """
 
     name = "references-missing"

@@ -12,13 +12,13 @@ LIMIT = 1000
 class ResultTooLong(Rule):
     """The whole result is longer than 1,000 tokens.
 
-    Long answers fill the context of the agent that has to act on them.
+    A long result uses up the context of the agent that acts on it.
     """
 
     name = "result-too-long"
     code = "RES018"
     level = "L3"
-    help = "Shorten the result: keep the findings and their places, drop the story."
+    help = "Shorten the result: keep the findings and their locations, remove the narrative."
     good = (Example("generic", edits=(("The login has one entry", "The login has" + " really" * 633 + " one entry"),)),)
     bad = (
         Example(

@@ -11,13 +11,13 @@ from remit.rules.base import Case, Example, Fault, Rule
 class SeverityMissing(Rule):
     """An issue has no severity.
 
-    Without it nobody can tell what to look at first, and a merge cannot compare opinions.
+    Without a severity a reader cannot set priorities, and a merge cannot compare opinions.
     """
 
     name = "severity-missing"
     code = "RES012"
     level = "L2"
-    help = "Add `| Severity: critical`, `important` or `minor` to the issue, or fill the Severity column."
+    help = "Add `| Severity: critical`, `important` or `minor` to the issue, or fill in the Severity column."
     prompt = "Every issue has a severity: critical, important or minor."
     good = (
         Example(

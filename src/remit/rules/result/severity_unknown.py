@@ -8,15 +8,15 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class SeverityUnknown(Rule):
-    """A severity is not one of the known words.
+    """A severity is not one of the accepted words.
 
-    Critical, important and minor are the contract's; High and Medium count as important, Low and Info as minor.
+    The contract defines critical, important and minor. High and Medium count as important, Low and Info as minor.
     """
 
     name = "severity-unknown"
     code = "RES013"
     level = "L2"
-    help = "Use critical, important or minor."
+    help = "Write critical, important or minor."
     good = (
         Example("review", edits=(("| Minor | 85 |", "| Low | 85 |"),)),
         Example("review", edits=(("| Critical | 95 |", "| **CRITICAL** | 95 |"),)),

@@ -9,16 +9,16 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class StatusForm(Rule):
-    """The Status is right but not written as the bare word.
+    """The Status is valid but not written as a bare word.
 
-    Case, an emoji or words in brackets are understood, and other readers may not be as patient.
+    Remit accepts another case, an emoji or words in brackets. Other programs may not.
     """
 
     name = "status-form"
     code = "RES004"
     level = "L3"
     requires = ("status-missing", "status-unknown")
-    help = "Write the status as the bare word in capitals, alone on its line."
+    help = "Write the status as one word in capitals, with nothing else on the line."
     bad = (
         Example("review", edits=(("### Status\nSUCCESS", "### Status\nSuccess ✅"),), expect=("status-form",)),
         Example(
@@ -36,4 +36,6 @@ class StatusForm(Rule):
         if section is not None:
             lines = list(lines_of(section.content))
             if lines[0].text != case.result.status or len(lines) > 1:
-                yield Fault(line=lines[0].line, message=f"the status is written {lines[0].text!r}", mark=lines[0].text)
+                yield Fault(
+                    line=lines[0].line, message=f"the status is written as {lines[0].text!r}", mark=lines[0].text
+                )

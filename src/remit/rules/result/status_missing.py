@@ -10,7 +10,8 @@ from remit.rules.base import Case, Example, Fault, Rule
 class StatusMissing(Rule):
     """The result has no Status.
 
-    Missing or empty is never SUCCESS: an orchestrator that guesses would go on with work that was not done.
+    A missing or empty status never counts as SUCCESS: an orchestrator that assumed it would continue with work that was
+    not done.
     """
 
     name = "status-missing"

@@ -10,9 +10,9 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class StatusUnknown(Rule):
-    """The Status is none of the three words.
+    """The Status is not SUCCESS, PARTIAL or FAILED.
 
-    Only SUCCESS, PARTIAL and FAILED are understood by what comes after: merging, retries and gates.
+    Merging, retries and the gate accept only these three words.
     """
 
     name = "status-unknown"

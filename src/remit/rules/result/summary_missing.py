@@ -10,13 +10,13 @@ from remit.rules.base import Case, Example, Fault, Rule
 class SummaryMissing(Rule):
     """The result has no Summary.
 
-    The summary is what the orchestrator reads first, and often all that it reads.
+    The orchestrator reads the summary first, and often nothing else.
     """
 
     name = "summary-missing"
     code = "RES005"
     level = "L1"
-    help = "Add `### Summary` with two or three sentences on what was done or found."
+    help = "Add `### Summary` with two or three sentences about what you did or found."
     bad = (
         Example(
             "generic",

@@ -14,7 +14,7 @@ _END = lazy_pattern(r"[.!?]+(?=[\s\"')\]]|$)|[。！？]+|\n+")
 
 
 def sentences(text: str) -> int:
-    """How many sentences a text has; code and common abbreviations hold no full stops."""
+    """Return the number of sentences of a text; full stops in code and common abbreviations do not count."""
     bare = _ABBREVIATION.sub("x", _CODE.sub("x", text))
     return sum(1 for piece in _END.split(bare) if re.search(r"\w", piece))
 
@@ -22,7 +22,7 @@ def sentences(text: str) -> int:
 class SummarySentences(Rule):
     """The Summary is not two or three sentences long.
 
-    One sentence rarely says both what was done and what came of it; four are more than a reader wants.
+    One sentence rarely states both the work and its outcome. Four are more than a reader needs.
     """
 
     name = "summary-sentences"

@@ -13,8 +13,8 @@ LIMIT = 500
 class SummaryTooLong(Rule):
     """The Summary is longer than 500 tokens.
 
-    A summary protects the reader's context; one that does not is a report of its own. Tokens are estimated, see
-    the guide for the error.
+    A summary saves the reader's context, and a long one does not. The number of tokens is an estimate; the guide states
+    its error.
     """
 
     name = "summary-too-long"

@@ -10,8 +10,8 @@ from remit.rules.base import Case, Example, Fault, Rule
 class TitleMissing(Rule):
     """The result has no title that names its agent.
 
-    The title says whose answer this is. Without it nobody can tell which agent's rules apply, or whether the
-    text is a result at all.
+    The title names the agent. Without it, Remit does not know which agent's rules apply, or whether the text is a
+    result.
     """
 
     name = "title-missing"
@@ -32,6 +32,6 @@ class TitleMissing(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         agent = case.document.outline.agent
         if agent is None:
-            yield Fault(line=case.document.title_line, message="no title `## <Agent Name> Result` was found")
+            yield Fault(line=case.document.title_line, message="there is no title `## <Agent Name> Result`")
         elif not agent:
-            yield Fault(line=case.document.title_line, message="the title names no agent", mark="Result")
+            yield Fault(line=case.document.title_line, message="the title does not name an agent", mark="Result")

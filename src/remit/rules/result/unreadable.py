@@ -8,10 +8,10 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class Unreadable(Rule):
-    """The file holds no text that can be read as a result.
+    """The file cannot be read as a result.
 
-    It is not UTF-8, larger than the limit, or JSON that does not follow the schema. There is nothing in it that
-    the author could correct, so it is rejected at once.
+    It is not UTF-8, it exceeds a size limit, or it is JSON that does not follow the schema. The author cannot correct
+    single parts of it, so it is rejected immediately.
     """
 
     name = "unreadable"
