@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+import reference_forms
+from reference_decoys import DECOYS
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
 from remit.checking import Options, check_text  # noqa: E402 (the path must be known first)
 from remit.contract.profiles import LEVELS, PROFILES  # noqa: E402
-from remit.evidence import grammar_examples  # noqa: E402
 from remit.registry.plugins import built_in_team  # noqa: E402
 from remit.reports.formats import format_json  # noqa: E402
 from remit.reports.gate import decision_schema  # noqa: E402
@@ -188,17 +190,17 @@ def violations_of(example: Example) -> list[Violation]:
 
 def forms() -> str:
     """Return the page with every form of a reference, and with text that only looks like one."""
-    lines = ["# Forms of references", "", _note("src/remit/evidence/grammar_examples.py"), ""]
+    lines = ["# Forms of references", "", _note("tools/reference_forms.py and tools/reference_decoys.py"), ""]
     lines += ["Examples of every form of a reference, one on each line; see [evidence](evidence.md#references)."]
-    lines += [f"The checkout of these examples is `{grammar_examples.ROOT}`. A name that does not look like a file"]
-    lines += ["counts only if such a file exists; these files exist:", *_block(sorted(grammar_examples.FILES))]
-    for heading, examples in grammar_examples.FORMS.items():
+    lines += [f"The checkout of these examples is `{reference_forms.ROOT}`. A name that does not look like a file"]
+    lines += ["counts only if such a file exists; these files exist:", *_block(sorted(reference_forms.FILES))]
+    for heading, examples in reference_forms.FORMS.items():
         lines += ["", f"## {heading}"]
         for found, group in groupby(examples, key=lambda example: example.found):
             lines += ["", f"Read as {', '.join(f'`{place}`' for place in found)}:"]
             lines += _block([example.text for example in group])
     lines += ["", "## What is not a reference"]
-    for heading, examples in grammar_examples.DECOYS.items():
+    for heading, examples in DECOYS.items():
         lines += ["", f"{heading}:", *_block([example.text for example in examples])]
     return "\n".join(lines) + "\n"
 

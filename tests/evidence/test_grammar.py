@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,10 +13,14 @@ from hypothesis import strategies as st
 
 from remit.evidence.file_names import EXTENSIONS, unwrap
 from remit.evidence.grammar import WrittenReference, cursor_reference, looks_like_file, never_exists, references_in
-from remit.evidence.grammar_examples import DECOYS, EXAMPLES, FILES, FORMS, ROOT, Example
 from remit.evidence.line_ranges import lines_alone
 from remit.workspace.paths import normalize_path
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from reference_decoys import DECOYS
+from reference_forms import FILES, FORMS, ROOT, Example
+
+EXAMPLES = [example for table in (FORMS, DECOYS) for examples in table.values() for example in examples]
 PROSE = [example for examples in FORMS.values() for example in examples if not example.in_column]
 
 

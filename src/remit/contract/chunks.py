@@ -139,7 +139,7 @@ def _wrap_end(lines: list[str], start: int, fence: str) -> int:
 
 
 def _opens_example(lines: list[str], index: int, bare: list[int]) -> bool:
-    """Return whether a bare fence after the last heading opens an example: text follows, and a later fence closes it."""
+    """Return whether a bare fence after the last heading opens an example: text follows, and a fence closes it."""
     following = lines[index + 1] if index + 1 < len(lines) else ""
     return bool(following.strip()) and not _heading(following) and len(bare) >= 2 and bare[-2] > index
 

@@ -22,7 +22,7 @@ _COMMENT = lazy_pattern(
     re.IGNORECASE,
 )
 _COMMENT_END = lazy_pattern(r"\s*(?:\*/\}?|-->|\*\)|-\}|#\}|%>|\"\"\"|''')?\s*$")
-#: The text after a path without a line in a comment that names a location: the end, or a remark after a dash or bracket.
+#: What may follow a path without a line in a location comment: the end, or a remark after a dash or bracket.
 _REMARK = lazy_pattern(r"\s*(?:$|[-–—:(|,])")
 _DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)

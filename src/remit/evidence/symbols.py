@@ -96,9 +96,9 @@ class SymbolFinder:
         self._files: OrderedDict[str, _NameIndex] = OrderedDict()
 
     def find(self, file: SourceFile, symbol: str, line: int | None, end_line: int | None) -> int | None:
-        """Return the line of a symbol: within reach of the cited lines, else its nearest definition, else its nearest use.
+        """Return the line of a symbol, or None if it does not occur in the file.
 
-        Return None if the symbol does not occur in the file.
+        The line is within reach of the cited lines if possible, else the nearest definition, else the nearest use.
         """
         name = _last_part(symbol)
         if line is None:

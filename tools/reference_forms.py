@@ -1,15 +1,16 @@
-"""What counts as a reference, by example: each form with what is found in it, each decoy with nothing.
+"""The written forms of references, by example: each text with the references in it.
 
-The tests run every line of these tables, and the page on evidence shows them.
+The tests run every line of these tables, and docs/reference-forms.md shows them. `reference_decoys` has the texts that
+look like references and are not.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-#: The root of the checkout that these examples speak of.
+#: The root of the checkout that the examples refer to.
 ROOT = "/project"
-#: The files that exist where these examples are read; they matter only to names that do not look like files.
+#: The files of that checkout; they matter only for names that do not look like files.
 FILES = frozenset(
     {
         ".env",
@@ -31,26 +32,28 @@ FILES = frozenset(
 
 
 class Example(NamedTuple):
-    """A piece of text, and the references in it: `path`, `path:line` or `path:line-last`."""
+    """A text and the references in it: `path`, `path:line` or `path:line-last`."""
 
     text: str
     found: tuple[str, ...]
-    #: Whether it stands in a column for places (File, File:Line, Location), where a bare path counts.
+    #: Whether the text is in a location column (File, File:Line, Location), where a bare path counts.
     in_column: bool = False
 
 
-def _each(*texts: str, found: str) -> tuple[Example, ...]:
+def each(*texts: str, found: str) -> tuple[Example, ...]:
+    """Return an example for each text, all with the same references."""
     return tuple(Example(text, tuple(found.split())) for text in texts)
 
 
-def _column(text: str, *found: str) -> Example:
+def in_column(text: str, *found: str) -> Example:
+    """Return an example in a location column."""
     return Example(text, found, in_column=True)
 
 
-#: One table for each way of writing; the key is its heading.
+#: One table for each form; the key is its heading on the page.
 FORMS: dict[str, tuple[Example, ...]] = {
     "A colon": (
-        *_each(
+        *each(
             "src/app.py:12",
             "`src/app.py:12`",
             "**src/app.py:12**",
@@ -80,7 +83,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "src/app.py:12ff.",
             found="src/app.py:12",
         ),
-        *_each(
+        *each(
             "src/app.py:12-18",
             "src/app.py:12–18",
             "src/app.py:12—18",
@@ -105,7 +108,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
         Example("src/app.py:99999999999999", ("src/app.py:999999999",)),
     ),
     "Several lines of one file": (
-        *_each(
+        *each(
             "src/app.py:12,15",
             "`src/app.py:12, 15`",
             "src/app.py:12, :15",
@@ -124,7 +127,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "src/app.py 第12行和第15行",
             found="src/app.py:12 src/app.py:15",
         ),
-        *_each(
+        *each(
             "src/app.py:12-14,18,20-25",
             "`src/app.py:12-14, 18, 20-25`",
             "src/app.py, lines 12-14, 18 and 20-25",
@@ -135,7 +138,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
         Example("src/app.py:12,5", ("src/app.py:12",)),
     ),
     "A link": (
-        *_each(
+        *each(
             "[src/app.py:12](src/app.py#L12)",
             "[app.py:12](src/app.py#L12)",
             "[app.py:12](src/app.py:12)",
@@ -155,7 +158,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
         Example("[page.tsx:3](app/(shop)/[slug]/page.tsx#L3)", ("app/(shop)/[slug]/page.tsx:3",)),
     ),
     "A hash": (
-        *_each(
+        *each(
             "src/app.py#L12",
             "`src/app.py`#L12",
             "src/app.py#L12C5",
@@ -163,7 +166,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "src/app.py?plain=1#L12",
             found="src/app.py:12",
         ),
-        *_each(
+        *each(
             "src/app.py#L12-L18",
             "src/app.py#L12-18",
             "src/app.py#L12-#L18",
@@ -172,7 +175,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
         ),
     ),
     "Brackets": (
-        *_each(
+        *each(
             "src/app.py(12)",
             "src/app.py(12,5)",
             "src/app.py(12, 5): error C2065",
@@ -182,10 +185,10 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "src/app.py@12",
             found="src/app.py:12",
         ),
-        *_each("src/app.py(12-18)", "src/app.py[L12-L18]", found="src/app.py:12-18"),
+        *each("src/app.py(12-18)", "src/app.py[L12-L18]", found="src/app.py:12-18"),
     ),
     "Words": (
-        *_each(
+        *each(
             "line 12 of src/app.py",
             "Line 12 in `src/app.py`",
             "at line 12 in src/app.py",
@@ -223,7 +226,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "line: 12, file: src/app.py",
             found="src/app.py:12",
         ),
-        *_each(
+        *each(
             "lines 12-18 of src/app.py",
             "lines 12 to 18 in `src/app.py`",
             "src/app.py, lines 12–18",
@@ -241,7 +244,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
         Example("src/app.py (see line 12 of src/store.py)", ("src/store.py:12",)),
     ),
     "日本語": (
-        *_each(
+        *each(
             "src/app.py の12行目",
             "src/app.pyの12行目",
             "`src/app.py` の 12 行目",
@@ -254,14 +257,14 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "src/app.py 行12",
             found="src/app.py:12",
         ),
-        *_each("src/app.py の12〜18行目", "src/app.pyの12-18行目", "src/app.py（12～18行）", found="src/app.py:12-18"),
+        *each("src/app.py の12〜18行目", "src/app.pyの12-18行目", "src/app.py（12～18行）", found="src/app.py:12-18"),
         Example("src/app.pyの12行目とsrc/b.pyの3行目", ("src/app.py:12", "src/b.py:3")),
         Example("詳細はdocs/設計.md:12を参照", ("docs/設計.md:12",)),
         Example("詳細は設計/概要.md:3", ("設計/概要.md:3",)),
         Example("設定は.github/workflows/ci.yml:12", (".github/workflows/ci.yml:12",)),
     ),
     "中文": (
-        *_each(
+        *each(
             "src/app.py 第12行",
             "src/app.py第12行",
             "在 src/app.py 的第 12 行",
@@ -273,7 +276,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "src/app.py 行号：12",
             found="src/app.py:12",
         ),
-        *_each("src/app.py 第12-18行", "src/app.py 第 12 至 18 行", "src/app.py 第12到18行", found="src/app.py:12-18"),
+        *each("src/app.py 第12-18行", "src/app.py 第 12 至 18 行", "src/app.py 第12到18行", found="src/app.py:12-18"),
         Example("在src/app.py第12行和src/b.py第3行", ("src/app.py:12", "src/b.py:3")),
     ),
     "Names of all kinds": (
@@ -325,119 +328,22 @@ FORMS: dict[str, tuple[Example, ...]] = {
         Example("a/b.py:12 / c/d.py:13", ("a/b.py:12", "c/d.py:13")),
         Example("a/b.py:12, c/d.py:13 and line 3 of e/f.py", ("a/b.py:12", "c/d.py:13", "e/f.py:3")),
     ),
-    "A column for places": (
-        _column("src/app.py", "src/app.py"),
-        _column("`src/app.py`", "src/app.py"),
-        _column("[app.py](src/app.py)", "src/app.py"),
-        _column("`src/app.py`, `src/store.py`", "src/app.py", "src/store.py"),
-        _column("src/{app,store}.py", "src/app.py", "src/store.py"),
-        _column("login (src/app.py)", "src/app.py"),
-        _column("src/app.py (new)", "src/app.py"),
-        _column("src/app.py::test_login", "src/app.py"),
-        _column("src/app.py.", "src/app.py"),
-        _column("`docs/Release Notes.md`", "docs/Release Notes.md"),
-        _column("Makefile", "Makefile"),
-        _column("src/", "src"),
-        _column("src/app.py: 12", "src/app.py:12"),
-        _column("`src/app.py`: 12-18", "src/app.py:12-18"),
-        _column("src/app.py :12", "src/app.py:12"),
-        _column("src/app.py: 12, 15", "src/app.py:12", "src/app.py:15"),
+    "A location column": (
+        in_column("src/app.py", "src/app.py"),
+        in_column("`src/app.py`", "src/app.py"),
+        in_column("[app.py](src/app.py)", "src/app.py"),
+        in_column("`src/app.py`, `src/store.py`", "src/app.py", "src/store.py"),
+        in_column("src/{app,store}.py", "src/app.py", "src/store.py"),
+        in_column("login (src/app.py)", "src/app.py"),
+        in_column("src/app.py (new)", "src/app.py"),
+        in_column("src/app.py::test_login", "src/app.py"),
+        in_column("src/app.py.", "src/app.py"),
+        in_column("`docs/Release Notes.md`", "docs/Release Notes.md"),
+        in_column("Makefile", "Makefile"),
+        in_column("src/", "src"),
+        in_column("src/app.py: 12", "src/app.py:12"),
+        in_column("`src/app.py`: 12-18", "src/app.py:12-18"),
+        in_column("src/app.py :12", "src/app.py:12"),
+        in_column("src/app.py: 12, 15", "src/app.py:12", "src/app.py:15"),
     ),
 }
-
-#: Texts in which there is no reference.
-DECOYS: dict[str, tuple[Example, ...]] = {
-    "URLs": _each(
-        "https://example.com/src/app.py:12",
-        "https://github.com/acme/shop/blob/main/src/app.py#L12-L18",
-        "[the docs](https://example.com/a/b.html#L12)",
-        "<http://localhost:8080/app.js:3>",
-        "file:///project/src/app.py:12",
-        "git@github.com:acme/shop.git",
-        "github.com/acme/shop/src/app.go:12",
-        "example.com/a/b.html:12",
-        "postgres://user:pw@db:5432/shop",
-        found="",
-    ),
-    "Hosts and ports": _each(
-        "localhost:8080",
-        "127.0.0.1:8080",
-        "example.com:443",
-        "db.internal:5432",
-        "redis:6379",
-        "user@example.com:22",
-        "localhost:5000/app:3",
-        "[::1]:8080",
-        found="",
-    ),
-    "Images and versions": _each(
-        "node:20",
-        "python:3.11",
-        "nginx:1.25.3",
-        "postgres:16-alpine",
-        "registry.example.io/acme/shop:12",
-        "registry.example.com/acme/shop:12",
-        "`docker pull acme/shop:12`",
-        "image: acme/shop:12",
-        "the image `bitnami/redis:7`",
-        "FROM acme/base:12 AS build",
-        "react@18 and @types/node@20",
-        "v1.2.3",
-        found="",
-    ),
-    "Ratios and times": _each(
-        "16:9",
-        "a ratio of 3:1",
-        "read/write:3:1",
-        "and/or:2",
-        "TCP/UDP:53 and HTTP/2:443",
-        "at 10:15",
-        "10:15:30",
-        "2024-01-02T10:15:30Z",
-        "2024/01/02T10:15:30",
-        "12/30:4",
-        "src/app.py:85%",
-        "src/app.py: 12 errors",
-        "3/4 of line 12",
-        found="",
-    ),
-    "Code": _each(
-        "std::vector<int>",
-        "crate::module::parse:12",
-        "App::Models::User:12",
-        "`timeout:30`",
-        "replicas:3",
-        "{key:12}",
-        "array[12]",
-        "f(12)",
-        "console.log:12",
-        "process.env:3",
-        "acme/shop#12",
-        "Node.js:20",
-        "*.py:12",
-        "**/*.py:12",
-        "src/*/app.py:12",
-        "#L12",
-        ":12",
-        "line 12",
-        "src/app.py::login",
-        found="",
-    ),
-    "Bare paths in prose": _each("src/app.py", "`src/app.py` holds the login", "see [app.py](src/app.py)", found=""),
-    "A column for places": (
-        _column("N/A"),
-        _column("n/a (configuration only)"),
-        _column("-"),
-        _column("various"),
-        _column("Node.js"),
-        _column("https://example.com/a.html"),
-        _column("NoSuchFile"),
-        _column("src/**/*.py"),
-        _column("src/*.py"),
-        _column("and/or"),
-    ),
-}
-
-EXAMPLES: tuple[Example, ...] = tuple(
-    example for table in (FORMS, DECOYS) for examples in table.values() for example in examples
-)
