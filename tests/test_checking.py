@@ -63,7 +63,7 @@ class TestLevels:
 
     @pytest.mark.parametrize("attempt", [0, -1])
     def test_submissions_are_counted_from_one(self, attempt: int) -> None:
-        with pytest.raises(UsageError, match="attempts are counted from 1"):
+        with pytest.raises(UsageError, match="the attempt must be at least 1"):
             verdict(GENERIC, attempt=attempt)
 
 

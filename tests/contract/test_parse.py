@@ -56,7 +56,7 @@ class TestDecoding:
         assert broken(REVIEW.replace("\n", "\r\n")) == []
 
     def test_a_lone_carriage_return_is_no_line_end(self) -> None:
-        text = REVIEW.replace("Both can be mended", "Both can\rbe mended")
+        text = REVIEW.replace("Both can be fixed", "Both can\rbe fixed")
         assert result(text) == EXPECTED
 
     def test_a_null_character_is_shown_as_unreadable(self) -> None:
@@ -77,8 +77,8 @@ class TestDecoding:
 
     def test_results_up_to_the_limit_are_read_and_one_more_is_refused(self) -> None:
         assert len(parse("## A Result\n" * MAX_RESULTS)) == MAX_RESULTS
-        assert one("## A Result\n" * (MAX_RESULTS + 1)).refusal == "it holds more than 1,000 results"
-        assert one(b"[" + b'{"agent": "a"},' * MAX_RESULTS + b"{}]").refusal == "it holds more than 1,000 results"
+        assert one("## A Result\n" * (MAX_RESULTS + 1)).refusal == "it contains more than 1,000 results"
+        assert one(b"[" + b'{"agent": "a"},' * MAX_RESULTS + b"{}]").refusal == "it contains more than 1,000 results"
 
     def test_short_rows_under_a_wide_head_are_refused_by_their_cells(self) -> None:
         wide = "|" + "a|" * 400 + "\n|" + "-|" * 400 + "\n"
@@ -111,7 +111,7 @@ class TestJson:
         ],
     )
     def test_what_begins_like_json_and_is_not_is_refused(self, text: str) -> None:
-        assert "begins like JSON" in str(one(text).refusal)
+        assert "starts like JSON" in str(one(text).refusal)
 
     @pytest.mark.parametrize(
         ("text", "place"),

@@ -81,7 +81,7 @@ class TestTolerance:
         assert "status-missing" in broken(twice)
 
     def test_a_bold_name_is_no_heading_where_a_heading_of_that_name_exists(self) -> None:
-        both = REVIEW.replace("Both can be mended", "**Status**: both can be mended")
+        both = REVIEW.replace("Both can be fixed", "**Status**: both can be fixed")
         assert result(both).status == "SUCCESS"
 
     def test_a_bold_title_inside_a_section_is_not_the_title(self) -> None:
@@ -196,7 +196,7 @@ class TestTolerance:
 
     def test_a_section_that_stands_twice_is_joined(self) -> None:
         again = REVIEW + "\n### Next Steps\n1. And rest\n"
-        assert result(again).next_steps == ("Mend SEC-001 before the next release", "And rest")
+        assert result(again).next_steps == ("Fix SEC-001 before the next release", "And rest")
 
     def test_two_statuses_in_two_sections_are_no_status(self) -> None:
         assert "status-unknown" in broken(REVIEW + "\n### Status\nFAILED\n")

@@ -114,9 +114,9 @@ def test_git_bears_a_change_out_but_never_denies_one_by_itself(root: Path) -> No
 
 def test_without_a_commit_git_cannot_tell(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a\n")
-    assert modified(tmp_path, "a.py") == ("unchecked", None, "git cannot tell whether it changed")
+    assert modified(tmp_path, "a.py") == ("unchecked", None, "git has no information about changes")
     git(tmp_path, "init", "--quiet")
-    assert modified(tmp_path, "a.py") == ("unchecked", None, "git cannot tell whether it changed")
+    assert modified(tmp_path, "a.py") == ("unchecked", None, "git has no information about changes")
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,12 @@ def test_a_snapshot_decides_whatever_git_and_receipts_say(root: Path) -> None:
     assert created(root, "new.py", snapshot=before) == ("verified", False, "")
     assert modified(root, "new.py", snapshot=before) == ("verified", False, "")
     edit = Receipt(tool="Edit", path="same.py")
-    assert modified(root, "same.py", edit, snapshot=before) == ("mismatch", True, "it is as it was before the run")
-    assert created(root, "old.py", snapshot=before) == ("mismatch", True, "it was there before the run")
+    assert modified(root, "same.py", edit, snapshot=before) == (
+        "mismatch",
+        True,
+        "it has not changed since before the run",
+    )
+    assert created(root, "old.py", snapshot=before) == ("mismatch", True, "it existed before the run")
 
 
 # Numbers
@@ -362,11 +366,11 @@ def test_a_test_command_that_succeeded_bears_the_claim_out(command: str) -> None
     ],
 )
 def test_a_command_that_runs_no_tests_does_not(command: str) -> None:
-    assert denied(said(command="pytest"), bash(command, 0)) == "no test command is among the receipts"
+    assert denied(said(command="pytest"), bash(command, 0)) == "the receipts contain no test command"
 
 
 def test_no_run_at_all_is_denied() -> None:
-    assert denied(said()) == "no test command is among the receipts"
+    assert denied(said()) == "the receipts contain no test command"
 
 
 def test_the_stated_command_counts_even_if_it_is_unknown() -> None:
@@ -383,7 +387,7 @@ def test_the_stated_command_counts_even_if_it_is_unknown() -> None:
         (True, 143, "`pytest -q` ended with exit status 143"),
         (True, None, ""),
         (False, 1, ""),
-        (False, 0, "`pytest -q` ended with exit status 0, though failures are reported"),
+        (False, 0, "`pytest -q` ended with exit status 0, but the result reports failures"),
         (False, None, ""),
     ],
 )
@@ -474,13 +478,13 @@ def test_a_run_that_never_was_is_named_with_its_line(tree: Path) -> None:
     assert found == (
         "test-run-unseen",
         sample_text("implementation").split("\n").index("$ python -m pytest tests"),
-        "tests are said to have passed: no test command is among the receipts",
+        "the result claims that tests passed: the receipts contain no test command",
     )
 
 
 def test_a_run_that_failed_is_named_with_its_status(tree: Path) -> None:
     (found,) = unseen(open_sources(tree, records=[*HONEST, bash("python -m pytest tests", 1)]))
-    assert found[2] == "tests are said to have passed: `python -m pytest tests` ended with exit status 1"
+    assert found[2] == "the result claims that tests passed: `python -m pytest tests` ended with exit status 1"
 
 
 def test_changes_that_nobody_made_are_named_each_with_its_row(tree: Path) -> None:
@@ -494,9 +498,13 @@ def test_changes_that_nobody_made_are_named_each_with_its_row(tree: Path) -> Non
         (
             "change-unseen",
             rows[0],
-            "tests/test_login.py is said to be created, 12: no receipt shows that it was written",
+            "tests/test_login.py is reported as created, 12, but no receipt shows that it was written",
         ),
-        ("change-unseen", rows[1], "app/session.py is said to be modified, +5: no receipt shows that it was written"),
+        (
+            "change-unseen",
+            rows[1],
+            "app/session.py is reported as modified, +5, but no receipt shows that it was written",
+        ),
     ]
 
 
@@ -510,7 +518,7 @@ def test_a_snapshot_alone_is_enough_to_deny_a_change(tree: Path, tmp_path: Path)
     with (tree / "app" / "session.py").open("a") as file:
         file.write("# closed\n")
     assert [found[2] for found in unseen(Sources(workspace=WorkTree(tree), snapshot=before))] == [
-        "tests/test_login.py is said to be created, 12: it is as it was before the run"
+        "tests/test_login.py is reported as created, 12, but it has not changed since before the run"
     ]
 
 

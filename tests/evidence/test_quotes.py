@@ -491,7 +491,7 @@ def test_a_mismatch_guesses_which_lines_were_meant(tree: Path) -> None:
     assert (quote.outcome, quote.found and quote.found.path) == ("mismatch", "src/app.py")
     assert quote.similarity is not None
     assert 0.5 <= quote.similarity < 0.9
-    assert f"line {quote.found.line if quote.found else 0} is most like it" in quote.why
+    assert f"line {quote.found.line if quote.found else 0} is the most similar" in quote.why
 
 
 def test_a_guess_is_made_within_fifty_lines_only(tmp_path: Path) -> None:
@@ -610,7 +610,7 @@ def test_all_quotes_of_a_result_together_may_cost_only_so_much(tree: Path, monke
         found = evidence_of(body, tree)
         assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified", "src/app.py:15 unchecked"]
         assert [one.outcome for one in found.references] == ["verified", "unchecked"]
-        assert found.quotes[1].why == "there are too many quotes to look for"
+        assert found.quotes[1].why == "the result has too many quotes to check"
         monkeypatch.undo()
 
 

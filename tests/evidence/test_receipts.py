@@ -86,7 +86,7 @@ def test_another_shape_is_refused_with_one_clear_line(data: bytes, words: str) -
     with pytest.raises(UsageError) as raised:
         read_receipts(data, "r.json")
     message = str(raised.value)
-    assert message.startswith("r.json: not receipts of the shape remit.receipts/1: ")
+    assert message.startswith("r.json: not a receipts file (remit.receipts/1): ")
     assert words in message
     assert "\n" not in message
 
@@ -95,8 +95,8 @@ def test_another_shape_is_refused_with_one_clear_line(data: bytes, words: str) -
 
 
 def test_lines_in_a_range_that_was_read_are_seen_and_others_only_their_file() -> None:
-    seen = ledger(Receipt(tool="Read", path="a.py", ranges=((10, 20), (40, 40)))).seen
-    assert [seen("a.py", line, None) for line in (9, 10, 20, 21, 40, 41)] == [
+    how_seen = ledger(Receipt(tool="Read", path="a.py", ranges=((10, 20), (40, 40)))).how_seen
+    assert [how_seen("a.py", line) for line in (9, 10, 20, 21, 40, 41)] == [
         "file",
         "line",
         "line",
@@ -104,8 +104,8 @@ def test_lines_in_a_range_that_was_read_are_seen_and_others_only_their_file() ->
         "line",
         "file",
     ]
-    assert seen("a.py", None, None) == "file"
-    assert seen("b.py", 10, None) == "no"
+    assert how_seen("a.py", None) == "file"
+    assert how_seen("b.py", 10) == "no"
 
 
 def test_a_read_without_a_range_showed_the_whole_file() -> None:

@@ -76,9 +76,9 @@ def test_an_outcome_says_why(tree: Path) -> None:
     assert why("src/app.py:9-3") == "the range runs backwards from 9 to 3"
     assert why("src/ghost.py:1") == "there is no such file"
     assert why("src/auth:1") == "it is a folder"
-    assert why("../x.py:1") == "the path leads out of the checkout"
-    assert why("src/app.py:12 (ghost)") == "ghost is nowhere in the file"
-    assert why("src/app.py:1 (open_session)") == "open_session stands at line 31"
+    assert why("../x.py:1") == "the path is outside the checkout"
+    assert why("src/app.py:12 (ghost)") == "ghost does not occur in the file"
+    assert why("src/app.py:1 (open_session)") == "open_session is at line 31"
 
 
 @pytest.mark.parametrize(

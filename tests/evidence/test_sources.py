@@ -121,7 +121,7 @@ def test_receipts_of_more_than_the_limit_are_refused(tmp_path: Path, monkeypatch
     monkeypatch.setattr(sources, "_MAX_RECEIPTS", file.stat().st_size)
     assert open_sources(None, receipts=[file]).receipts is not None
     monkeypatch.setattr(sources, "_MAX_RECEIPTS", file.stat().st_size - 1)
-    with pytest.raises(UsageError, match="are not read"):
+    with pytest.raises(UsageError, match="is larger than 0 MB"):
         open_sources(None, receipts=[file])
 
 
@@ -130,7 +130,7 @@ def test_receipts_of_more_than_the_limit_are_refused(tmp_path: Path, monkeypatch
     [
         (("--receipts", "none.json"), "remit: none.json: No such file or directory"),
         (("--transcript", "none.jsonl"), "remit: none.jsonl: No such file or directory"),
-        (("--receipts", "answer.md"), "remit: answer.md: not receipts of the shape remit.receipts/1"),
+        (("--receipts", "answer.md"), "remit: answer.md: not a receipts file (remit.receipts/1)"),
         (("--repo", "none"), "remit: none: not a folder"),
         (("--repo", ".", "--rev", "none"), "has no commit 'none'"),
         (("--repo", ".", "--rev", "-x"), "has no commit '-x'"),
@@ -213,12 +213,14 @@ def test_nothing_is_run_unless_it_is_asked_for(answer: Path, tmp_path: Path) -> 
     ("status", "edit", "expected"),
     [
         (0, (), []),
-        (1, (), ["tests are said to have passed: `{command}` ended with exit status 1"]),
+        (1, (), ["the result claims that tests passed: `{command}` ended with exit status 1"]),
         (1, ("2 passed", "2 failed"), []),
         (
             0,
             ("2 passed", "2 failed"),
-            ["tests are said to have failed: `{command}` ended with exit status 0, though failures are reported"],
+            [
+                "the result claims that tests failed: `{command}` ended with exit status 0, but the result reports failures"
+            ],
         ),
     ],
 )

@@ -190,7 +190,7 @@ def test_a_score_above_the_supported_band_is_named_with_both(tree: Path, claimed
     assert value == 42.5
     assert bool(said) is is_too_high
     if said:
-        assert "is claimed, 42.5 (ask for clarification) is supported" in said[0]
+        assert "the evidence supports 42.5 (ask for clarification)" in said[0]
 
 
 def test_without_receipts_or_without_a_checkout_nothing_is_computed(tree: Path) -> None:

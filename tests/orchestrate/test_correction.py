@@ -47,7 +47,7 @@ async def test_violations_go_back_into_the_same_conversation_and_the_whole_resul
         assert words_of(sent[-2]).strip() == BROKEN.strip(), "then the model's own answer"
         assert sent[-1]["role"] == "user"
         correction = words_of(sent[-1])
-        assert "send the WHOLE result again" in correction
+        assert "resend the COMPLETE result" in correction
         rows = await fleet.rows("SELECT report->'violations' FROM remit.results ORDER BY submission")
         broken = [each for each in rows[0][0] if each["level"] != "L3"]
         assert len(broken) > 3
@@ -120,7 +120,7 @@ async def test_many_violations_are_cut_and_counted(play: Play) -> None:
             await run.drive()
         correction = words_of(fleet.requests[-1].body["messages"][-1])
         assert correction.count("\n- ") == 31
-        assert correction.endswith("- and 31 more of the same kind"), "60 places, and what no longer is cited"
+        assert correction.endswith("- and 31 more violations"), "60 places, and what no longer is cited"
 
 
 async def test_a_program_is_not_asked_to_correct_itself(play: Play) -> None:

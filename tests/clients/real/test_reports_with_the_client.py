@@ -32,7 +32,7 @@ def stage(client: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
 def test_an_invented_reference_is_bounced_and_the_corrected_report_arrives(stage: Stage) -> None:
     correction = text_of(stage.asked("trace-once")[2]["messages"][-1]["content"])
     assert INVENTED in correction
-    assert "WHOLE result again" in correction
+    assert "COMPLETE result" in correction
 
     arrived = stage.results("begin-tracing")["toolu_once"]
     assert GOOD_WORDS in arrived

@@ -72,7 +72,7 @@ def test_a_notice_is_short_whatever_the_report(client: Client) -> None:
     report = GOOD.replace("### Key References", many + "\n### Key References")
     notice = notice_of(client.run(CALL, AGENT, report, report)[-1])
     assert len(notice) < 8000
-    assert "more of the same kind" in notice
+    assert "more violations" in notice
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_an_invented_reference_is_bounced_with_an_order_for_the_whole_report(cli
     said = client.stop(AGENT, INVENTED)
     assert is_block(said)
     assert said is not None
-    assert "send the WHOLE result again" in said["reason"]
+    assert "resend the COMPLETE result" in said["reason"]
     assert "reference-missing-file" in said["reason"]
     assert "app/nowhere.py" in said["reason"]
     assert client.delegation(CALL) == "open", "a correction is waited for"
@@ -70,7 +70,7 @@ def test_an_empty_report_is_asked_for_again(client: Client, report: str | None) 
     said = client.stop(AGENT, report)
     assert is_block(said)
     assert said is not None
-    assert "send the WHOLE result again" in said["reason"]
+    assert "resend the COMPLETE result" in said["reason"]
 
 
 def test_what_the_subagent_did_is_read_from_its_transcript(client: Client) -> None:
