@@ -35,7 +35,7 @@ def test_a_diff_shows_what_changed_and_its_lines_count_as_seen(story: Bench) -> 
     got = ask(story.box(), "GitDiff")
     assert "-line 3\n+new 3\n+more\n" in got.text
     assert got.receipt.hits == {"src/a.py": (1, 2, 3, 4, 5, 6, 7)}
-    assert ReceiptIndex([got.receipt], str(story.root)).seen("src/a.py", 4, None) == "line"
+    assert ReceiptIndex([got.receipt], str(story.root)).how_seen("src/a.py", 4) == "line"
     assert ask(story.box(), "GitDiff", path="b.txt").text.startswith("No differences.")
 
 

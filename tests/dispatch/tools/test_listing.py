@@ -31,7 +31,7 @@ def test_patterns_find_files_in_order(bench: Bench, pattern: str, paths: list[st
         got = ask(bench.box(), "Glob", pattern=written)
         assert got.text.split("\n") == paths
         assert got.receipt.hits == dict.fromkeys(paths, ())
-    assert ReceiptIndex([got.receipt], str(bench.root)).seen(paths[0], 1, None) == "file"
+    assert ReceiptIndex([got.receipt], str(bench.root)).how_seen(paths[0], 1) == "file"
 
 
 def test_a_pattern_is_relative_to_its_path(bench: Bench) -> None:

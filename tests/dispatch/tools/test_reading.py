@@ -23,14 +23,14 @@ def test_the_receipt_says_what_was_shown(bench: Bench) -> None:
     assert (got.receipt.tool, got.receipt.path, got.receipt.ranges) == ("Read", "src/a.py", ((10, 14),))
     assert got.receipt.digest == digest(WorkTree(bench.root), "src/a.py")
     ledger = ReceiptIndex([got.receipt], str(bench.root))
-    assert [ledger.seen("src/a.py", line, None) for line in (9, 10, 14, 15)] == ["file", "line", "line", "file"]
+    assert [ledger.how_seen("src/a.py", line) for line in (9, 10, 14, 15)] == ["file", "line", "line", "file"]
 
 
 def test_a_failed_read_counts_as_nothing_seen(bench: Bench) -> None:
     got = ask(bench.box(), "Read", file_path="a.py")
     assert got.failed
     assert got.receipt.failed
-    assert ReceiptIndex([got.receipt], str(bench.root)).seen("a.py", 1, None) == "no"
+    assert ReceiptIndex([got.receipt], str(bench.root)).how_seen("a.py", 1) == "no"
 
 
 def test_a_long_file_is_shown_in_parts(bench: Bench) -> None:
@@ -80,7 +80,7 @@ def test_an_empty_file_is_read_and_has_no_lines(bench: Bench) -> None:
     got = ask(bench.box(), "Read", file_path="a.py")
     assert got.text == "[a.py is empty.]"
     assert not got.failed
-    assert ReceiptIndex([got.receipt], str(bench.root)).seen("a.py", 1, None) == "file"
+    assert ReceiptIndex([got.receipt], str(bench.root)).how_seen("a.py", 1) == "file"
 
 
 def test_numbers_written_as_text_are_understood(bench: Bench) -> None:

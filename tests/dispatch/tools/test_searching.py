@@ -25,7 +25,7 @@ def test_matching_files_are_listed_in_order(bench: Bench) -> None:
     assert got.text == "src/a.py\nsrc/b.ts"
     assert got.receipt.hits == {"src/a.py": (), "src/b.ts": ()}
     ledger = ReceiptIndex([got.receipt], str(bench.root))
-    assert [ledger.seen(path, 3, None) for path in ("src/a.py", "docs/c.md")] == ["file", "no"]
+    assert [ledger.how_seen(path, 3) for path in ("src/a.py", "docs/c.md")] == ["file", "no"]
 
 
 def test_lines_come_with_their_numbers_and_count_as_seen(bench: Bench) -> None:
@@ -33,7 +33,7 @@ def test_lines_come_with_their_numbers_and_count_as_seen(bench: Bench) -> None:
     assert got.text == "src/a.py:3:def main():\nsrc/a.py:8:main()"
     assert got.receipt.hits == {"src/a.py": (3, 8)}
     ledger = ReceiptIndex([got.receipt], str(bench.root))
-    assert [ledger.seen("src/a.py", line, None) for line in (2, 3, 8)] == ["file", "line", "line"]
+    assert [ledger.how_seen("src/a.py", line) for line in (2, 3, 8)] == ["file", "line", "line"]
 
 
 @pytest.mark.parametrize(
