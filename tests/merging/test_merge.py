@@ -104,7 +104,7 @@ def test_scores_thirty_apart_are_a_conflict(low: float, count: int) -> None:
     assert len(merged(*pair(90, low)).conflicts) == count
 
 
-def test_a_score_nobody_gave_is_no_conflict() -> None:
+def test_a_missing_score_is_not_a_conflict() -> None:
     one, other = report("a", row("a", score=100)), report("b", row("b", score=50, unscored=True))
     outcome = merged(one, other)
     assert not outcome.conflicts
@@ -149,7 +149,7 @@ def test_a_reason_names_the_cause_of_a_low_score(said: dict[str, object], cause:
     assert merged(report("a", one)).dropped[0].reason == f"confidence 70 is under 80{cause}"
 
 
-def test_a_reason_of_several_agents_says_whose_cause_it_is() -> None:
+def test_a_reason_of_several_agents_names_the_agent_of_each_cause() -> None:
     one, other = row("a", score=60, unscored=True), row("b", score=62)
     assert merged(report("a", one), report("b", other)).dropped[0].reason == (
         "confidence 71 is under 80 (a: no score given)"
@@ -171,7 +171,7 @@ def test_flags_of_a_merge_written_before_opinions_had_any_are_kept() -> None:
     assert merge_reports(reports_of(old), DEFAULT, [old]).findings[0].flags == old.findings[0].flags
 
 
-def test_help_that_an_agent_repeats_is_told_once_and_each_title_is_kept() -> None:
+def test_repeated_help_of_an_agent_occurs_once_and_each_title_is_kept() -> None:
     first = row("ruff", name="ARG001", title="Unused argument: `a`", details="Unused\n\nWhy this is bad.")
     second = row("ruff", name="ARG001", title="Unused argument: `b`", details="Unused\n\nWhy this is bad.")
     (finding,) = merged(report("ruff", first, second)).findings
@@ -185,14 +185,14 @@ def test_fenced_code_is_never_taken_apart() -> None:
     assert code in finding.opinions[0].details
 
 
-def test_an_input_merged_together_with_its_own_merge_says_nothing_twice() -> None:
+def test_an_input_merged_with_its_own_merge_repeats_nothing() -> None:
     both = (report("a", row("a", title="First", details="why"), row("a", score=80, title="Second")),)
     once = merged(*both)
     again = merge_reports([*reports_of(once), *both], DEFAULT, [once])
     assert again.findings[0].opinions == once.findings[0].opinions
 
 
-def test_a_standard_is_compared_without_case_and_told_as_it_is_written() -> None:
+def test_a_standard_is_compared_without_case_and_printed_as_written() -> None:
     one = report("a", statements=(ReportedStatement("a", "compliance", "OWASP A02  Crypto", "PASS"),))
     other = report("b", statements=(ReportedStatement("b", "compliance", "owasp a02 crypto", "FAIL"),))
     assert [c.finding for c in merged(one, other).conflicts] == ["OWASP A02 Crypto"]
@@ -271,12 +271,12 @@ def test_nothing_and_almost_nothing_keep_one_order(places: list[dict[str, object
     assert msgspec.json.encode(merged(one, other)) == msgspec.json.encode(merged(other, one))
 
 
-def test_no_confidence_at_all_is_called_0_whatever_its_sign() -> None:
+def test_a_confidence_of_zero_is_printed_as_0_with_either_sign() -> None:
     for score in (-0.0, 0.0):
         assert merged(report("a", row("a", score=score)), threshold=33).dropped[0].reason == "confidence 0 is under 33"
 
 
-def test_an_agent_without_a_verdict_keeps_its_place_beside_an_empty_one() -> None:
+def test_an_agent_without_a_verdict_sorts_next_to_one_with_an_empty_verdict() -> None:
     one, other = (Report(agent="a", status="SUCCESS", verdict=verdict) for verdict in (None, ""))
     assert merged(one, other) == merged(other, one)
 

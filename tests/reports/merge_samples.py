@@ -1,4 +1,4 @@
-"""Merges for tests: one of the example results, and whatever hypothesis thinks of."""
+"""Merges for tests: one of the example results, and generated ones."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ _reports = st.builds(
 
 @st.composite
 def merges(draw: st.DrawFn) -> Merge:
-    """Any merge whose places are real where it says that they hold."""
+    """Any merge whose verified locations exist."""
     kept = tuple(draw(st.lists(findings(), max_size=3)))
     dropped = tuple(draw(st.lists(findings(dropped=True), max_size=2)))
     conflicts = tuple(draw(st.lists(_conflicts, max_size=3)))

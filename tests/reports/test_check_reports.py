@@ -50,14 +50,14 @@ def marked(lines: list[str]) -> tuple[str, tuple[int, int]]:
 # The mark
 
 
-def test_the_mark_stands_under_the_fault() -> None:
+def test_the_mark_is_under_the_violation() -> None:
     lines = shown(checked(GOOD.replace("### Status\nSUCCESS", "### Status\nNEARLY DONE"), select="status-unknown"))
     line, under = marked(lines)
     assert line.startswith("         4 │ ")
     assert under == columns_of(line, "NEARLY DONE")
 
 
-def test_the_mark_stands_under_the_fault_after_wide_characters() -> None:
+def test_the_mark_is_under_the_violation_after_wide_characters() -> None:
     text = GOOD.replace(
         "| Tokens can be guessed | `app/session.py:10` | Critical", "| 推測可能 | `app/session.py:10` | 深刻"
     )
@@ -66,7 +66,7 @@ def test_the_mark_stands_under_the_fault_after_wide_characters() -> None:
     assert under[1] - under[0] == 4
 
 
-def test_the_mark_stands_under_the_fault_after_tabs_and_combining_characters() -> None:
+def test_the_mark_is_under_the_violation_after_tabs_and_combining_characters() -> None:
     text = GOOD.replace("| Tokens can be guessed |", "| cafe\u0301\tau lait |").replace("Critical", "Severe")
     line, under = marked(shown(checked(text, select="severity-unknown")))
     assert under == columns_of(line, "Severe")
@@ -200,7 +200,7 @@ def test_junit_is_always_xml(words: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("mark", ["\ufffe", "\uffff"])
-def test_junit_is_xml_for_what_is_no_character_too(mark: str) -> None:
+def test_junit_is_valid_xml_for_invalid_characters(mark: str) -> None:
     ElementTree.fromstring(check_junit(checked(GOOD.replace("Critical", "Severe"), f"a{mark}.md")))
 
 
@@ -257,7 +257,7 @@ def test_advice_on_an_accepted_result_is_output_in_junit_not_a_failure() -> None
     assert "next-steps-missing" in (case[0].text or "")
 
 
-def test_the_json_report_says_which_repository_and_null_without_one() -> None:
+def test_the_json_report_names_the_repository_or_null() -> None:
     assert json.loads(check_json(checked(GOOD), "there"))["summary"]["repository"] == "there"
     report = json.loads(check_json(check_text(GOOD, "a.md", REVIEW)))
     assert report["summary"]["repository"] is None
@@ -274,7 +274,7 @@ def test_the_json_report_keeps_the_lines_of_what_was_found() -> None:
     assert (reference["line"], reference["at"]) == (10, 14)
 
 
-def test_every_claim_is_listed_with_the_line_it_stands_on() -> None:
+def test_every_claim_is_listed_with_its_line() -> None:
     lines = shown(checked(GOOD))
     assert "  claims  8 verified" in lines
     assert "    line 14   verified      app/session.py:10" in lines

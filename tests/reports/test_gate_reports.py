@@ -109,7 +109,7 @@ def test_every_report_fits_the_width_and_obeys_nothing_in_it(columns: int, mode:
         assert not {"\x1b", "\x07", "\u202e"} & set(text), name
 
 
-def test_the_log_says_what_was_denied_why_and_what_it_would_have_cost() -> None:
+def test_the_log_shows_denied_calls_with_reason_and_saving() -> None:
     found = everything(80)
     assert "8 decisions, 5 denied" in found["log"]
     assert "deny  Write  edit-code  src/app.tsx" in found["denied"]
@@ -178,7 +178,7 @@ def test_every_decision_has_the_published_shape() -> None:
 
 
 @pytest.mark.parametrize("odd", [{}, {"at": "x", "paths": 5, "decision": 3, "lines": True}, {"at": 1e300, "id": None}])
-def test_a_state_that_somebody_else_wrote_is_shown_all_the_same(odd: dict[str, Any]) -> None:
+def test_a_state_with_unexpected_values_is_shown(odd: dict[str, Any]) -> None:
     made = SessionState("s")
     made.decisions, made.declarations, made.delegations = [odd], [odd], {"d": Delegation.from_dict(odd)}
     assert plain_lines(log_lines(made, 80, denied=False))

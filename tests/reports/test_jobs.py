@@ -20,7 +20,7 @@ HOSTILE = "\x1b[31mred\x1b]0;t\x07 \x9b2J \u202eback \x00 \r"
 
 
 def job(**more: Any) -> Job:
-    """A job with every field said; whatever the store adds later is nothing here."""
+    """A job with every field set; later additions of the store do not matter here."""
     usual: dict[str, Any] = dict.fromkeys(Job.__struct_fields__)
     usual |= {"id": 7, "agent": "code-explorer", "brief": "sha256:x", "request": {}, "prompt": "trace the login flow"}
     usual |= {"workspace": "/x", "queue": "default", "priority": 0, "depth": 0, "attempt": 1, "deaths": 0}
@@ -105,5 +105,5 @@ def test_a_tool_that_went_well_is_worth_no_second_line() -> None:
     assert text(event_lines(Event(1, 7, AT, "tool-done", {"name": "Read", "failed": False}), 80)) == ""
 
 
-def test_no_jobs_are_said_to_be_none() -> None:
+def test_an_empty_job_list_is_reported() -> None:
     assert text(list_lines([], 80)) == "no jobs"

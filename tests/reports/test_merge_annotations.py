@@ -1,4 +1,4 @@
-"""A merge for machines: workflow commands and JUnit XML that hold whatever an agent wrote."""
+"""A merge for tools: workflow commands and JUnit XML with any text of an agent."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def test_an_annotation_names_the_lines_the_agents_and_their_scores() -> None:
     one = finding("QA-002", severity="critical", place=PLACES[1], agents=("a", "b"), flags=("agreed",), score=96.5)
     assert merge_github(merge_of(one, agents=(AgentReport("a", "SUCCESS", "accept"),))) == (
         "::error file=examples/shop/shop/payments.py,line=40,endLine=42,title=critical%2C 96.5%3A QA-002 A bug::"
-        "2 of 2 agents, location verified, agreed. a says critical, 96.5; b says critical, 96.5"
+        "2 of 2 agents, location verified, agreed. a: critical, 96.5; b: critical, 96.5"
     )
 
 
 @pytest.mark.parametrize("place", [place for place in LOST if place[0]])
-def test_a_place_that_failed_is_told_and_not_annotated(place: tuple[str, int, int | None]) -> None:
+def test_a_failed_location_is_in_the_message_and_not_annotated(place: tuple[str, int, int | None]) -> None:
     text = merge_github(merge_of(finding(place=place, verified=False)))
     assert "file=" not in text
     assert f"evidence failed (at {place[0]}:{place[1]}" in text
@@ -45,7 +45,7 @@ def test_a_conflict_is_a_warning() -> None:
     )
 
 
-def test_a_conflict_stands_at_the_lines_of_its_finding() -> None:
+def test_a_conflict_is_annotated_at_the_lines_of_its_finding() -> None:
     one = finding(agents=("a", "b"), place=PLACES[1], flags=("disputed",))
     text = merge_github(merge_of(one, conflicts=(Conflict("score", "QA-001", ("a", "b"), "far apart"),)))
     assert text.splitlines()[1] == (
@@ -54,7 +54,7 @@ def test_a_conflict_stands_at_the_lines_of_its_finding() -> None:
     assert "location verified, disputed. " in text
 
 
-def test_nothing_found_is_nothing_said() -> None:
+def test_no_findings_give_no_output() -> None:
     assert merge_github(merge_of()) == ""
 
 
@@ -101,7 +101,7 @@ def test_an_agent_fails_if_it_failed_or_broke_the_contract(status: str, verdict:
     assert (root.find(".//failure") is not None) is fails
 
 
-def test_cases_of_one_name_are_told_apart() -> None:
+def test_cases_with_one_name_get_unique_names() -> None:
     names = [
         case.attrib["name"] for case in ElementTree.fromstring(merge_junit(merge_of(*[finding()] * 3))).iter("testcase")
     ]

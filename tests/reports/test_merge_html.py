@@ -155,7 +155,7 @@ def test_long_help_is_folded() -> None:
     assert '<details class="more"><summary>Full text</summary><pre>Why it is bad.' in text
 
 
-def test_a_closed_card_says_that_its_evidence_failed_and_that_it_is_disputed() -> None:
+def test_a_closed_card_shows_failed_evidence_and_dispute() -> None:
     one = finding(place=LOST[0], verified=False, flags=("disputed",), said={"evidence": "there is no such file"})
     text = merge_html(merge_of(one))
     summary = text[text.index("<article") :].partition("</summary>")[0]
@@ -206,7 +206,7 @@ def test_a_title_of_the_callers_own_is_escaped_and_an_empty_one_replaced() -> No
     assert "<title>Review findings</title>" in merge_html(merge_of(), title="")
 
 
-# Colours: text against what it stands on, in both schemes.
+# Colours: text against its background, in both schemes.
 PAIRS = [
     *(("ink", ground) for ground in ("page", "card", "sunk", "mark", "dispute")),
     *(("soft", ground) for ground in ("page", "card", "sunk", "mark", "dispute")),

@@ -1,4 +1,4 @@
-"""A merged report is a result in the contract: accepted whatever the agents wrote, and it vouches for nothing false."""
+"""A merged report is a result under the contract: accepted for any text of the agents, and it cites nothing false."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def verdicts(text: str) -> list[Verdict]:
 
 
 def refused(text: str) -> list[tuple[str, str, str]]:
-    """What stands in the way of accepting it."""
+    """The violations that prevent acceptance."""
     return [
         (verdict.kind, violation.rule, violation.message)
         for verdict in verdicts(text)
@@ -78,11 +78,11 @@ def test_names_are_unique_although_agents_number_alike() -> None:
 
 
 @pytest.mark.parametrize("place", LOST)
-def test_a_place_that_failed_is_told_in_words_and_never_cited(place: tuple[str | None, int | None, int | None]) -> None:
+def test_a_failed_location_is_described_and_never_cited(place: tuple[str | None, int | None, int | None]) -> None:
     text = merge_markdown(merge_of(finding(place=place, verified=False), finding("QA-002", place=PLACES[1])))
     (verdict, _) = verdicts(text)
     assert {reference.path for reference in verdict.evidence.references} == {f"{SHOP}/payments.py"}
-    assert "#### Places Not Cited\n\n- QA-001: " in text
+    assert "#### Locations Not Cited\n\n- QA-001: " in text
     assert "- finding-without-reference: " in text
     assert place[0] is None or place[0] in text
 
@@ -92,13 +92,13 @@ def test_two_findings_of_one_place_are_kept_apart_although_their_severities_diff
     merge = merge_of(finding(place=whole, severity="critical"), finding(place=whole, severity="minor", title="Other"))
     text = merge_markdown(merge)
     assert refused(text) == []
-    assert "- self-conflict: different findings of one place are kept apart" in text
+    assert "- self-conflict: different findings at one location stay separate" in text
 
 
-def test_a_severity_that_nobody_gave_is_not_made_up() -> None:
+def test_a_missing_severity_is_not_invented() -> None:
     text = merge_markdown(merge_of(finding(severity=None)))
     assert refused(text) == []
-    assert "- severity-missing: no agent gave a severity, and a merge makes none up" in text
+    assert "- severity-missing: no agent gave a severity, and a merge does not invent one" in text
     assert "### Severity Summary\n- Critical: 0\n- Important: 0\n- Minor: 0\n" in text
 
 
@@ -114,7 +114,7 @@ def test_code_is_quoted_from_the_checkout_and_holds() -> None:
     assert [quote.outcome for verdict in verdicts(text) for quote in verdict.evidence.quotes] == ["verified"] * 2
 
 
-def test_without_a_checkout_an_agents_code_is_repeated_as_text_and_is_no_claim() -> None:
+def test_without_a_checkout_an_agents_code_is_text_and_not_a_claim() -> None:
     details = f"```python\n# {SHOP}/catalog.py:63\nmade_up()\n```"
     text = merge_markdown(merge_of(finding(category="security", details=details)))
     assert "```text\nmade_up()\n```" in text
@@ -131,9 +131,9 @@ def test_quotes_never_make_up_most_of_the_report() -> None:
 
 def test_each_agents_severity_score_and_words_stay_together() -> None:
     one = finding(
-        "SEC-001", agents=("qa-engineer", "ruff"), details="**SEC-001: A bug**\n\n**Risk**: loss\n**Fix**: mend"
+        "SEC-001", agents=("qa-engineer", "ruff"), details="**SEC-001: A bug**\n\n**Risk**: loss\n**Fix**: fix it"
     )
-    assert "- qa-engineer says important, 90 (SEC-001): Risk: loss · Fix: mend\n" in merge_markdown(merge_of(one))
+    assert "- qa-engineer: important, 90 (SEC-001). Risk: loss · Fix: fix it\n" in merge_markdown(merge_of(one))
 
 
 def test_the_score_is_the_mean_of_what_is_verified_and_what_is_not() -> None:
@@ -145,16 +145,16 @@ def test_the_score_is_the_mean_of_what_is_verified_and_what_is_not() -> None:
     assert "**Score**: 86.5\n**Evidence Count**: 2\n" in text
 
 
-def test_nothing_verified_is_worth_half_and_says_what_is_uncertain() -> None:
+def test_without_verified_findings_the_score_is_halved_and_the_uncertainty_stated() -> None:
     text = merge_markdown(merge_of(finding(score=90, verified=None)))
     assert "### Confidence\n45 - the evidence of 0 of 1 finding holds\n" in text
     assert "### Uncertainty\nThe evidence of 0 findings failed and that of 1 could not be checked; " in text
 
 
-def test_nothing_found_is_said_and_scored_as_unscored() -> None:
+def test_no_findings_are_reported_and_scored_as_unscored() -> None:
     text = merge_markdown(merge_of())
     assert "Merged 1 result into no findings. The decision is continue." in text
-    assert "### Confidence\n70 - no finding to take a score from" in text
+    assert "### Confidence\n70 - no findings, so the score of an unscored finding is used" in text
 
 
 def test_conflicts_are_listed_with_the_name_that_the_report_gives_the_finding() -> None:
@@ -162,7 +162,7 @@ def test_conflicts_are_listed_with_the_name_that_the_report_gives_the_finding() 
     conflict = Conflict("score", "SEC-001", ("b", "c"), "b gives it 97, c 45")
     text = merge_markdown(merge_of(one, other, conflicts=(conflict,), decision="review"))
     assert "| score | SEC2-001: A bug | b, c | b gives it 97, c 45 |" in text
-    assert "1. Let a person settle 1 conflict\n" in text
+    assert "1. Ask a person to decide 1 conflict\n" in text
 
 
 def test_key_references_count_by_file() -> None:
@@ -175,13 +175,13 @@ def test_what_was_left_out_has_its_name_its_place_and_the_reason() -> None:
     assert f"- important QA-009: A bug; {SHOP}/catalog.py: 63; confidence 60 is under 80 (no score given)\n" in text
 
 
-def test_a_report_says_why_evidence_failed_and_which_form_to_merge_again() -> None:
+def test_a_report_states_why_evidence_failed_and_which_form_to_merge() -> None:
     said = {"evidence": "there is no such file", "claimed_confidence": 88.0}
     text = merge_markdown(merge_of(finding(place=LOST[0], verified=False, said=said, flags=("disputed",))))
     assert "was claimed; evidence failed: there is no such file\n" in text
     assert "Flags: evidence failed: there is no such file, disputed\n" in text
     assert "(QA-001, claimed with 88)" in text
-    assert "To merge this with other results, take its JSON form" in text
+    assert "To merge this with other results, use the JSON form" in text
 
 
 def test_who_did_not_finish_is_a_blocker_and_who_failed_a_next_step() -> None:
@@ -194,18 +194,18 @@ def test_who_did_not_finish_is_a_blocker_and_who_failed_a_next_step() -> None:
     assert "1. Run again: b\n" in text
 
 
-def test_a_failed_merge_says_what_went_wrong_and_how_to_recover() -> None:
+def test_a_failed_merge_states_the_cause_and_the_recovery() -> None:
     text = merge_markdown(merge_of(agents=FAILED, status="FAILED", decision="retry"))
     (verdict, _) = verdicts(text)
     assert (verdict.kind, verdict.status, verdict.violations) == ("error", "FAILED", ())
 
 
 @pytest.mark.parametrize("count", [0, 1, 200, 201, 5000])
-def test_a_long_merge_is_cut_and_says_so(count: int) -> None:
+def test_a_long_merge_is_cut_with_a_note(count: int) -> None:
     text = merge_markdown(merge_of(*(finding(f"QA-{number}", title="漢" * 400) for number in range(count))))
     assert refused(text) == []
     assert len(text.encode()) < 500_000
-    assert ("milder finding" in text) is (count > 200)
+    assert ("of lower rank not listed" in text) is (count > 200)
 
 
 def test_a_title_of_a_million_characters_is_cut_to_three_hundred() -> None:
@@ -243,7 +243,7 @@ def test_an_agents_words_become_plain_markdown(written: str, expected: str) -> N
         ("http://host:80/a.py:3", "http://host:80/a.py:3"),
     ],
 )
-def test_a_reference_in_words_stays_readable_and_is_none(written: str, expected: str) -> None:
+def test_a_neutralized_reference_stays_readable_and_is_not_a_reference(written: str, expected: str) -> None:
     assert neutralize_line(written) == expected
 
 
@@ -257,6 +257,6 @@ def test_no_words_hold_a_reference_or_a_placeholder(text: str) -> None:
     assert list(find_placeholders(line)) == []
 
 
-def test_the_fixture_tree_is_the_one_the_places_speak_of() -> None:
+def test_the_fixture_tree_has_the_locations_of_the_samples() -> None:
     for path, line, _ in PLACES:
         assert len((ROOT / path).read_text().splitlines()) >= (line or 1)

@@ -22,7 +22,7 @@ def test_the_status_and_the_decision_come_first() -> None:
     assert written(merge).splitlines()[0] == "PARTIAL review: a did not finish"
 
 
-def test_the_first_line_says_why_a_person_should_look() -> None:
+def test_the_first_line_states_why_a_person_should_look() -> None:
     agents = tuple(
         AgentReport(name, "SUCCESS", verdict) for name, verdict in (("a", "revise"), ("b", "accept"), ("c", None))
     )
@@ -31,7 +31,7 @@ def test_the_first_line_says_why_a_person_should_look() -> None:
     assert written(merge).splitlines()[0] == "SUCCESS review: 1 conflict; 1 of 2 results breaks the contract"
 
 
-def test_parts_stand_in_the_order_in_which_a_person_needs_them() -> None:
+def test_sections_come_in_the_order_in_which_a_reader_needs_them() -> None:
     merge = merge_of(
         finding(),
         dropped=(finding("QA-009", reason="confidence 60 is under 80"),),
@@ -47,11 +47,11 @@ def test_an_agent_shows_how_it_ended_and_whether_it_keeps_the_contract() -> None
     assert "  qa-engineer  PARTIAL  revise\n  ruff         FAILED   no result\n" in written(merge_of(agents=agents))
 
 
-def test_a_tool_is_no_agent_that_sent_nothing() -> None:
+def test_a_tool_differs_from_an_agent_that_sent_nothing() -> None:
     assert "  ruff  SUCCESS  tool\n" in written(merge_of(agents=(AgentReport("ruff", "SUCCESS", None),)))
 
 
-def test_a_finding_says_what_where_how_sure_and_who_says_so() -> None:
+def test_a_finding_shows_title_location_confidence_and_agents() -> None:
     one = finding("SEC-001", severity="critical", title="Pasted SQL", agents=("a", "b"), flags=("agreed",), score=96.5)
     agents = tuple(AgentReport(name, "SUCCESS", "accept") for name in "abc")
     text = written(merge_of(one, agents=agents), 140)
@@ -67,7 +67,7 @@ def test_the_cited_line_is_shown_where_there_is_a_checkout() -> None:
 
 
 @pytest.mark.parametrize("place", LOST)
-def test_a_place_that_is_not_there_has_no_excerpt_and_is_said_to_have_failed(
+def test_a_missing_location_has_no_excerpt_and_is_marked_failed(
     place: tuple[str | None, int | None, int | None],
 ) -> None:
     text = written(merge_of(finding(place=place, verified=False)))
@@ -96,14 +96,14 @@ def test_a_conflict_prints_its_place_once() -> None:
     assert conflicts.count("orders.py") == 1
 
 
-def test_failed_evidence_says_why_and_what_was_claimed() -> None:
+def test_failed_evidence_shows_the_reason_and_the_claim() -> None:
     said = {"evidence": "there is no such file", "claimed_confidence": 88.0, "flags": ("revise",)}
     text = written(merge_of(finding(place=LOST[0], verified=False, score=68, said=said)))
     assert "evidence failed: there is no such file · 1 of 1 agents · quality\n" in text
     assert "   68  qa-engineer QA-001 · claimed with 88 · revise\n" in text
 
 
-def test_one_agents_failed_evidence_stands_beside_its_opinion_where_anothers_holds() -> None:
+def test_one_agents_failed_evidence_is_shown_with_its_opinion_if_anothers_holds() -> None:
     one = finding(agents=("a",)).opinions
     other = finding(agents=("b",), said={"evidence": "the file has 3 lines"}).opinions
     both = msgspec.structs.replace(finding(agents=("a", "b")), opinions=(*one, *other))
@@ -119,7 +119,7 @@ def test_a_corrected_place_and_its_price_are_shown() -> None:
     assert " · claimed at old.py:44 with 94\n" in written(merge_of(finding(score=84, said=said)))
 
 
-def test_flags_of_one_agent_stand_beside_it_and_not_on_the_finding() -> None:
+def test_flags_of_one_agent_are_shown_with_its_opinion_only() -> None:
     one = finding(agents=("a",), flags=("disputed", "revise", "unscored"), said={"flags": ("revise", "unscored")})
     text = written(merge_of(one), 120)
     assert "quality · disputed\n" in text
@@ -164,9 +164,9 @@ def test_no_line_is_wider_than_the_terminal_and_nothing_in_it_is_obeyed(merge: M
         assert escape_control(line) == line
 
 
-def test_nothing_to_merge_is_said_so() -> None:
+def test_an_empty_merge_is_reported() -> None:
     text = written(merge_of(agents=(), status="FAILED", decision="retry"))
-    assert "none: there was nothing to merge" in text
+    assert "none: there is nothing to merge" in text
     assert text.splitlines()[-1] == "0 findings · 0 results · 0 conflicts · 0 dropped"
 
 

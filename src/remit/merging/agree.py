@@ -109,7 +109,7 @@ def _share(agents: int, answered: int) -> float:
 
 
 def worst(severities: Iterable[Severity | None]) -> Severity | None:
-    """Return the highest severity; None if there is none."""
+    """Return the highest severity; None without any."""
     return max((severity for severity in severities if severity), key=SCALE.index, default=None)
 
 

@@ -1,4 +1,4 @@
-"""Verdicts as JSON."""
+"""Write verdicts as JSON, GitHub annotations and JUnit XML."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _COMMAND = {"L1": "error", "L2": "warning", "L3": "notice"}
 
 
 def check_json(verdicts: Sequence[Verdict], repository: str | None = None) -> str:
-    """The report in the shape `remit.check/1`."""
+    """Return the report in the shape `remit.check/1`."""
     return format_json(check_shape(verdicts, repository))
 
 
 def format_json(value: Any) -> str:
-    """JSON for people and programs: indented, keys as given, non-ASCII as it is."""
+    """Format JSON with indentation; keys keep their order and non-ASCII text stays as it is."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def check_github(verdicts: Sequence[Verdict]) -> str:
-    """The report; empty if there is nothing to say."""
+    """Return one workflow command per violation; empty without any."""
     return "\n".join(line for verdict in verdicts for line in _lines(verdict))
 
 
@@ -48,7 +48,7 @@ def _property(text: str) -> str:
 
 
 def check_junit(verdicts: Sequence[Verdict]) -> str:
-    """The report as one `testsuites` document."""
+    """Return the report as one `testsuites` document."""
     from xml.etree import ElementTree  # late: slow to load and seldom needed
 
     failed = sum(not verdict.accepted for verdict in verdicts)

@@ -1,4 +1,4 @@
-"""Lines of styled text: one layout for a terminal (coloured by rich) and for a pipe (plain)."""
+"""Lines of styled text: one layout for a terminal (coloured by rich) and a pipe (plain)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
-#: Characters that are not seen, or that change how others are seen.
+#: Characters that are invisible or change how others are displayed.
 _INVISIBLE = (
     *(0x00AD, 0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF, 0xFFFE, 0xFFFF),
     *range(0x2028, 0x202F),
@@ -23,7 +23,7 @@ _VISIBLE = (
 
 
 class Piece(NamedTuple):
-    """Some text in one style (a rich style; empty: none)."""
+    """Text in one rich style; an empty style means no style."""
 
     text: str
     style: str = ""
@@ -33,12 +33,12 @@ Line = list[Piece]
 
 
 def plain_lines(lines: Iterable[Line]) -> str:
-    """The lines for a pipe or a file."""
+    """Return the lines as plain text."""
     return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
 
 
 def escape_control(text: str) -> str:
-    """One line of text without anything a terminal, a browser or XML would obey. Tabs become spaces."""
+    """Return one line of text with control characters made visible. Tabs become spaces."""
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\t", "    ").translate(_VISIBLE)
@@ -46,26 +46,26 @@ def escape_control(text: str) -> str:
 
 
 def display_width(text: str) -> int:
-    """How many columns a terminal needs for a text."""
+    """Return the columns that a terminal needs for a text."""
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text)
 
 
 def cut_width(text: str, columns: int) -> str:
-    """As much of a text as fits into some columns."""
+    """Cut a text to a number of columns."""
     if text.isascii():
         return text[:columns]
     used = 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         used += display_width(character)
         if used > columns:
-            return text[:place]
+            return text[:index]
     return text
 
 
 def wrap_text(text: str, columns: int, indent: int = 0) -> list[str]:
-    """A text in lines of at most some columns, broken at spaces where it has any."""
+    """Wrap a text at spaces to a number of columns."""
     room, margin = max(columns - indent, 20), " " * indent
     rows: list[str] = []
     row = ""

@@ -1,4 +1,4 @@
-"""The fixed JSON shapes, as types: what is encoded and what `remit schema` prints are one."""
+"""The fixed JSON shapes as types; both the JSON output and `remit schema` come from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ViolationShape(msgspec.Struct):
 
 
 class ReferenceShape(msgspec.Struct):
-    """A place that the result names, and what is there."""
+    """A location that the result cites, and the outcome of its check."""
 
     text: str
     path: str
@@ -39,7 +39,7 @@ class ReferenceShape(msgspec.Struct):
 
 
 class QuoteShape(msgspec.Struct):
-    """Code that the result quotes, and where it stands."""
+    """Code that the result quotes, and where it was found."""
 
     path: str
     line: int | None
@@ -50,7 +50,7 @@ class QuoteShape(msgspec.Struct):
 
 
 class ChangeShape(msgspec.Struct):
-    """A file that the result says it created or modified."""
+    """A file that the result claims to have created or modified."""
 
     path: str
     claim: str
@@ -83,12 +83,12 @@ class SummaryShape(msgspec.Struct):
     revise: int
     reject: int
     violations: dict[Level, int]
-    #: The checkout that claims were held against; null: none.
+    #: The checkout that claims were checked against; null without a checkout.
     repository: str | None = None
 
 
 class CheckShape(msgspec.Struct):
-    """What `remit check --format json` prints."""
+    """The output of `remit check --format json`."""
 
     results: list[ResultShape]
     summary: SummaryShape
@@ -96,7 +96,7 @@ class CheckShape(msgspec.Struct):
 
 
 def check_shape(verdicts: Sequence[Verdict], repository: str | None = None) -> CheckShape:
-    """Verdicts in the fixed shape."""
+    """Return verdicts in the fixed shape."""
     counts = summary(verdicts)
     counts.repository = repository
     return CheckShape(results=[_result(verdict) for verdict in verdicts], summary=counts)
@@ -124,7 +124,7 @@ def _result(verdict: Verdict) -> ResultShape:
 
 
 def summary(verdicts: Sequence[Verdict]) -> SummaryShape:
-    """Counts over all verdicts."""
+    """Return counts over all verdicts."""
     decisions = Counter(verdict.verdict for verdict in verdicts)
     levels = Counter(violation.level for verdict in verdicts for violation in verdict.violations)
     return SummaryShape(

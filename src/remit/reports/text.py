@@ -1,7 +1,6 @@
-"""Verdicts for people: the document's own line with a mark under the fault, and what to do.
+"""Print verdicts for people: the line of the document with a mark under the violation, and what to do.
 
-The lines are pieces of text with a style each, so that one layout serves a terminal (coloured by rich)
-and a pipe (plain).
+A line is a list of styled pieces, so that one layout serves a terminal (coloured by rich) and a pipe (plain).
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ OUTCOME_STYLES: dict[Outcome, str] = {
     "outside": "bold red",
     "mismatch": "bold red",
 }
-#: Lines of source shown before and after a guess.
+#: Lines of source before and after a suggestion.
 _AROUND = 2
 
 
 def check_text_lines(
     verdicts: Sequence[Verdict], columns: int = 80, workspace: Workspace | None = None, *, every_claim: bool = False
 ) -> Iterator[Line]:
-    """The whole report."""
+    """Yield the lines of the report."""
     for verdict in verdicts:
         yield from _verdict(verdict, columns)
         yield from claim_lines(verdict, workspace, columns, every=every_claim)
@@ -59,14 +58,14 @@ def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
         head.append(Piece(f" · confidence {score:g}{support}", "dim"))
     yield head
     reasons = {override.rule: override.reason for override in verdict.overrides}
-    told: set[str] = set()
+    printed: set[str] = set()
     for violation in verdict.violations:
         yield from _violation(verdict, violation, columns)
         excused = violation.rule in reasons and violation.level != "L1"
         advice = f"overridden: {reasons[violation.rule]}" if excused else f"→ {violation.help}"
-        if advice not in told:
+        if advice not in printed:
             yield from ([Piece(row, "green")] for row in wrap_text(escape_control(advice), columns, 5))
-        told.add(advice)
+        printed.add(advice)
 
 
 def _violation(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Line]:
@@ -81,7 +80,7 @@ def _violation(verdict: Verdict, violation: Violation, columns: int) -> Iterator
 
 
 def _source(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Line]:
-    """The line of the document, and a mark under the words at fault."""
+    """Yield the line of the document with a mark under the violation."""
     document = verdict.document
     lines = document.lines
     at = violation.line - document.first_line
@@ -100,7 +99,7 @@ def _source(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Li
 
 
 def _skipped(text: str, start: int, marked: str, room: int) -> int:
-    """How much of a long line is left out on the left, so that the mark is seen."""
+    """Return how many characters of a long line to skip, so that the mark is visible."""
     if not marked or display_width(escape_control(text[: start + len(marked)])) <= room:
         return 0
     skipped = max(0, start - room // 2)
@@ -120,7 +119,7 @@ def _totals(verdicts: Sequence[Verdict]) -> Iterator[Line]:
 
 
 def _not_run(verdicts: Sequence[Verdict], columns: int) -> Iterator[Line]:
-    """What could not be checked, once for all results, by reason."""
+    """Yield what could not be checked, grouped by reason."""
     reasons: dict[str, list[str]] = {}
     for verdict in verdicts:
         for skipped in verdict.not_run:
@@ -141,7 +140,7 @@ class _Claim(NamedTuple):
 
 
 def claim_lines(verdict: Verdict, workspace: Workspace | None, columns: int, *, every: bool) -> Iterator[Line]:
-    """The claims that do not hold (or every one), each with what was found instead."""
+    """Yield the claims that do not hold, or all claims, each with what was found instead."""
     claims = list(_claims(verdict))
     if not claims:
         return
@@ -161,23 +160,21 @@ def _claims(verdict: Verdict) -> Iterator[_Claim]:
         unseen = " · never opened" if reference.seen == "no" and reference.outcome != "missing-file" else ""
         found.append(_Claim(reference.at, reference.text, reference.outcome, reference.why + unseen, reference.found))
     for quote in evidence.quotes:
-        place = format_location(Location(quote.path, quote.line))
-        near = f"{quote.similarity:.0%} alike" if quote.similarity not in (None, 1.0) else ""
-        found.append(_Claim(quote.at, f"quote from {place}", quote.outcome, quote.why or near, quote.found))
+        location = format_location(Location(quote.path, quote.line))
+        near = f"{quote.similarity:.0%} similar" if quote.similarity not in (None, 1.0) else ""
+        found.append(_Claim(quote.at, f"quote from {location}", quote.outcome, quote.why or near, quote.found))
     found.extend(_Claim(c.at, f"{c.path} {c.claim}", c.outcome, c.why, None) for c in evidence.changes)
     for claim in evidence.run_claims:
-        known = evidence.has_receipts or evidence.has_rerun
-        outcome: Outcome = "unchecked" if not known else "mismatch" if claim.denied else "verified"
+        is_checked = evidence.has_receipts or evidence.has_rerun
+        outcome: Outcome = "unchecked" if not is_checked else "mismatch" if claim.denied else "verified"
         words = f"tests {'passed' if claim.passed else 'failed'}"
-        found.append(
-            _Claim(claim.at, words, outcome, claim.denied or ("" if known else "no receipts were given"), None)
-        )
+        found.append(_Claim(claim.at, words, outcome, claim.denied or ("" if is_checked else "no receipts"), None))
     yield from sorted(found, key=lambda claim: claim.at)
 
 
 def _counted(counts: Counter[Outcome]) -> Iterator[Piece]:
-    for place, (outcome, number) in enumerate(counts.most_common()):
-        yield Piece((", " if place else "") + f"{number} {outcome}", OUTCOME_STYLES[outcome])
+    for index, (outcome, number) in enumerate(counts.most_common()):
+        yield Piece((", " if index else "") + f"{number} {outcome}", OUTCOME_STYLES[outcome])
 
 
 def _row(claim: _Claim, columns: int) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""Where the results of a SARIF run are: the paths of its artifacts, their regions, and whether that holds."""
+"""Locate the results of a SARIF run: resolve artifact paths and regions, and check them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ArtifactPaths:
         self._known: dict[tuple[str, str], str] = {}
 
     def path(self, location: dict[str, Any]) -> str | None:
-        """The path relative to the checkout; one that leads outside stays absolute."""
+        """Return the path relative to the checkout; a path outside it stays absolute."""
         if not as_text(location.get("uri")):
             location = as_dict(as_dict(item_at(self._artifacts, location.get("index"))).get("location"))
         key = (as_text(location.get("uri"), _MAX_PATH), as_text(location.get("uriBaseId"), MAX_NAME))
@@ -57,7 +57,7 @@ class ArtifactPaths:
             and _ABSOLUTE.match(path)
             and normalize_path(path, str(workspace.root)) is None
         ):
-            # A base is where the files lay when the tool ran; on another machine it stands for the checkout.
+            # A base is where the files were when the tool ran. On another machine it means the checkout.
             moved = normalize_path(_decoded(below), str(workspace.root))
             path = moved if moved and workspace.exists(moved) else path
         outside = _SCHEME.match(path) or (workspace is None and path.startswith("/"))
@@ -65,7 +65,7 @@ class ArtifactPaths:
 
 
 def _decoded(uri: str) -> str:
-    """The path that a URI stands for; one of another scheme is left alone."""
+    """Return the path of a `file:` URI; a URI with another scheme stays as it is."""
     if not uri.lower().startswith("file:"):
         return uri if _SCHEME.match(uri) else unquote(uri)
     path = unquote(uri[5:])
@@ -76,7 +76,7 @@ def _decoded(uri: str) -> str:
 
 
 def region_of(physical: dict[str, Any]) -> tuple[int | None, int | None, bool]:
-    """First line, last line if it is another, and whether the region makes no sense."""
+    """Return the first line, the last line if it differs, and whether the region is invalid."""
     region = physical.get("region")
     start, end = as_dict(region).get("startLine"), as_dict(region).get("endLine")
     if start is None and end is None:
@@ -90,7 +90,7 @@ def region_of(physical: dict[str, Any]) -> tuple[int | None, int | None, bool]:
 
 
 def snippet_of(physical: dict[str, Any]) -> str:
-    """The code that a result quotes; of a very long one the first lines."""
+    """Return the code that a result quotes; the first lines if it is very long."""
     text = as_dict(as_dict(physical.get("region")).get("snippet")).get("text")
     if not isinstance(text, str):
         return ""
@@ -98,29 +98,29 @@ def snippet_of(physical: dict[str, Any]) -> str:
 
 
 def region_outcome(quote: Quote, file: SourceFile | Absent, quotes: QuoteChecker, *, is_broken: bool) -> Outcome:
-    """What is at the place of a result; its snippet, if there is one, decides. `is_broken`: see `region_of`."""
+    """Check the location of a result; its snippet decides, if it has one. `is_broken`: see `region_of`."""
     if isinstance(file, Absent):
         failed: dict[str, Outcome] = {"outside": "outside", "missing": "missing-file", "folder": "missing-file"}
         return failed.get(file.why, "unchecked")
-    # An empty file has a first line for tools that report on the whole of it.
+    # Tools that report on a whole file use line 1 even if it is empty.
     last = quote.end_line or quote.line or 1
     inside = not is_broken and last <= max(1, len(file.lines))
     if not quote.text.strip():
         return "verified" if inside else "out-of-range"
-    is_there = quotes.check(quote, file)
+    is_found = quotes.check(quote, file)
     if inside:
-        return quote.outcome if is_there else "mismatch"
-    return "relocated" if is_there and quote.found is not None else "out-of-range"
+        return quote.outcome if is_found else "mismatch"
+    return "relocated" if is_found and quote.found is not None else "out-of-range"
 
 
 def failure_reason(outcome: Outcome, file: SourceFile | Absent, *, is_broken: bool) -> str:
-    """Why the evidence failed, in a few words; empty if it did not."""
+    """Return why the evidence failed; empty if it did not."""
     if is_verified([outcome]) is not False:
         return ""
     if outcome == "mismatch":
         return QUOTE_LOST
     if is_broken:
-        return "its lines make no sense"
+        return "its line numbers are invalid"
     if isinstance(file, SourceFile):
         count = len(file.lines)
         return f"the file has {count} line{'s' if count != 1 else ''}"

@@ -1,7 +1,7 @@
-"""SARIF 2.1.0 of any tool, read as reports: one for each run, every result held against the checkout.
+"""Read SARIF 2.1.0 as reports: one per run, with every result checked against the checkout.
 
-Nothing in the file is trusted. It is opened level by level, so that a broken result costs only itself and a
-file made to fill the memory does not; what is missing or of a wrong type is taken as not said.
+Nothing in the file is trusted. It is decoded level by level, so that a broken result affects only itself and a large
+file does not fill the memory. A value that is missing or has the wrong type counts as absent.
 """
 
 from __future__ import annotations
@@ -36,45 +36,47 @@ from remit.workspace.files import Absent, SourceFile, Workspace
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_RUNS = 1_000
-#: Results of one file that are read; a run that has more is PARTIAL.
+#: The most results of one file that are read; a run with more is PARTIAL.
 MAX_RESULTS = 100_000
-#: A rule's words stand in each of its results: together they must not outgrow the file by far.
+#: The most characters of rule texts: each result repeats them, so they could outgrow the file by far.
 _MAX_WORDS = 64 * 1024 * 1024
-#: Characters in which snippets are counted to make fingerprints.
+#: The most characters that are searched to make fingerprints.
 _MAX_COUNTED = 1024 * 1024 * 1024
 
 
 def read_sarif(data: bytes, name: str, workspace: Workspace | None, categories: Mapping[str, str]) -> list[Report]:
-    """One report for each run of a SARIF file."""
+    """Return one report per run of a SARIF file."""
     return open_sarif(data, name, workspace, categories)[0]
 
 
 def open_sarif(
     data: bytes, name: str, workspace: Workspace | None, categories: Mapping[str, str]
 ) -> tuple[list[Report], Counter[str]]:
-    """One report for each run, and how many results were left out, by reason.
+    """Return one report per run, and the number of skipped results by reason.
 
-    A key of `categories` is a rule, `tool/rule`, a family of rules (the letters they begin with) or a pattern.
+    A key of `categories` is a rule, `tool/rule`, a family of rules (their first letters) or a pattern.
     """
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{name}: {len(data) >> 20} MiB of SARIF, at most {MAX_BYTES >> 20} are read: split it")
+        raise UsageError(
+            f"{name}: {len(data) >> 20} MiB of SARIF; the limit is {MAX_BYTES >> 20} MiB, so split the file"
+        )
     log = parse_object(as_utf8(data), Fields)
     runs = parse_object(log.get("runs"), list[msgspec.Raw]) if log is not None else None
     if log is None or runs is None:
-        raise UsageError(f"{name}: not SARIF: it is no JSON object with a list of runs")
+        raise UsageError(f"{name}: not SARIF: expected a JSON object with a list of runs")
     version = parse_object(log.get("version"), str)
     if version and not version.startswith("2.1."):
-        raise UsageError(f"{name}: SARIF {version[:20]!r} is not read, only 2.1.0")
+        raise UsageError(f"{name}: SARIF {version[:20]!r} is not supported, only 2.1.0")
     if len(runs) > MAX_RUNS:
-        raise UsageError(f"{name}: {len(runs)} runs, at most {MAX_RUNS} are read: split it")
+        raise UsageError(f"{name}: {len(runs)} runs; the limit is {MAX_RUNS}, so split the file")
     stem = slug(PurePath(name).stem[:MAX_NAME]) or "unknown"
     reader = _Reader(workspace, categories, stem)
     reports = [reader.report(parse_object(run, Fields) or {}) for run in runs]
-    return reports or [Report(agent=stem, status="FAILED", verdict=None)], reader.left_out
+    return reports or [Report(agent=stem, status="FAILED", verdict=None)], reader.skipped
 
 
 class _Claim(NamedTuple):
-    """A result as the tool states it: its score and place not yet held against the checkout."""
+    """A result as the tool states it, before it is checked against the checkout."""
 
     stated: ReportedFinding
     snippet: str
@@ -82,10 +84,10 @@ class _Claim(NamedTuple):
 
 
 class _Reader:
-    """Reads the runs of one file, within limits that hold for all of them together."""
+    """Reads the runs of one file, within limits for the whole file."""
 
     def __init__(self, workspace: Workspace | None, categories: Mapping[str, str], stem: str) -> None:
-        self.left_out: Counter[str] = Counter()
+        self.skipped: Counter[str] = Counter()
         self._workspace = workspace
         self._categories = CategoryMap(categories)
         self._stem = stem
@@ -95,17 +97,17 @@ class _Reader:
         self._counted = _MAX_COUNTED
 
     def report(self, run: Fields) -> Report:
-        """What one run brings."""
+        """Return the report of one run."""
         tool = SarifTool(parse_object(run.get("tool"), dict) or {}, self._stem)
         bases, artifacts = parse_object(run.get("originalUriBaseIds"), dict), parse_object(run.get("artifacts"), list)
-        places = ArtifactPaths(bases or {}, artifacts or [], self._workspace)
+        paths = ArtifactPaths(bases or {}, artifacts or [], self._workspace)
         results = parse_object(run.get("results"), list[msgspec.Raw])
-        left_out: Counter[str] = Counter()
-        claims = list(self._claims(results or [], tool, places, left_out))
-        self.left_out += left_out
+        skipped: Counter[str] = Counter()
+        claims = list(self._claims(results or [], tool, paths, skipped))
+        self.skipped += skipped
         calls = map(as_dict, parse_object(run.get("invocations"), list) or [])
         failed = any(call.get("executionSuccessful") is False for call in calls)
-        whole = results is not None and not left_out["unreadable"] + left_out["over the limit"]
+        whole = results is not None and not skipped["unreadable"] + skipped["over the limit"]
         return Report(
             agent=tool.name,
             status="FAILED" if failed else "SUCCESS" if whole else "PARTIAL",
@@ -114,20 +116,20 @@ class _Reader:
         )
 
     def _claims(
-        self, results: list[msgspec.Raw], tool: SarifTool, places: ArtifactPaths, left_out: Counter[str]
+        self, results: list[msgspec.Raw], tool: SarifTool, paths: ArtifactPaths, skipped: Counter[str]
     ) -> Iterator[_Claim]:
         taken = results[: self._results]
         self._results -= len(taken)
-        left_out["over the limit"] += len(results) - len(taken)
+        skipped["over the limit"] += len(results) - len(taken)
         for raw in taken:
             result = parse_object(raw, dict)
             why = "unreadable" if result is None else _no_finding(result)
             if result is None or why:
-                left_out[why] += 1
+                skipped[why] += 1
             else:
-                yield self._claim(result, tool, places)
+                yield self._claim(result, tool, paths)
 
-    def _claim(self, result: dict[str, Any], tool: SarifTool, places: ArtifactPaths) -> _Claim:
+    def _claim(self, result: dict[str, Any], tool: SarifTool, paths: ArtifactPaths) -> _Claim:
         name, rule = tool.rule(result)
         message = tool.message(result, rule, MAX_DETAILS if self._words > 0 else MAX_HEAD)
         locations = (as_dict(as_dict(each).get("physicalLocation")) for each in as_list(result.get("locations")))
@@ -146,7 +148,7 @@ class _Reader:
                 details=self._details(message if message != title else "", rule),
                 flags=tuple(_marks(result, unscored=unscored)),
             ),
-            path=places.path(as_dict(physical.get("artifactLocation"))),
+            path=paths.path(as_dict(physical.get("artifactLocation"))),
             end_line=end_line,
             category=self._categories.of(tool.name, name, result, rule),
             verified=None,
@@ -163,32 +165,36 @@ class _Reader:
         return details
 
     def _rows_of(self, claims: list[_Claim]) -> Iterator[ReportedFinding]:
-        """By file, so that each is read once even where all of them do not fit in memory."""
+        """Yield rows sorted by file, so that each file is read once even if not all fit in memory."""
         workspace, quotes = self._workspace, self._quotes
         for claim in sorted(claims, key=lambda claim: claim.stated.path or ""):
             if workspace is None or quotes is None or claim.stated.path is None:
                 yield claim.stated
             else:
-                yield self._settled(claim, workspace.read(claim.stated.path), quotes)
+                yield self._checked(claim, workspace.read(claim.stated.path), quotes)
 
-    def _settled(self, claim: _Claim, file: SourceFile | Absent, quotes: QuoteChecker) -> ReportedFinding:
-        stated, said, end_line = claim.stated, claim.stated.opinion, claim.stated.end_line
-        quote = Quote(path=stated.path or "", line=said.line, end_line=end_line, at=0, text=claim.snippet)
+    def _checked(self, claim: _Claim, file: SourceFile | Absent, quotes: QuoteChecker) -> ReportedFinding:
+        stated, stated_opinion, end_line = claim.stated, claim.stated.opinion, claim.stated.end_line
+        quote = Quote(path=stated.path or "", line=stated_opinion.line, end_line=end_line, at=0, text=claim.snippet)
         outcome = region_outcome(quote, file, quotes, is_broken=claim.is_broken)
-        line = said.line
+        line = stated_opinion.line
         if outcome == "relocated" and quote.found is not None and quote.found.line is not None:
             end_line = quote.found.line + end_line - line if end_line is not None and line is not None else None
             line = quote.found.line
-        confidence = max(0.0, said.confidence - penalty([outcome]))
-        moved, lowered = line != said.line, confidence != said.confidence
+        confidence = max(0.0, stated_opinion.confidence - penalty([outcome]))
+        moved, lowered = line != stated_opinion.line, confidence != stated_opinion.confidence
         opinion = msgspec.structs.replace(
-            said,
+            stated_opinion,
             line=line,
             confidence=confidence,
-            claimed_line=said.line if moved else None,
-            claimed_confidence=said.confidence if lowered and "unscored" not in said.flags else None,
+            claimed_line=stated_opinion.line if moved else None,
+            claimed_confidence=stated_opinion.confidence
+            if lowered and "unscored" not in stated_opinion.flags
+            else None,
             evidence=failure_reason(outcome, file, is_broken=claim.is_broken),
-            flags=tuple(sorted({*said.flags, "relocated"})) if outcome == "relocated" else said.flags,
+            flags=tuple(sorted({*stated_opinion.flags, "relocated"}))
+            if outcome == "relocated"
+            else stated_opinion.flags,
         )
         return msgspec.structs.replace(
             stated,
@@ -214,7 +220,7 @@ def _marks(result: dict[str, Any], *, unscored: bool) -> Iterator[str]:
 
 
 def _no_finding(result: dict[str, Any]) -> str:
-    """Why a result is no finding; empty: it is one."""
+    """Return why a result is not a finding; empty if it is one."""
     if result.get("kind") in ("pass", "notApplicable"):
         return "no fault"
     if result.get("baselineState") == "absent":

@@ -1,4 +1,4 @@
-"""The tool of a SARIF run and its rules: what a result is called, how bad it is, how sure, of which category."""
+"""Read the tool of a SARIF run and its rules: title, severity, score and category of a result."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MAX_TAGS = 100
 _MAX_FILLED = 50
 
 _LEVELS: dict[str, Severity] = {"error": "critical", "warning": "important", "note": "minor", "none": "minor"}
-#: Tools that call everything an error: the word says nothing of how bad a finding is.
+#: Tools that report everything as an error: their level does not grade a finding.
 _UNGRADED = frozenset({"ruff", "golangci-lint"})
 _CERTAINTY = {"very-high": 95.0, "high": 90.0, "medium": 70.0, "low": 50.0}
 #: Tags that are categories; the first of these that a rule carries counts.
 _TAGS = ("security", "performance", "testing", "documentation", "architecture", "quality")
-#: For rules without such a tag; keys as in the configured table.
+#: For rules without such a tag; the keys are as in the configured table.
 _KNOWN_TOOLS = {
     **dict.fromkeys(("bandit/*", "semgrep*/*", "codeql/*", "gosec/*", "brakeman/*", "ruff/S"), "security"),
     "ruff/D": "documentation",
@@ -49,7 +49,7 @@ class SarifTool:
         self._strings = as_dict(driver.get("globalMessageStrings"))
 
     def rule(self, result: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The id and the rule of a result, found by its index or its id."""
+        """Return the id and the rule of a result, found by its index or its id."""
         reference = as_dict(result.get("rule"))
         name = as_text(result.get("ruleId")) or as_text(reference.get("id"))
         rules = item_at(self._packs, as_dict(reference.get("toolComponent")).get("index")) or self._rules
@@ -59,21 +59,21 @@ class SarifTool:
             rule = self._by_id.get(name) or self._by_id.get(name.rpartition("/")[0]) or {}
         return as_text(name or own, MAX_NAME), rule
 
-    def message(self, result: dict[str, Any], rule: dict[str, Any], most: int) -> str:
-        """What a result says, its placeholders filled in and its links made words."""
+    def message(self, result: dict[str, Any], rule: dict[str, Any], limit: int) -> str:
+        """Return the message of a result, with placeholders filled in and links replaced by their text."""
         message = as_dict(result.get("message"))
-        text = as_text(message.get("text"), most)
+        text = as_text(message.get("text"), limit)
         for strings in (as_dict(rule.get("messageStrings")), self._strings):
-            text = text or as_text(as_dict(strings.get(as_text(message.get("id")))).get("text"), most)
+            text = text or as_text(as_dict(strings.get(as_text(message.get("id")))).get("text"), limit)
         arguments = [as_text(argument, 1_000) for argument in as_list(message.get("arguments"))]
         if arguments:
             values = {"{{": "{", "}}": "}", **{f"{{{at}}}": argument for at, argument in enumerate(arguments)}}
             text = _PLACEHOLDER.sub(lambda found: values.get(found[0], found[0]), text, count=_MAX_FILLED)
-        return as_text(_LINK.sub(r"\1", text), most)
+        return as_text(_LINK.sub(r"\1", text), limit)
 
 
 def result_title(message: str, rule: dict[str, Any]) -> str:
-    """The rule's short description, else the first sentence of the message."""
+    """Return the rule's short description, else the first sentence of the message."""
     short = as_text(as_dict(rule.get("shortDescription")).get("text"), MAX_HEAD)
     if not short.strip() or _TEMPLATE.search(short):
         short = _SENTENCE_END.split(as_text(message.strip(), MAX_HEAD).partition("\n")[0], maxsplit=1)[0]
@@ -81,7 +81,7 @@ def result_title(message: str, rule: dict[str, Any]) -> str:
 
 
 def result_severity(result: dict[str, Any], rule: dict[str, Any], tool: str) -> Severity:
-    """How bad a result is: by its score for security, else by its level, else by its rule's."""
+    """Return the severity of a result: from its security score, else from its level, else from its rule's level."""
     for bag in (as_dict(result.get("properties")), as_dict(rule.get("properties"))):
         score = as_number(bag.get("security-severity"))
         if score is not None:
@@ -94,29 +94,29 @@ def result_severity(result: dict[str, Any], rule: dict[str, Any], tool: str) -> 
 
 
 def result_score(result: dict[str, Any], rule: dict[str, Any]) -> tuple[float, bool]:
-    """How sure the tool is, 0 to 100, and whether it does not say."""
+    """Return the tool's score from 0 to 100, and whether it gave none."""
     rank, own = result.get("rank"), as_dict(result.get("properties"))
     if not isinstance(rank, str) and (score := as_number(rank)) is not None:
         return score, False
-    for said in (own.get("confidence"), own.get("issue_confidence"), as_dict(rule.get("properties")).get("precision")):
-        if isinstance(said, str) and said.lower() in _CERTAINTY:
-            return _CERTAINTY[said.lower()], False
-        if (score := as_number(said)) is not None:
-            return score * 100 if score <= 1 else score, False  # a share or per cent
+    for value in (own.get("confidence"), own.get("issue_confidence"), as_dict(rule.get("properties")).get("precision")):
+        if isinstance(value, str) and value.lower() in _CERTAINTY:
+            return _CERTAINTY[value.lower()], False
+        if (score := as_number(value)) is not None:
+            return score * 100 if score <= 1 else score, False  # a fraction or a percentage
     return UNSCORED, True
 
 
 class CategoryMap:
-    """Which category a tool's rules belong to; a table is asked once for each rule."""
+    """The categories of a tool's rules; each rule is looked up once."""
 
     def __init__(self, configured: Mapping[str, str]) -> None:
         self._tables = (configured, _KNOWN_TOOLS)
         self._known: dict[tuple[str, str], list[str | None]] = {}
 
     def of(self, tool: str, name: str, result: dict[str, Any], rule: dict[str, Any]) -> str:
-        """The category of a result: as configured, else by a tag, else as usual for its tool."""
+        """Return the category of a result: configured, else from a tag, else the default of its tool."""
         if (tool, name) not in self._known:
-            self._known[tool, name] = [_looked_up(table, tool, name) for table in self._tables]
+            self._known[tool, name] = [_find_category(table, tool, name) for table in self._tables]
         configured, usual = self._known[tool, name]
         properties = (as_dict(rule.get("properties")), as_dict(result.get("properties")))
         tags = {as_text(tag, MAX_NAME).lower() for each in properties for tag in as_list(each.get("tags"))[:_MAX_TAGS]}
@@ -124,8 +124,8 @@ class CategoryMap:
         return (configured or tagged or usual or "general").lower()
 
 
-def _looked_up(table: Mapping[str, str], tool: str, rule: str) -> str | None:
-    """The category of a rule: by its name, else by the longest key that is its family or a pattern for it."""
+def _find_category(table: Mapping[str, str], tool: str, rule: str) -> str | None:
+    """Return the category of a rule: by its name, else by the longest key that is its family or a matching pattern."""
     names = (f"{tool}/{rule}", rule)
     for name in names:
         if name in table:

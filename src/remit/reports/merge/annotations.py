@@ -1,4 +1,4 @@
-"""A merge for machines that show findings beside the code: GitHub annotations, and JUnit XML."""
+"""Write a merge for tools that show findings next to the code: GitHub annotations and JUnit XML."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _COMMAND = {"critical": "error", "important": "warning", "minor": "notice", "unrated": "notice"}
-#: What an annotation or a test case says; the JSON form has every word.
+#: The most characters of an annotation or a test case; the JSON form has the whole text.
 _MAX_MESSAGE = 2000
 
 
 def merge_github(merge: Merge) -> str:
-    """One workflow command for each finding and each conflict; empty if there is nothing to say."""
+    """Return one workflow command per finding and conflict; empty without any."""
     agents = answered_agents(merge)
     subjects = Subjects(merge)
     conflicts = (_dispute(conflict, subjects.of(conflict)) for conflict in merge.conflicts)
@@ -54,7 +54,7 @@ def _dispute(conflict: Conflict, finding: MergedFinding | None) -> str:
 
 
 def _lines(finding: MergedFinding) -> str:
-    """A place that failed its check is told in the message: GitHub would put the note on somebody else's line."""
+    """Return the location for GitHub. A location that failed its check is only in the message: the line is wrong."""
     if finding.path is None or finding.verified is False:
         return ""
     if finding.line is None:
@@ -68,17 +68,17 @@ def _name(finding: MergedFinding) -> str:
 
 
 def _message(finding: MergedFinding, agents: int) -> str:
-    said = "; ".join(_said(opinion, finding) for opinion in opinions_by_score(finding))
+    opinions = "; ".join(_opinion_text(opinion, finding) for opinion in opinions_by_score(finding))
     state = evidence_state(finding) + (
         f" (at {location_of(finding)})" if finding.verified is False and finding.path else ""
     )
     words = ", ".join([f"{agreement(finding, agents)} agents", state, *shared_flags(finding)])
-    return truncate_text(f"{words}. {said}", _MAX_MESSAGE)
+    return truncate_text(f"{words}. {opinions}", _MAX_MESSAGE)
 
 
-def _said(opinion: Opinion, finding: MergedFinding) -> str:
+def _opinion_text(opinion: Opinion, finding: MergedFinding) -> str:
     notes = ", ".join(notes_of(opinion, finding))
-    words = f"{opinion.agent} says {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
+    words = f"{opinion.agent}: {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
     return f"{words} ({notes})" if notes else words
 
 
@@ -91,10 +91,10 @@ def _property(text: str) -> str:
 
 
 def merge_junit(merge: Merge) -> str:
-    """Three suites: each agent, each finding and each conflict is a test case.
+    """Return three suites: each agent, each finding and each conflict is a test case.
 
-    An agent fails if it FAILED or broke the contract, a finding and a conflict always do; a finding that was
-    dropped is a test that was skipped.
+    An agent fails if it FAILED or broke the contract. Findings and conflicts always fail. A dropped finding is a
+    skipped test.
     """
     from xml.etree import ElementTree  # late: slow to load and seldom needed
 
@@ -139,12 +139,12 @@ def _findings(merge: Merge) -> Iterator[Element]:
     agents = answered_agents(merge)
     for finding in merge.findings:
         severity = severity_of(finding)
-        message = f"{severity}, confidence {score(finding.confidence)}, at {location_of(finding) or 'no place'}"
-        case = _case(finding.path or "no place", _name(finding))
+        message = f"{severity}, confidence {score(finding.confidence)}, at {location_of(finding) or 'no location'}"
+        case = _case(finding.path or "no location", _name(finding))
         yield _with(case, "failure", {"type": severity, "message": message}, _message(finding, agents))
     for finding in merge.dropped:
         reason = finding.reason if isinstance(finding.reason, str) else ""
-        case = _case(finding.path or "no place", _name(finding))
+        case = _case(finding.path or "no location", _name(finding))
         yield _with(case, "skipped", {"message": truncate_text(reason, MAX_TITLE) or "dropped"}, "")
 
 
@@ -156,7 +156,7 @@ def _conflicts(merge: Merge) -> Iterator[Element]:
 
 
 def _unique(cases: Iterator[Element]) -> Iterator[Element]:
-    """Readers of JUnit take two cases of one name for one that ran twice."""
+    """Make names unique: JUnit readers treat two cases with one name as one case that ran twice."""
     taken: set[tuple[str, str]] = set()
     times: Counter[tuple[str, str]] = Counter()
     for case in cases:

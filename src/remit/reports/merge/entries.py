@@ -1,4 +1,4 @@
-"""The findings of a merged report: rows with a name of their own, what each agent says, and the quoted code."""
+"""The findings of a merged Markdown report: rows with unique names, each agent's statement, and quoted code."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ from remit.reports.merge.parts import (
 )
 from remit.workspace.files import SourceFile, Workspace
 
-#: Findings with details, and agents heard on each: what a reader gets through.
+#: The most findings with details, and the most agents quoted for each.
 _MAX_DETAILS = 20
 _MAX_OPINIONS = 5
 _MAX_WORDS = 240
 _MAX_QUOTE = 5
 _MAX_COLUMNS = 160
-#: `SEC-001`, and what analysers call their rules: `B608`.
+#: `SEC-001`, and rule names of analysers: `B608`.
 _ID = re.compile(r"([A-Za-z][A-Za-z0-9]{0,11})-(\d{1,6})|([A-Za-z]{1,12})(\d{1,6})")
 _PLAIN_PATH = re.compile(r"[\w./@+\-]+")
-#: A fence whose first line is a comment could be taken for a quote with a place.
+#: A fence that starts with a comment could be read as a quote with a location.
 _COMMENT = ("//", "#", "--", ";", "%", "/*", "<!--", '"""', "'''")
 
 
 class SourceLines:
-    """Whatever stands in a line of the report, held against the checkout if there is one."""
+    """Lines of the report, checked against the checkout if there is one."""
 
     def __init__(self, workspace: Workspace | None) -> None:
         self.workspace = workspace
 
-    def harmless(self, line: str) -> str:
-        """The line without references and without outer blanks."""
+    def neutralize(self, line: str) -> str:
+        """Return the line without references and outer blanks."""
         return neutralize_line(line, self.workspace.exists if self.workspace is not None else None).strip()
 
     def cited(self, finding: MergedFinding) -> str:
-        """The cell that cites a finding's place; empty if the report cannot vouch for it."""
+        """Return the cell that cites a finding's location; empty if the location is not verified."""
         place = location_of(finding)
         if not place or finding.verified is False or _is_backwards(finding):
             return ""
@@ -79,20 +79,20 @@ class MarkdownEntry(msgspec.Struct, frozen=True):
     place: str
     row: Row
     details: tuple[Content, ...]
-    #: For a place that is not cited: what was claimed, in words.
+    #: For a location that is not cited: what was claimed, as text.
     lost: str
     quote: Code | None
 
 
 def entries_of(findings: Sequence[MergedFinding], lines: SourceLines) -> list[MarkdownEntry]:
-    """The findings with names that are unique in the report."""
+    """Return the findings with names that are unique in the report."""
     taken: set[str] = set()
     return [_entry(finding, _name(finding.id, taken), number, lines) for number, finding in enumerate(findings)]
 
 
-def _name(given: str, taken: set[str]) -> str:
-    """The finding's own ID; the second SEC-001 becomes SEC2-001, and one without an ID gets a number."""
-    own = _ID.fullmatch(given)
+def _name(own_id: str, taken: set[str]) -> str:
+    """Return the finding's ID. A second SEC-001 becomes SEC2-001; a finding without an ID gets a number."""
+    own = _ID.fullmatch(own_id)
     prefix, number = [part for part in own.groups() if part] if own else ("F", "")
     times = 1
     name = f"{prefix}-{number or '001'}"
@@ -108,11 +108,11 @@ def _entry(finding: MergedFinding, name: str, number: int, lines: SourceLines) -
     title = safe_text(finding.title) or "no title"
     cells = (
         name,
-        lines.harmless(title),
+        lines.neutralize(title),
         place,
         finding.severity or "",
         score(finding.confidence),
-        lines.harmless(safe_text(finding.category, 40)) or "general",
+        lines.neutralize(safe_text(finding.category, 40)) or "general",
     )
     detailed = number < _MAX_DETAILS
     return MarkdownEntry(
@@ -121,51 +121,51 @@ def _entry(finding: MergedFinding, name: str, number: int, lines: SourceLines) -
         place=place,
         row=Row(cells=cells),
         details=_details(finding, name, title, lines) if detailed else (),
-        lost=lines.harmless(f"{name}: {_lost(finding)}") if not place else "",
+        lost=lines.neutralize(f"{name}: {_lost(finding)}") if not place else "",
         quote=_quote(finding, place, lines.workspace) if detailed else None,
     )
 
 
 def _lost(finding: MergedFinding) -> str:
     if finding.path is None:
-        return "no agent gave a place"
-    why = safe_text(evidence_state(finding)) if finding.verified is False else "it is not there"
+        return "no agent gave a location"
+    why = safe_text(evidence_state(finding)) if finding.verified is False else "it does not exist"
     last = f" to {finding.end_line}" if finding.end_line is not None else ""
     line = f", {finding.line}{last}" if finding.line is not None else ""
     return f"{safe_text(finding.path, 200)}{line} was claimed; {why}"
 
 
 def _details(finding: MergedFinding, name: str, title: str, lines: SourceLines) -> tuple[Content, ...]:
-    said = opinions_by_score(finding)
-    items = [Item(text=lines.harmless(_said(opinion, finding))) for opinion in said[:_MAX_OPINIONS]]
-    if len(said) > _MAX_OPINIONS:
-        items.append(Item(text=f"and {len(said) - _MAX_OPINIONS} more agents"))
+    opinions = opinions_by_score(finding)
+    items = [Item(text=lines.neutralize(_opinion_text(opinion, finding))) for opinion in opinions[:_MAX_OPINIONS]]
+    if len(opinions) > _MAX_OPINIONS:
+        items.append(Item(text=f"and {len(opinions) - _MAX_OPINIONS} more agents"))
     notes = ", ".join(filter(None, (safe_text(flag, 160) for flag in _flags(finding))))
-    content: list[Content] = [Heading(text=lines.harmless(f"{name}: {title}"))]
+    content: list[Content] = [Heading(text=lines.neutralize(f"{name}: {title}"))]
     if items:
         content.append(Items(items=tuple(items)))
     if notes:
-        content.append(Text(text=lines.harmless(f"Flags: {notes}")))
+        content.append(Text(text=lines.neutralize(f"Flags: {notes}")))
     return tuple(content)
 
 
 def _flags(finding: MergedFinding) -> list[str]:
-    """A place that holds is cited; that one failed has to be said."""
+    """Return the flags; a verified location is cited, a failed one is stated here."""
     return [evidence_state(finding), *shared_flags(finding)] if finding.verified is False else shared_flags(finding)
 
 
-def _said(opinion: Opinion, finding: MergedFinding) -> str:
+def _opinion_text(opinion: Opinion, finding: MergedFinding) -> str:
     own = ", ".join(
         filter(None, [safe_text(opinion.id, 40), *(safe_text(note, 160) for note in notes_of(opinion, finding))])
     )
-    head = f"{safe_agent(opinion.agent)} says {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
+    head = f"{safe_agent(opinion.agent)}: {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
     title = safe_text(opinion.title, 120) if opinion.title != finding.title else ""
-    told = " · ".join(filter(None, [title, safe_text(_prose(opinion), _MAX_WORDS)]))
-    return f"{head}{f' ({own})' if own else ''}{f': {told}' if told else ''}"
+    text = " · ".join(filter(None, [title, safe_text(_prose(opinion), _MAX_WORDS)]))
+    return f"{head}{f' ({own})' if own else ''}{f'. {text}' if text else ''}"
 
 
 def _prose(opinion: Opinion) -> str:
-    """An agent's words without code, without the heading that repeats its row, and nothing twice."""
+    """Return an agent's text without code, without the heading that repeats its row, and without duplicates."""
     kept: dict[str, None] = {}
     for part in _parts(opinion):
         text = part.text if isinstance(part, Text | outline.Head) else ""
@@ -186,7 +186,7 @@ def _quote(finding: MergedFinding, place: str, workspace: Workspace | None) -> C
 
 
 def _copied(finding: MergedFinding, place: str, workspace: Workspace) -> Code | None:
-    """The cited lines as they stand in the file, with their place: a quote that can be checked."""
+    """Return the cited lines of the file with their location: a quote that can be checked."""
     if not place or finding.path is None or finding.line is None or not _PLAIN_PATH.fullmatch(finding.path):
         return None
     file = workspace.read(finding.path)
@@ -202,7 +202,7 @@ def _copied(finding: MergedFinding, place: str, workspace: Workspace) -> Code | 
 
 
 def _repeated(finding: MergedFinding) -> Code | None:
-    """Code as an agent quoted it. Nobody can check it here, so it is put down as text, not as a quote."""
+    """Return code as an agent quoted it. It cannot be checked here, so it is text, not a quote."""
     for opinion in opinions_by_score(finding):
         for part in _parts(opinion):
             code = part.text.split("\n") if isinstance(part, Code) else []
@@ -214,47 +214,47 @@ def _repeated(finding: MergedFinding) -> Code | None:
     return None
 
 
-def quoted(result: Result, entries: Sequence[MarkdownEntry], lines: SourceLines) -> Result:
-    """The result with its quotes, the worst findings first, as long as they are not most of it, and its overrides."""
+def add_quotes(result: Result, entries: Sequence[MarkdownEntry], lines: SourceLines) -> Result:
+    """Add quotes, worst findings first, until they would be most of the result; then add the overrides."""
     room = estimate_tokens(render(result))
-    shown: dict[str, Code] = {}
+    quotes: dict[str, Code] = {}
     for entry in entries:
         if entry.quote is not None and (cost := estimate_tokens(entry.quote.text)) <= room:
-            shown[entry.id], room = entry.quote, room - cost
+            quotes[entry.id], room = entry.quote, room - cost
     blocks = tuple(
-        Block(heading=block.heading, content=tuple(_with_quotes(entries, shown)))
+        Block(heading=block.heading, content=tuple(_with_quotes(entries, quotes)))
         if block.heading == "Issue Details"
         else block
         for block in result.findings
     )
-    overrides = tuple(Override(rule=rule, reason=why) for rule, why in _departures(entries, shown))
+    overrides = tuple(Override(rule=rule, reason=why) for rule, why in _overrides(entries, quotes))
     return msgspec.structs.replace(result, findings=blocks, overrides=overrides)
 
 
-def _with_quotes(entries: Iterable[MarkdownEntry], shown: dict[str, Code]) -> Iterator[Content]:
+def _with_quotes(entries: Iterable[MarkdownEntry], quotes: dict[str, Code]) -> Iterator[Content]:
     for entry in entries:
         yield from entry.details[:1]
-        if entry.id in shown:
-            yield shown[entry.id]
+        if entry.id in quotes:
+            yield quotes[entry.id]
         yield from entry.details[1:]
 
 
-def _departures(entries: Sequence[MarkdownEntry], shown: dict[str, Code]) -> Iterator[tuple[str, str]]:
-    """Rules that a merge cannot keep without making something up, each with the reason."""
+def _overrides(entries: Sequence[MarkdownEntry], quotes: dict[str, Code]) -> Iterator[tuple[str, str]]:
+    """Yield the rules that a merge cannot keep without inventing something, each with the reason."""
     if any(not entry.place for entry in entries):
-        yield "finding-without-reference", "a place that does not hold is told in words and not cited"
+        yield "finding-without-reference", "a location that failed its check is described and not cited"
     if any(entry.finding.severity is None for entry in entries):
-        yield "severity-missing", "no agent gave a severity, and a merge makes none up"
+        yield "severity-missing", "no agent gave a severity, and a merge does not invent one"
     if len({entry.finding.path for entry in entries if entry.place}) == 1:
-        yield "single-source", "every place that holds lies in this file"
-    if any(_is_security(entry) and entry.id not in shown for entry in entries):
-        yield "security-without-quote", "the code stands in the agents' own results"
-    said: dict[tuple[str, str], set[str]] = {}
+        yield "single-source", "all verified locations are in this file"
+    if any(_is_security(entry) and entry.id not in quotes for entry in entries):
+        yield "security-without-quote", "the code is in the agents' own results"
+    severities_at: dict[tuple[str, str], set[str]] = {}
     for entry in entries:
         if entry.place:
-            said.setdefault((entry.place, entry.row.cells[-1].lower()), set()).add(severity_of(entry.finding))
-    if any(len(severities - {"unrated"}) > 1 for severities in said.values()):
-        yield "self-conflict", "different findings of one place are kept apart, as their agents gave them"
+            severities_at.setdefault((entry.place, entry.row.cells[-1].lower()), set()).add(severity_of(entry.finding))
+    if any(len(severities - {"unrated"}) > 1 for severities in severities_at.values()):
+        yield "self-conflict", "different findings at one location stay separate, as their agents reported them"
 
 
 def _is_security(entry: MarkdownEntry) -> bool:

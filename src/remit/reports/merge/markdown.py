@@ -1,8 +1,8 @@
-"""A merge as a result in the contract: a report that `remit check` accepts, of kind generic and as a review.
+"""Write a merge as a result under the contract: `remit check` accepts it as kind generic and as a review.
 
-It vouches only for what it cites. A finding whose evidence failed keeps its row without a place, and the
-place it claimed is told in words; where that breaks a rule that may be overridden, the override says why.
-Words of agents hold no references (see `merge_words`), code is quoted from the checkout where there is one.
+The report cites only verified locations. A finding whose evidence failed keeps its row without a location, and the
+claimed location is described in text; an override states the reason if that breaks a rule. Text of agents contains no
+references (see `parts.neutralize_line`). Code is quoted from the checkout if there is one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from remit.contract.model import (
 )
 from remit.contract.render import render
 from remit.merging.model import MERGED_AGENT, Merge, MergedFinding
-from remit.reports.merge.entries import MarkdownEntry, SourceLines, entries_of, quoted
+from remit.reports.merge.entries import MarkdownEntry, SourceLines, add_quotes, entries_of
 from remit.reports.merge.parts import (
     SEVERITIES,
     Subjects,
@@ -46,31 +46,31 @@ from remit.reports.merge.parts import (
 )
 from remit.workspace.files import Workspace
 
-#: A report is for reading; the JSON form holds everything.
+#: A report is for reading; the JSON form has everything.
 _MAX_ROWS = 200
 _MAX_LINES = 200
 _MAX_FILES = 10
 _MAX_DROPPED = 10
-_MERGE_AGAIN = "To merge this with other results, take its JSON form: only that keeps every agent's opinion."
+_MERGE_AGAIN = "To merge this with other results, use the JSON form: only that keeps every agent's opinion."
 _BOX_WORDS = {
-    "references_valid": "every cited place comes from the merge, which looked it up or could not",
-    "snippets_accurate": "code is copied from the checkout, or repeated as an agent's words",
-    "no_invented_paths": "a place whose evidence failed is not cited",
-    "evidence_documented": "each finding names its place and the agents that say so",
+    "references_valid": "every cited location comes from the merge, which checked it if it could",
+    "snippets_accurate": "code is copied from the checkout, or repeated as an agent's text",
+    "no_invented_paths": "a location whose evidence failed is not cited",
+    "evidence_documented": "each finding names its location and the agents that report it",
 }
 NOTHING_FOUND = 70.0
-#: From here on a score needs a justification; below the other, words on what is uncertain.
+#: A score of at least the first needs a justification; one below the second needs an uncertainty.
 _JUSTIFY_FROM = 85
 _UNCERTAIN_BELOW = 70
 
 
 def merge_markdown(merge: Merge, workspace: Workspace | None = None) -> str:
-    """The merged report. With a checkout, its places are looked up once more and the code there is quoted."""
+    """Return the merged report. With a checkout, its locations are checked again and their code is quoted."""
     return render(merged_result(merge, workspace))
 
 
 def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
-    """The report as a result."""
+    """Return the report as a result."""
     lines = SourceLines(workspace)
     entries = entries_of(merge.findings[:_MAX_ROWS], lines)
     failed = merge.status == "FAILED"
@@ -89,11 +89,11 @@ def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
         blockers=tuple(_blockers(merge, lines)),
         error=_error(merge) if failed else None,
         attempted_actions=tuple(_attempts(merge, lines)) if failed else (),
-        root_cause="Every agent's result says FAILED, is empty or is missing." if failed else "",
-        recovery_options=("Run the agents again, one by one, and merge what they send",) if failed else (),
+        root_cause="Every agent's result is FAILED, empty or missing." if failed else "",
+        recovery_options=("Run the agents again, one by one, and merge their results",) if failed else (),
         next_steps=tuple(_next_steps(merge, lines)),
     )
-    return quoted(result, entries, lines)
+    return add_quotes(result, entries, lines)
 
 
 def _summary(merge: Merge) -> str:
@@ -101,8 +101,8 @@ def _summary(merge: Merge) -> str:
     each = Counter(map(severity_of, merge.findings))
     kinds = join_words([f"{each[name]} {name}" for name in SEVERITIES if each[name]])
     found = f"{counted(len(merge.findings), 'finding')}: {kinds}" if merge.findings else "no findings"
-    left = f"; {counted(counts.dropped, 'finding')} left out" if counts.dropped else ""
-    disputes = f"{counted(len(merge.conflicts), 'conflict')} to be settled by a person" if merge.conflicts else ""
+    left = f"; {counted(counts.dropped, 'finding')} dropped" if counts.dropped else ""
+    disputes = f"{counted(len(merge.conflicts), 'conflict')} for a person to decide" if merge.conflicts else ""
     reasons = " and ".join(filter(None, [disputes, broken_text(merge)]))
     return (
         f"Merged {counted(len(merge.agents), 'result')} into {found}{left}. "
@@ -115,20 +115,20 @@ def _blocks(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -> I
     if entries:
         yield Block(heading="Issue Details", content=tuple(part for entry in entries for part in entry.details))
     if hidden := len(merge.findings) - len(entries):
-        text = f"{counted(hidden, 'milder finding')} not listed here; the JSON form has all of them."
+        text = f"{counted(hidden, 'finding')} of lower rank not listed; the JSON form has all of them."
         yield Block(heading="Not Listed", content=(Text(text=text),))
     lost = [line for entry in entries if (line := entry.lost)]
     if lost:
-        yield Block(heading="Places Not Cited", content=(_list(lost),))
+        yield Block(heading="Locations Not Cited", content=(_list(lost),))
     if merge.conflicts:
         yield Block(heading="Conflicts", content=tuple(_conflicts(merge, entries, lines)))
     agents = ((safe_agent(one.agent), safe_text(one.status, 20), contract_status(one)) for one in merge.agents)
-    told = [*agents][:_MAX_LINES]
-    if told:
-        table = _table(("Agent", "Status", "Verdict"), iter(told), lines)
+    rows = [*agents][:_MAX_LINES]
+    if rows:
+        table = _table(("Agent", "Status", "Verdict"), iter(rows), lines)
         yield Block(heading="Agents", content=(table, Text(text=_MERGE_AGAIN)))
     if merge.dropped:
-        yield Block(heading="Left Out", content=(_list(list(_dropped(merge, lines))),))
+        yield Block(heading="Dropped", content=(_list(list(_dropped(merge, lines))),))
 
 
 def _issues(entries: list[MarkdownEntry]) -> Table | Text:
@@ -157,7 +157,7 @@ def _conflicts(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -
 
 
 def _about(finding: MergedFinding | None, names: dict[int, str], name: str) -> str:
-    """What a conflict is about: the finding as the report names it, and its title."""
+    """Return the subject of a conflict: the finding's name in the report, and its title."""
     if finding is None:
         return safe_text(name)
     name = names.get(id(finding), safe_text(name))
@@ -165,7 +165,7 @@ def _about(finding: MergedFinding | None, names: dict[int, str], name: str) -> s
 
 
 def _table(columns: tuple[str, ...], rows: Iterator[tuple[str, ...]], lines: SourceLines) -> Table:
-    return Table(columns=columns, rows=tuple(Row(cells=tuple(map(lines.harmless, row))) for row in rows))
+    return Table(columns=columns, rows=tuple(Row(cells=tuple(map(lines.neutralize, row))) for row in rows))
 
 
 def _list(texts: list[str]) -> Items:
@@ -176,14 +176,14 @@ def _dropped(merge: Merge, lines: SourceLines) -> Iterator[str]:
     for finding in merge.dropped[:_MAX_DROPPED]:
         reason = safe_text(finding.reason) if isinstance(finding.reason, str) else "no reason given"
         name = " ".join(filter(None, [severity_of(finding), safe_text(finding.id, 40)]))
-        place = safe_text(location_of(finding), 200) or "no place"
-        yield lines.harmless(f"{name}: {safe_text(finding.title, 120) or 'no title'}; {place}; {reason}")
+        location = safe_text(location_of(finding), 200) or "no location"
+        yield lines.neutralize(f"{name}: {safe_text(finding.title, 120) or 'no title'}; {location}; {reason}")
     if more := len(merge.dropped[_MAX_DROPPED:]):
         yield f"and {more:,} more"
 
 
 def _references(entries: list[MarkdownEntry], lines: SourceLines) -> Iterator[KeyReference]:
-    """The files with the worst findings first: where to begin to read."""
+    """Yield the files with the worst findings first."""
     files: dict[str, list[MarkdownEntry]] = {}
     for entry in entries:
         if entry.place and entry.finding.path is not None:
@@ -192,13 +192,13 @@ def _references(entries: list[MarkdownEntry], lines: SourceLines) -> Iterator[Ke
         worst = own[0]
         item = worst.id if len(own) == 1 else f"{worst.id} and {len(own) - 1} more"
         relevance = f"{counted(len(own), 'finding')} in this file, the worst {severity_of(worst.finding)}"
-        yield KeyReference(item=item, location=worst.place, relevance=lines.harmless(relevance))
+        yield KeyReference(item=item, location=worst.place, relevance=lines.neutralize(relevance))
     if not files:
         yield KeyReference(item="None", location="-", relevance="-")
 
 
 def _checklist() -> Iterator[Tick]:
-    return (Tick(text=f"**{BOXES[key][0]}**: {said}", ticked=True) for key, said in _BOX_WORDS.items())
+    return (Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=True) for key, text in _BOX_WORDS.items())
 
 
 def _counts(entries: list[MarkdownEntry]) -> Iterator[Count]:
@@ -216,17 +216,17 @@ def _blockers(merge: Merge, lines: SourceLines) -> Iterator[Blocker]:
     unfinished = _unfinished(merge)
     for name, status in unfinished[:_MAX_FILES]:
         what = "run it again" if status == "FAILED" else "let it finish, or accept the gap"
-        yield Blocker(text=lines.harmless(f"{name} ended {status}"), resolution=what)
+        yield Blocker(text=lines.neutralize(f"{name} ended {status}"), resolution=what)
     if len(unfinished) > _MAX_FILES:
         yield Blocker(text=f"{len(unfinished) - _MAX_FILES} more agents did not finish", resolution="see Agents")
     if not unfinished:
-        yield Blocker(text="There was nothing to merge", resolution="send at least one result")
+        yield Blocker(text="There is nothing to merge", resolution="send at least one result")
 
 
 def _error(merge: Merge) -> ErrorDetails:
     return ErrorDetails(
         type="AllAgentsFailed" if merge.agents else "NothingToMerge",
-        message=f"none of {counted(len(merge.agents), 'result')} can be relied on",
+        message=f"none of {counted(len(merge.agents), 'result')} is usable",
         occurred_at="the merge of the results",
         recoverable="true",
     )
@@ -234,7 +234,7 @@ def _error(merge: Merge) -> ErrorDetails:
 
 def _attempts(merge: Merge, lines: SourceLines) -> Iterator[str]:
     for name, status in _unfinished(merge)[:_MAX_FILES]:
-        yield lines.harmless(f"Asked {name}: {status}")
+        yield lines.neutralize(f"Asked {name}: {status}")
     if not merge.agents:
         yield "Looked for results and found none"
 
@@ -242,24 +242,24 @@ def _attempts(merge: Merge, lines: SourceLines) -> Iterator[str]:
 def _next_steps(merge: Merge, lines: SourceLines) -> Iterator[str]:
     again = list(dict.fromkeys(name for name, status in _unfinished(merge) if status == "FAILED"))
     if merge.decision == "retry":
-        yield lines.harmless(f"Run again: {', '.join(again[:_MAX_FILES]) or 'the agents'}")
+        yield lines.neutralize(f"Run again: {', '.join(again[:_MAX_FILES]) or 'the agents'}")
     if merge.conflicts:
-        yield f"Let a person settle {counted(len(merge.conflicts), 'conflict')}"
+        yield f"Ask a person to decide {counted(len(merge.conflicts), 'conflict')}"
     elif merge.decision == "review":
-        yield "Let a person look at what is incomplete or unsure"
+        yield "Ask a person to look at the incomplete or uncertain parts"
     worst = merge.findings[0] if merge.findings else None
     if worst is not None:
         same = sum(finding.severity == worst.severity for finding in merge.findings)
-        surest = score(max(finding.confidence for finding in merge.findings if finding.severity == worst.severity))
-        yield f"Mend the {counted(same, f'{severity_of(worst)} finding')} first, the surest at {surest}"
+        highest = score(max(finding.confidence for finding in merge.findings if finding.severity == worst.severity))
+        yield f"Fix the {counted(same, f'{severity_of(worst)} finding')} first (highest confidence {highest})"
     elif merge.decision == "continue":
-        yield "Go on: there is nothing to mend"
+        yield "Continue: there is nothing to fix"
 
 
 def confidence_of(findings: Sequence[MergedFinding]) -> Confidence:
-    """The score, why, and its parts."""
+    """Return the score with its reason and its parts."""
     if not findings:
-        return Confidence(score=NOTHING_FOUND, reason="no finding to take a score from, so that of anything unscored")
+        return Confidence(score=NOTHING_FOUND, reason="no findings, so the score of an unscored finding is used")
     holds = [finding.confidence for finding in findings if finding.verified]
     others = [finding.confidence for finding in findings if not finding.verified]
     verified = _mean(holds)
@@ -269,7 +269,7 @@ def confidence_of(findings: Sequence[MergedFinding]) -> Confidence:
         score=combined,
         reason=f"the evidence of {len(holds)} of {counted(len(findings), 'finding')} holds",
         verified=verified,
-        verified_reason=f"mean of {counted(len(holds), 'finding')} whose evidence holds" if holds else "none holds",
+        verified_reason=f"mean of {counted(len(holds), 'finding')} whose evidence holds" if holds else "none",
         inferred=inferred if others else "n/a",
         inferred_reason=f"mean of {counted(len(others), 'finding')} unchecked or failed" if others else "",
         combined=combined,
@@ -281,20 +281,22 @@ def _mean(scores: list[float]) -> float:
 
 
 def justification_of(confidence: Confidence | None, entries: Sequence[MarkdownEntry]) -> Justification | None:
-    """What a high score rests on."""
+    """Return the justification of a high score."""
     if confidence is None or not isinstance(confidence.score, float) or confidence.score < _JUSTIFY_FROM:
         return None
-    places = {(entry.finding.path, entry.finding.line) for entry in entries if entry.place and entry.finding.verified}
+    locations = {
+        (entry.finding.path, entry.finding.line) for entry in entries if entry.place and entry.finding.verified
+    }
     return Justification(
         score=confidence.score,
-        evidence_count=float(len(places)),
-        method="Each agent's references and quotes were held against the checkout before their scores were merged",
-        blind_spots="What no agent looked at; agents of one kind may share a blind spot",
+        evidence_count=float(len(locations)),
+        method="Each agent's references and quotes were checked against the checkout before the scores were merged",
+        blind_spots="Code that no agent read; agents of one kind may share a blind spot",
     )
 
 
 def uncertainty_of(confidence: Confidence | None, merge: Merge, entries: Sequence[MarkdownEntry]) -> str:
-    """What a low score distrusts."""
+    """Return the reasons for a low score."""
     if confidence is None or not isinstance(confidence.score, float) or confidence.score >= _UNCERTAIN_BELOW:
         return ""
     failed = sum(finding.verified is False for finding in merge.findings)
@@ -302,5 +304,5 @@ def uncertainty_of(confidence: Confidence | None, merge: Merge, entries: Sequenc
     uncited = sum(not entry.place for entry in entries)
     return (
         f"The evidence of {counted(failed, 'finding')} failed and that of {unchecked:,} could not be checked; "
-        f"{uncited:,} are listed without a place. Looking at those places by hand would settle it."
+        f"{uncited:,} are listed without a location. A person should look at those locations."
     )

@@ -1,8 +1,8 @@
-"""A merge as SARIF 2.1.0: one run, a rule for each category, a result for each finding.
+"""Write a merge as SARIF 2.1.0: one run, a rule per category, a result per finding.
 
-Two profiles. `github` is for code scanning: fingerprints that survive a move of the line, and a place for
-every result. `ai` follows the draft for generated findings: who generated them, the confidence as rank, the
-message as Markdown too, and no fingerprints, because words that a model chose are no identity.
+There are two profiles. `github` is for code scanning: fingerprints that stay the same if the line moves, and a location
+for every result. `ai` follows the draft for generated findings: their generators, the confidence as rank, the message
+as Markdown as well, and no fingerprints, because text that a model chose does not identify a finding.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ Profile = Literal["github", "ai"]
 Object = dict[str, Any]
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-#: Stands for the root of the checkout, wherever that is.
+#: The root of the checkout.
 ROOT = "%SRCROOT%"
 FINGERPRINT = "remit/v1"
 MAX_SNIPPET_LINES = 20
-#: A longer snippet is left out: a part of a line is not what the region holds.
+#: A longer snippet is omitted: a part of a line is not the content of the region.
 MAX_SNIPPET = 4_000
 _MAX_NAME = 200
 _MAX_WORDS = 1_000
 
 _LEVELS = {"critical": "error", "important": "warning", "minor": "note", None: "warning"}
 _NOTIFICATIONS = {
-    "conflict": "Agents disagree; a person must settle it.",
+    "conflict": "Agents disagree; a person must decide.",
     "finding-without-place": "A finding that names no file cannot be a result in code scanning.",
-    "evidence-failed": "What a finding cites is not there, so it cannot be a result in code scanning.",
+    "evidence-failed": "The cited location does not exist, so the finding cannot be a result in code scanning.",
 }
-_EXPLANATION = "Agents reported it; the message says which, and how sure they are together."
+_EXPLANATION = "Reported by agents; the message names them and their combined confidence."
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _SEMANTIC = re.compile(r"\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!<>|~&])")
@@ -57,21 +57,21 @@ def merge_sarif(
     repository: str | None = None,
     version: str,
 ) -> str:
-    """The report. The same merge over the same files gives the same bytes."""
-    placed = [finding for finding in merge.findings if _has_place(finding) or profile == "ai"]
-    rules = sorted({_category(finding) for finding in placed})
-    cited = _cited(placed, workspace)
-    results = [_result(finding, rules, text, profile) for finding, text in zip(placed, cited, strict=True)]
+    """Return the report. The same merge over the same files gives the same bytes."""
+    located = [finding for finding in merge.findings if _has_location(finding) or profile == "ai"]
+    rules = sorted({_category(finding) for finding in located})
+    cited = _cited(located, workspace)
+    results = [_result(finding, rules, text, profile) for finding, text in zip(located, cited, strict=True)]
     if profile == "github":
-        for result, mark in zip(results, _fingerprints(placed, cited), strict=True):
+        for result, mark in zip(results, _fingerprints(located, cited), strict=True):
             result["partialFingerprints"] = {FINGERPRINT: mark}
-    homeless = [finding for finding in merge.findings if not _has_place(finding) and profile == "github"]
+    without_location = [finding for finding in merge.findings if not _has_location(finding) and profile == "github"]
     run: Object = {
         "tool": _tool(merge, rules, version),
         "invocations": [
             {
                 "executionSuccessful": merge.status != "FAILED",
-                "toolExecutionNotifications": [*map(_conflict, merge.conflicts), *map(_homeless, homeless)],
+                "toolExecutionNotifications": [*map(_conflict, merge.conflicts), *map(_notification, without_location)],
             }
         ],
         "automationDetails": {"id": "remit/"},
@@ -82,22 +82,22 @@ def merge_sarif(
     uri = public_address(repository) if repository else None
     if uri is not None:
         source = {"repositoryUri": uri, "mappedTo": {"uriBaseId": ROOT}}
-        run["versionControlProvenance"] = [source | ({"revisionId": _shown(commit)} if commit else {})]
+        run["versionControlProvenance"] = [source | ({"revisionId": _safe(commit)} if commit else {})]
     return format_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _has_place(finding: MergedFinding) -> bool:
-    """Whether there is a line to put it on: a viewer would show one whose evidence failed beside other code."""
+def _has_location(finding: MergedFinding) -> bool:
+    """Return whether a finding has a verified location: a viewer would show a failed one at unrelated code."""
     return bool(finding.path) and finding.verified is not False
 
 
-def _shown(text: str, most: int = _MAX_NAME) -> str:
-    """Untrusted text on one line, of a bounded length, with nothing in it that a viewer would obey."""
-    return escape_control(text if len(text) <= most else text[: most - 1] + "…")
+def _safe(text: str, limit: int = _MAX_NAME) -> str:
+    """Return untrusted text on one line, bounded, with control characters escaped."""
+    return escape_control(text if len(text) <= limit else text[: limit - 1] + "…")
 
 
 def _category(finding: MergedFinding) -> str:
-    return _shown(finding.category) or "general"
+    return _safe(finding.category) or "general"
 
 
 def _tool(merge: Merge, rules: list[str], version: str) -> Object:
@@ -109,7 +109,7 @@ def _tool(merge: Merge, rules: list[str], version: str) -> Object:
         for rule in rules
     ]
     driver["notifications"] = [_descriptor(name, meaning, meaning) for name, meaning in _NOTIFICATIONS.items()]
-    agents = sorted({_shown(report.agent) or "unknown" for report in merge.agents})
+    agents = sorted({_safe(report.agent) or "unknown" for report in merge.agents})
     return {"driver": driver, "extensions": [{"name": agent} for agent in agents]}
 
 
@@ -118,9 +118,9 @@ def _descriptor(name: str, short: str, long: str) -> Object:
 
 
 def _about(merge: Merge, profile: Profile, commit: str | None) -> Object:
-    """What SARIF has no words for."""
+    """Return what SARIF has no fields for."""
     agents: list[Object] = [
-        {"agent": _shown(report.agent), "status": _shown(report.status), "verdict": report.verdict}
+        {"agent": _safe(report.agent), "status": _safe(report.status), "verdict": report.verdict}
         for report in merge.agents
     ]
     about: Object = {
@@ -131,7 +131,7 @@ def _about(merge: Merge, profile: Profile, commit: str | None) -> Object:
         "conflicts": [_dispute(conflict) for conflict in merge.conflicts],
     }
     if commit:
-        about["commit"] = _shown(commit)
+        about["commit"] = _safe(commit)
     if profile == "github":
         return {"remit": about}
     # Tools have no verdict: their findings were computed, not generated.
@@ -143,9 +143,9 @@ def _about(merge: Merge, profile: Profile, commit: str | None) -> Object:
 def _dispute(conflict: Conflict) -> Object:
     return {
         "kind": conflict.kind,
-        "finding": _shown(conflict.finding),
-        "agents": [_shown(agent) for agent in conflict.agents],
-        "why": _shown(conflict.why, _MAX_WORDS),
+        "finding": _safe(conflict.finding),
+        "agents": [_safe(agent) for agent in conflict.agents],
+        "why": _safe(conflict.why, _MAX_WORDS),
     }
 
 
@@ -155,7 +155,7 @@ def _conflict(conflict: Conflict) -> Object:
     return {"descriptor": {"id": "conflict"}, "level": "warning", "message": {"text": _unlinked(text)}}
 
 
-def _homeless(finding: MergedFinding) -> Object:
+def _notification(finding: MergedFinding) -> Object:
     return {
         "descriptor": {"id": "evidence-failed" if finding.path else "finding-without-place"},
         "level": _LEVELS[finding.severity],
@@ -165,7 +165,7 @@ def _homeless(finding: MergedFinding) -> Object:
 
 
 def _result(finding: MergedFinding, rules: list[str], cited: str, profile: Profile) -> Object:
-    rule, has_place = _category(finding), _has_place(finding)
+    rule, has_location = _category(finding), _has_location(finding)
     message = {"text": _message(finding)}
     properties = _properties(finding)
     if profile == "ai":
@@ -176,17 +176,17 @@ def _result(finding: MergedFinding, rules: list[str], cited: str, profile: Profi
         "ruleIndex": rules.index(rule),
         "level": _LEVELS[finding.severity],
         "message": message,
-        "locations": [_location(finding, finding.line, finding.end_line, cited, profile)] if has_place else [],
+        "locations": [_location(finding, finding.line, finding.end_line, cited, profile)] if has_location else [],
         "rank": finding.confidence,
         "properties": properties,
     }
-    others = [opinion for opinion in finding.opinions if has_place and opinion.line not in (None, finding.line)]
+    others = [opinion for opinion in finding.opinions if has_location and opinion.line not in (None, finding.line)]
     if others:
         result["relatedLocations"] = [
             {
                 "id": number,
                 **_location(finding, opinion.line, None, "", profile),
-                "message": {"text": _unlinked(f"{_shown(opinion.agent)}: {_shown(opinion.title, _MAX_WORDS)}")},
+                "message": {"text": _unlinked(f"{_safe(opinion.agent)}: {_safe(opinion.title, _MAX_WORDS)}")},
             }
             for number, opinion in enumerate(others, 1)
         ]
@@ -194,74 +194,74 @@ def _result(finding: MergedFinding, rules: list[str], cited: str, profile: Profi
 
 
 def _message(finding: MergedFinding) -> str:
-    """The title, which stands alone where space is short, and who says so."""
-    agents = [_shown(agent) for agent in finding.agents]
+    """Return the title, which comes first because viewers cut the message, and the agents."""
+    agents = [_safe(agent) for agent in finding.agents]
     names = f"{', '.join(agents[:-1])} and {agents[-1]}" if len(agents) > 1 else "".join(agents)
-    title = _shown(finding.title, _MAX_WORDS).rstrip(" .") or "A finding without a title"
+    title = _safe(finding.title, _MAX_WORDS).rstrip(" .") or "A finding without a title"
     failed = f" Its {evidence_state(finding)} (at {location_of(finding)})." if finding.verified is False else ""
-    return _unlinked(f"{title}. Found by {names}, confidence {finding.confidence:g}.{_shown(failed, _MAX_WORDS)}")
+    return _unlinked(f"{title}. Found by {names}, confidence {finding.confidence:g}.{_safe(failed, _MAX_WORDS)}")
 
 
 def _unlinked(text: str) -> str:
-    """In a SARIF message `[words](target)` is a link; nobody's title may make one."""
+    """Break links: in a SARIF message `[text](target)` is a link, and untrusted text must not create one."""
     return text.replace("](", "] (")
 
 
 def _markdown(finding: MergedFinding) -> str:
     def plain(text: str) -> str:
-        return _MARKDOWN.sub(r"\\\1", _shown(text, _MAX_WORDS))
+        return _MARKDOWN.sub(r"\\\1", _safe(text, _MAX_WORDS))
 
-    said = [
+    opinions = [
         f"- {plain(opinion.agent)}: {plain(opinion.title)} "
         f"({opinion.severity or 'no severity'}, confidence {opinion.confidence:g})"
         for opinion in opinions_by_score(finding)
     ]
-    return "\n".join([f"**{plain(finding.title) or 'A finding without a title'}**", "", *said])
+    return "\n".join([f"**{plain(finding.title) or 'A finding without a title'}**", "", *opinions])
 
 
 def _properties(finding: MergedFinding) -> Object:
     return {
-        "id": _shown(finding.id),
+        "id": _safe(finding.id),
         "severity": finding.severity,
         "verified": finding.verified,
         "agreement": finding.agreement,
         "max": finding.max,
         "mean": finding.mean,
-        "agents": [_shown(agent) for agent in finding.agents],
-        "flags": [_shown(flag) for flag in finding.flags],
+        "agents": [_safe(agent) for agent in finding.agents],
+        "flags": [_safe(flag) for flag in finding.flags],
         "opinions": [_opinion(opinion) for opinion in finding.opinions],
     }
 
 
 def _opinion(opinion: Opinion) -> Object:
     return {
-        "agent": _shown(opinion.agent),
-        "id": _shown(opinion.id),
+        "agent": _safe(opinion.agent),
+        "id": _safe(opinion.id),
         "severity": opinion.severity,
         "confidence": opinion.confidence,
         "line": opinion.line,
-        "title": _shown(opinion.title, _MAX_WORDS),
-        "claimed_path": _shown(opinion.claimed_path) if opinion.claimed_path is not None else None,
+        "title": _safe(opinion.title, _MAX_WORDS),
+        "claimed_path": _safe(opinion.claimed_path) if opinion.claimed_path is not None else None,
         "claimed_line": opinion.claimed_line,
         "claimed_confidence": opinion.claimed_confidence,
-        "evidence": _shown(opinion.evidence),
-        "flags": [_shown(flag) for flag in opinion.flags],
+        "evidence": _safe(opinion.evidence),
+        "flags": [_safe(flag) for flag in opinion.flags],
     }
 
 
 def _location(finding: MergedFinding, line: int | None, last: int | None, cited: str, profile: Profile) -> Object:
-    place: Object = {"artifactLocation": _artifact(finding.path or "")}
+    location: Object = {"artifactLocation": _artifact(finding.path or "")}
     if line is not None and line > 0:
-        place["region"] = {"startLine": line, "endLine": max(line, last or line)}
+        location["region"] = {"startLine": line, "endLine": max(line, last or line)}
         if cited:
-            place["region"]["snippet"] = {"text": cited}
+            location["region"]["snippet"] = {"text": cited}
     elif profile == "github":
-        place["region"] = {"startLine": 1}  # code scanning refuses a place without a line
-    return {"physicalLocation": place}
+        location["region"] = {"startLine": 1}  # code scanning refuses a location without a line
+    return {"physicalLocation": location}
 
 
 def _artifact(path: str) -> Object:
-    """A path as a URI, relative to the checkout unless it leads outside."""
+    """Return a path as a URI, relative to the checkout unless it is outside."""
     if _SCHEME.match(path):
         return {"uri": quote(path, safe="/:?#[]@!$&'()*+,;=%~", errors="replace")}
     uri = quote(path, safe="/", errors="replace")
@@ -271,7 +271,7 @@ def _artifact(path: str) -> Object:
 
 
 def _cited(findings: Sequence[MergedFinding], workspace: Workspace | None) -> list[str]:
-    """The lines that each finding cites, empty if there are none; by file, so that each is read once."""
+    """Return the lines that each finding cites, or an empty text. Each file is read once."""
     cited = [""] * len(findings)
     for at in sorted(range(len(findings)), key=lambda at: findings[at].path or ""):
         finding = findings[at]
@@ -286,7 +286,7 @@ def _cited(findings: Sequence[MergedFinding], workspace: Workspace | None) -> li
 
 
 def _fingerprints(findings: Sequence[MergedFinding], cited: Sequence[str]) -> list[str]:
-    """Of path, category and the cited line's words, not its number; equal ones are counted from the top."""
+    """Return fingerprints of path, category and the text of the cited line, not its number; equal ones are numbered."""
     marks = [""] * len(findings)
     seen: Counter[str] = Counter()
     for at in sorted(range(len(findings)), key=lambda at: (findings[at].path or "", findings[at].line or 0, at)):

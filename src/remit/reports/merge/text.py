@@ -1,4 +1,4 @@
-"""A merge for a person at a terminal: the decision first, what agents disagree on, then the findings, worst first."""
+"""Print a merge for a terminal: the decision, the conflicts, then the findings with the worst first."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ STATUS_STYLES = {"SUCCESS": "green", "PARTIAL": "yellow", "FAILED": "bold red"}
 VERDICT_STYLES = {"accept": "green", "revise": "yellow", "reject": "bold red"}
 DECISION_STYLES = {"continue": "bold green", "review": "bold yellow", "retry": "bold red"}
 _EVIDENCE_STYLES = {True: "green", False: "bold red", None: "dim"}
-#: Of what was dropped, a few lines are enough: the JSON form holds all of it.
+#: The most dropped findings that are shown; the JSON form has all of them.
 _MAX_DROPPED = 20
 #: Agents whose details are searched for the risk and the fix of a finding.
-_MAX_TOLD = 5
-#: Cited lines shown of one finding.
+_MAX_SEARCHED = 5
+#: The most cited lines that are shown per finding.
 _MAX_SOURCE = 3
 _MARGIN = " " * 6
 
 
 def merge_text_lines(merge: Merge, columns: int = 80, workspace: Workspace | None = None) -> Iterator[Line]:
-    """The whole report."""
+    """Yield the lines of the report."""
     columns = max(columns, 40)
     style, words = DECISION_STYLES[merge.decision], escape_control(f"{merge.decision}: {decision_text(merge)}")
     first, *rest = _wrapped(words, columns, " " * 8)
@@ -61,7 +61,7 @@ def merge_text_lines(merge: Merge, columns: int = 80, workspace: Workspace | Non
 
 
 def _fit(text: str, room: int) -> str:
-    """One line that a terminal shows in that many columns; wide characters take two."""
+    """Cut a line to the columns of a terminal; wide characters take two."""
     if display_width(text) <= room:
         return text
     while display_width(text) > room - 1:
@@ -70,7 +70,7 @@ def _fit(text: str, room: int) -> str:
 
 
 def _wrapped(text: str, columns: int, margin: str) -> list[str]:
-    """Lines under a margin; where characters are wide, fewer of them fit."""
+    """Wrap text with a margin; wide characters take two columns."""
     room = max(columns - len(margin), 20) * len(text) // max(display_width(text), 1) or 1
     return [_fit(margin + line, columns) for line in textwrap.wrap(text, max(room, 10))] or [margin]
 
@@ -90,14 +90,14 @@ def _agents(merge: Merge, columns: int) -> Iterator[Line]:
             Piece(contract_status(report), VERDICT_STYLES.get(report.verdict or "", "dim")),
         ]
     if not names:
-        yield [Piece("  none: there was nothing to merge", "dim")]
+        yield [Piece("  none: there is nothing to merge", "dim")]
     yield []
 
 
 def _conflicts(merge: Merge, columns: int) -> Iterator[Line]:
     if not merge.conflicts:
         return
-    yield _heading("Conflicts", f"{len(merge.conflicts):,} for a person to settle")
+    yield _heading("Conflicts", f"{len(merge.conflicts):,} for a person to decide")
     subjects = Subjects(merge)
     for conflict in merge.conflicts:
         finding = subjects.of(conflict)
@@ -106,8 +106,8 @@ def _conflicts(merge: Merge, columns: int) -> Iterator[Line]:
             "  ".join(filter(None, [truncate_text(conflict.finding, MAX_TITLE), truncate_text(title, MAX_TITLE)]))
         )
         yield [Piece(f"  {conflict.kind:<11}", "bold yellow"), Piece(_fit(what, columns - 13), "bold")]
-        is_lost = finding is not None and finding.path and not names_location(conflict, finding)
-        where = f" (at {location_of(finding)})" if finding is not None and is_lost else ""
+        is_missing = finding is not None and finding.path and not names_location(conflict, finding)
+        where = f" (at {location_of(finding)})" if finding is not None and is_missing else ""
         for row in _wrapped(escape_control(conflict.why + where), columns, " " * 13):
             yield [Piece(row)]
     yield []
@@ -118,7 +118,7 @@ def _findings(merge: Merge, columns: int, workspace: Workspace | None) -> Iterat
         yield _heading("Findings", "none")
         yield []
         return
-    yield _heading("Findings", f"{len(merge.findings):,}, the worst first")
+    yield _heading("Findings", f"{len(merge.findings):,}, worst first")
     agents = answered_agents(merge)
     for finding in merge.findings:
         yield from _finding(finding, agents, columns, workspace)
@@ -141,7 +141,7 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
     yield from _about(finding, agents, columns)
     for line in list(excerpt(finding, workspace, around=0))[:_MAX_SOURCE]:
         yield [Piece(f"{line.number:>12} │ ", "dim"), Piece(_fit(escape_control(line.text), columns - 15))]
-    yield from _told(finding, columns)
+    yield from _labels(finding, columns)
     for opinion in opinions_by_score(finding):
         own = opinion.severity or "unrated"
         who = " ".join(filter(None, [escape_control(opinion.agent), escape_control(opinion.id)]))
@@ -157,11 +157,11 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
             yield [Piece(" " * 23), Piece(_fit(notes, columns - 23), "dim")]
 
 
-def _told(finding: MergedFinding, columns: int) -> Iterator[Line]:
-    """The risk and the fix as the surest agent that names one puts it, and what else one agent says here."""
-    said = [opinion_details(opinion) for opinion in opinions_by_score(finding)[:_MAX_TOLD] if opinion.details]
+def _labels(finding: MergedFinding, columns: int) -> Iterator[Line]:
+    """Yield the risk, the fix and further statements, from the best-scored agent that gives them."""
+    details = [opinion_details(opinion) for opinion in opinions_by_score(finding)[:_MAX_SEARCHED] if opinion.details]
     for name in ("risk", "fix", "also"):
-        words = next((words for each in said if (words := getattr(each, name))), "")
+        words = next((words for each in details if (words := getattr(each, name))), "")
         if words:
             label = f"{_MARGIN}{name.capitalize()}: "
             yield [
@@ -171,12 +171,12 @@ def _told(finding: MergedFinding, columns: int) -> Iterator[Line]:
 
 
 def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
-    """Where, and how well it stands: on one line if there is room."""
+    """Yield the location and the state of the evidence, on one line if they fit."""
     room = columns - len(_MARGIN)
-    place = (
+    location = (
         [Piece(_fit(escape_control(location_of(finding)), room), "underline")]
         if finding.path
-        else [Piece("no place", "dim")]
+        else [Piece("no location", "dim")]
     )
     state = _fit(escape_control(evidence_state(finding)), room)
     notes = [
@@ -187,17 +187,17 @@ def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
     left = room - display_width(state)
     words = _fit(" · " + " · ".join(filter(None, notes)), left) if left > len(" · …") else ""
     rest = [Piece(state, _EVIDENCE_STYLES[finding.verified]), Piece(words, "dim")]
-    if display_width(place[0].text) + 3 + display_width(state) + display_width(words) <= room:
-        yield [Piece(_MARGIN), *place, Piece("   "), *rest]
+    if display_width(location[0].text) + 3 + display_width(state) + display_width(words) <= room:
+        yield [Piece(_MARGIN), *location, Piece("   "), *rest]
     else:
-        yield [Piece(_MARGIN), *place]
+        yield [Piece(_MARGIN), *location]
         yield [Piece(_MARGIN), *rest]
 
 
 def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
     if not merge.dropped:
         return
-    yield _heading("Dropped", f"{len(merge.dropped):,}, the JSON form has them in full")
+    yield _heading("Dropped", f"{len(merge.dropped):,}; the JSON form has all of them")
     for finding in merge.dropped[:_MAX_DROPPED]:
         reason = escape_control(finding.reason) if isinstance(finding.reason, str) else "no reason given"
         words = "  ".join(
@@ -207,8 +207,8 @@ def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
             Piece(f"  {severity_of(finding):<10}", SEVERITY_STYLES[severity_of(finding)]),
             Piece(_fit(words, columns - 12)),
         ]
-        place = escape_control(location_of(finding)) or "no place"
-        for row in _wrapped(truncate_text(f"{place}: {reason}", 2 * MAX_TITLE), columns, " " * 12):
+        location = escape_control(location_of(finding)) or "no location"
+        for row in _wrapped(truncate_text(f"{location}: {reason}", 2 * MAX_TITLE), columns, " " * 12):
             yield [Piece(row, "dim")]
     if len(merge.dropped) > _MAX_DROPPED:
         yield [Piece(f"  and {len(merge.dropped) - _MAX_DROPPED:,} more", "dim")]

@@ -86,7 +86,7 @@ def test_a_run_without_a_name_is_named_by_its_file() -> None:
     assert read({"results": []})[0].agent == "tool"
 
 
-def test_a_run_that_says_it_failed_has_failed() -> None:
+def test_a_run_that_reports_failure_is_failed() -> None:
     calls = [{"executionSuccessful": True}, {"executionSuccessful": False}]
     (report,) = read(run(result(), invocations=calls))
     assert (report.status, len(report.rows)) == ("FAILED", 1)
@@ -244,7 +244,7 @@ def test_an_index_that_contradicts_the_id_is_not_believed() -> None:
 
 
 @pytest.mark.parametrize("index", [True, -1, 2, 1.0, "1", None, [1]])
-def test_an_index_that_is_none_finds_no_rule(index: Any) -> None:
+def test_an_invalid_index_finds_no_rule(index: Any) -> None:
     rules = [{"id": "X0"}, {"id": "X1"}]
     assert one({"ruleIndex": index, "message": {"text": "m"}}, rules=rules).opinion.id == ""
 
@@ -259,7 +259,7 @@ def test_braces_without_arguments_are_left_alone() -> None:
     assert one(result(message={"text": "Use {{x}} or {0}"})).opinion.title == "Use {{x}} or {0}"
 
 
-def test_a_description_with_gaps_is_no_title() -> None:
+def test_a_description_with_placeholders_is_not_a_title() -> None:
     rules = [{"id": "X1", "shortDescription": {"text": "Line too long ({width} > {limit})"}}]
     said = one(result(message={"text": "Line too long (89 > 88)"}), rules=rules).opinion
     assert said.title == "Line too long (89 > 88)"
@@ -300,7 +300,7 @@ def test_escapes_in_a_title_come_through_for_the_output_to_show() -> None:
     assert one(result(message={"text": "a\x1b[31mred\u202e\x00"})).opinion.title == "a\x1b[31mred\u202e\x00"
 
 
-# What is no finding
+# Results that are not findings
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_escapes_in_a_title_come_through_for_the_output_to_show() -> None:
         ({"kind": "notApplicable"}, "no fault"),
     ],
 )
-def test_what_is_no_finding_is_left_out_and_counted(fields: dict[str, Any], why: str) -> None:
+def test_results_that_are_not_findings_are_skipped_and_counted(fields: dict[str, Any], why: str) -> None:
     data = json.dumps({"runs": [run(result(), result(**fields))]}).encode()
     (report,), left_out = open_sarif(data, "x", None, {})
     assert (report.status, len(report.rows), left_out) == ("SUCCESS", 1, {why: 1})
@@ -330,7 +330,7 @@ def test_what_is_no_finding_is_left_out_and_counted(fields: dict[str, Any], why:
         {"kind": ["pass"]},
     ],
 )
-def test_what_nobody_has_settled_stays_a_finding(fields: dict[str, Any]) -> None:
+def test_an_open_result_stays_a_finding(fields: dict[str, Any]) -> None:
     assert "needs-review" not in one(result(**fields)).opinion.flags
 
 
@@ -397,7 +397,7 @@ def test_a_link_out_of_the_checkout_is_not_followed(tree: WorkTree, tmp_path_fac
     assert at(place("link.py"), tree).verified is False
 
 
-def test_a_file_that_is_no_text_is_not_checked(tree: WorkTree) -> None:
+def test_a_binary_file_is_not_checked(tree: WorkTree) -> None:
     found = at(place("image.bin"), tree)
     assert (found.verified, found.opinion.confidence) == (None, 90)
 
@@ -443,7 +443,7 @@ def test_bases_that_run_in_a_circle_or_are_missing_end(tree: WorkTree, bases: di
 
 
 @pytest.mark.parametrize("bases", [None, {}, {"A": None}, {"A": "x"}, ["A"], {"A": {"uri": 3}}])
-def test_a_base_that_says_nothing_is_the_checkout(tree: WorkTree, bases: Any) -> None:
+def test_an_empty_base_means_the_checkout(tree: WorkTree, bases: Any) -> None:
     assert at(place("src/a.py", uriBaseId="A"), tree, originalUriBaseIds=bases).verified is True
 
 
@@ -549,7 +549,7 @@ def test_a_snippet_corrects_a_line_just_behind_the_end(tree: WorkTree) -> None:
 
 
 @pytest.mark.parametrize("region", [{"startLine": "25"}, {"endLine": 3}])
-def test_a_snippet_does_not_mend_a_region_that_makes_no_sense(tree: WorkTree, region: dict[str, Any]) -> None:
+def test_a_snippet_does_not_repair_an_invalid_region(tree: WorkTree, region: dict[str, Any]) -> None:
     found = at(place(line=25, region={"snippet": {"text": code(25)}, **region}), tree)
     assert (found.verified, found.opinion.confidence) == (False, 70)
 
@@ -560,7 +560,7 @@ def test_a_snippet_that_is_nowhere_is_failed_evidence(tree: WorkTree) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  \n", None, 3, ["x"]])
-def test_a_snippet_that_says_nothing_is_no_evidence(tree: WorkTree, text: Any) -> None:
+def test_an_empty_snippet_is_not_evidence(tree: WorkTree, text: Any) -> None:
     assert at(quoted(text, 9), tree).verified is True
 
 
@@ -578,7 +578,7 @@ def test_a_snippet_gives_the_fingerprint_that_a_quote_of_a_result_gives(tree: Wo
     assert at(quoted(f"{code(9)}\n", 9), tree).fingerprint == expected
 
 
-def test_code_that_is_short_or_stands_twice_gives_no_fingerprint(tree: WorkTree) -> None:
+def test_short_or_repeated_code_gives_no_fingerprint(tree: WorkTree) -> None:
     (tree.root / "src" / "a.py").write_text("do_the_work(now)\nx = 1\ndo_the_work(now)\n")
     assert at(quoted("do_the_work(now)", 1), tree).fingerprint == ""
     assert at(quoted("x = 1", 2), tree).fingerprint == ""
@@ -620,7 +620,7 @@ def test_fingerprints_stop_when_they_have_cost_enough(tree: WorkTree, monkeypatc
         b'{"runs": [' + b"1," * 1_000 + b"1]}",
     ],
 )
-def test_what_is_no_sarif_is_refused_in_one_line(data: bytes) -> None:
+def test_a_file_that_is_not_sarif_is_refused_in_one_line(data: bytes) -> None:
     with pytest.raises(UsageError) as refusal:
         read_sarif(data, "x.sarif", None, {})
     assert str(refusal.value).startswith("x.sarif: ")
@@ -628,7 +628,7 @@ def test_what_is_no_sarif_is_refused_in_one_line(data: bytes) -> None:
 
 
 def test_a_file_over_64_mib_is_refused_in_one_line() -> None:
-    with pytest.raises(UsageError, match=r"^big\.sarif: 65 MiB of SARIF, at most 64 are read: split it$"):
+    with pytest.raises(UsageError, match=r"^big\.sarif: 65 MiB of SARIF; the limit is 64 MiB, so split the file$"):
         read_sarif(bytes(65 << 20), "big.sarif", None, {})
 
 

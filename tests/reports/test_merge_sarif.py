@@ -108,7 +108,7 @@ def tree(tmp_path: Path) -> WorkTree:
     return WorkTree(tmp_path)
 
 
-def test_the_schema_refuses_what_is_no_sarif() -> None:
+def test_the_schema_refuses_invalid_sarif() -> None:
     log = json.loads(merge_sarif(merge(finding()), version="0.1.0"))
     del log["runs"][0]["tool"]["driver"]["name"]
     assert not validator().is_valid(log)
@@ -189,7 +189,7 @@ def test_dropped_findings_are_counted_and_not_shown() -> None:
     assert "Doubtful" not in json.dumps(run)
 
 
-def test_a_merge_that_failed_says_so() -> None:
+def test_a_failed_merge_is_marked() -> None:
     failed = merge(agents=(AgentReport("a", "FAILED", None),), status="FAILED")
     assert written(failed)["invocations"][0]["executionSuccessful"] is False
 
@@ -283,7 +283,7 @@ def test_a_fingerprint_survives_a_move_of_the_line(tree: WorkTree) -> None:
     assert marks(merge(finding(line=4)), WorkTree(tree.root)) == before
 
 
-def test_a_fingerprint_tells_path_category_and_code_apart(tree: WorkTree) -> None:
+def test_a_fingerprint_distinguishes_path_category_and_code(tree: WorkTree) -> None:
     (tree.root / "b.py").write_text("import os\nos.system(name)\n")
     others = ({}, {"path": "b.py"}, {"category": "quality"}, {"line": 1}, {"path": "gone.py"}, {"path": "gone2.py"})
     assert len({mark for fields in others for mark in marks(merge(finding(**fields)), tree)}) == len(others)
@@ -369,7 +369,7 @@ def test_a_repository_is_named_without_anybodys_password(repository: str, uri: s
         assert URI.fullmatch(uri)
 
 
-def test_a_commit_without_a_repository_is_kept_beside() -> None:
+def test_a_commit_without_a_repository_is_a_property() -> None:
     run = written(merge(finding()), commit="abc123")
     assert run["properties"]["remit"]["commit"] == "abc123"
     assert "versionControlProvenance" not in run
@@ -390,7 +390,7 @@ class Checkout:
         return done.stdout
 
     def merged(self, folder: str = ".") -> tuple[dict[str, Any], str]:
-        """The run, held against the schema, and the whole text."""
+        """The run, validated against the schema, and the whole text."""
         words = [str(RESULT), "--repo", str(self.root / folder), "--format", "sarif"]
         told = CliRunner().invoke(command, words, catch_exceptions=False).stdout
         validator().validate(json.loads(told))
@@ -402,7 +402,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-def test_the_commit_of_a_checkout_with_a_remote_stands_beside_its_address(checkout: Checkout) -> None:
+def test_the_commit_of_a_checkout_with_a_remote_is_in_its_provenance(checkout: Checkout) -> None:
     checkout.git("remote", "add", "origin", "git@example.org:o/shop.git")
     run, _ = checkout.merged()
     assert run["versionControlProvenance"] == [
@@ -414,14 +414,14 @@ def test_the_commit_of_a_checkout_with_a_remote_stands_beside_its_address(checko
     ]
 
 
-def test_a_checkout_without_a_remote_tells_its_commit_only(checkout: Checkout) -> None:
+def test_a_checkout_without_a_remote_reports_its_commit_only(checkout: Checkout) -> None:
     run, told = checkout.merged()
     assert "versionControlProvenance" not in run
     assert run["properties"]["remit"]["commit"] == checkout.commit
     assert str(checkout.root) not in told
 
 
-def test_a_remote_on_this_machine_is_not_told(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_local_remote_is_not_published(checkout: Checkout, tmp_path: Path) -> None:
     checkout.git("remote", "add", "origin", str(tmp_path / "upstream.git"))
     run, told = checkout.merged()
     assert "versionControlProvenance" not in run

@@ -18,9 +18,9 @@ def parts(details: str) -> OpinionDetails:
 
 
 def test_the_parts_of_the_templates_details_are_found() -> None:
-    text = "**QA-1: A bug**\n```py\n# a.py:3\ncall()\n```\n**Risk**: loss\nof data\n**Fix**: mend it\n\nMore."
+    text = "**QA-1: A bug**\n```py\n# a.py:3\ncall()\n```\n**Risk**: loss\nof data\n**Fix**: fix it\n\nMore."
     assert parts(text) == OpinionDetails(
-        risk="loss of data", fix="mend it", also="", words="More.", code="# a.py:3\ncall()"
+        risk="loss of data", fix="fix it", also="", words="More.", code="# a.py:3\ncall()"
     )
 
 
@@ -32,7 +32,7 @@ def test_a_label_is_read_however_it_is_written(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["At risk: nobody", "Risky: yes", "the fix is easy"])
-def test_other_words_are_no_label(line: str) -> None:
+def test_other_words_are_not_a_label(line: str) -> None:
     assert parts(line) == OpinionDetails("", "", "", line, "")
 
 
