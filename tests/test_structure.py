@@ -1,0 +1,151 @@
+"""The shape of the package: deep modules of a limited size, and one meaning for each name.
+
+Import layers and cycles are contracts of import-linter in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import grimp
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src"
+MAX_MODULE_LINES = 400
+MAX_FUNCTION_LINES = 60
+#: A shorter module needs more than one importer.
+DEEP_MODULE_LINES = 100
+
+#: Modules that other programs start or import.
+ENTRY_POINTS = {"remit.__main__", "remit.testing", "remit.surfaces.hooks.entry"}
+#: Packages whose modules are found by name: one file for each command or rule.
+COMMANDS_AND_RULES = (
+    "remit.surfaces.cli.",
+    *(f"remit.rules.{family}." for family in ("confidence", "evidence", "kinds", "result")),
+)
+#: Short modules with one importer in the same package, and why they are separate.
+SEPARATE_MODULES = {
+    "remit.clients.claude_code.setup.gate_mode": "edits remit.toml; the installer edits files of the client",
+    "remit.orchestrate.gate_session": "connects the orchestrator with the gate",
+}
+#: Names that say nothing about the content.
+VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "misc"}
+#: Module names that occur in several packages, because the modules treat the same thing in different layers.
+SHARED_MODULE_NAMES = {
+    *(
+        "agents",
+        "api",
+        "check",
+        "doctor",
+        "events",
+        "fields",
+        "files",
+        "gate",
+        "git",
+        "health",
+        "jobs",
+        "merge",
+        "model",
+    ),
+    *("models", "paths", "plan", "plans", "review", "rules", "settings", "text", "worker"),
+}
+#: Class names that occur in several packages, and what they are.
+SHARED_CLASS_NAMES = {
+    "Delegation": "a row of a plan in the database; the gate's record of a session",
+    "Example": "of a rule; of a form of references",
+    "Options": "of a check; of a shell command",
+    "SimpleCommand": "of a shell line; of a receipt",
+    "Transcript": "of a job in the database; of a client's session",
+}
+
+
+def find_modules() -> dict[str, Path]:
+    """Return the file of each module; packages and the sample project of the rules are left out."""
+    files = {".".join(file.relative_to(SOURCE).with_suffix("").parts): file for file in SOURCE.rglob("*.py")}
+    return {
+        name: file
+        for name, file in files.items()
+        if file.name != "__init__.py" and not name.startswith("remit.rules.samples.tree.")
+    }
+
+
+MODULES = find_modules()
+TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in MODULES.items()}
+LINES = {name: len(file.read_text(encoding="utf-8").splitlines()) for name, file in MODULES.items()}
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    """Return the import graph; type-only and late imports are included."""
+    return grimp.build_graph("remit", exclude_type_checking_imports=False, cache_dir=None)
+
+
+def test_a_short_module_has_several_importers(graph: grimp.ImportGraph) -> None:
+    assert sorted(fragments(graph)) == sorted(SEPARATE_MODULES), "join a short module with the only module that uses it"
+
+
+def fragments(graph: grimp.ImportGraph) -> Iterator[str]:
+    """Yield the short modules that only a sibling uses and that fit into it."""
+    for name, lines in LINES.items():
+        if lines > DEEP_MODULE_LINES or name in ENTRY_POINTS or name.startswith(COMMANDS_AND_RULES):
+            continue
+        importers = graph.find_modules_that_directly_import(name)
+        if len(importers) > 1:
+            continue
+        importer = next(iter(importers), "")
+        is_sibling = importer.rpartition(".")[0] == name.rpartition(".")[0]
+        if not importer or (is_sibling and lines + LINES[importer] <= MAX_MODULE_LINES):
+            yield name
+
+
+def test_modules_are_short_enough() -> None:
+    assert {name: lines for name, lines in LINES.items() if lines > MAX_MODULE_LINES} == {}
+
+
+def test_functions_are_short_enough() -> None:
+    long = [
+        f"{name}.{node.name}: {length} lines"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > MAX_FUNCTION_LINES
+    ]
+    assert long == []
+
+
+def test_no_module_has_a_vague_name() -> None:
+    assert [name for name in MODULES if VAGUE_NAMES & set(name.split("."))] == []
+
+
+def test_a_module_name_is_used_once_unless_it_is_the_same_thing() -> None:
+    packages = defaultdict(list)
+    for name in MODULES:
+        package, _, module = name.rpartition(".")
+        packages[module].append(package)
+    assert {module for module, found in packages.items() if len(found) > 1} == SHARED_MODULE_NAMES
+
+
+def test_a_class_name_is_used_once() -> None:
+    packages = defaultdict(set)
+    for name, tree in TREES.items():
+        for node in tree.body:
+            # The class of a rule is named after its problem; the catalogue of rules is a name space.
+            is_rule = name.startswith("remit.rules.") and name.startswith(COMMANDS_AND_RULES)
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not is_rule:
+                packages[node.name].add(name)
+    assert {
+        name: sorted(found) for name, found in packages.items() if len(found) > 1 and name not in SHARED_CLASS_NAMES
+    } == {}
+
+
+@pytest.mark.parametrize("package", ["remit.gate", "remit.shell"])
+def test_the_gate_and_the_shell_reader_need_the_standard_library_only(package: str) -> None:
+    graph = grimp.build_graph(
+        "remit", include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
+    )
+    needed = {name.partition(".")[0] for name in graph.find_upstream_modules(package, as_package=True)}
+    assert needed - sys.stdlib_module_names == {"remit"}
