@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ("support.fixtures",)
+
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=80, suppress_health_check=_QUIET)
@@ -32,7 +34,7 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 #: Fixtures that start a PostgreSQL server or need one.
-_DATABASE_FIXTURES = frozenset({"databases", "postgres", "own", "alone", "shop"})
+_DATABASE_FIXTURES = frozenset({"postgres", "own", "alone", "embedded_shop"})
 #: Fixtures that start other programs.
 _PROCESS_FIXTURES = frozenset({"source", "model", "server", "remote", "each_confinement"})
 #: Folders in which every test starts programs.

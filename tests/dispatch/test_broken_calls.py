@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.running import ANTHROPIC, Play, both_providers, tools
+from support.commands import ANTHROPIC
+from support.running import Play, both_providers, tools
 
 from remit.contract.tokens import estimate_tokens
 from remit.dispatch.submit import Queueing

@@ -7,7 +7,8 @@ import uuid
 from typing import Any
 
 import pytest
-from support.running import ANTHROPIC, Fleet, Play, tools
+from support.commands import ANTHROPIC
+from support.running import Fleet, Play, tools
 
 from remit.contract.tokens import estimate_tokens
 from remit.dispatch.submit import Queueing

@@ -6,8 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
+from support.commands import ANTHROPIC
 from support.model_server import Request
-from support.running import ANTHROPIC, Play, both_providers, tools
+from support.running import Play, both_providers, tools
 
 from remit.dispatch.tools.toolbox import Toolbox
 

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.running import Commands, Fleet, Play, until
+from support.commands import Commands
+from support.running import Fleet, Play, until
 
 from remit.dispatch.attempt import MAX_DEATHS
 from remit.dispatch.events import EventWriter

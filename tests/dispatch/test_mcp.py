@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import ANTHROPIC, KEYS, Fleet, Play, tools
+from support.commands import ANTHROPIC, KEYS
+from support.running import Fleet, Play, tools
 
 from remit.testing import registry
 

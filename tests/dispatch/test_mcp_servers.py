@@ -12,7 +12,8 @@ import pytest
 from pydantic_ai import RunContext
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RunUsage
-from support.running import ANTHROPIC, Fleet, Play, tools
+from support.commands import ANTHROPIC
+from support.running import Fleet, Play, tools
 
 from remit.dispatch import mcp
 from remit.dispatch.mcp import MAX_LINES

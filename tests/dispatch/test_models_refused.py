@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from support.running import ANTHROPIC, OPENAI, Play, both_providers
+from support.commands import ANTHROPIC
+from support.running import OPENAI, Play, both_providers
 
 from remit.dispatch.model_client import classify_error
 from remit.dispatch.models import build_model, check_model

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.fleet import Postgres
+from support.postgres import Postgres
 from support.running import Play, tools, until
 
 from remit.errors import EnvironmentBroken

@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 import pytest
-from support.running import ANTHROPIC, OPENAI, Play, both_providers, there, tools
+from support.commands import ANTHROPIC
+from support.running import OPENAI, Play, both_providers, there, tools
 
 from remit.dispatch.submit import Queueing
 from remit.store import jobs

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.running import KEYS, Fleet, Play, there, until
+from support.commands import KEYS
+from support.running import Fleet, Play, there, until
 
 from remit.testing import registry
 

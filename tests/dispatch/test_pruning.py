@@ -7,7 +7,8 @@ import uuid
 from pathlib import Path
 
 import pytest
-from support.running import Commands, Fleet, Play, tools
+from support.commands import Commands
+from support.running import Fleet, Play, tools
 
 from remit.dispatch.finish import remove_orphans
 from remit.dispatch.submit import Queueing
@@ -203,7 +204,6 @@ async def test_long_outputs_of_a_job_go_with_it(play: Play, tmp_path: Path) -> N
         (fleet.project / "long.txt").write_text(f"{'x' * 99}\n" * 1_000, encoding="utf-8")
         data = tmp_path / "own"
         remit = Commands("", fleet.project, data, fleet.server.url)
-        del remit.environment["REMIT_DATABASE_URL"]
         ran = await asyncio.to_thread(remit, "run", "generic", "go", "--allowed-tools", "Grep", "--format", "json")
         assert ran.json["outcome"] == "completed", ran
         [spilled] = (data / SPILL / "job-1").iterdir()

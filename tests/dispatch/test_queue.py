@@ -8,7 +8,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from support.running import ANTHROPIC, OPENAI, Fleet, Play, tools, until
+from support.commands import ANTHROPIC
+from support.running import OPENAI, Fleet, Play, tools, until
 
 from remit.dispatch.submit import Queueing
 from remit.errors import UsageError

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from pydantic_ai import exceptions
-from support.running import ANTHROPIC, OPENAI, Play, both_providers, tools, until
+from support.commands import ANTHROPIC
+from support.running import OPENAI, Play, both_providers, tools, until
 
 from remit.dispatch import model_client
 from remit.dispatch.finish import RunStopped

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.commands import ANTHROPIC, KEYS
 from support.model_server import Request
-from support.running import ANTHROPIC, BODY, KEEPER, KEYS, OPENAI, Play, both_providers, tools
+from support.running import BODY, KEEPER, OPENAI, Play, both_providers, tools
 
 from remit.registry.resolve import DEFAULT_SYSTEM
 from remit.registry.tools import OFFERED

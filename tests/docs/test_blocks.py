@@ -22,6 +22,7 @@ import jsonschema
 import psycopg
 import pytest
 from pages import ROOT, Block, Page, all_pages
+from support.commands import ForkServer
 from support.model_process import model_process
 
 from remit.checking import Options, Verdict, check_text
@@ -38,7 +39,6 @@ from remit.registry.plugins import load_plugin
 from remit.registry.tools import OFFERED, AllowList
 from remit.reports.jobs import job_schema
 from remit.reports.shapes import brief_schema, check_schema, result_schema
-from remit.store.server import EmbeddedServer
 from remit.surfaces.cli.group import remit
 from remit.testing import definition
 
@@ -70,16 +70,13 @@ _EXIT = re.compile(r"^\[exit (\d+)\]$")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, source: ForkServer, address: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout like the reader's: the examples, and `remit` on the PATH."""
     home = tmp_path / "project"
     programs = tmp_path / "bin"
     programs.mkdir()
     shutil.copytree(ROOT / "examples", home / "examples", ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
-    code = "import sys; sys.argv[0] = 'remit'; from remit.surfaces.cli import main; main()"
-    remit = programs / "remit"
-    remit.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}" "$@"\n', encoding="utf-8")
-    remit.chmod(0o755)
+    source.write_program(programs / "remit")
     for name in [name for name in os.environ if name.startswith(FOREIGN) or name.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(api, "_held", [])  # a registry of this page's own
@@ -88,6 +85,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     own = str(Path(sys.executable).parent)  # where ruff is, as in the reader's environment
     monkeypatch.setenv("PATH", os.pathsep.join([str(programs), own, os.environ["PATH"]]))
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    monkeypatch.setenv("REMIT_DATABASE_URL", address)  # without it each command starts a server and stops it again
     monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(home)
@@ -95,10 +93,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Stage:
-    """The scripted models and the database of one page: started when a block first needs them, kept for the rest.
-
-    Without it every command would start the embedded server and stop it again.
-    """
+    """The scripted models of one page: started when a block first needs them, kept for the rest."""
 
     def __init__(self, stack: contextlib.ExitStack, folder: Path) -> None:
         self._stack = stack
@@ -110,13 +105,6 @@ class Stage:
         name = block.notes.get("model")
         if name is None:
             return {}
-        if not self._models:
-            server = EmbeddedServer(self._folder / ".remit" / "postgres")
-            self._stack.callback(server.close)
-            with psycopg.connect(server.open(), autocommit=True) as connection:
-                for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # nothing here outlives the page
-                    connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
-                connection.execute("SELECT pg_reload_conf()")
         if name not in self._models:
             script = json.loads((MODELS / f"{name}.json").read_text(encoding="utf-8"))
             self._models[name] = self._stack.enter_context(model_process(script, self._folder.parent)).url
@@ -154,6 +142,7 @@ def run_console(block: Block, folder: Path) -> None:
             command,
             shell=True,
             cwd=folder,
+            env={name: value for name, value in os.environ.items() if name not in _hidden_variables(command)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
@@ -163,6 +152,11 @@ def run_console(block: Block, folder: Path) -> None:
         assert fits(timeless(output), timeless(expected)), f"{block}: $ {command}\nprints\n{done.stdout}"
         ended = done.returncode if done.returncode >= 0 else 128 - done.returncode  # as a shell reports it
         assert ended == code, f"{block}: $ {command}\nends with {ended}"
+
+
+def _hidden_variables(command: str) -> set[str]:
+    """Return the variables that a command must not see: `remit doctor` shows the address of the database."""
+    return {"REMIT_DATABASE_URL"} if "remit doctor" in command else set()
 
 
 def timeless(lines: list[str]) -> list[str]:
@@ -379,10 +373,9 @@ def read_unit(block: Block, _: Path) -> None:
     found.make_parser(click.Context(found)).parse_args(words[2:])
 
 
-def check_sql(block: Block, folder: Path) -> None:
+def check_sql(block: Block, _: Path) -> None:
     """Check that the server of the page accepts the statements."""
-    address = EmbeddedServer(folder / ".remit" / "postgres").address
-    with psycopg.connect(address, autocommit=True) as connection:
+    with psycopg.connect(os.environ["REMIT_DATABASE_URL"], autocommit=True) as connection:
         for statement in filter(str.strip, block.text.split(";\n")):
             connection.execute(statement.encode())
 

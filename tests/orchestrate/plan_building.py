@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from support.running import ANTHROPIC, PATIENCE, Fleet
+from support.commands import ANTHROPIC, PATIENCE
+from support.running import Fleet
 
 from remit.dispatch.submit import Resolving
 from remit.orchestrate import api

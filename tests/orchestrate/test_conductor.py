@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from plan_building import CHAT, CUT, result, says
-from support.running import ANTHROPIC, Fleet, Play, tools
+from support.commands import ANTHROPIC
+from support.running import Fleet, Play, tools
 
 from remit.gate.rules import RULES
 from remit.gate.settings import GateSettings

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 from plan_building import CHAT, CUT, READ, result, review, toml
-from support.fleet import Fleet, Postgres, opened
-from support.fleet_fixtures import MakeFleet
+from support.commands import ForkServer, Process
+from support.fixtures import MakeFleet
+from support.fleet import Fleet, opened
 from support.model_process import RemoteServer, model_process
-from support.ready_process import Process, Source
+from support.postgres import Postgres
 
 from remit.store.server import EmbeddedServer
 
@@ -68,7 +69,7 @@ def start(team: Fleet, **environment: str) -> Process:
 
 
 def shape(process: Process) -> dict[str, Any]:
-    said = process.said
+    said = process.output
     found: dict[str, Any] = json.JSONDecoder().raw_decode(said, said.index("{\n"))[0]
     return found
 
@@ -115,7 +116,9 @@ class Undisturbed:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(source: Source, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Undisturbed]:
+def undisturbed(
+    source: ForkServer, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Undisturbed]:
     folder = tmp_path_factory.mktemp("undisturbed")
     with model_process(script(), folder) as server, opened(source, folder, postgres.database(), server) as team:
         yield Undisturbed(prepared(team), server)
@@ -123,7 +126,7 @@ def undisturbed(source: Source, postgres: Postgres, tmp_path_factory: pytest.Tem
 
 def is_the_same(team: Fleet, process: Process, undisturbed: Undisturbed) -> None:
     """The plan has ended as the undisturbed one did."""
-    assert process.wait(60) == undisturbed.code, process.said
+    assert process.wait(60) == undisturbed.code, process.output
     assert delegations(team) == undisturbed.delegations
     assert merges(team) == undisturbed.merges
     mine = shape(process)
@@ -150,10 +153,10 @@ def test_killed_again_and_again_it_ends_as_if_nothing_had_been(
     settled: dict[str, int] = {}
     while True:
         process = start(team)
-        team.until(lambda p=process, n=wanted: steps(team) >= n or not p.lives)  # type: ignore[misc]
-        process.signal(signal.SIGSTOP)
-        if not process.lives or all(row["state"] == "finished" for row in merges(team)):
-            process.signal(signal.SIGCONT)  # once a plan is over, starting it again begins another one
+        team.until(lambda p=process, n=wanted: steps(team) >= n or not p.is_alive)  # type: ignore[misc]
+        process.send_signal(signal.SIGSTOP)
+        if not process.is_alive or all(row["state"] == "finished" for row in merges(team)):
+            process.send_signal(signal.SIGCONT)  # once a plan is over, starting it again begins another one
             break
         process.kill()
         kills += 1
@@ -174,7 +177,7 @@ def test_killed_when_some_jobs_are_done_those_are_not_repeated(
     server = model(script())
     team = prepared(fleet(server))
     process = start(team)
-    team.until(lambda: len(done(team)) >= finished or not process.lives)
+    team.until(lambda: len(done(team)) >= finished or not process.is_alive)
     process.kill()
     settled, before = done(team), asked(server)
     again = start(team)
@@ -195,7 +198,7 @@ def test_killed_inside_a_job_it_ends_the_same(
     server = model(script())
     team = prepared(fleet(server))
     first = start(team, REMIT_STOP_AT=point)
-    assert first.wait(60) == -signal.SIGKILL, first.said
+    assert first.wait(60) == -signal.SIGKILL, first.output
     settled, before = done(team), asked(server)
     again = start(team)
     is_the_same(team, again, undisturbed)
@@ -211,7 +214,7 @@ def test_two_drivers_at_once_the_second_is_refused(fleet: MakeFleet, model: Mode
     code, said = team.run("plan", "plan.toml")
     assert code == 2
     assert "remit: plan 1 is already driven by another process" in said
-    assert first.lives
+    assert first.is_alive
     server.open("held")
     is_the_same(team, first, undisturbed)
 
@@ -223,13 +226,13 @@ def test_a_driver_that_was_frozen_does_not_drive_beside_the_next(
     team = prepared(fleet(server))
     first = start(team, REMIT_SHUTDOWN_SECONDS="0.5")
     server.wait("held", waiting=3)
-    first.signal(signal.SIGSTOP)
+    first.send_signal(signal.SIGSTOP)
     second = start(team)
     team.until(lambda: len(server.requests) >= 6)
-    first.signal(signal.SIGCONT)
-    team.until(lambda: not first.lives)
+    first.send_signal(signal.SIGCONT)
+    team.until(lambda: not first.is_alive)
     assert first.wait() == 2
-    assert "plan 1 is now driven by another process" in first.said
+    assert "plan 1 is now driven by another process" in first.output
     server.open("held")
     is_the_same(team, second, undisturbed)
 
@@ -251,7 +254,7 @@ def test_with_workers_of_its_own_a_plan_goes_on_while_nobody_drives(
 
 
 def test_on_the_embedded_database_pulling_the_plug_and_running_again_finishes(
-    source: Source, tmp_path: Path, model: Model, undisturbed: Undisturbed
+    source: ForkServer, tmp_path: Path, model: Model, undisturbed: Undisturbed
 ) -> None:
     """As a newcomer has it: nothing is set up, the database goes on without its process and is found again."""
     server = model(script(gate="held"))
@@ -262,7 +265,7 @@ def test_on_the_embedded_database_pulling_the_plug_and_running_again_finishes(
         first.kill()
         server.open("held")
         again = start(team)
-        assert again.wait(60) == undisturbed.code, again.said
+        assert again.wait(60) == undisturbed.code, again.output
         mine = shape(again)
         assert (mine["merge"], mine["phases"]) == (undisturbed.shape["merge"], undisturbed.shape["phases"])
     assert not EmbeddedServer(tmp_path / "alone" / "data" / "postgres").is_listening(), "the last who uses it stops it"

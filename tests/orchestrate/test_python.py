@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from plan_building import CUT, READ, agent, one, phase, plan, result, says
-from support.running import ANTHROPIC, Play
+from support.commands import ANTHROPIC
+from support.running import Play
 
 import remit
 from remit.errors import UsageError

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from plan_building import CHAT, agents, one, phase, plan
-from support.running import ANTHROPIC, PATIENCE, Play, tools
+from support.commands import ANTHROPIC, PATIENCE
+from support.running import Play, tools
 from test_conductor import ME, answers, delegate, submitted
 
 from remit.dispatch.submit import Resolving

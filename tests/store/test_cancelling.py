@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from support.fleet import Postgres
+from support.postgres import Postgres
 
 from remit import aio
 from remit.aio import cancel_and_wait

@@ -8,8 +8,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from support.fleet import Postgres
-from support.fleet_fixtures import MakeFleet
+from support.fixtures import MakeFleet
+from support.postgres import Postgres
 
 from remit.errors import EnvironmentBroken
 from remit.store.database import open_database
@@ -46,7 +46,7 @@ def test_a_database_that_is_not_there(postgres: Postgres, fleet: MakeFleet) -> N
 
 
 def test_an_account_that_may_not_make_tables(postgres: Postgres, fleet: MakeFleet) -> None:
-    address = postgres.database()
+    address = postgres.empty_database()
     postgres.execute("CREATE ROLE visitor LOGIN")
 
     code, said = fleet(address=address.replace("remit@", "visitor@")).run("jobs", "list")
@@ -58,7 +58,7 @@ def test_an_account_that_may_not_make_tables(postgres: Postgres, fleet: MakeFlee
 
 
 def test_doctor_names_what_a_database_lacks_and_makes_nothing_in_it(postgres: Postgres, fleet: MakeFleet) -> None:
-    team = fleet(address=postgres.database())
+    team = fleet(address=postgres.empty_database())
 
     code, said = team.run("doctor")
 

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from support.commands import ForkServer, Process
 from support.fleet import Fleet, opened, until
-from support.ready_process import Process, Source
 
 from remit.store import server as servers
 from remit.store.server import EmbeddedServer
 
 
 @pytest.fixture
-def alone(source: Source, tmp_path: Path) -> Iterator[Fleet]:
+def alone(source: ForkServer, tmp_path: Path) -> Iterator[Fleet]:
     """Commands that have nothing but the embedded database."""
     with opened(source, tmp_path, None) as team:
         yield team
@@ -55,7 +55,7 @@ def test_several_commands_at_once_share_it_and_the_last_stops_it(alone: Fleet) -
     folder = alone.folder / "data" / "postgres"
     commands = [alone.start("jobs", "list") for _ in range(6)]
 
-    assert [command.wait(60) for command in commands] == [0] * 6, [command.said for command in commands]
+    assert [command.wait(60) for command in commands] == [0] * 6, [command.output for command in commands]
     assert (folder / "made").exists()
     assert not server_of(alone).is_listening()
     assert not (folder / "data" / "postmaster.pid").exists(), "it was stopped, not left to die"
@@ -111,7 +111,7 @@ def test_a_killed_command_leaves_a_server_that_the_next_one_uses_and_stops(alone
     assert server_of(alone).is_listening()
     next_one = alone.worker()
     assert postmaster(alone.folder / "data" / "postgres") == pid
-    next_one.signal(signal.SIGTERM)
+    next_one.send_signal(signal.SIGTERM)
     assert next_one.wait() == 0
     assert not server_of(alone).is_listening()
 
@@ -124,7 +124,7 @@ def test_an_interrupted_first_start_is_mended(dies: str, alone: Fleet) -> None:
     if dies == "initdb":
         kill(pid)
         assert first.wait() == 3
-        assert first.said.startswith(f"remit: the embedded database in {folder} does not start (initdb: ")
+        assert first.output.startswith(f"remit: the embedded database in {folder} does not start (initdb: ")
     else:
         first.kill()  # initdb goes on without it
     assert not (folder / "made").exists()
@@ -138,7 +138,7 @@ def test_an_interrupted_first_start_is_mended(dies: str, alone: Fleet) -> None:
 def _child(process: Process, name: str, folder: Path) -> int | None:
     """The process of that name that makes the folder's database, once it has begun to write."""
     if not (folder / "data" / "base").exists():
-        assert process.lives, process.said
+        assert process.is_alive, process.output
         return None
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -157,8 +157,8 @@ def test_a_command_that_was_killed_while_the_server_started_does_no_harm(alone: 
     folder = alone.folder / "data" / "postgres"
     first = alone.start("jobs", "list")
     # On a busy machine it may be over before it is looked at: then there is nothing to survive.
-    until(lambda: (folder / "data" / "postmaster.pid").exists() or not first.lives)
-    if first.lives:
+    until(lambda: (folder / "data" / "postmaster.pid").exists() or not first.is_alive)
+    if first.is_alive:
         first.kill()
 
     code, said = alone.run("jobs", "list")
@@ -166,7 +166,7 @@ def test_a_command_that_was_killed_while_the_server_started_does_no_harm(alone: 
     assert code == 0, said
 
 
-def test_a_long_path_gets_a_socket_with_a_short_name(source: Source, tmp_path: Path) -> None:
+def test_a_long_path_gets_a_socket_with_a_short_name(source: ForkServer, tmp_path: Path) -> None:
     deep = tmp_path.joinpath(*["a-folder-with-a-rather-long-name"] * 4)
     with opened(source, deep, None) as team:
         code, said = team.run("jobs", "list")
@@ -178,7 +178,7 @@ def test_a_long_path_gets_a_socket_with_a_short_name(source: Source, tmp_path: P
     server.socket_folder.rmdir()
 
 
-def test_a_path_with_blanks_and_quotes_works(source: Source, tmp_path: Path) -> None:
+def test_a_path_with_blanks_and_quotes_works(source: ForkServer, tmp_path: Path) -> None:
     with opened(source, tmp_path / "a b'c", None) as team:
         code, said = team.run("jobs", "list")
         assert code == 0, said

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from support.fleet import Postgres, Store, until
+from support.fleet import Store, until
+from support.postgres import Postgres
 
 from remit.store import jobs, workers
 from remit.store.database import Database, open_database

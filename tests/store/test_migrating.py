@@ -10,8 +10,9 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg.rows import dict_row
-from support.fleet import Postgres, Store, submitted
-from support.fleet_fixtures import MakeFleet
+from support.fixtures import MakeFleet
+from support.fleet import Store, submitted
+from support.postgres import Postgres
 
 from remit import testing
 from remit.dispatch.submit import Queueing
@@ -34,7 +35,7 @@ def tables(store: Store) -> set[str]:
 
 
 def test_everything_is_made_once(postgres: Postgres) -> None:
-    address = postgres.database()
+    address = postgres.empty_database()
 
     assert asyncio.run(migrated(address)) == [f"{step.number:04} {step.name}" for step in migrations()]
     assert asyncio.run(migrated(address)) == []
@@ -42,7 +43,7 @@ def test_everything_is_made_once(postgres: Postgres) -> None:
 
 
 def test_many_at_once_make_it_once(postgres: Postgres) -> None:
-    address = postgres.database()
+    address = postgres.empty_database()
 
     async def together() -> list[list[str]]:
         return await asyncio.gather(*(migrated(address) for _ in range(8)))
@@ -50,16 +51,16 @@ def test_many_at_once_make_it_once(postgres: Postgres) -> None:
     assert sorted(map(len, asyncio.run(together()))) == [0] * 7 + [len(migrations())]
 
 
-def test_processes_that_start_together_share_a_new_database(fleet: MakeFleet) -> None:
-    team = fleet()
+def test_processes_that_start_together_share_a_new_database(fleet: MakeFleet, postgres: Postgres) -> None:
+    team = fleet(address=postgres.empty_database())
     commands = [team.start("jobs", "list") for _ in range(6)]
 
-    assert [command.wait() for command in commands] == [0] * 6, [command.said for command in commands]
+    assert [command.wait() for command in commands] == [0] * 6, [command.output for command in commands]
     assert len(team.store.rows("SELECT 1 FROM remit.migrations")) == len(migrations())
 
 
 def test_an_older_schema_gets_what_it_lacks(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    address = postgres.database()
+    address = postgres.empty_database()
     asyncio.run(migrated(address))
     steps = (*migrations(), STEP)
     monkeypatch.setattr("remit.store.migrate.migrations", lambda: steps)
@@ -70,7 +71,7 @@ def test_an_older_schema_gets_what_it_lacks(postgres: Postgres, monkeypatch: pyt
 
 def test_a_newer_schema_is_left_alone(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker of the last release goes on working beside new ones."""
-    address, ours = postgres.database(), migrations()
+    address, ours = postgres.empty_database(), migrations()
     monkeypatch.setattr("remit.store.migrate.migrations", lambda: (*ours, STEP))
     asyncio.run(migrated(address))
     store = Store(address)
@@ -82,7 +83,7 @@ def test_a_newer_schema_is_left_alone(postgres: Postgres, monkeypatch: pytest.Mo
 
 
 def test_a_step_that_fails_leaves_nothing_behind(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    address, ours = postgres.database(), migrations()
+    address, ours = postgres.empty_database(), migrations()
     broken = Migration(9002, "broken", "CREATE TABLE remit.half (id int); SELECT nothing FROM nowhere")
     monkeypatch.setattr("remit.store.migrate.migrations", lambda: (*ours, broken))
 
@@ -130,7 +131,7 @@ async def whole_rows(database: Database) -> None:
 def test_a_worker_from_before_step_4_connects_again_and_goes_on(
     postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address, steps = postgres.database(), migrations()
+    address, steps = postgres.empty_database(), migrations()
     monkeypatch.setattr("remit.store.migrate.migrations", lambda: steps[:2])
 
     async def before_and_after() -> None:
@@ -176,7 +177,7 @@ def queue(store: Store) -> list[str]:
 
 @pytest.mark.parametrize("last", ["3.0.0", "3.1.0", "3.3.0"])
 def test_an_older_queue_is_brought_up_to_date_once_whoever_comes_first(last: str, postgres: Postgres) -> None:
-    address, fresh = postgres.database(), postgres.database()
+    address, fresh = postgres.empty_database(), postgres.empty_database()
     store = old_queue(address, last)
     assert "procrastinate_retry_job_v2" not in " ".join(queue(store))
 
@@ -191,7 +192,7 @@ def test_an_older_queue_is_brought_up_to_date_once_whoever_comes_first(last: str
 
 
 def test_what_the_last_release_uses_of_the_queue_stays_while_a_worker_is_alive(postgres: Postgres) -> None:
-    address, fresh = postgres.database(), postgres.database()
+    address, fresh = postgres.empty_database(), postgres.empty_database()
     store = old_queue(address, "3.1.0")
     for step in migrations():
         store.rows(f"SET search_path = remit, public; {step.sql}")
@@ -223,7 +224,7 @@ async def lacking(address: str) -> list[str]:
 
 
 def test_what_is_missing_is_named_and_nothing_is_made(postgres: Postgres) -> None:
-    address = postgres.database()
+    address = postgres.empty_database()
 
     everything = [f"{step.number:04} {step.name}" for step in migrations()]
     assert asyncio.run(lacking(address)) == [*everything, "the queue's tables"]

@@ -12,7 +12,8 @@ import msgspec
 import psycopg
 import pytest
 from psycopg_pool import AsyncConnectionPool
-from support.fleet import Postgres, Store, submitted
+from support.fleet import Store, submitted
+from support.postgres import Postgres
 
 from remit import testing
 from remit.dispatch.submit import Queueing

@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import select
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,17 +16,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import sql
 from psycopg.rows import dict_row
+from support.commands import ForkServer, Process
 from support.model_process import RemoteServer
-from support.ready_process import Process, Source
 
 from remit.configuration import load
 from remit.dispatch.settings import load_settings
 from remit.dispatch.submit import Queueing, Resolving, submit
 from remit.registry.lookup import Registry
 from remit.store.database import open_database
-from remit.store.server import EmbeddedServer, binaries
+from remit.store.server import binaries
 
 T = TypeVar("T")
 #: What a fleet's own processes must not inherit from whoever runs the tests.
@@ -45,52 +42,6 @@ def until(condition: Callable[[], T], seconds: float = 30, explain: Callable[[],
         assert time.monotonic() < end, f"not within {seconds} s\n{explain()}"
         select.select([], [], [], _LOOK_SECONDS)
     return found
-
-
-class Postgres:
-    """A server that stands for one of somebody's own: every test gets a database in it."""
-
-    def __init__(self, folder: Path, *, is_safe: bool = False) -> None:
-        self.folder = folder
-        self._embedded = EmbeddedServer(folder)
-        self._embedded.open()
-        self._numbers = itertools.count(1)
-        if not is_safe:  # nothing here outlives the tests, unless one is about that
-            self.execute("ALTER SYSTEM SET fsync = off")
-            self.execute("ALTER SYSTEM SET synchronous_commit = off")
-            self.execute("SELECT pg_reload_conf()")
-
-    def address(self, database: str = "postgres") -> str:
-        return self._embedded.address.replace("/postgres?", f"/{database}?")
-
-    def database(self) -> str:
-        """The address of a new database."""
-        name = f"t{next(self._numbers)}"
-        self.execute(f"CREATE DATABASE {name}")
-        return self.address(name)
-
-    def execute(self, statement: str) -> None:
-        with psycopg.connect(self.address(), autocommit=True) as connection:
-            connection.execute(sql.SQL(statement))  # type: ignore[arg-type]
-
-    @property
-    def pid(self) -> int:
-        """The postmaster."""
-        return int((self.folder / "data" / "postmaster.pid").read_text(encoding="utf-8").split("\n")[0])
-
-    def crash(self) -> None:
-        """The server is gone, with everything that it had not written."""
-        postmaster = os.pidfd_open(self.pid)
-        os.kill(self.pid, signal.SIGQUIT)  # what `pg_ctl stop -m immediate` sends
-        ended, _, _ = select.select([postmaster], [], [], 30)
-        assert ended
-        os.close(postmaster)
-
-    def start(self) -> None:
-        self._embedded.open()
-
-    def close(self) -> None:
-        self._embedded.close()
 
 
 class Store:
@@ -131,7 +82,7 @@ def _timeless(value: Any) -> Any:
 class Fleet:
     """Workers and commands of remit on one database and one model server."""
 
-    def __init__(self, source: Source, folder: Path, address: str | None, model: RemoteServer | None) -> None:
+    def __init__(self, source: ForkServer, folder: Path, address: str | None, model: RemoteServer | None) -> None:
         self._source = source
         self.folder = folder
         self.project = folder / "project"
@@ -150,21 +101,23 @@ class Fleet:
 
     def start(self, *arguments: str, **environment: str) -> Process:
         """Start a command of remit."""
-        output = self.folder / f"output-{len(self.processes) + 1}"
-        process = self._source.start(arguments, {**self.environment, **environment}, self.project, output)
-        self.processes.append(process)
+        output = (self.folder / f"output-{len(self.processes) + 1}").open("w+b")
+        with Path(os.devnull).open("rb") as nothing:
+            streams = (nothing.fileno(), output.fileno(), output.fileno())
+            process = self._source.start(arguments, {**self.environment, **environment}, self.project, streams)
+        self.processes.append(process.keep(output, None))
         return process
 
     def run(self, *arguments: str, seconds: float = 60, **environment: str) -> tuple[int, str]:
         """Run a command of remit to its end: its exit code and what it printed."""
         process = self.start(*arguments, **environment)
-        return process.wait(seconds), process.said
+        return process.wait(seconds), process.output
 
     def worker(self, *arguments: str, **environment: str) -> Process:
         """Start a worker and wait until it says so."""
         process = self.start("worker", *arguments, **environment)
-        self.until(lambda: "worker started" in process.said or not process.lives)
-        assert process.lives, process.said
+        self.until(lambda: "worker started" in process.output or not process.is_alive)
+        assert process.is_alive, process.output
         return process
 
     def submit(self, task: str, *arguments: str, agent: str = "builder") -> int:
@@ -189,16 +142,17 @@ class Fleet:
 
     def _explain(self) -> str:
         return "\n".join(
-            f"{one.pid}, which {'lives' if one.lives else 'ended'}: {one.said[-3000:]}" for one in self.processes
+            f"{one.pid}, which {'lives' if one.is_alive else 'ended'}: {one.output[-3000:]}" for one in self.processes
         )
 
     def close(self) -> None:
         for process in self.processes:
             process.kill()
+            process.close()
 
 
 @contextlib.contextmanager
-def opened(source: Source, folder: Path, address: str | None, model: RemoteServer | None = None) -> Iterator[Fleet]:
+def opened(source: ForkServer, folder: Path, address: str | None, model: RemoteServer | None = None) -> Iterator[Fleet]:
     fleet = Fleet(source, folder, address, model)
     try:
         yield fleet

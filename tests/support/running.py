@@ -9,15 +9,13 @@ import asyncio
 import contextlib
 import json
 import os
-import subprocess
-import sys
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 import pytest
+from support.commands import ANTHROPIC, KEYS, PATIENCE
 from support.model_server import ModelServer, Request
 
 from remit.dispatch import models
@@ -31,16 +29,11 @@ from remit.store import jobs
 from remit.store.database import Database, open_database
 from remit.store.events import Event, events_since
 from remit.store.jobs import Job
-from remit.store.server import EmbeddedServer
 from remit.testing import registry
 
-KEYS = {"ANTHROPIC_API_KEY": "ant-key-of-this-test-7f3a", "OPENAI_API_KEY": "oai-key-of-this-test-91bc"}
-ANTHROPIC = "anthropic:claude-sonnet-5"
 OPENAI = "openai:gpt-5"
 BODY = "You look after the house.\n\nReport every leak."
 KEEPER = f"---\nname: keeper\nallowed_tools: [Read, Grep]\n---\n\n{BODY}\n"
-#: Nothing takes so long where everything is right.
-PATIENCE = 20.0
 TABLES = (
     *("remit.briefs", "remit.jobs", "remit.messages", "remit.tool_calls", "remit.receipts", "remit.results"),
     *("remit.events", "remit.workers", "remit.slots", "remit.circuits", "procrastinate_jobs", "procrastinate_events"),
@@ -159,56 +152,9 @@ class Fleet:
         return [row[0] for row in found]
 
 
-class Databases:
-    """A server that makes an empty store for whoever asks, from one that is ready."""
-
-    def __init__(self, folder: Path) -> None:
-        self.server = EmbeddedServer(folder)
-        self._address = self.server.open()
-        asyncio.run(self._prepare(folder))
-
-    async def _prepare(self, folder: Path) -> None:
-        with psycopg.connect(self._address, autocommit=True) as connection:
-            for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # nothing here outlives the session
-                connection.execute(f"ALTER SYSTEM SET {setting} = off")
-            connection.execute("SELECT pg_reload_conf()")
-            connection.execute("CREATE DATABASE ready")
-        async with open_database(self._named("ready"), folder):
-            pass
-
-    def _named(self, name: str) -> str:
-        return self._address.replace("/postgres?", f"/{name}?")
-
-    @contextlib.contextmanager
-    def one(self) -> Iterator[str]:
-        """The address of a new database, which goes again."""
-        name = f"test_{uuid.uuid4().hex}"
-        with psycopg.connect(self._address, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE ready")
-            try:
-                yield self._named(name)
-            finally:
-                connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-@pytest.fixture(scope="session")
-def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
-    made = Databases(tmp_path_factory.mktemp("db") / "postgres")
-    try:
-        yield made
-    finally:
-        made.server.close()
-
-
-@pytest.fixture
-def address(databases: Databases) -> Iterator[str]:
-    with databases.one() as made:
-        yield made
 
 
 @pytest.fixture
@@ -296,60 +242,3 @@ def play(quiet: None, address: str, project: Path, tmp_path: Path, monkeypatch: 
                 await clients.close()
 
     return playing
-
-
-class Ran(NamedTuple):
-    """A command that has ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-#: The command as it is typed, with transport pauses that a test can wait for.
-_PROGRAM = """
-import sys
-from remit.dispatch import conversation, model_client
-model_client.PAUSES = conversation.PAUSES = (0.01, 0.01, 0.01)
-from remit.surfaces.cli import main
-sys.argv[0] = "remit"
-main()
-"""
-
-
-class Commands:
-    """The `remit` command in processes of their own, in one project with one database."""
-
-    def __init__(self, address: str, project: Path, data: Path, url: str) -> None:
-        self.project = project
-        self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith(("REMIT_", "GBRAIN_"))},
-            **KEYS,
-            "ANTHROPIC_BASE_URL": url,
-            "OPENAI_BASE_URL": f"{url}/v1",
-            "REMIT_DATABASE_URL": address,
-            "REMIT_DATA": str(data),
-            "REMIT_MODEL": ANTHROPIC,
-            "COLUMNS": "80",
-            "TZ": "UTC",
-        }
-
-    def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
-        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-        environment = self.environment | options.pop("env", {})
-        command = [sys.executable, "-c", _PROGRAM, *words]
-        return subprocess.Popen(command, cwd=self.project, env=environment, text=True, encoding="utf-8", **options)
-
-    def __call__(self, *words: str, **options: Any) -> Ran:
-        """Run a command to its end."""
-        with self.start(*words, **options) as process:
-            try:
-                out, err = process.communicate(timeout=2 * PATIENCE)
-            except BaseException:
-                process.kill()
-                raise
-        return Ran(process.returncode, out or "", err or "")

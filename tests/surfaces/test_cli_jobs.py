@@ -17,8 +17,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from support.commands import KEYS, Commands, Ran
 from support.model_process import RemoteServer, model_process
-from support.running import KEYS, Commands, Databases, Ran
 
 from remit.surfaces.cli import main
 from remit.testing import project as sample_project
@@ -60,7 +60,7 @@ def server(tmp_path: Path) -> Iterator[RemoteServer]:
 
 
 @pytest.fixture
-def remit(databases: Databases, address: str, tmp_path: Path, server: RemoteServer) -> Commands:
+def remit(address: str, tmp_path: Path, server: RemoteServer) -> Commands:
     return Commands(address, sample_project(), tmp_path / "data", server.url)
 
 
@@ -370,7 +370,10 @@ def test_logs_that_follow_end_when_the_job_does(remit: Commands, here: Here, ser
 def test_logs_that_follow_end_with_a_job_that_never_began(remit: Commands, here: Here) -> None:
     here("submit", "generic", "gate")
     with remit.start("logs", "-f", "1") as logs:
-        until(remit, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN remit_events%'")
+        until(
+            remit,
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN remit_events%'",
+        )
         here("cancel", "1")
         assert logs.wait(10) == 0
 
@@ -466,7 +469,7 @@ def test_a_command_without_its_extra_says_what_to_install(tmp_path: Path) -> Non
 def test_on_the_embedded_database_run_needs_nothing_installed_but_python(tmp_path: Path, server: RemoteServer) -> None:
     """The whole of it: no address of a database, a new folder, one command."""
     commands = Commands("", sample_project(), tmp_path / "data", server.url)
-    del commands.environment["REMIT_DATABASE_URL"]
+    commands.is_fresh = True
     ran = commands("run", "generic", "be good", "--allowed-tools", "Read")
     assert ran.code == 0, ran
     assert (tmp_path / "data" / "postgres").stat().st_mode & 0o077 == 0

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import ANTHROPIC, PATIENCE, Commands
 from support.model_process import RemoteServer, model_process
-from support.running import ANTHROPIC, PATIENCE, Commands, tools
+from support.running import tools
 
 from remit import testing
 from remit.testing import result

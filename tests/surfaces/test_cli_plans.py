@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import Commands, Ran
 from support.model_process import RemoteServer, model_process
-from support.running import Commands, Ran
 
 from remit.store.plans import Escalation
 from remit.testing import result

@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from support.commands import CommandLine, Ran
 from support.model_process import model_process
 
 from remit.store.server import EmbeddedServer
 
 ROOT = Path(__file__).resolve().parents[2]
-REMIT = [sys.executable, "-c", "import sys; sys.argv[0]='remit'; from remit.surfaces.cli import main; main()"]
 SQL, RANDOM = "B608", "B311"
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 class Shop:
     """A checkout of the example, with the command in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
         shutil.copytree(ROOT / "examples" / "shop", folder, ignore=shutil.ignore_patterns(".*", "__pycache__"))
         self.git("init", "-q")
         self.commit("begin")
-        foreign = ("REMIT_", "ANTHROPIC_", "OPENAI_", "GBRAIN_")
-        self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith(foreign)},
-            "COLUMNS": "80",
-            "REMIT_TAKEOVER_SECONDS": "1.5",
-        }
+        self._command = CommandLine(folder, {"REMIT_TAKEOVER_SECONDS": "1.5", **environment})
 
     def git(self, *words: str) -> str:
         command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words]
@@ -52,17 +39,7 @@ class Shop:
         self.git("commit", "-qm", message)
 
     def remit(self, *words: str, **environment: str) -> Ran:
-        done = subprocess.run(
-            [*REMIT, *words],
-            cwd=self.folder,
-            env=self.environment | environment,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=90,
-            check=False,
-        )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return self._command(*words, env=environment)
 
     @property
     def reports(self) -> Path:
@@ -70,7 +47,13 @@ class Shop:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Shop]:
+def shop(tmp_path: Path, address: str) -> Shop:
+    return Shop(tmp_path / "shop", REMIT_DATABASE_URL=address)
+
+
+@pytest.fixture
+def embedded_shop(tmp_path: Path) -> Iterator[Shop]:
+    """A shop with nothing but the embedded database."""
     made = Shop(tmp_path / "shop")
     yield made
     server = EmbeddedServer(made.folder / ".remit" / "postgres")
@@ -83,7 +66,8 @@ def titles(merged: dict[str, Any]) -> list[str]:
     return [f"{one['path']}:{one['line']} {one['title'][:4]}" for one in merged["findings"]]
 
 
-def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(shop: Shop) -> None:
+def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(embedded_shop: Shop) -> None:
+    shop = embedded_shop
     ran = shop.remit("review")
     assert ran.code == 0
     first, second, *_ = ran.err.split("\n")
@@ -177,7 +161,7 @@ def test_with_a_model_three_subagents_take_part_and_all_is_merged(shop: Shop, tm
     reads = {"tools": [{"name": "Read", "input": {"file_path": path}} for path in files]}
     tasks = {
         "code-explorer": "Trace the entry points",
-        "qa-engineer": "Review the code in scope for faults",
+        "qa-engineer": "Review the code in scope for defects",
         "security-auditor": "Audit the code in scope",
     }
     documents = {name: _result(kind) for name, kind in names.items()}

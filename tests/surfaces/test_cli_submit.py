@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from support.running import Commands, Fleet, Play
+from support.commands import Commands, Ran
+from support.running import Fleet, Play
 
 from remit.surfaces.cli import main
 
@@ -52,8 +54,8 @@ def test_what_cannot_be_kept_is_refused_in_a_sentence(remit: Commands, options: 
 async def test_the_trees_limits_are_where_the_options_say(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         limits = ["--tree-max-turns", "7", "--tree-max-seconds", "90", "--tree-max-tokens", "5000"]
-        ran = _submit(fleet, "go", *limits)
-        assert ran.returncode == 0, ran.stderr
+        ran = await _submit(fleet, "go", *limits)
+        assert ran.code == 0, ran.err
         found = await fleet.rows("SELECT tree_max_turns, tree_max_seconds::int, tree_max_tokens FROM remit.jobs")
         assert found == [(7, 90, 5000)]
 
@@ -62,8 +64,8 @@ async def test_the_trees_limits_are_where_the_options_say(play: Play) -> None:
 @pytest.mark.parametrize(("task", "given"), [(BYTES, None), ("-", b"caf\0"), ("-", b"caf\xe9")], ids=ascii)
 async def test_a_task_in_bad_bytes_is_stored_readably(play: Play, task: str, given: bytes | None) -> None:
     async with play({"text": "never"}) as fleet:
-        ran = _submit(fleet, task, "--var", f"{BYTES}={BYTES}", "--system", BYTES, given=given)
-        assert ran.returncode == 0, ran.stderr
+        ran = await _submit(fleet, task, "--var", f"{BYTES}={BYTES}", "--system", BYTES, given=given)
+        assert ran.code == 0, ran.err
         assert await fleet.rows("SELECT prompt FROM remit.jobs") == [("caf\ufffd",)]
 
 
@@ -84,8 +86,9 @@ def test_a_retry_that_meets_no_database_says_so_in_a_sentence(
     assert capsys.readouterr().err == "remit: the database does not answer: terminating connection\n"
 
 
-def _submit(fleet: Fleet, task: str, *options: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+async def _submit(fleet: Fleet, task: str, *options: str, given: bytes | None = None) -> Ran:
     commands = Commands(fleet.database.address, fleet.project, fleet.settings.data, "http://127.0.0.1:9")
-    more: dict[str, Any] = {"input": given} if given is not None else {"stdin": subprocess.DEVNULL}
-    words = [sys.executable, "-m", "remit", "submit", "generic", task, *options]
-    return subprocess.run(words, cwd=fleet.project, env=commands.environment, capture_output=True, check=False, **more)
+    with tempfile.TemporaryFile() as typed:
+        typed.write(given or b"")
+        typed.seek(0)
+        return await asyncio.to_thread(commands, "submit", "generic", task, *options, stdin=typed.fileno())

@@ -19,8 +19,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from support.commands import Commands
 from support.model_process import RemoteServer, model_process
-from support.running import Commands, Databases
 
 from remit.testing import project as sample_project
 from remit.testing import result
@@ -37,7 +37,7 @@ def server(tmp_path: Path) -> Iterator[RemoteServer]:
 
 
 @pytest.fixture
-def remit(databases: Databases, address: str, tmp_path: Path, server: RemoteServer) -> Commands:
+def remit(address: str, tmp_path: Path, server: RemoteServer) -> Commands:
     commands = Commands(address, sample_project(), tmp_path / "data", server.url)
     # A terminal says itself how wide it is, and nobody here is a test or another program.
     foreign = ("COLUMNS", "CI", "NO_COLOR")
@@ -95,6 +95,8 @@ def working(remit: Commands, *words: str) -> Iterator[subprocess.Popen[str]]:
 def test_no_library_advertises_on_the_terminal(remit: Commands, command: str) -> None:
     if command == "worker":
         assert remit("submit", "generic", "be bad", "--allowed-tools", "Read").code == 0
+    remit.is_fresh = True
+    if command == "worker":
         _, shown = on_terminal(remit, 80, "worker", "--until-idle")
         assert rows(remit, "SELECT turns > 0 FROM remit.jobs") == [(True,)], shown
     else:
@@ -134,7 +136,8 @@ def test_a_worker_starts_before_what_takes_long_to_import(remit: Commands) -> No
 
 def test_connections_that_are_lost_are_not_told_in_the_drivers_words(remit: Commands) -> None:
     with working(remit) as worker:
-        rows(remit, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'remit %'")
+        ours = "datname = current_database() AND application_name LIKE 'remit %'"
+        rows(remit, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}")
         remit("submit", "generic", "be bad", "--allowed-tools", "Read")
         until(remit, "SELECT 1 FROM remit.jobs WHERE state = 'finished'")
         worker.send_signal(signal.SIGTERM)
@@ -150,10 +153,13 @@ def test_logs_that_follow_say_at_once_that_nobody_will_take_the_job(remit: Comma
     remit("submit", "generic", "be bad", "--queue", queue)
     other = "default" if queue == "nightly" else "nightly"
     with working(remit, "--queue", other), remit.start("logs", "-f", "1") as logs:
-        until(remit, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN remit_events%'")
+        until(
+            remit,
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN remit_events%'",
+        )
         remit("cancel", "1")
         _, said = logs.communicate(timeout=30)
-    words = f"no worker is alive that takes the queue '{queue}', so nothing will pick job 1 up"
+    words = f"no worker takes the queue '{queue}', so nothing will start job 1"
     assert said == f"remit: {words}; start one with `remit worker`\n"
 
 
@@ -161,7 +167,10 @@ def test_logs_that_follow_say_that_nobody_goes_on_with_a_job_whose_worker_is_gon
     remit("submit", "generic", "be bad")
     rows(remit, "UPDATE remit.jobs SET state = 'running'")
     with remit.start("logs", "-f", "1") as logs:
-        until(remit, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN remit_events%'")
+        until(
+            remit,
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN remit_events%'",
+        )
         rows(remit, "UPDATE remit.jobs SET state = 'finished', outcome = 'cancelled'")
         _, said = logs.communicate(timeout=30)
     assert said == "remit: no worker is alive, so nothing goes on with job 1; start one with `remit worker`\n"

@@ -11,9 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 from conversation import TURNS, effects
+from support.commands import ForkServer
 from support.fleet import Fleet, Store, opened
 from support.model_process import RemoteServer
-from support.ready_process import Source
 from test_two_workers import gated
 
 from remit.store.server import EmbeddedServer
@@ -27,7 +27,7 @@ def server(model: Model) -> RemoteServer:
 
 
 @pytest.fixture
-def alone(source: Source, tmp_path: Path, server: RemoteServer) -> Iterator[Fleet]:
+def alone(source: ForkServer, tmp_path: Path, server: RemoteServer) -> Iterator[Fleet]:
     """A fleet that has nothing but the embedded database."""
     with opened(source, tmp_path / "alone", None, server) as team:
         team.define("builder", "You build.", tools="Read, Write, Edit, Bash")
@@ -70,7 +70,7 @@ def test_a_worker_finishes_what_a_killed_run_began(alone: Fleet, server: RemoteS
     assert (end["outcome"], end["turns"], end["attempt"]) == ("completed", TURNS, 2)
     assert effects(alone.project) == ["one", "two"]
     assert len(server.requests) == TURNS + 1
-    worker.signal(signal.SIGTERM)
+    worker.send_signal(signal.SIGTERM)
     assert worker.wait() == 0
     assert not postgres_of(alone).is_listening(), "the last who uses it stops it"
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from conversation import BUILDER, CONVERSATION, SCRIPT, TURNS, effects, workspace
-from support.fleet import Postgres, requests_of, submitted
-from support.fleet_fixtures import MakeFleet
+from support.fixtures import MakeFleet
+from support.fleet import requests_of, submitted
 from support.model_process import RemoteServer
+from support.postgres import Postgres
 
 from remit import testing
 from remit.dispatch.submit import Queueing
@@ -48,7 +49,7 @@ def test_a_job_goes_on_when_the_database_is_back(own: Postgres, fleet: MakeFleet
     assert [call["state"] for call in team.store.calls(job)] == ["done"] * 6
     assert len(requests_of(server, "go")) == TURNS
     assert (end["attempt"], end["deaths"]) == (1, 0)
-    assert worker.lives
+    assert worker.is_alive
 
 
 def test_many_jobs_come_through_a_crash_of_the_database(own: Postgres, fleet: MakeFleet, model: Model) -> None:
@@ -72,21 +73,21 @@ def test_many_jobs_come_through_a_crash_of_the_database(own: Postgres, fleet: Ma
         assert not unknown
         assert end["deaths"] == 0, "its worker lived all the time"
         assert len(requests_of(server, f"<{place.name}>")) <= TURNS + 1
-    assert all(worker.lives for worker in workers)
+    assert all(worker.is_alive for worker in workers)
 
 
 def test_an_idle_worker_takes_jobs_after_a_crash_of_the_database(own: Postgres, fleet: MakeFleet, model: Model) -> None:
     team = fleet(model(SCRIPT), own.database())
     worker = team.worker()
     own.crash()
-    team.until(lambda: "the database is unavailable" in worker.said)
+    team.until(lambda: "the database is unavailable" in worker.output)
     own.start()
     place = workspace(team.folder / "job")
     wanted = [("go", place, Queueing())]
     job = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))[0]
     team.until(lambda: team.store.is_finished(job), 60)
 
-    assert worker.lives
+    assert worker.is_alive
     assert effects(place) == ["one", "two"]
 
 
@@ -104,7 +105,7 @@ def test_a_job_survives_an_outage_longer_than_its_worker_would_take_to_stop(
     server.open("gate-1")
     server.wait("gate-2")
     own.crash()
-    team.until(lambda: all("the database is unavailable" in worker.said for worker in workers))
+    team.until(lambda: all("the database is unavailable" in worker.output for worker in workers))
     server.open("gate-2")
     server.open("gate-3")
     own.start()
@@ -115,4 +116,4 @@ def test_a_job_survives_an_outage_longer_than_its_worker_would_take_to_stop(
     assert effects(place) == ["one", "two"]
     assert len(team.store.messages(job)) == 2 * TURNS
     assert TURNS <= len(requests_of(server, "go")) <= TURNS + 1
-    assert all(worker.lives for worker in workers)
+    assert all(worker.is_alive for worker in workers)

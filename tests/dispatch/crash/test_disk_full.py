@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from conversation import BUILDER, TURNS, effects, workspace
-from support.fleet import Postgres, program, submitted
-from support.fleet_fixtures import MakeFleet
+from support.fixtures import MakeFleet
+from support.fleet import program, submitted
 from support.model_process import RemoteServer
+from support.postgres import Postgres
 from test_two_workers import gated
 
 from remit import testing
@@ -94,8 +95,8 @@ def test_a_job_waits_while_the_database_has_no_room(small: Mount, fleet: MakeFle
         server.wait("gate")
         ballast = fill(disk)
         server.open("gate")
-        team.until(lambda: "No space left" in worker.said)
-        assert worker.lives
+        team.until(lambda: "No space left" in worker.output)
+        assert worker.is_alive
         ballast.unlink()
         team.until(lambda: team.store.is_finished(job), 60)
 

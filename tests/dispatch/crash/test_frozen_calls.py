@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from conversation import BUILDER, SCRIPT, effects, workspace
+from support.fixtures import MakeFleet
 from support.fleet import Fleet, submitted
-from support.fleet_fixtures import MakeFleet
 from support.model_process import RemoteServer
 
 from remit import testing
@@ -45,7 +45,7 @@ class Frozen:
             )
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self._output.read_text(encoding="utf-8", errors="replace")
 
     @property
@@ -86,7 +86,7 @@ def test_a_call_that_a_worker_froze_over_has_no_effect_when_it_wakes_up(
         assert effects(place) == commands
 
         frozen.wake()
-        team.until(lambda: "is no longer owned by attempt 1" in frozen.said)
+        team.until(lambda: "is no longer owned by attempt 1" in frozen.output)
 
         assert (place / "a.txt").read_text(encoding="utf-8") == "beta\n"
         assert effects(place) == commands

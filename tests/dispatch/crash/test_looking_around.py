@@ -6,7 +6,8 @@ import asyncio
 from pathlib import Path
 
 from conversation import BUILDER
-from support.fleet import Postgres, Store, submitted
+from support.fleet import Store, submitted
+from support.postgres import Postgres
 
 from remit import testing
 from remit.configuration import load

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conversation import effects
-from support.fleet_fixtures import MakeFleet
+from support.fixtures import MakeFleet
 from support.model_process import RemoteServer
 from test_two_workers import gated
 

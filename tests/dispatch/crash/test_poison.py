@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from conversation import SCRIPT
-from support.fleet_fixtures import MakeFleet
+from support.fixtures import MakeFleet
 from support.model_process import RemoteServer
 from test_two_workers import begun, gated
 
@@ -28,7 +28,7 @@ def test_a_job_whose_worker_dies_each_time_stops_after_five(fleet: MakeFleet, mo
     assert (end["outcome"], end["deaths"], end["attempt"]) == ("error", 5, 6)
     assert end["error"].startswith("stopped after 5 attempts died: attempt 5 stopped responding after turn 1")
     assert end["result"] == "I begin.", "what there was is kept"
-    assert worker.lives
+    assert worker.is_alive
 
 
 def test_a_job_that_gets_nowhere_is_ended_and_said_to_be_hung(fleet: MakeFleet, model: Model) -> None:
@@ -48,5 +48,5 @@ def test_a_job_that_gets_nowhere_is_ended_and_said_to_be_hung(fleet: MakeFleet, 
     assert team.store.job(later)["outcome"] == "completed"
     told = team.store.rows("SELECT data FROM remit.events WHERE job = %s AND kind = 'finished'", job)
     assert [row["data"]["outcome"] for row in told] == ["error"]
-    assert worker.lives
+    assert worker.is_alive
     team.until(lambda: not team.store.rows("SELECT 1 FROM procrastinate_jobs"))

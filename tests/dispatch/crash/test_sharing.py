@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.fixtures import MakeFleet
 from support.fleet import submitted
-from support.fleet_fixtures import MakeFleet
 from support.model_process import RemoteServer
 
 from remit import testing

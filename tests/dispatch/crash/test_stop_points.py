@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from conversation import BUILDER, CALLS, EFFECTS, SCRIPT, TURNS, effects, workspace
-from support.fleet import Fleet, Postgres, opened, requests_of, submitted
+from support.commands import ForkServer
+from support.fleet import Fleet, opened, requests_of, submitted
 from support.model_process import RemoteServer, model_process
-from support.ready_process import Source
+from support.postgres import Postgres
 
 import remit.dispatch
 from remit import testing
@@ -61,7 +62,9 @@ class End:
 
 
 @pytest.fixture(scope="module")
-def ends(source: Source, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, End]]:
+def ends(
+    source: ForkServer, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[str, End]]:
     """All cases side by side: a worker for each, killed at its point, then one worker that takes all of them over."""
     folder = tmp_path_factory.mktemp("stop-points")
     with model_process(SCRIPT, folder) as model, opened(source, folder / "fleet", postgres.database(), model) as fleet:
@@ -120,7 +123,7 @@ def test_every_stop_point_of_the_source_is_listed_and_tried() -> None:
         ast.literal_eval(node.args[0])
         for path in folder.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "stop_point"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "failpoint"
     }
 
     assert passed == set(FAILPOINTS)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from conversation import TURNS, effects
-from support.fleet_fixtures import MakeFleet
+from support.fixtures import MakeFleet
 from support.model_process import RemoteServer
 from test_two_workers import begun, gated
 
@@ -21,12 +21,12 @@ def test_it_finishes_what_runs_if_that_is_soon(fleet: MakeFleet, model: Model) -
     job = begun(team)
     worker = team.worker()
     server.wait("gate")
-    worker.signal(signal.SIGTERM)
+    worker.send_signal(signal.SIGTERM)
     waiting = begun(team, "<plain>")
     server.open("gate")
 
     assert worker.wait() == 0
-    assert "worker stopped" in worker.said
+    assert "worker stopped" in worker.output
     assert team.store.job(job)["outcome"] == "completed"
     assert team.store.job(waiting)["state"] == "queued", "it takes no more"
     assert team.store.rows("SELECT * FROM remit.workers") == []
@@ -39,7 +39,7 @@ def test_it_hands_back_what_takes_too_long_and_another_goes_on(fleet: MakeFleet,
     worker = team.worker(REMIT_SHUTDOWN_SECONDS="0.5")
     server.wait("gate")
     since = time.monotonic()
-    worker.signal(signal.SIGTERM)
+    worker.send_signal(signal.SIGTERM)
 
     assert worker.wait() == 0
     assert time.monotonic() - since < 5
@@ -59,9 +59,9 @@ def test_sighup_reads_the_definitions_again(fleet: MakeFleet) -> None:
     worker = team.worker()
     team.define("two", "Look again.")
     team.until(lambda: team.store.rows("SELECT 1 FROM remit.workers"))  # from here on it listens
-    count = int(worker.said.split(" definitions")[0].rsplit(" ", 1)[1])
+    count = int(worker.output.split(" definitions")[0].rsplit(" ", 1)[1])
 
-    worker.signal(signal.SIGHUP)
+    worker.send_signal(signal.SIGHUP)
 
-    team.until(lambda: f"{count + 1} definitions read again" in worker.said)
-    assert worker.lives
+    team.until(lambda: f"{count + 1} definitions read again" in worker.output)
+    assert worker.is_alive

@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 import pytest
 from conversation import BUILDER, CONVERSATION, TURNS, effects, workspace
+from support.fixtures import MakeFleet
 from support.fleet import Fleet, requests_of, submitted
-from support.fleet_fixtures import MakeFleet
 from support.model_process import RemoteServer
 
 from remit import testing
@@ -57,7 +57,7 @@ def test_a_killed_worker_s_job_is_finished_by_the_other_within_the_time(fleet: M
     assert "attempt 1 stopped responding after turn 2" in end["last_death"]
     assert effects(team.folder / "go") == ["one", "two"]
     assert len(requests_of(server, "go")) == TURNS + 1
-    assert "is taken over" in second.said
+    assert "is taken over" in second.output
 
 
 @pytest.mark.parametrize("turn", [1, 3], ids=["before-a-command", "before-the-end"])
@@ -69,21 +69,21 @@ def test_a_worker_that_wakes_up_late_writes_nothing_and_goes_on_living(
     job = begun(team)
     frozen = team.worker()
     server.wait("gate")
-    frozen.signal(signal.SIGSTOP)
+    frozen.send_signal(signal.SIGSTOP)
     other = team.worker()
     server.wait("gate", arrived=2)
     server.open("gate")
     team.until(lambda: team.store.is_finished(job))
-    other.signal(signal.SIGTERM)
+    other.send_signal(signal.SIGTERM)
     assert other.wait() == 0
     before = _everything(team, job)
 
-    frozen.signal(signal.SIGCONT)
-    team.until(lambda: "is no longer owned by attempt 1" in frozen.said)
+    frozen.send_signal(signal.SIGCONT)
+    team.until(lambda: "is no longer owned by attempt 1" in frozen.output)
     later = begun(team, "<plain>")
     team.until(lambda: team.store.is_finished(later))
 
-    assert frozen.lives
+    assert frozen.is_alive
     assert _everything(team, job) == before
     assert team.store.job(job)["outcome"] == team.store.job(later)["outcome"] == "completed"
     assert effects(team.folder / "go") == effects(team.folder / "plain") == ["one", "two"]
@@ -101,15 +101,15 @@ def test_a_worker_that_wakes_up_while_the_other_still_runs_the_job_writes_nothin
     job = begun(team)
     frozen = team.worker()
     server.wait("early")
-    frozen.signal(signal.SIGSTOP)
+    frozen.send_signal(signal.SIGSTOP)
     team.worker()
     server.wait("early", arrived=2)
     server.open("early")
     server.wait("late")
     before = _everything(team, job)
 
-    frozen.signal(signal.SIGCONT)
-    team.until(lambda: "is no longer owned by attempt 1" in frozen.said)
+    frozen.send_signal(signal.SIGCONT)
+    team.until(lambda: "is no longer owned by attempt 1" in frozen.output)
 
     assert _everything(team, job) == before
     assert team.store.job(job)["state"] == "running"
@@ -117,7 +117,7 @@ def test_a_worker_that_wakes_up_while_the_other_still_runs_the_job_writes_nothin
     team.until(lambda: team.store.is_finished(job))
     assert (team.store.job(job)["outcome"], team.store.job(job)["attempt"]) == ("completed", 2)
     assert effects(team.folder / "go") == ["one", "two"]
-    assert frozen.lives
+    assert frozen.is_alive
 
 
 def _everything(team: Fleet, job: int) -> list[Any]:

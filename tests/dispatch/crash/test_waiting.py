@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from conversation import BUILDER
-from support.fleet import Postgres, Store, submitted
+from support.fleet import Store, submitted
+from support.postgres import Postgres
 
 from remit import testing
 from remit.dispatch import model_client

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conversation import SCRIPT
-from support.fleet_fixtures import MakeFleet
+from support.fixtures import MakeFleet
 from support.model_process import RemoteServer
 
 from remit.dispatch.worktree import make_worktree, read_diff

@@ -1,0 +1,68 @@
+"""Fixtures that several folders use. Heavy modules are imported late: most tests need none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from support.commands import ForkServer
+    from support.fleet import Fleet
+    from support.model_process import RemoteServer
+    from support.postgres import Postgres
+
+#: A new fleet on a database of its own, by its model server.
+MakeFleet = Callable[..., "Fleet"]
+
+
+@pytest.fixture(scope="session")
+def source() -> ForkServer:
+    """The server that processes of remit are forked from."""
+    from support.commands import fork_server
+
+    return fork_server()
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """The PostgreSQL server of this test process, for tests that do not harm it."""
+    from support.postgres import Postgres
+
+    server = Postgres(tmp_path_factory.mktemp("postgres"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def address(postgres: Postgres) -> Iterator[str]:
+    """The address of a database of this test."""
+    with postgres.temporary_database() as made:
+        yield made
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Iterator[Callable[[dict[str, Any]], RemoteServer]]:
+    """Start a model server with a script."""
+    from support.model_process import model_process
+
+    with ExitStack() as stack:
+        yield lambda script: stack.enter_context(model_process(script, tmp_path))
+
+
+@pytest.fixture
+def fleet(source: ForkServer, postgres: Postgres, tmp_path: Path) -> Iterator[MakeFleet]:
+    """Make a fleet on a new database."""
+    from support.fleet import opened
+
+    with ExitStack() as stack:
+
+        def make(model: RemoteServer | None = None, address: str | None = None, name: str = "fleet") -> Fleet:
+            if address is None:
+                address = stack.enter_context(postgres.temporary_database())
+            return stack.enter_context(opened(source, tmp_path / name, address, model))
+
+        yield make
