@@ -1,1 +1,1 @@
-"""The clients whose orchestrator and subagents are put under the contract."""
+"""The clients whose orchestrator and subagents Remit puts under contract."""

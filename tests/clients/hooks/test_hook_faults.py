@@ -44,7 +44,7 @@ def test_a_denial_that_cannot_be_recorded_is_delivered(start: Callable[..., Hook
     assert said is not None
     assert decision_of(said) == "deny"
     assert "remit (edit-code)" in said["hookSpecificOutput"]["permissionDecisionReason"]
-    assert "systemMessage" not in said  # which would say that it was let through
+    assert "systemMessage" not in said  # that would state that the call was allowed
 
 
 @pytest.mark.usefixtures("unwritable")
@@ -116,8 +116,8 @@ def test_settings_that_were_in_force_stay_so_while_new_ones_are_faulty(
     hooks.compile({}, stamps=[[str(hooks.project / "remit.toml"), 1, 1]])
     said = hooks.call("Edit", {"file_path": "src/app.py"})
     assert decision_of(said) == "deny"
-    assert "earlier ones stay in force: remit.toml cannot be read" in message_of(said)
-    assert "earlier ones stay in force" in message_of(hooks.ask("SessionStart", source="startup"))
+    assert "earlier settings stay effective: remit.toml cannot be read" in message_of(said)
+    assert "earlier settings stay effective" in message_of(hooks.ask("SessionStart", source="startup"))
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "UserPromptSubmit", "Stop", "SubagentStart"])
@@ -168,7 +168,7 @@ def test_work_of_the_client_itself_is_not_even_looked_at(hooks: Hooks, event: st
 
 def test_a_project_that_does_not_exist_is_told(hooks: Hooks, tmp_path: Path) -> None:
     said = handle_event(hooks.payload("UserPromptSubmit", prompt="p"), project=str(tmp_path / "none"))
-    assert "there is no folder" in message_of(said)
+    assert "none does not exist" in message_of(said)
     assert not (tmp_path / "none").exists()
 
 
@@ -235,7 +235,7 @@ def test_a_session_called_like_a_file_of_ours_has_a_state_of_its_own(hooks: Hook
 def test_a_folder_that_cannot_be_used_is_named_with_the_systems_words(hooks: Hooks) -> None:
     (hooks.folder / f"{SESSION}.lock").mkdir()
     said = message_of(hooks.read("src/f0.py"))
-    assert f"remit could not answer PreToolUse: Is a directory in {hooks.folder}. The call was let through" in said
+    assert f"remit could not answer PreToolUse: Is a directory in {hooks.folder}. The call was allowed" in said
 
 
 def test_the_name_of_a_folder_is_text_and_no_more() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from remit.clients.claude_code.events import HANDLERS
 from remit.clients.claude_code.payload import (
-    LARGEST,
+    MAX_BYTES,
     NEEDED,
     RELIED_ON,
     Unreadable,
@@ -133,15 +133,15 @@ def test_ten_megabytes_in_a_field_are_no_trouble(hooks: Hooks) -> None:
     [
         (b"", "empty"),
         (b" \n", "empty"),
-        (b'{"a": ', "no JSON"),
-        (b"{'a': 1}", "no JSON"),
+        (b'{"a": ', "not JSON"),
+        (b"{'a': 1}", "not JSON"),
         (b'{"a": "\xff\xfe"}', "not UTF-8"),
-        (b"[1]", "no table"),
-        (b"null", "no table"),
-        (b"NaN", "no table"),
+        (b"[1]", "not a JSON object"),
+        (b"null", "not a JSON object"),
+        (b"NaN", "not a JSON object"),
         (b'{"a":' * 100_000, "nested too deeply"),
         (b"[" * 1_000_000, "nested too deeply"),
-        (b'{"a": ' + b"9" * 10_000 + b"}", "no JSON"),
+        (b'{"a": ' + b"9" * 10_000 + b"}", "not JSON"),
     ],
 )
 def test_an_input_that_is_no_payload_is_told_without_its_content(data: bytes, why: str) -> None:
@@ -159,7 +159,7 @@ def test_no_more_is_read_than_the_bound(tmp_path: Any) -> None:
     with file.open("rb") as stream, pytest.raises(Unreadable, match="more than 2000000"):
         read(stream.fileno(), 2_000_000)
     with file.open("rb") as stream:
-        assert len(read(stream.fileno(), LARGEST)) == 3_000_000
+        assert len(read(stream.fileno(), MAX_BYTES)) == 3_000_000
 
 
 def test_fields_of_another_type_are_empty() -> None:

@@ -135,7 +135,7 @@ def test_what_must_survive_is_said_again_in_a_few_lines(hooks: Hooks, source: st
         "1 of 3 files",
         "10 of 300 lines",
         "Open delegations: code-explorer",
-        "1 files are covered",
+        "Accepted results cover 1 file.",
         "edit docs/specs/orders.md",
         "Agent qa-engineer failed",
     ):

@@ -50,13 +50,13 @@ def test_each_kind_is_told_what_the_prompt_command_prints(client: Client) -> Non
 
 def test_settings_of_the_gate_are_in_force(begin: Callable[[str], Client]) -> None:
     client = begin('profile = "lenient"\n[gate]\nmode = "strict"\n[gate.limits]\nfiles = 7\n')
-    desk = ProjectContext.open(str(client.project))
-    assert (desk.settings.mode, desk.settings.limits["files"], desk.profile) == ("strict", 7, "lenient")
+    context = ProjectContext.open(str(client.project))
+    assert (context.settings.mode, context.settings.limits["files"], context.profile) == ("strict", 7, "lenient")
 
 
 def test_the_environment_counts_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMIT_GATE_MODE", "observe")
-    assert ProjectContext.open(str(client.project)).observing
+    assert ProjectContext.open(str(client.project)).is_observing
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_the_kind_is_the_definitions_then_the_settings_then_generic(begin: Calla
     client = begin('[gate]\nunder_contract = ["a", "b", "c", "kit:d", "qa-engineer"]\n[agents.kinds]\nb = "review"\n')
     define(client.project / ".claude/agents", "a", "kind: design\n")
     define(client.project / ".claude/agents", "d", "kind: document\n")
-    desk = ProjectContext.open(str(client.project))
-    assert desk.contract == {
+    context = ProjectContext.open(str(client.project))
+    assert context.contract == {
         "a": "design",
         "b": "review",
         "c": "generic",

@@ -32,10 +32,10 @@ def test_what_was_kept_is_listed_in_order_with_all_that_was_said_of_it(tmp_path:
     kept_in(tmp_path, attempt=2, verdict="accept", files=["app/login.py"])
     first, second = list_results(str(tmp_path), SESSION)
     assert (first.agent, first.agent_id, first.attempt, first.outcome) == ("code-explorer", "a1", 1, "returned")
-    assert (first.verdict, first.violations, first.final) == ("revise", [violation], False)
+    assert (first.verdict, first.violations, first.is_final) == ("revise", [violation], False)
     assert Path(first.path).read_text() == "a report"
     assert json.loads(Path(first.check).read_text()) == {"a": 1}
-    assert (second.files, second.check, second.final) == (["app/login.py"], "", True)
+    assert (second.files, second.check, second.is_final) == (["app/login.py"], "", True)
 
 
 def test_the_latest_of_a_subagent_is_its_own(tmp_path: Path) -> None:
@@ -59,12 +59,12 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
 
 
 def test_an_outcome_that_nobody_knows_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="kept as one of"):
+    with pytest.raises(ValueError, match="must be one of accepted"):
         kept_in(tmp_path, outcome="fine")
 
 
 def test_only_so_many_reports_are_kept_and_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MOST_REPORTS", 5)
+    monkeypatch.setattr(results, "MAX_REPORTS", 5)
     for number in range(9):
         kept_in(tmp_path, f"a{number}", check="{}")
     assert [kept.agent_id for kept in list_results(str(tmp_path), SESSION)] == ["a4", "a5", "a6", "a7", "a8"]
@@ -72,7 +72,7 @@ def test_only_so_many_reports_are_kept_and_the_oldest_go(tmp_path: Path, monkeyp
 
 
 def test_only_so_many_bytes_are_kept_and_the_newest_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MOST_BYTES", 5000)
+    monkeypatch.setattr(results, "MAX_SESSION_BYTES", 5000)
     for number in range(4):
         kept_in(tmp_path, f"a{number}", text="x" * 2000)
     assert [kept.agent_id for kept in list_results(str(tmp_path), SESSION)] == ["a2", "a3"]
@@ -81,7 +81,7 @@ def test_only_so_many_bytes_are_kept_and_the_newest_stays(tmp_path: Path, monkey
 
 
 def test_a_text_beyond_measure_is_cut_and_the_entry_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "LARGEST_TEXT", 100)
+    monkeypatch.setattr(results, "MAX_TEXT_BYTES", 100)
     kept = kept_in(tmp_path, text="x" * 101)
     assert Path(kept.path).stat().st_size == 100
     assert not kept.whole

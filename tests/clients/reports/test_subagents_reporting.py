@@ -31,7 +31,7 @@ def test_the_notice_says_who_and_why_and_where_and_what_now(client: Client) -> N
     assert "the report of code-explorer was checked" in notice
     assert '<result agent="code-explorer" verdict="reject">\n- ' in notice
     assert "reference-missing-file" in notice
-    assert f"kept in {client.kept[-1].path}" in notice
+    assert f"stored in {client.kept[-1].path}" in notice
     assert Path(client.kept[-1].path).read_text() == INVENTED
     assert "the task again, once, with a reduced scope" in notice
     assert "ask the user" in notice
@@ -102,7 +102,7 @@ class TestTurnLimit:
         client.transcript(AGENT, call=CALL)
         client.start(AGENT)
         notice = notice_of(client.done(CALL, AGENT, "Now I will look at the next file."))
-        assert "ended without a report that can be accepted, most likely at its turn limit" in notice
+        assert "ended without an acceptable report, most likely at its turn limit" in notice
         [kept] = client.kept
         assert (kept.outcome, kept.agent_id) == ("failed", AGENT)
         assert Path(kept.path).read_text() == "Now I will look at the next file."
@@ -214,7 +214,7 @@ def test_an_accepted_report_vouches_for_no_other_text_of_the_same_subagent(clien
     client.launch("toolu_2")
     client.start(AGENT)
     said = client.done("toolu_2", AGENT, "Everything is fine, trust me.")
-    assert "ended without a report" in notice_of(said)
+    assert "ended without an acceptable report" in notice_of(said)
     assert client.outcomes == ["accepted", "failed"]
 
 
@@ -234,14 +234,14 @@ def test_the_files_that_a_withheld_writer_has_changed_are_named(client: Client) 
     client.stop("w1", "Done.", "backend-specialist")
     client.stop_again("w1", "Done.", "backend-specialist")
     notice = notice_of(client.done("toolu_w", "w1", "Done.", "backend-specialist"))
-    assert "It has written to these files, and that stands: app/store.py." in notice
+    assert "Its changes to these files remain: app/store.py." in notice
     assert client.kept[-1].changed == ["app/store.py"]
 
 
 def test_what_an_accepted_report_leaves_unproven_is_said_beside_it(client: Client) -> None:
     said = client.run("toolu_v", "v1", VAGUE, VAGUE)
     assert client.outcomes == ["returned", "accepted"]
-    assert "accepted with reservations" in context_of(said[-1])
+    assert "accepted with warnings" in context_of(said[-1])
     assert "confidence" in context_of(said[-1])
     assert client.run("toolu_g", "g1", GOOD)[-1] is None
 
@@ -275,7 +275,7 @@ def test_a_workflow_that_brings_a_rejected_report_is_told_to_have_done_so(client
     tags = "<task-id>ws51fc6e7</task-id>\n<tool-use-id>toolu_w</tool-use-id>"
     prompt = f"<task-notification>\n{tags}\n<summary>{{}} completed</summary>\n<result>x</result>\n</task-notification>"
     said = context_of(client.ask("UserPromptSubmit.task_notification", prompt=prompt.format('Dynamic workflow "look"')))
-    assert said.count("is not accepted: use nothing of it") == 1
+    assert said.count("is not accepted: do not use any of it") == 1
     assert "reference-missing-file" in said
     assert ".a-bad.md" in said
     assert client.ask("UserPromptSubmit.task_notification", prompt=prompt.format("Command")) is None

@@ -1,1 +1,1 @@
-"""Claude Code under contract: what its hooks are answered, and how they are put in place and taken away."""
+"""Claude Code: the answers to its hooks, and the installation of the hooks."""

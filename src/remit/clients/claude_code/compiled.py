@@ -1,4 +1,20 @@
-"""The compiled settings file of a project: where it is, what it holds, whether it is fresh."""
+"""The compiled settings file of a project, which hooks read instead of the configuration.
+
+It is private JSON at `<project>/.remit/gate/compiled.json`:
+
+    schema       "remit.compiled/1"
+    version      the version of Remit that wrote it
+    gate         the mapping of `GateSettings`
+    contract     agent -> the kind of result that it must send; only these agents are under contract
+    prompts      kind -> the instructions on how to answer
+    profile      the profile that results are checked with
+    check        the rules that are selected, ignored or overridden
+    environment  the variables that were set, see `environment`
+    stamps       [path, mtime_ns, size] of each file that the settings depend on, see `stamp`
+
+The file may have come with a clone, so nothing in it determines which code runs. It must contain the stamp of this
+installation's compiler, so a file from elsewhere is compiled again.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +26,28 @@ if TYPE_CHECKING:
     from typing import Any
 
 SCHEMA = "remit.compiled/1"
-#: Below the project.
+#: Relative to the project.
 FOLDER = ".remit/gate"
 FILE = "compiled.json"
-#: What makes the file; another version of it tells subagents other things.
+#: The module that writes the file: another version of it writes other instructions.
 COMPILER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compiling.py")
-#: A larger file is not ours.
-LARGEST = 4_000_000
-#: What the compiled settings may come from; others are no matter of theirs, and may be secret.
+#: Remit never writes a larger file.
+MAX_BYTES = 4_000_000
+#: The variables that settings may come from. Others are not stored: they may be secret.
 _VARIABLES = ("REMIT_DATA", "REMIT_PROFILE")
-_KINDS_OF_VARIABLES = ("REMIT_AGENTS_", "REMIT_CHECK_", "REMIT_GATE_")
+_VARIABLE_PREFIXES = ("REMIT_AGENTS_", "REMIT_CHECK_", "REMIT_GATE_")
 
 
 def folder_of(project: str) -> str:
-    """Where the gate keeps what it knows of a project."""
+    """Return the folder in which the gate keeps its files for a project."""
     return os.path.join(project, FOLDER)
 
 
 def project_of(cwd: str) -> str:
-    """The project that a folder belongs to, where nobody says it: the nearest one that has been compiled, else the
-    checkout, else the folder itself."""
+    """Return the project that contains a folder, if the client does not name it.
+
+    That is the nearest compiled project, or else the checkout, or else the folder itself.
+    """
     checkout = ""
     folder = os.path.abspath(cwd)
     while True:
@@ -44,34 +62,34 @@ def project_of(cwd: str) -> str:
 
 
 def stamp(path: str) -> list[Any]:
-    """What tells whether a file, or a folder's list of names, has changed; an absent one has a size of -1."""
+    """Return what changes when a file or a folder's list of names changes; a missing file has the size -1."""
     try:
-        found = os.stat(path)
+        about = os.stat(path)
     except (OSError, ValueError):
         return [path, 0, -1]
-    return [path, found.st_mtime_ns, found.st_size]
+    return [path, about.st_mtime_ns, about.st_size]
 
 
 def environment() -> dict[str, str]:
-    """The variables that the compiled settings may come from."""
+    """Return the variables that the compiled settings may come from."""
     return {
-        name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith(_KINDS_OF_VARIABLES)
+        name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)
     }
 
 
 def read_compiled(project: str) -> dict[str, Any] | None:
-    """The compiled file's values, stale or not; None: there is none that can be used."""
+    """Return the values of the compiled file, current or outdated; None if there is no valid file."""
     try:
         descriptor = os.open(os.path.join(folder_of(project), FILE), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
-            data = file.read(LARGEST + 1)
-        values = json.loads(data) if len(data) <= LARGEST else None
+            data = file.read(MAX_BYTES + 1)
+        values = json.loads(data) if len(data) <= MAX_BYTES else None
     except (OSError, ValueError, RecursionError):
         return None
-    return values if _is_ours(values) else None
+    return values if _is_valid(values) else None
 
 
-def _is_ours(values: object) -> bool:
+def _is_valid(values: object) -> bool:
     if not isinstance(values, dict) or values.get("schema") != SCHEMA:
         return False
     types = {"gate": dict, "contract": dict, "prompts": dict, "profile": str, "stamps": list}
@@ -82,7 +100,7 @@ def _is_ours(values: object) -> bool:
 
 
 def is_fresh(values: dict[str, Any]) -> bool:
-    """Whether it was made by this very installation, and nothing that went into it has changed since."""
+    """Whether this installation compiled the values, and no file or variable has changed since."""
     if values.get("environment") != environment() or stamp(COMPILER) not in values["stamps"]:
         return False
     return all(

@@ -1,4 +1,4 @@
-"""What hooks must know of a project, compiled into the one file that they read; its shape stands in `desk`."""
+"""Compile the settings, the contract and the definitions of a project into the file that hooks read."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from remit.rules.instructions import instructions
 from remit.workspace.atomic_write import replace_file
 from remit.workspace.git_folder import keep_out_of_git
 
-#: Files whose changes are looked for at each call.
-_MOST_STAMPS = 300
+#: At most this many files are checked for changes at each call.
+_MAX_STAMPS = 300
 
 
 def compile_project(project: Path) -> Path:
-    """Compile the settings, the contract and the definitions that hold for a project; the file that was written."""
+    """Compile a project and return the path of the compiled file."""
     project = project.absolute()
     configured = load(project)
     folders = agent_folders(project)
@@ -42,21 +42,21 @@ def compile_project(project: Path) -> Path:
         "contract": contract,
         "prompts": {kind: instructions(kind, configured["profile"]) for kind in sorted(set(contract.values()))},
         "profile": configured["profile"],
-        "check": _checked(configured),
+        "check": _check_settings(configured),
         "environment": environment(),
-        "stamps": [stamp(path) for path in _watched(project, folders)],
+        "stamps": [stamp(path) for path in _dependencies(project, folders)],
     }
-    return _written(project, json.dumps(values, ensure_ascii=True).encode("ascii"))
+    return _write(project, json.dumps(values, ensure_ascii=True).encode("ascii"))
 
 
 def agent_folders(project: Path) -> list[Path]:
-    """Where the client finds definitions of agents, the first of a name winning; ours as a plugin come last."""
+    """Return the folders of the client's agent definitions. The first definition of a name wins; Remit's are last."""
     home = os.environ.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
     return [project / ".claude" / "agents", Path(home) / "agents", project / ".remit/claude-code/plugin/agents"]
 
 
 def _definitions(folders: Iterable[Path]) -> dict[str, Definition]:
-    """The definitions that the client would use, by name. A file that is none is the client's to complain of."""
+    """Return the definitions that the client would use, by name. The client reports invalid files itself."""
     found: dict[str, Definition] = {}
     for folder in folders:
         if folder.is_dir():
@@ -67,21 +67,21 @@ def _definitions(folders: Iterable[Path]) -> dict[str, Definition]:
 
 
 def _contract(configured: Configuration, definitions: Mapping[str, Definition]) -> dict[str, str]:
-    """Who is held to the contract, and the kind of result that each must send."""
+    """Return the agents under contract, with the kind of result that each must send."""
     team = {definition.name: definition for definition in built_in_team().definitions}
     kinds = {slug(name): kind for name, kind in configured["agents.kinds"].items()}
     contract: dict[str, str] = {}
     for name in configured["gate.under_contract"] or team:
         bare = name.rpartition(":")[2]
-        own = [found.kind for found in (definitions.get(bare), team.get(bare)) if found is not None and found.kind]
-        named = own[0] if own else kinds.get(slug(name)) or kinds.get(slug(bare))
-        _check("agents.kinds", Options(kind=named))
+        defined = [one.kind for one in (definitions.get(bare), team.get(bare)) if one is not None and one.kind]
+        named = defined[0] if defined else kinds.get(slug(name)) or kinds.get(slug(bare))
+        _validate("agents.kinds", Options(kind=named))
         contract[name] = kind_of(name, named).name
     return contract
 
 
 def _tools(definitions: Mapping[str, Definition]) -> dict[str, list[str]]:
-    """The tools of each definition that lists any; names that we do not know are the client's to grant."""
+    """Return the tools of each definition that lists any, including those that only the client has."""
     return {
         name: [*definition.tools, *definition.unknown_tools]
         for name, definition in sorted(definitions.items())
@@ -89,8 +89,8 @@ def _tools(definitions: Mapping[str, Definition]) -> dict[str, list[str]]:
     }
 
 
-def _checked(configured: Configuration) -> dict[str, Any]:
-    """What the project leaves out of checks or departs from, as `remit check` takes it."""
+def _check_settings(configured: Configuration) -> dict[str, Any]:
+    """Return the rules that the project selects, ignores or overrides, as in `remit check`."""
     chosen = {
         "select": list(configured["check.select"]),
         "ignore": list(configured["check.ignore"]),
@@ -102,41 +102,43 @@ def _checked(configured: Configuration) -> dict[str, Any]:
         ignore=tuple(chosen["ignore"]),
         overrides=tuple(configured["check.overrides"].items()),
     )
-    _check("profile, check.select, check.ignore or check.overrides", options)
+    _validate("profile, check.select, check.ignore or check.overrides", options)
     return chosen
 
 
-def _check(key: str, options: Options) -> None:
+def _validate(key: str, options: Options) -> None:
     try:
         options.validated()
     except UsageError as error:
         raise ConfigurationError(f"{key}: {error}") from error
 
 
-def _watched(project: Path, folders: Iterable[Path]) -> list[str]:
-    """All that the values were made from: also files that are not there, for they may come."""
-    files = [str(folder / name) for folder in _searched(project) for name in ("remit.toml", "pyproject.toml")]
+def _dependencies(project: Path, folders: Iterable[Path]) -> list[str]:
+    """Return the files that the values depend on, including files that do not exist yet."""
+    files = [
+        str(folder / name) for folder in _configuration_folders(project) for name in ("remit.toml", "pyproject.toml")
+    ]
     for folder in folders:
         files += [str(folder), *(str(folder / name) for name in _markdown(folder))]
-    return [*files[: _MOST_STAMPS - 1], COMPILER]
+    return [*files[: _MAX_STAMPS - 1], COMPILER]
 
 
 def _markdown(folder: Path) -> list[str]:
     try:
         return PluginRoot(str(folder)).markdown(".")[0] if folder.is_dir() else []
-    except OSError:  # far too many; then the folder itself must do
+    except OSError:  # too many files: the stamp of the folder must be enough
         return []
 
 
-def _searched(project: Path) -> Iterable[Path]:
-    """The folders in which settings are looked for."""
+def _configuration_folders(project: Path) -> Iterable[Path]:
+    """Return the folders in which Remit looks for configuration files."""
     for folder in (project, *project.parents):
         yield folder
         if (folder / ".git").exists():
             return
 
 
-def _written(project: Path, data: bytes) -> Path:
+def _write(project: Path, data: bytes) -> Path:
     folder = Path(folder_of(str(project)))
     file = folder / FILE
     try:

@@ -1,4 +1,4 @@
-"""A hook as a process: a payload comes in, an answer goes out, and nothing else is ever printed."""
+"""Answer a hook event: read the payload, call its handler, print the answer and nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[object, ProjectContext], Answer | None]
 
-#: Event, or event and tool -> module and function. An event that is not here is no concern of ours.
+#: Event, or event and tool -> module and function. Remit ignores all other events.
 HANDLERS: dict[str, tuple[str, str]] = {
     "PreToolUse": ("tool_calls", "before_tool_call"),
     "PostToolUse": ("tool_calls", "after_tool_call"),
@@ -37,72 +37,80 @@ HANDLERS: dict[str, tuple[str, str]] = {
 
 
 def run(event: str, source: int = 0, target: int = 1) -> None:
-    """Answer the event whose payload can be read from `source`, into `target`; it never raises.
+    """Read the payload from the descriptor `source` and write the answer to `target`. Never raises.
 
-    The project is the client's, by its variable CLAUDE_PROJECT_DIR.
+    The client names the project in the variable CLAUDE_PROJECT_DIR.
     """
     try:
-        write(target, _encoded(_answered(event, source), event))
-    except OSError:  # nobody listens any more
+        write(target, _encode(_answer(event, source), event))
+    except OSError:  # the client has closed the pipe
         return
 
 
-def _answered(event: str, source: int) -> Answer | None:
+def handle_event(payload: object, *, event: str = "", project: str = "") -> Answer | None:
+    """Return the answer to an event, or None for no answer.
+
+    `event` is used if the payload does not name its event, and `project` is the project's folder (default: the project
+    that contains the payload's working folder). Never raises: an internal error is shown to the user, and a call that
+    could not be judged is allowed, or denied if `gate.on_fault` is "closed".
+    """
+    name = text(payload, "hook_event_name") or event
+    context: ProjectContext | None = None
+    folder = project
+    try:
+        if not isinstance(payload, dict):
+            return fault_response(name, "the payload is not a JSON object", folder)
+        handler = _handler_of(name, payload)
+        if handler is None or _is_internal(name, payload):
+            return None
+        from remit.clients.claude_code.compiled import project_of
+        from remit.clients.claude_code.project import ProjectContext as Context
+
+        folder = project or project_of(text(payload, "cwd") or os.getcwd())
+        lacking = [field for field in missing(name, payload) if field in NEEDED.get(name, ())]
+        context = Context.open(folder)
+        if lacking:
+            return fault_response(name, f"the payload lacks {', '.join(lacking)}", folder, context)
+        answer = _load(handler)(payload, context)
+        return merge(answer, message(f"remit: {context.notice}")) if context.notice else answer
+    except Exception as error:  # noqa: BLE001 - a hook that dies would leave the user without a message
+        return fault_response(name, error, folder, context)
+
+
+def fault_response(event: str, problem: str | Exception, project: str, context: ProjectContext | None = None) -> Answer:
+    """Return the answer for an internal error or an unusable payload."""
+    from remit.clients.claude_code.responses import describe_error, fault_answer  # late: few calls need it
+
+    description = describe_error(problem) if isinstance(problem, Exception) else problem
+    return fault_answer(event, description, is_closed=_is_closed(project, context))
+
+
+def write(target: int, data: bytes) -> None:
+    """Write all data to a descriptor."""
+    while data:
+        data = data[os.write(target, data) :]
+
+
+def _answer(event: str, source: int) -> Answer | None:
     from remit.clients.claude_code.payload import Unreadable, parse, read
 
     project = os.environ.get("CLAUDE_PROJECT_DIR", "")
     try:
         payload = parse(read(source))
-    except Unreadable as why:
-        return fault_response(event, f"its payload cannot be read, {why}", project)
-    except Exception as error:  # noqa: BLE001 - a hook that dies says nothing at all to the person
+    except Unreadable as reason:
+        return fault_response(event, f"the payload cannot be read: {reason}", project)
+    except Exception as error:  # noqa: BLE001 - a hook that dies would leave the user without a message
         return fault_response(event, error, project)
     return handle_event(payload, event=event, project=project)
 
 
-def _encoded(said: Answer | None, event: str) -> bytes:
+def _encode(answer: Answer | None, event: str) -> bytes:
     from remit.clients.claude_code.responses import encode
 
     try:
-        return encode(said)
-    except (ValueError, RecursionError) as error:  # numbers or depths that JSON or we do not have
+        return encode(answer)
+    except (ValueError, RecursionError) as error:  # a number or a depth that JSON does not support
         return encode(fault_response(event, error, os.environ.get("CLAUDE_PROJECT_DIR", "")))
-
-
-def write(target: int, data: bytes) -> None:
-    """All of it, as the target takes it."""
-    while data:
-        data = data[os.write(target, data) :]
-
-
-def handle_event(payload: object, *, event: str = "", project: str = "") -> Answer | None:
-    """What the client is told: a table for it, or None for nothing.
-
-    `event` is what the caller knows of an event whose payload does not say it; `project` the folder of the project,
-    else that of the payload's working folder. It never raises: an error of ours is told to the person who works
-    there, and a call that could not be judged is let through, or denied if `gate.on_fault` is "closed".
-    """
-    name = text(payload, "hook_event_name") or event
-    desk: ProjectContext | None = None
-    place = project
-    try:
-        if not isinstance(payload, dict):
-            return fault_response(name, "the payload is no table", place, desk)
-        handler = _handler_of(name, payload)
-        if handler is None or _is_nobody(name, payload):
-            return None
-        from remit.clients.claude_code.compiled import project_of
-        from remit.clients.claude_code.project import ProjectContext as Opened
-
-        place = project or project_of(text(payload, "cwd") or os.getcwd())
-        lacking = [field for field in missing(name, payload) if field in NEEDED.get(name, ())]
-        desk = Opened.open(place)
-        if lacking:
-            return fault_response(name, f"the payload lacks {', '.join(lacking)}", place, desk)
-        said = _loaded(handler)(payload, desk)
-        return merge(said, message(f"remit: {desk.notice}")) if desk.notice else said
-    except Exception as error:  # noqa: BLE001 - a hook that dies says nothing at all to the person
-        return fault_response(name, error, place, desk)
 
 
 def _handler_of(event: str, payload: dict[str, object]) -> tuple[str, str] | None:
@@ -111,37 +119,29 @@ def _handler_of(event: str, payload: dict[str, object]) -> tuple[str, str] | Non
     return HANDLERS.get(of_tool) or HANDLERS.get(event)
 
 
-def _is_nobody(event: str, payload: dict[str, object]) -> bool:
-    """Whether no subagent of anybody's is meant: the client's own work, or a failure of the main thread."""
+def _is_internal(event: str, payload: dict[str, object]) -> bool:
+    """Whether the event is not about a subagent: the client's own work, or a failure of the main thread."""
     if event in ("SubagentStart", "SubagentStop"):
         return payload.get("agent_type") == ""
     return event == "StopFailure" and not text(payload, "agent_id")
 
 
-def _loaded(handler: tuple[str, str]) -> Handler:
-    module, function = handler
-    name = f"remit.clients.claude_code.{module}"
-    found: Handler = getattr(__import__(name, fromlist=[function]), function)
-    return found
+def _load(handler: tuple[str, str]) -> Handler:
+    module, name = handler
+    path = f"remit.clients.claude_code.{module}"
+    function: Handler = getattr(__import__(path, fromlist=[name]), name)
+    return function
 
 
-def fault_response(event: str, what: str | Exception, project: str, desk: ProjectContext | None = None) -> Answer:
-    """The answer where an error of ours, or an input that is none, left nothing to say."""
-    from remit.clients.claude_code.responses import describe_error, fault_answer  # late: hardly any call needs it
-
-    said = describe_error(what) if isinstance(what, Exception) else what
-    return fault_answer(event, said, closed=_closed(project, desk))
-
-
-def _closed(project: str, desk: ProjectContext | None) -> bool:
-    """Whether a call that we could not judge is denied, as far as that can still be told."""
-    if desk is not None:
-        return desk.settings.on_fault == "closed" and not desk.observing
+def _is_closed(project: str, context: ProjectContext | None) -> bool:
+    """Whether a call that could not be judged is denied, as far as the settings can be read."""
+    if context is not None:
+        return context.settings.on_fault == "closed" and not context.is_observing
     try:
         from remit.clients.claude_code.compiled import read_compiled
-        from remit.clients.claude_code.project import ProjectContext as Opened
+        from remit.clients.claude_code.project import ProjectContext as Context
 
         values = read_compiled(project) if project else None
-        return values is not None and _closed(project, Opened(project, values))
-    except Exception:  # noqa: BLE001 - this is said of another error, which matters more
+        return values is not None and _is_closed(project, Context(project, values))
+    except Exception:  # noqa: BLE001 - the answer reports the first error, not this one
         return False

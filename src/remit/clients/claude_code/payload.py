@@ -1,4 +1,4 @@
-"""A hook's payload: read within bounds, looked into without trust."""
+"""Read a hook's payload within limits, and access its fields without trusting their types."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: More than this is not read.
-LARGEST = 64 * 1024 * 1024
+#: A larger payload is refused.
+MAX_BYTES = 64 * 1024 * 1024
 _BLOCK = 1 << 20
 
 _CALL: dict[str, type] = {"tool_name": str, "tool_input": dict, "tool_use_id": str}
 _ALL: dict[str, type] = {"session_id": str, "cwd": str}
 _SUBAGENT: dict[str, type] = {"agent_id": str, "agent_type": str}
-#: Event -> the fields that its answer relies on, each with the type that it must have.
+#: Event -> the fields that its answer uses, with their types.
 RELIED_ON: dict[str, dict[str, type]] = {
     "PreToolUse": _ALL | _CALL,
     "PostToolUse": _ALL | _CALL | {"tool_response": object, "duration_ms": object},
@@ -24,7 +24,7 @@ RELIED_ON: dict[str, dict[str, type]] = {
     "PermissionDenied": _ALL | _CALL,
     "UserPromptSubmit": _ALL | {"prompt": str},
     "SubagentStart": _ALL | _SUBAGENT,
-    # The last message is absent where it was empty: nobody may rely on it.
+    # The client leaves out an empty last message.
     "SubagentStop": _ALL | _SUBAGENT | {"stop_hook_active": bool, "agent_transcript_path": str},
     "Stop": _ALL | {"stop_hook_active": bool, "background_tasks": list},
     "StopFailure": _ALL,
@@ -32,7 +32,7 @@ RELIED_ON: dict[str, dict[str, type]] = {
     "SessionEnd": _ALL,
     "PreCompact": _ALL,
 }
-#: Without these there is nothing that could be answered.
+#: An event without these fields cannot be answered.
 NEEDED: dict[str, tuple[str, ...]] = {
     "PreToolUse": ("tool_name", "tool_input"),
     "PostToolUse": ("tool_name",),
@@ -44,68 +44,68 @@ NEEDED: dict[str, tuple[str, ...]] = {
 
 
 class Unreadable(Exception):
-    """The input is no payload; the message says why, without anything of its content."""
+    """The input is not a payload. The message has the reason and quotes nothing of the content."""
 
 
-def read(descriptor: int, most: int = LARGEST) -> bytes:
-    """All of an input, at most so many bytes."""
+def read(descriptor: int, limit: int = MAX_BYTES) -> bytes:
+    """Read the whole input. Raises Unreadable beyond the limit."""
     blocks: list[bytes] = []
     size = 0
     while block := os.read(descriptor, _BLOCK):
         size += len(block)
-        if size > most:
-            raise Unreadable(f"it has more than {most} bytes")
+        if size > limit:
+            raise Unreadable(f"it has more than {limit} bytes")
         blocks.append(block)
     return b"".join(blocks)
 
 
 def parse(data: bytes) -> dict[str, Any]:
-    """The payload that the bytes hold."""
+    """Parse a payload. Raises Unreadable if it is not a JSON object."""
     if not data.strip():
         raise Unreadable("it is empty")
     try:
-        found = json.loads(data, parse_constant=_no_number)
+        payload = json.loads(data, parse_constant=_drop_constant)
     except UnicodeDecodeError:
         raise Unreadable("it is not UTF-8") from None
     except RecursionError:
         raise Unreadable("it is nested too deeply") from None
-    except ValueError:  # its text may quote the input
-        raise Unreadable("it is no JSON") from None
-    if not isinstance(found, dict):
-        raise Unreadable("it is no table")
-    return found
+    except ValueError:  # its message may quote the input
+        raise Unreadable("it is not JSON") from None
+    if not isinstance(payload, dict):
+        raise Unreadable("it is not a JSON object")
+    return payload
 
 
-def _no_number(_: str) -> None:
-    """NaN and the infinities are no JSON; a field that holds one holds nothing."""
+def _drop_constant(_: str) -> None:
+    """Read NaN and infinities, which are not JSON, as null."""
 
 
 def missing(event: str, payload: object) -> list[str]:
-    """The fields we rely on that this payload lacks, or has with another type."""
-    known = payload if isinstance(payload, dict) else {}
+    """Return the names of fields that are missing from the payload or have another type."""
+    fields = payload if isinstance(payload, dict) else {}
     wanted = RELIED_ON.get(event, {})
-    return [name for name, kind in wanted.items() if name not in known or not isinstance(known[name], kind)]
+    return [name for name, kind in wanted.items() if name not in fields or not isinstance(fields[name], kind)]
 
 
 def text(payload: object, key: str) -> str:
-    """A field, if it is text; else nothing."""
+    """Return a field if it is a string, else ""."""
     value = payload.get(key) if isinstance(payload, dict) else None
     return value if isinstance(value, str) else ""
 
 
 def table(payload: object, key: str) -> dict[str, Any]:
-    """A field, if it is a table; else an empty one."""
+    """Return a field if it is an object, else an empty one."""
     value = payload.get(key) if isinstance(payload, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def flag(payload: object, key: str) -> bool:
-    """Whether a field is true, and nothing that only looks like it."""
+    """Whether a field is exactly `true`."""
     return isinstance(payload, dict) and payload.get(key) is True
 
 
 def seconds(payload: object, key: str = "duration_ms") -> float | None:
-    """A field of milliseconds in seconds; None: there is no number."""
+    """Return a field of milliseconds in seconds; None if it is not a valid number."""
     value = payload.get(key) if isinstance(payload, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
         return None

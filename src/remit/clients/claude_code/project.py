@@ -1,19 +1,4 @@
-"""What an answer needs to know of a project, compiled beforehand into one small file.
-
-The file is JSON, private, at `<project>/.remit/gate/compiled.json`:
-
-    schema       "remit.compiled/1"
-    version      of the remit that made it
-    gate         the mapping of `GateSettings`
-    contract     agent -> the kind of result that it must send; only these agents are held to the contract
-    prompts      kind -> the text that tells a subagent how to answer
-    profile      what results are held to
-    environment  the variables that were in force, see `environment`
-    stamps       [path, mtime_ns, size] of each file that went into it, see `stamp`
-
-It may have come with a clone, so nothing in it says what code is run; and as it must hold the stamp of our own
-compiler, one that was not made here is made anew.
-"""
+"""The project that an event belongs to, with its compiled settings."""
 
 from __future__ import annotations
 
@@ -30,102 +15,104 @@ if TYPE_CHECKING:
 
     from remit.gate.session_store import open_session
 
-#: How long compiling may take, and how long others wait for it.
+#: Other processes wait this long while one of them compiles.
 COMPILE_SECONDS = 20.0
 
 
 class ProjectContext:
-    """A project under contract: its settings, who is held to the contract, and what they are told."""
+    """A project under contract: its settings, the agents under contract and their instructions."""
 
-    __slots__ = ("contract", "folder", "notice", "profile", "project", "prompts", "renewed", "settings")
+    __slots__ = ("contract", "folder", "is_recompiled", "notice", "profile", "project", "prompts", "settings")
 
     def __init__(self, project: str, values: dict[str, Any] | None = None) -> None:
-        known = values or {}
+        compiled = values or {}
         self.project = project
+        #: The gate's folder.
         self.folder = folder_of(project)
-        self.settings = GateSettings.from_mapping(known.get("gate"))
-        self.contract: dict[str, str] = known.get("contract", {})
-        self.prompts: dict[str, str] = known.get("prompts", {})
-        self.profile: str = known.get("profile", "")
-        #: What a person must be told of the settings themselves.
+        self.settings = GateSettings.from_mapping(compiled.get("gate"))
+        #: Agent -> the kind of result that it must send.
+        self.contract: dict[str, str] = compiled.get("contract", {})
+        #: Kind of result -> the instructions on how to answer.
+        self.prompts: dict[str, str] = compiled.get("prompts", {})
+        self.profile: str = compiled.get("profile", "")
+        #: A message for the user about the settings themselves.
         self.notice = ""
-        #: Whether its settings were compiled a moment ago.
-        self.renewed = False
+        #: Whether opening the project has compiled its settings.
+        self.is_recompiled = False
 
     @classmethod
     def open(cls, project: str) -> ProjectContext:
-        """The desk of a project. What was changed since it was compiled is compiled anew; if that fails, what was
-        in force stays so, and `notice` says it."""
+        """Open a project and compile its settings if they have changed.
+
+        If that fails, the earlier settings stay effective and `notice` has the reason.
+        """
         values = read_compiled(project)
         if values is not None and is_fresh(values):
             return cls(project, values)
         try:
-            desk = cls(project, refresh(project))
+            context = cls(project, recompile(project))
         except Exception as error:
             if values is None:
                 raise
-            desk = cls(project, values)
-            desk.keep_in_force(error)
+            context = cls(project, values)
+            context.keep_earlier_settings(error)
         else:
-            desk.renewed = True
-        return desk
+            context.is_recompiled = True
+        return context
 
-    def keep_in_force(self, error: Exception) -> None:
-        """The settings could not be compiled anew: these stay, and a person is told so."""
+    def keep_earlier_settings(self, error: Exception) -> None:
+        """Note that the settings could not be compiled and that the earlier ones stay effective."""
         from remit.clients.claude_code.responses import describe_error
 
         self.notice = (
-            f"the settings could not be compiled anew, the earlier ones stay in force: {describe_error(error)}"
+            f"the settings could not be compiled; the earlier settings stay effective: {describe_error(error)}"
         )
 
-    def under_contract(self, agent_type: str) -> bool:
-        """Whether this agent is held to the contract."""
-        return self._known(agent_type) is not None
+    def is_under_contract(self, agent_type: str) -> bool:
+        """Whether reports of this agent are checked."""
+        return self._contract_name(agent_type) is not None
 
     def kind_of(self, agent_type: str) -> str:
-        """The kind of result that this agent must send; nothing for one that is not under contract."""
-        return self.contract.get(self._known(agent_type) or "", "")
+        """Return the kind of result that this agent must send; "" for an agent that is not under contract."""
+        return self.contract.get(self._contract_name(agent_type) or "", "")
 
     def prompt_for(self, agent_type: str) -> str:
-        """What this agent is told of the contract; nothing for one that is not under it."""
+        """Return the instructions for this agent; "" for an agent that is not under contract."""
         return self.prompts.get(self.kind_of(agent_type), "")
 
-    def _known(self, agent_type: str) -> str | None:
-        """An agent by the name of its contract: that of a plugin is `plugin:agent`."""
+    def _contract_name(self, agent_type: str) -> str | None:
+        """Return the agent's name in the contract. An agent of a plugin is `plugin:agent`."""
         for name in (agent_type, agent_type.rpartition(":")[2]):
             if name and name in self.contract:
                 return name
         if not agent_type:
             return None
-        from remit.gate.delegations import is_same_agent  # late: nearly all names are written as they are known
+        from remit.gate.delegations import is_same_agent  # late: nearly all names are spelled as in the contract
 
         return next((name for name in self.contract if is_same_agent(name, agent_type)), None)
 
     @property
-    def observing(self) -> bool:
-        """Whether nothing may be changed."""
+    def is_observing(self) -> bool:
+        """Whether hooks record decisions without changing anything."""
         return self.settings.mode == "observe"
 
     def session(self, session: str) -> open_session:
-        """The session's state, to be used in a `with` block."""
-        from remit.gate.session_store import open_session as opened
+        """Return the state of a session, for use in a `with` block."""
+        from remit.gate.session_store import open_session as open_state
 
-        return opened(self.folder, session)
-
-
-def refresh(project: str, *, force: bool = False) -> dict[str, Any]:
-    """Compile the project's settings, once for all who wait for it; `force`: even if nothing has changed."""
-
-    return recompile(project, force=force)
+        return open_state(self.folder, session)
 
 
 def recompile(project: str, *, force: bool = False) -> dict[str, Any]:
-    """Compile, unless somebody else did it meanwhile; the new values."""
+    """Compile a project's settings and return them.
+
+    Of several processes, one compiles and the others use its result; with `force`, each of them compiles.
+    """
     from remit.gate.session_store import make_private
     from remit.workspace.atomic_write import file_lock
 
     if not os.path.isdir(project):
-        raise EnvironmentBroken(f"there is no folder {project}")
+        raise EnvironmentBroken(f"the folder {project} does not exist")
     folder = folder_of(project)
     make_private(folder)
     lock = file_lock(os.path.join(folder, FILE + ".lock"), COMPILE_SECONDS)
@@ -143,5 +130,5 @@ def recompile(project: str, *, force: bool = False) -> dict[str, Any]:
         os.close(lock)
     values = read_compiled(project)
     if values is None:
-        raise EnvironmentBroken(f"the settings of {project} were compiled, and cannot be read")
+        raise EnvironmentBroken(f"the settings of {project} were compiled but cannot be read")
     return values

@@ -1,6 +1,6 @@
-"""The shapes in which the client takes an answer. None of them can say that a call is approved.
+"""Build answers in the shapes that the client accepts. No shape can approve a call.
 
-An answer is a table, or None: nothing is said, and the client goes on as if nobody had been asked.
+An answer is a dict, or None: then the client continues as if there were no hook.
 """
 
 from __future__ import annotations
@@ -13,81 +13,81 @@ if TYPE_CHECKING:
 
     Answer = dict[str, Any]
 
-#: Longer texts are cut: the client shows them to a model or a person.
-LONGEST_TEXT = 20_000
-#: A folder's name is cut here.
-_LONGEST_NAME = 300
+#: Longer texts are truncated: the client shows them to a model or a person.
+MAX_TEXT = 20_000
+#: Characters of a folder's path in a message.
+_MAX_PATH = 300
 
 
 def deny(reason: str) -> Answer:
-    """PreToolUse: the call is refused, and the caller is told why."""
-    return _decided("deny", reason)
+    """PreToolUse: deny the call and give the agent the reason."""
+    return _permission("deny", reason)
 
 
 def ask(reason: str) -> Answer:
-    """PreToolUse: a person is asked, and told why."""
-    return _decided("ask", reason)
+    """PreToolUse: ask the user for permission and show the reason."""
+    return _permission("ask", reason)
 
 
-def _decided(decision: str, reason: str) -> Answer:
+def _permission(decision: str, reason: str) -> Answer:
     return _specific("PreToolUse", {"permissionDecision": decision, "permissionDecisionReason": truncate(reason)})
 
 
 def add_context(event: str, text: str) -> Answer:
-    """Any event that knows additionalContext: the model reads this text."""
+    """Add a text that the model reads, for every event that supports `additionalContext`."""
     return _specific(event, {"additionalContext": truncate(text)})
 
 
 def updated_input(tool_input: dict[str, Any]) -> Answer:
-    """PreToolUse: the call is made with this input; whether it may be made is still the client's to say."""
+    """PreToolUse: change the input of the call. The client still decides whether to permit it."""
     return _specific("PreToolUse", {"updatedInput": tool_input})
 
 
 def updated_output(output: object) -> Answer:
-    """PostToolUse: the model sees this in place of what the tool gave, if it has the tool's own shape."""
+    """PostToolUse: replace the tool's output for the model. The new output must have the tool's shape."""
     return _specific("PostToolUse", {"updatedToolOutput": output})
 
 
 def block(reason: str) -> Answer:
-    """Stop, SubagentStop: the agent goes on, with the reason as what it is told."""
+    """Stop, SubagentStop: let the agent continue, with the reason as its next message."""
     return {"decision": "block", "reason": truncate(reason)}
 
 
 def message(text: str) -> Answer:
-    """Any event: the person in front of the client sees this text. Nothing else changes."""
+    """Show a text to the user, for any event."""
     return {"systemMessage": truncate(text)}
 
 
 def merge(*answers: Answer | None) -> Answer | None:
-    """Several answers to one event as one; texts of the same field follow each other."""
-    whole: Answer = {}
+    """Merge several answers to one event; texts of the same field are joined by a line break."""
+    merged: Answer = {}
     for answer in answers:
         for key, value in (answer or {}).items():
-            if key == "hookSpecificOutput" and key in whole:
-                whole[key] = {**whole[key], **_joined(whole[key], value)}
-            elif key in whole:
-                whole.update(_joined(whole, {key: value}))
+            if key == "hookSpecificOutput" and key in merged:
+                merged[key] = {**merged[key], **_join_texts(merged[key], value)}
+            elif key in merged:
+                merged.update(_join_texts(merged, {key: value}))
             else:
-                whole[key] = value
-    return whole or None
+                merged[key] = value
+    return merged or None
 
 
-def _joined(known: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+def _join_texts(first: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     texts = ("additionalContext", "permissionDecisionReason", "reason", "systemMessage")
-    return {key: f"{known[key]}\n{value}" if key in texts and key in known else value for key, value in more.items()}
+    return {key: f"{first[key]}\n{value}" if key in texts and key in first else value for key, value in more.items()}
 
 
 def _specific(event: str, fields: dict[str, Any]) -> Answer:
     return {"hookSpecificOutput": {"hookEventName": event, **fields}}
 
 
-def truncate(text: str, most: int = LONGEST_TEXT) -> str:
-    """A text within bounds; one that was cut says so."""
-    return text if len(text) <= most else f"{text[:most]} ... ({len(text) - most} more characters)"
+def truncate(text: str, limit: int = MAX_TEXT) -> str:
+    """Return a text with at most `limit` characters, followed by the number of those left out."""
+    return text if len(text) <= limit else f"{text[:limit]} ... ({len(text) - limit} more characters)"
 
 
 def encode(answer: Answer | None) -> bytes:
-    """What a hook prints: one line of JSON, or nothing. What the client could not read as JSON is refused."""
+    """Encode an answer as one line of JSON, or as nothing. Raises ValueError for values that JSON lacks."""
     if answer is None:
         return b""
     import json
@@ -95,29 +95,32 @@ def encode(answer: Answer | None) -> bytes:
     return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def fault_answer(event: str, what: str, *, closed: bool) -> Answer:
-    """Told to the person, and no reason to stop their work unless they asked for that (`closed`)."""
-    start = f"remit could not answer {event[:40] or 'a hook'}: {what}"
+def fault_answer(event: str, problem: str, *, is_closed: bool) -> Answer:
+    """Show an internal error to the user; with `is_closed`, also deny the call."""
+    start = f"remit could not answer {event[:40] or 'a hook'}: {problem}"
     if event != "PreToolUse":
-        return message(f"{start}. Nothing was checked or changed; `remit doctor` tells more.")
-    if closed:
-        return deny(f"{start}. The call is denied, as gate.on_fault asks; `remit doctor` tells more.")
-    return message(f"{start}. The call was let through unchecked; `remit doctor` tells more.")
+        return message(f"{start}. Nothing was checked or changed. Run `remit doctor` for details.")
+    if is_closed:
+        return deny(f"{start}. The call is denied because gate.on_fault is closed. Run `remit doctor` for details.")
+    return message(f"{start}. The call was allowed without a check. Run `remit doctor` for details.")
 
 
 def describe_error(error: BaseException) -> str:
-    """An error by its type and place; its text only if that is ours or the system's, others may quote the payload."""
+    """Describe an error by its type and position.
+
+    The text is included only if it is Remit's or the system's: others may quote the payload.
+    """
     from remit.errors import RemitError
 
     if isinstance(error, RemitError):
         return str(error)
     if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str):
-        # The folder is what a person can mend; a name may come from a payload, so it is no more than text.
-        folder = os.path.dirname(error.filename)[:_LONGEST_NAME]
+        # The user can fix the folder. A file name may come from a payload, so only printable characters are shown.
+        folder = os.path.dirname(error.filename)[:_MAX_PATH]
         return f"{error.strerror} in {''.join(sign if sign.isprintable() else '?' for sign in folder) or '.'}"
-    place = ""
+    position = ""
     trace = error.__traceback__
     while trace is not None:
-        place = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}"
+        position = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return f"{type(error).__name__} in {place}"
+    return f"{type(error).__name__} in {position}"

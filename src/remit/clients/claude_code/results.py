@@ -1,10 +1,10 @@
-"""Reports of subagents as they were sent, with their verdicts: private files, bounded in size and number.
+"""Store the reports of subagents with their verdicts, in private files that are limited in size and number.
 
-A report is three files of one name: `.md` the text to the byte, `.check.json` what the check said of it, and `.json`
-the entry, which is written last, so that what is listed is complete.
+A report has three files with one base name: `.md` (the exact text), `.check.json` (the verdicts) and `.json` (the
+entry). The entry is written last, so every listed report is complete.
 """
 
-# pathlib takes as long to load as all of the gate.
+# Without pathlib, which takes as long to load as the whole gate.
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from typing import Any
 
 SCHEMA = "remit.kept/1"
-#: `returned`: sent back for its one correction; `observed`: nobody was held to anything.
+#: `returned`: sent back for its one correction. `observed`: recorded only, nothing was enforced.
 OUTCOMES = ("accepted", "returned", "rejected", "failed", "observed")
-#: Bytes of one text; the rest is cut, and the entry says so.
-LARGEST_TEXT = 16_000_000
-LARGEST_CHECK = 4_000_000
-#: More than the longest entry that can be written.
-_LARGEST_ENTRY = 4_000_000
-#: Of a session: reports, and bytes of all their files; the oldest go first.
-MOST_REPORTS = 200
-MOST_BYTES = 100_000_000
-_MOST_VIOLATIONS = 60
-_MOST_FILES = 500
-_ENDINGS = (".json", ".check.json", ".md")
+#: A longer text is truncated, and its entry has `whole` false.
+MAX_TEXT_BYTES = 16_000_000
+MAX_CHECK_BYTES = 4_000_000
+#: Remit never writes a larger entry.
+_MAX_ENTRY_BYTES = 4_000_000
+#: The limits of a session: number of reports, and bytes of all their files. The oldest are removed first.
+MAX_REPORTS = 200
+MAX_SESSION_BYTES = 100_000_000
+_MAX_VIOLATIONS = 60
+_MAX_FILES = 500
+_SUFFIXES = (".json", ".check.json", ".md")
 
 
 class KeptResult:
-    """A report that was kept. `path` and `check` are empty where there is no text or no check."""
+    """A stored report. `path` and `check` are empty if there is no text or no check."""
 
     __slots__ = (
         "active",
@@ -66,24 +66,24 @@ class KeptResult:
         self.at = float(at) if isinstance(at, int | float) else 0.0
         self.outcome = _text(values.get("outcome"))
         self.verdict = _text(values.get("verdict"))
-        #: What would have followed, had anybody been held to the contract.
+        #: The outcome that an enforcing mode would have had.
         self.would = _text(values.get("would"))
-        #: Each {rule, line, level, message, help}, as the check says them.
+        #: Each has rule, line, level, message and help.
         self.violations: list[dict[str, Any]] = _tables(values.get("violations"))
         #: The files that an accepted report covers.
         self.files = [path for path in values.get("files") or () if isinstance(path, str)]
-        #: The files that it had written by then.
+        #: The files that the subagent had written by then.
         self.changed = [path for path in values.get("changed") or () if isinstance(path, str)]
         self.digest = _text(values.get("digest"))
-        #: Whether the client said that a hook had already made the subagent go on.
+        #: The client's `stop_hook_active`: whether a hook had already made the subagent continue.
         self.active = values.get("active") is True
         self.whole = values.get("whole") is not False
         self.path = base + ".md" if values.get("has_text") is True else ""
         self.check = base + ".check.json" if values.get("has_check") is True else ""
 
     @property
-    def final(self) -> bool:
-        """Whether nothing more is waited for."""
+    def is_final(self) -> bool:
+        """Whether no corrected report is expected."""
         return self.outcome != "returned"
 
 
@@ -98,14 +98,14 @@ def keep_result(
     check: str = "",
     **about: Any,
 ) -> KeptResult:
-    """Keep a report; `folder` is the gate's. `about`: attempt, verdict, would, violations, files, changed, active."""
+    """Store a report in the gate's folder. `about`: attempt, verdict, would, violations, files, changed, active."""
     if outcome not in OUTCOMES:
-        raise ValueError(f"a report is kept as one of {', '.join(OUTCOMES)}, not as {outcome!r}")
-    place = _place(folder, session)
-    if not os.path.isdir(place):
+        raise ValueError(f"the outcome of a report must be one of {', '.join(OUTCOMES)}, not {outcome!r}")
+    session_folder = _session_folder(folder, session)
+    if not os.path.isdir(session_folder):
         remove_expired(folder)
-    for each in (os.path.dirname(place), place):
-        make_private(each)
+    for path in (os.path.dirname(session_folder), session_folder):
+        make_private(path)
     data = None if text is None else text.encode("utf-8", "surrogatepass")
     entry = {
         "schema": SCHEMA,
@@ -115,58 +115,58 @@ def keep_result(
         "digest": digest(text or ""),
         "at": round(time.time(), 3),
         "has_text": data is not None,
-        "has_check": bool(check) and len(check) <= LARGEST_CHECK,
-        "whole": data is None or len(data) <= LARGEST_TEXT,
+        "has_check": bool(check) and len(check) <= MAX_CHECK_BYTES,
+        "whole": data is None or len(data) <= MAX_TEXT_BYTES,
         **about,
-        "violations": [_cut(one) for one in list(about.get("violations") or ())[:_MOST_VIOLATIONS]],
-        "files": [path[:LONGEST_NAME] for path in list(about.get("files") or ())[:_MOST_FILES]],
-        "changed": [path[:LONGEST_NAME] for path in list(about.get("changed") or ())[:_MOST_FILES]],
+        "violations": [_bounded(one) for one in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
+        "files": [path[:LONGEST_NAME] for path in list(about.get("files") or ())[:_MAX_FILES]],
+        "changed": [path[:LONGEST_NAME] for path in list(about.get("changed") or ())[:_MAX_FILES]],
     }
-    base = _fresh(place, agent_id)
+    base = _new_base(session_folder, agent_id)
     if data is None:
         _remove([base + ".md"])
     else:
-        _write(base + ".md", data[:LARGEST_TEXT])
+        _write(base + ".md", data[:MAX_TEXT_BYTES])
     if entry["has_check"]:
         _write(base + ".check.json", check.encode("utf-8", "surrogatepass"))
     _write(base + ".json", json.dumps(entry).encode("ascii"))
-    _prune(place, newest=os.path.basename(base))
+    _prune(session_folder, newest=os.path.basename(base))
     return KeptResult(entry, base)
 
 
 def list_results(folder: str, session: str) -> list[KeptResult]:
-    """What was kept of a session, oldest first."""
-    place = _place(folder, session)
-    return [kept for name in _names(place) if (kept := _load(os.path.join(place, name))) is not None]
+    """Return the reports of a session, the oldest first."""
+    session_folder = _session_folder(folder, session)
+    return [kept for name in _names(session_folder) if (kept := _load(os.path.join(session_folder, name))) is not None]
 
 
 def latest_result(folder: str, session: str, agent_id: str) -> KeptResult | None:
-    """The last that was kept of one subagent."""
-    place, mark = _place(folder, session), "." + safe_name(agent_id)
-    for name in reversed(_names(place)):
-        if name.endswith(mark) and (kept := _load(os.path.join(place, name))) is not None:
+    """Return the latest report of one subagent."""
+    session_folder, ending = _session_folder(folder, session), "." + safe_name(agent_id)
+    for name in reversed(_names(session_folder)):
+        if name.endswith(ending) and (kept := _load(os.path.join(session_folder, name))) is not None:
             return kept
     return None
 
 
 def read_text(kept: KeptResult) -> str:
-    """The text that was kept; nothing where there is none."""
+    """Return the text of a report; "" if no text is stored."""
     try:
         with open(os.open(kept.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            return file.read(LARGEST_TEXT).decode("utf-8", "replace")
+            return file.read(MAX_TEXT_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
 
 
 def digest(text: str) -> str:
-    """Tells one text from another."""
-    from remit.lazy import digest as digest_of  # late: a look at the list needs none
+    """Return a digest by which texts are compared."""
+    from remit.lazy import digest as digest_of  # late: reading a list of reports does not need it
 
     return digest_of(text.encode("utf-8", "surrogatepass"))
 
 
 def remove_expired(folder: str, days: float = KEPT_DAYS) -> int:
-    """Remove sessions in which nothing was kept for so many days; how many that were."""
+    """Remove sessions without a new report for this many days, and return their number."""
     oldest = time.time() - days * 86_400
     removed = 0
     try:
@@ -178,25 +178,25 @@ def remove_expired(folder: str, days: float = KEPT_DAYS) -> int:
             ]
     except OSError:
         return 0
-    for place in old:
-        _remove(os.path.join(place, name) for name in _scan(place))
+    for session_folder in old:
+        _remove(os.path.join(session_folder, name) for name in _scan(session_folder))
         try:
-            os.rmdir(place)
+            os.rmdir(session_folder)
             removed += 1
         except OSError:
             continue
     return removed
 
 
-def _place(folder: str, session: str) -> str:
+def _session_folder(folder: str, session: str) -> str:
     return os.path.join(folder, "results", safe_name(session))
 
 
-def _fresh(place: str, agent_id: str) -> str:
-    """A name that nobody has; names sort by time."""
+def _new_base(session_folder: str, agent_id: str) -> str:
+    """Reserve a new base name and return its path; names sort by time."""
     at = time.time_ns()
     while True:
-        base = os.path.join(place, f"{at:020d}.{safe_name(agent_id)}")
+        base = os.path.join(session_folder, f"{at:020d}.{safe_name(agent_id)}")
         try:
             os.close(os.open(base + ".md", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
         except FileExistsError:
@@ -209,18 +209,18 @@ def _write(path: str, data: bytes) -> None:
     replace_file(path, data, mode=0o600, sync=False)
 
 
-def _scan(place: str) -> list[str]:
+def _scan(session_folder: str) -> list[str]:
     try:
-        return sorted(os.listdir(place))
+        return sorted(os.listdir(session_folder))
     except OSError:
         return []
 
 
-def _names(place: str) -> list[str]:
-    """The names of complete entries, without their ending."""
+def _names(session_folder: str) -> list[str]:
+    """Return the base names of complete reports."""
     return [
         name.removesuffix(".json")
-        for name in _scan(place)
+        for name in _scan(session_folder)
         if name.endswith(".json") and not name.endswith(".check.json")
     ]
 
@@ -228,31 +228,35 @@ def _names(place: str) -> list[str]:
 def _load(base: str) -> KeptResult | None:
     try:
         with open(os.open(base + ".json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            values = json.loads(file.read(_LARGEST_ENTRY))
+            values = json.loads(file.read(_MAX_ENTRY_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
     return KeptResult(values, base) if isinstance(values, dict) and values.get("schema") == SCHEMA else None
 
 
-def _prune(place: str, newest: str) -> None:
-    """Take the oldest away until the rest is within its bounds; the newest stays, whatever its size."""
-    names = [name for name in _names(place) if name != newest]
-    sizes = {name: sum(_size(os.path.join(place, name + ending)) for ending in _ENDINGS) for name in (*names, newest)}
+def _prune(session_folder: str, newest: str) -> None:
+    """Remove the oldest reports until the rest is within the limits. The newest report stays in any case."""
+    names = [name for name in _names(session_folder) if name != newest]
+    sizes = {name: _size(os.path.join(session_folder, name)) for name in (*names, newest)}
     total = sum(sizes.values())
-    surplus = len(names) + 1 - MOST_REPORTS
+    surplus = len(names) + 1 - MAX_REPORTS
     for name in names:
-        if surplus <= 0 and total <= MOST_BYTES:
+        if surplus <= 0 and total <= MAX_SESSION_BYTES:
             break
-        _remove(os.path.join(place, name + ending) for ending in _ENDINGS)
+        _remove(os.path.join(session_folder, name + suffix) for suffix in _SUFFIXES)
         surplus -= 1
         total -= sizes[name]
 
 
-def _size(path: str) -> int:
-    try:
-        return os.stat(path, follow_symlinks=False).st_size
-    except OSError:
-        return 0
+def _size(base: str) -> int:
+    """Return the size of all files of a report."""
+    total = 0
+    for suffix in _SUFFIXES:
+        try:
+            total += os.stat(base + suffix, follow_symlinks=False).st_size
+        except OSError:
+            continue
+    return total
 
 
 def _remove(paths: Iterable[str]) -> None:
@@ -263,11 +267,11 @@ def _remove(paths: Iterable[str]) -> None:
             continue
 
 
-def _cut(violation: Mapping[str, Any]) -> dict[str, Any]:
-    """A violation for the entry; what a report put into it is bounded."""
-    words = {key: str(violation.get(key, ""))[:LONGEST_NAME] for key in ("rule", "level", "message", "help")}
+def _bounded(violation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a violation for the entry, with limited texts: some come from the report."""
+    texts = {key: str(violation.get(key, ""))[:LONGEST_NAME] for key in ("rule", "level", "message", "help")}
     line = violation.get("line")
-    return {**words, "line": line if isinstance(line, int) else 0}
+    return {**texts, "line": line if isinstance(line, int) else 0}
 
 
 def _text(value: object) -> str:

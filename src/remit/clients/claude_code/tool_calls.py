@@ -1,4 +1,4 @@
-"""Before a tool call: may it be made, and with what input?"""
+"""Decide on tool calls before they run, and record their effects afterwards."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
     from remit.gate.model import Decision
     from remit.gate.session import SessionState
 
-#: An event that comes twice comes twice at once; a decision kept for longer is of another call.
+#: The client may deliver an event twice at once. After this time, an equal event is another call.
 _SAME_EVENT_SECONDS = 60.0
-#: The tools whose calls are granted something that can be settled.
+#: The tools whose effects are recorded after the call.
 GRANTED = ("Read", "NotebookRead", "Edit", "MultiEdit", "Write", "NotebookEdit", *SHELLS, "Grep", "Glob")
 
 
-def before_tool_call(payload: object, desk: ProjectContext) -> Answer | None:
-    """PreToolUse. The same event delivered twice is counted once, and answered alike."""
+def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
+    """PreToolUse: decide on a call. An event that is delivered twice counts once and gets the same answer."""
     call = ToolUse.from_payload(payload)
     decision: Decision | None = None
     note: Answer | None = None
     try:
-        with desk.session(call.session) as state:
-            decision = _judged(call, state, desk)
-    except Exception as error:  # noqa: BLE001 - a lock, a disk: what is refused anyway is refused still
-        decision, note = _unrecorded(call, decision, error, desk)
-    return merge(_told(decision), _launched(call, decision, desk), note)
+        with context.session(call.session) as state:
+            decision = _decide_once(call, state, context)
+    except Exception as error:  # noqa: BLE001 - a lock or a disk failed: a call that would be denied still is
+        decision, note = _decide_unrecorded(call, decision, error, context)
+    return merge(_response(decision), _launch_input(call, decision, context), note)
 
 
-def _judged(call: ToolUse, state: SessionState, desk: ProjectContext) -> Decision:
-    """The decision on a call; what is remembered of it bears its mark."""
+def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext) -> Decision:
+    """Decide on a call, or return the decision on the same event; mark the new records of the call."""
     mark = _mark(call)
-    again = _again(call, mark, state, desk)
-    if again is not None:
-        return again
-    decision = _first(call, state, desk)
+    earlier = _earlier_decision(call, mark, state, context)
+    if earlier is not None:
+        return earlier
+    decision = _decide_first(call, state, context)
     for entry in (state.pending.get(call.tool_use_id), *state.decisions[-1:]):
         if entry is not None and entry.get("id", call.tool_use_id) == call.tool_use_id:
             entry["mark"] = mark
@@ -53,66 +53,67 @@ def _judged(call: ToolUse, state: SessionState, desk: ProjectContext) -> Decisio
 
 
 def _mark(call: ToolUse) -> str:
-    """Tells a call from another that bears the same id; nothing can be read out of it. Empty: it cannot be told."""
+    """Return a digest that distinguishes calls with the same id; "" if there is no id or the input is too deep."""
     import marshal
 
     try:
-        from _blake2 import blake2b  # hashlib takes longer to load than all of the gate
+        from _blake2 import blake2b  # hashlib takes longer to load than the whole gate
     except ImportError:
         from hashlib import blake2b
     try:
-        whole = marshal.dumps([call.tool_use_id, call.tool, call.agent_id, call.cwd, call.input], 2)
+        data = marshal.dumps([call.tool_use_id, call.tool, call.agent_id, call.cwd, call.input], 2)
     except ValueError:  # nested too deeply
         return ""
-    return blake2b(whole, digest_size=12).hexdigest() if call.tool_use_id else ""
+    return blake2b(data, digest_size=12).hexdigest() if call.tool_use_id else ""
 
 
-def _first(call: ToolUse, state: SessionState, desk: ProjectContext) -> Decision:
-    decision = decide(call, state, desk.settings, desk.project)
+def _decide_first(call: ToolUse, state: SessionState, context: ProjectContext) -> Decision:
+    decision = decide(call, state, context.settings, context.project)
     entry = state.delegations.get(call.tool_use_id) if call.tool == "Agent" and not call.agent_id else None
     if entry is not None and decision.decision != "deny":
-        if not desk.under_contract(entry.agent):
-            entry.state = "observed"  # nobody judges its report, so nobody waits for it
-        elif not desk.observing:
+        if not context.is_under_contract(entry.agent):
+            entry.state = "observed"  # its report is not checked, so no final answer waits for it
+        elif not context.is_observing:
             entry.contract_sent = True
     if (
         call.agent_id
         and call.tool in EDITING
         and decision.decision != "deny"
-        and not desk.under_contract(call.agent_type)
+        and not context.is_under_contract(call.agent_type)
     ):
-        state.warn(f"Agent {call.agent_type[:80]} is not under contract and edits files: nobody checks what it reports")
+        state.warn(f"Agent {call.agent_type[:80]} is not under contract and edits files; its reports are not checked")
     return decision
 
 
-def _again(call: ToolUse, mark: str, state: SessionState, desk: ProjectContext) -> Decision | None:
-    """The decision on this very call, if it was made a moment ago. The id alone does not make it the same."""
+def _earlier_decision(call: ToolUse, mark: str, state: SessionState, context: ProjectContext) -> Decision | None:
+    """Return the recent decision on the same event. An equal id alone does not make it the same."""
     if not mark:
         return None
     recent = time.time() - _SAME_EVENT_SECONDS
     for entry in reversed(state.decisions):
         if entry.get("mark") == mark and _number(entry.get("at")) >= recent:
-            return _restored(entry, call, desk)
+            return _restore(entry, call, context)
     launched = state.delegations.get(call.tool_use_id)
     if state.pending.get(call.tool_use_id, {}).get("mark") == mark or (launched is not None and launched.mark == mark):
-        from remit.gate.model import Decision as Made
+        from remit.gate.model import Decision as EarlierDecision
 
-        return Made("allow", desk.settings.mode)
+        return EarlierDecision("allow", context.settings.mode)
     return None
 
 
-def _restored(entry: dict[str, Any], call: ToolUse, desk: ProjectContext) -> Decision:
-    """A decision from its record, which lacks what may be content of the call: that is judged once more."""
-    from remit.gate.model import Decision as Made
-    from remit.gate.session import SessionState as Fresh
+def _restore(entry: dict[str, Any], call: ToolUse, context: ProjectContext) -> Decision:
+    """Restore a decision from its record. The record contains no content of the call, so its reason may be computed
+    again."""
+    from remit.gate.model import Decision as RestoredDecision
+    from remit.gate.session import SessionState as EmptyState
 
     rule, reason = entry.get("rule"), str(entry.get("reason", ""))
     if rule == "edit-code" and not entry.get("paths"):
-        whole = decide(call, Fresh(), desk.settings, desk.project)
-        reason = whole.reason if whole.reason.startswith(reason) else reason
-    return Made(
+        full = decide(call, EmptyState(), context.settings, context.project)
+        reason = full.reason if full.reason.startswith(reason) else reason
+    return RestoredDecision(
         str(entry.get("decision")),
-        desk.settings.mode,
+        context.settings.mode,
         would=entry.get("would"),
         rule=rule,
         reason=reason,
@@ -126,26 +127,27 @@ def _number(value: object) -> float:
     return value if isinstance(value, int | float) else 0.0
 
 
-def _unrecorded(
-    call: ToolUse, decision: Decision | None, error: Exception, desk: ProjectContext
+def _decide_unrecorded(
+    call: ToolUse, decision: Decision | None, error: Exception, context: ProjectContext
 ) -> tuple[Decision, Answer | None]:
-    """The state cannot be used: what can be judged without it is answered all the same, and the person is told."""
+    """Decide without recording, because the state cannot be used, and show the error to the user."""
     from remit.clients.claude_code.responses import describe_error, fault_answer
 
     if decision is None:
-        from remit.gate.session import SessionState as Fresh
+        from remit.gate.session import SessionState as EmptyState
         from remit.gate.session_store import read_session
 
-        decision = decide(call, read_session(desk.folder, call.session) or Fresh(), desk.settings, desk.project)
+        state = read_session(context.folder, call.session) or EmptyState()
+        decision = decide(call, state, context.settings, context.project)
     if decision.decision == "deny":
         return decision, None
-    if desk.settings.on_fault == "closed" and not desk.observing:
+    if context.settings.on_fault == "closed" and not context.is_observing:
         raise error
-    return decision, fault_answer("PreToolUse", describe_error(error), closed=False)
+    return decision, fault_answer("PreToolUse", describe_error(error), is_closed=False)
 
 
-def _told(decision: Decision) -> Answer | None:
-    """A decision in the client's words; an allowed call is nothing to speak of."""
+def _response(decision: Decision) -> Answer | None:
+    """Return the client's answer for a decision; None for an allowed call."""
     reason = f"remit ({decision.rule}): {decision.reason}"
     if decision.decision == "deny":
         return deny(reason)
@@ -156,50 +158,50 @@ def _told(decision: Decision) -> Answer | None:
     return add_context("PreToolUse", reason) if decision.decision == "warn" else None
 
 
-def _launched(call: ToolUse, decision: Decision, desk: ProjectContext) -> Answer | None:
-    """A subagent under contract runs in the foreground, and is told the contract once."""
-    if call.tool != "Agent" or decision.decision == "deny" or desk.observing:
+def _launch_input(call: ToolUse, decision: Decision, context: ProjectContext) -> Answer | None:
+    """Change the launch of a subagent under contract: run it in the foreground and add its instructions once."""
+    if call.tool != "Agent" or decision.decision == "deny" or context.is_observing:
         return None
     agent = call.text("subagent_type") or "general-purpose"
-    if not desk.under_contract(agent):
+    if not context.is_under_contract(agent):
         return None
     changed: dict[str, Any] = {}
     if call.input.get("run_in_background") is not False:
         changed["run_in_background"] = False
-    prompt, part = call.input.get("prompt"), desk.prompt_for(agent)
-    if isinstance(prompt, str) and part and part not in prompt:
-        changed["prompt"] = f"{prompt}\n\n{part}"
+    prompt, contract = call.input.get("prompt"), context.prompt_for(agent)
+    if isinstance(prompt, str) and contract and contract not in prompt:
+        changed["prompt"] = f"{prompt}\n\n{contract}"
     return updated_input({**call.input, **changed}) if changed else None
 
 
-def after_tool_call(payload: object, desk: ProjectContext) -> Answer | None:
-    """PostToolUse of everything but a delegation."""
-    return _settled(payload, desk)
+def after_tool_call(payload: object, context: ProjectContext) -> Answer | None:
+    """PostToolUse of every tool except a delegation."""
+    return _settle(payload, context)
 
 
-def tool_call_failed(payload: object, desk: ProjectContext) -> Answer | None:
-    """PostToolUseFailure or PermissionDenied of everything but a delegation."""
-    # A command line that ends with an error has shown its output all the same.
-    ran = text(payload, "tool_name") in SHELLS and text(payload, "hook_event_name") != "PermissionDenied"
-    return _settled(payload, desk, failed=not ran)
+def tool_call_failed(payload: object, context: ProjectContext) -> Answer | None:
+    """PostToolUseFailure or PermissionDenied of every tool except a delegation."""
+    # The model sees the output of a command even if the command fails.
+    has_run = text(payload, "tool_name") in SHELLS and text(payload, "hook_event_name") != "PermissionDenied"
+    return _settle(payload, context, failed=not has_run)
 
 
-def _settled(payload: object, desk: ProjectContext, *, failed: bool = False) -> Answer | None:
+def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -> Answer | None:
     call = ToolUse.from_payload(payload)
     if call.agent_id or call.tool not in GRANTED:
         return None
     from remit.gate.settle import settle
 
     response = payload.get("tool_response") if isinstance(payload, dict) else None
-    with desk.session(call.session) as state:
-        decision = settle(call, response, seconds(payload), state, desk.settings, desk.project, failed=failed)
+    with context.session(call.session) as state:
+        decision = settle(call, response, seconds(payload), state, context.settings, context.project, failed=failed)
     return _settle_response(decision, text(payload, "hook_event_name"))
 
 
 def _settle_response(decision: Decision, event: str) -> Answer | None:
     if decision.fault:
         return message(decision.reason)
-    # A call that was made cannot be refused any more.
+    # A call that has run cannot be denied any more.
     if decision.decision in ("warn", "deny") and event in ("PostToolUse", "PostToolUseFailure"):
         return add_context(event, f"remit ({decision.rule}): {decision.reason}")
     return None

@@ -1,1 +1,1 @@
-"""The hooks of a client, as processes."""
+"""The process that a client starts for each hook event."""

@@ -1,1 +1,1 @@
-"""How the hooks are put into Claude Code, proved to fire, and taken away without a trace."""
+"""Install the hooks into Claude Code, verify that they run, and remove them completely."""

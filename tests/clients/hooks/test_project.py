@@ -11,19 +11,19 @@ from hooking import ENTRY, PART, Hooks
 
 from remit.clients.claude_code import compiling, project
 from remit.clients.claude_code.compiled import SCHEMA, project_of, stamp
-from remit.clients.claude_code.project import ProjectContext, refresh
+from remit.clients.claude_code.project import ProjectContext, recompile
 from remit.errors import ConfigurationError
 
 
 def test_a_desk_knows_who_is_under_contract_and_what_they_are_told(hooks: Hooks) -> None:
     found = ProjectContext.open(str(hooks.project))
     assert found.folder == str(hooks.folder)
-    assert (found.profile, found.settings.mode, found.observing) == ("v2", "standard", False)
+    assert (found.profile, found.settings.mode, found.is_observing) == ("v2", "standard", False)
     for name in ("code-explorer", "remit:code-explorer", "a:b:code-explorer", "Code-Explorer", "code_explorer"):
-        assert found.under_contract(name)
+        assert found.is_under_contract(name)
         assert (found.kind_of(name), found.prompt_for(name)) == ("exploration", PART)
     for name in ("", ":", "leaf", "code-explorer:leaf"):
-        assert not found.under_contract(name)
+        assert not found.is_under_contract(name)
         assert (found.kind_of(name), found.prompt_for(name)) == ("", "")
 
 
@@ -49,12 +49,12 @@ def test_what_was_changed_since_is_compiled_anew(hooks: Hooks, change: str) -> N
     else:
         file.write_text('[gate]\nmode = "strict"\n')
     found = ProjectContext.open(str(hooks.project))
-    assert (found.settings.mode, found.renewed) == ("standard" if change == "removed" else "strict", True)
-    assert not ProjectContext.open(str(hooks.project)).renewed
+    assert (found.settings.mode, found.is_recompiled) == ("standard" if change == "removed" else "strict", True)
+    assert not ProjectContext.open(str(hooks.project)).is_recompiled
 
 
 def test_a_variable_of_the_environment_is_a_change_too(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
-    refresh(str(hooks.project), force=True)
+    recompile(str(hooks.project), force=True)
     assert ProjectContext.open(str(hooks.project)).settings.mode == "standard"
     monkeypatch.setenv("REMIT_GATE_MODE", "observe")
     assert ProjectContext.open(str(hooks.project)).settings.mode == "observe"
@@ -65,14 +65,14 @@ def test_a_variable_of_the_environment_is_a_change_too(hooks: Hooks, monkeypatch
 def test_a_variable_that_may_be_secret_is_not_written_down(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMIT_DATABASE_URL", "postgresql://me:do-not-keep@localhost/x")
     monkeypatch.setenv("REMIT_PROFILE", "v1")
-    assert refresh(str(hooks.project), force=True)["environment"] == {"REMIT_PROFILE": "v1"}
+    assert recompile(str(hooks.project), force=True)["environment"] == {"REMIT_PROFILE": "v1"}
     assert "do-not-keep" not in (hooks.folder / "compiled.json").read_text()
 
 
 def test_a_project_without_anything_is_compiled_at_first_sight(hooks: Hooks) -> None:
     (hooks.folder / "compiled.json").unlink()
     found = ProjectContext.open(str(hooks.project))
-    assert found.under_contract("code-explorer")
+    assert found.is_under_contract("code-explorer")
     assert "exploration" in found.prompts
     assert (hooks.folder / "compiled.json").stat().st_mode & 0o777 == 0o600
 
@@ -128,7 +128,7 @@ def test_the_libraries_are_found_by_a_python_without_its_own_paths() -> None:
 def test_a_faulty_configuration_is_told_in_one_line(hooks: Hooks) -> None:
     (hooks.project / "remit.toml").write_text("[gate\n")
     with pytest.raises(ConfigurationError, match=r"remit\.toml"):
-        refresh(str(hooks.project), force=True)
+        recompile(str(hooks.project), force=True)
 
 
 @pytest.mark.process
@@ -136,7 +136,7 @@ def test_a_module_of_the_project_does_not_take_the_place_of_ours(hooks: Hooks, m
     monkeypatch.chdir(hooks.project)
     for name in ("json.py", "pathlib.py", "msgspec.py", "remit.py"):
         (hooks.project / name).write_text("raise SystemExit('mine')\n")
-    assert refresh(str(hooks.project), force=True)["schema"] == SCHEMA
+    assert recompile(str(hooks.project), force=True)["schema"] == SCHEMA
     payload = json.dumps(hooks.payload("PreToolUse", tool_name="Edit", tool_input={"file_path": "src/app.py"}))
     assert "deny" in str(hooks.process(payload.encode()))
 
