@@ -13,6 +13,8 @@ OPENING_WORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until",
 _MAX_TOKENS = 4000
 #: How deep substitutions may be nested.
 _MAX_DEPTH = 24
+#: A longer text in double brackets is read as a subshell.
+_MAX_ARITHMETIC = 300
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _SUMS = _NAME | frozenset(" \t+-*%<>=!&|")
 #: Where ordinary text of a word ends, unquoted and in double quotes.
@@ -30,8 +32,6 @@ class Lexer:
     """Splits a text. `found` has the tokens up to an error; `inner` the command lines of all substitutions."""
 
     def __init__(self, text: str, at: int = 0, depth: int = 0) -> None:
-        if depth > _MAX_DEPTH:
-            raise NotShell
         self.text = text
         self.at = at
         self.depth = depth
@@ -133,7 +133,7 @@ class Lexer:
 
     def _run_inside(self, text: str) -> None:
         """Add the substitutions of a text that is otherwise not a command line."""
-        inside = Lexer(text, depth=self.depth + 1)
+        inside = Lexer(text, depth=self.depth)
         inside._quoted_text(Word(), "")
         self.inner += inside.inner
 
@@ -246,6 +246,14 @@ class Lexer:
             raise NotShell
 
     def _substitution(self, word: Word, *, quoted: bool) -> None:
+        """Read an expansion or a substitution, at most `_MAX_DEPTH` in each other."""
+        if self.depth > _MAX_DEPTH:
+            raise NotShell
+        self.depth += 1
+        self._expansion(word, quoted=quoted)
+        self.depth -= 1
+
+    def _expansion(self, word: Word, *, quoted: bool) -> None:
         text, at = self.text, self.at
         kind = "unknown"
         if text[at] == "`":
@@ -366,7 +374,7 @@ class Lexer:
 
     def _brackets(self, start: int) -> str:
         """Return the text up to the bracket that closes one before `start`."""
-        inside = Lexer(self.text, start, self.depth + 1)
+        inside = Lexer(self.text, start, self.depth)
         inside.tokens(to_bracket=True)
         self.at = inside.at
         return self.text[start : self.at - 1]
@@ -374,7 +382,7 @@ class Lexer:
 
 def _arithmetic_end(text: str, at: int) -> int:
     """Return where `((a > 3))` ends, or 0 if it may be a command in brackets: two words follow each other."""
-    end = text.find("))", at)
+    end = text.find("))", at, at + _MAX_ARITHMETIC)
     inside = text[at + 2 : end]
     if not text.startswith("((", at) or end < 0 or not inside or any(sign not in _SUMS for sign in inside):
         return 0
