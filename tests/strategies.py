@@ -56,7 +56,7 @@ _run = st.lists(st.one_of(st.sampled_from(PIECES), _letters), min_size=1, max_si
 
 #: One line, possibly empty, without outer blanks.
 maybe_line = _run.map(str.strip)
-#: One line that says something.
+#: One line that is not empty.
 line = maybe_line.filter(bool)
 #: A paragraph: lines without outer blanks, none of them empty.
 paragraph = st.lists(line, min_size=1, max_size=3).map("\n".join)
@@ -158,7 +158,7 @@ def _some(parts: st.SearchStrategy) -> st.SearchStrategy:
 
 @st.composite
 def blocks(draw: st.DrawFn) -> tuple[Block, ...]:
-    """Only the words before the first heading have none, so only the first block may be without."""
+    """Only text before the first heading has no heading, so only the first block may have none."""
     first = draw(st.lists(st.builds(Block, content=plain_content), max_size=1))
     headed = draw(st.lists(st.builds(Block, heading=line, content=content), max_size=3))
     return (*first, *headed)
@@ -166,7 +166,7 @@ def blocks(draw: st.DrawFn) -> tuple[Block, ...]:
 
 @st.composite
 def extras(draw: st.DrawFn) -> tuple[Extra, ...]:
-    """As with blocks: what has no heading stands before everything else."""
+    """As with blocks, content without a heading comes before everything else."""
     first = draw(st.lists(st.builds(Extra, heading=st.just(""), content=plain_content), max_size=1))
     headed = draw(st.lists(st.builds(Extra, heading=line, content=content), max_size=2))
     return (*first, *headed)
@@ -205,12 +205,12 @@ _parts: dict[str, st.SearchStrategy] = {
 
 @st.composite
 def results(draw: st.DrawFn) -> Result:
-    """A few parts at a time: any may stand beside any, and few of them are drawn faster than all."""
+    """Draw a few parts at a time, in any combination, which is faster than drawing all."""
     names = draw(st.sets(st.sampled_from(sorted(_parts)), max_size=4))
     return Result(agent=draw(agents), status=draw(statuses), **{name: draw(_parts[name]) for name in sorted(names)})
 
 
-#: Lines and blocks of which documents are made: whole ones, broken ones, and what stands around them.
+#: Lines and blocks for documents: complete ones, broken ones, and surrounding text.
 _HEAD = re.compile(r"\s*#{1,2}[ \t]+(\S.*)")
 
 FRAGMENTS = [
@@ -253,7 +253,7 @@ documents = st.lists(_placed.map("".join), max_size=25).map("".join)
 
 
 def is_wrapped(result: Result) -> bool:
-    """Whether an untitled result holds a fence that begins with a title: then the result is what the fence wraps."""
+    """Whether an untitled result has a fence that starts with a title: then the fence wraps the result."""
     parts = [part for own in (*result.findings, *result.extra) for part in own.content]
     return not result.agent and any(
         isinstance(part, Code) and (opening := _HEAD.match(part.text)) and title_agent(opening.group(1)) is not None

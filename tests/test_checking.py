@@ -1,4 +1,4 @@
-"""Verdicts: levels and attempts, overrides, profiles, and that one fault gives one violation."""
+"""Verdicts: levels and attempts, overrides, profiles, and one violation for each fault."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def with_overrides(text: str, *lines: str) -> str:
 
 
 class TestLevels:
-    """Section 1 of the contract: the table of levels and submissions."""
+    """Section 1 of the contract: the table of levels and attempts."""
 
     @pytest.mark.parametrize(
         ("level", "attempt", "expected"),
@@ -48,21 +48,21 @@ class TestLevels:
             ("L3", 2, "accept"),
         ],
     )
-    def test_the_level_and_the_submission_decide(self, level: str, attempt: int, expected: str) -> None:
+    def test_the_level_and_the_attempt_decide(self, level: str, attempt: int, expected: str) -> None:
         found = verdict(FAULTS[level], attempt=attempt)
         assert [(violation.rule, violation.level) for violation in found.violations] == [(RULES[level], level)]
         assert found.verdict == expected
         assert found.accepted == (expected == "accept")
 
-    def test_a_faultless_result_is_accepted_whichever_submission_it_is(self) -> None:
+    def test_a_valid_result_is_accepted_at_any_attempt(self) -> None:
         assert [verdict(GENERIC, attempt=attempt).verdict for attempt in (1, 2)] == ["accept", "accept"]
 
-    def test_the_hardest_fault_decides(self) -> None:
+    def test_the_highest_level_decides(self) -> None:
         all_three = FAULTS["L1"].replace("90 - every cited line was opened and read", "90").replace("1. Tag", "Tag")
         assert verdict(all_three, attempt=2).verdict == "reject"
 
     @pytest.mark.parametrize("attempt", [0, -1])
-    def test_submissions_are_counted_from_one(self, attempt: int) -> None:
+    def test_attempts_are_counted_from_one(self, attempt: int) -> None:
         with pytest.raises(UsageError, match="the attempt must be at least 1"):
             verdict(GENERIC, attempt=attempt)
 
@@ -76,12 +76,12 @@ class TestOverrides:
             ("confidence-reason", "scored by a tool")
         ]
 
-    def test_an_override_of_the_caller_excuses_a_default_rule(self) -> None:
+    def test_a_callers_override_excuses_a_default_rule(self) -> None:
         found = verdict(FAULTS["L2"], overrides=(("confidence-reason", "scored by a tool"),))
         assert found.verdict == "accept"
         assert found.overrides[0].reason == "scored by a tool"
 
-    def test_the_callers_reason_comes_before_the_results(self) -> None:
+    def test_the_callers_reason_has_priority(self) -> None:
         text = with_overrides(FAULTS["L2"], "confidence-reason: mine")
         assert verdict(text, overrides=(("confidence-reason", "yours"),)).overrides[0].reason == "yours"
 
@@ -91,7 +91,7 @@ class TestOverrides:
         assert verdict(text, attempt=attempt).verdict == expected
         assert verdict(text, attempt=attempt, overrides=(("status-unknown", "because"),)).verdict == expected
 
-    def test_a_default_rule_that_the_profile_hardens_cannot_be_overridden(self) -> None:
+    def test_a_default_rule_that_the_profile_raises_cannot_be_overridden(self) -> None:
         text = with_overrides(FAULTS["L2"], "confidence-reason: because")
         assert verdict(text, profile="v1").verdict == "revise"
 
@@ -101,14 +101,14 @@ class TestOverrides:
         assert found.verdict == "revise"
         assert found.overrides == ()
 
-    def test_an_override_without_a_reason_is_a_mistake_of_the_caller(self) -> None:
+    def test_a_callers_override_without_a_reason_is_a_usage_error(self) -> None:
         with pytest.raises(UsageError, match="needs a reason"):
             verdict(GENERIC, overrides=(("confidence-reason", " "),))
 
     def test_an_override_of_an_unknown_rule_does_not_count_in_a_result(self) -> None:
         assert verdict(with_overrides(FAULTS["L2"], "confidence-resaon: because")).verdict == "revise"
 
-    def test_an_override_of_an_unknown_rule_is_a_mistake_of_the_caller(self) -> None:
+    def test_a_callers_override_of_an_unknown_rule_is_a_usage_error(self) -> None:
         with pytest.raises(UsageError, match="did you mean 'confidence-reason'"):
             verdict(GENERIC, overrides=(("confidence-resaon", "because"),))
 
@@ -138,20 +138,20 @@ class TestProfiles:
     OTHER_IN_V1 = {"confidence-reason": "L1", "block-missing": "L2", "finding-without-reference": "L1"}
 
     @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
-    def test_v1_asks_the_flat_rules_of_the_first_version(self, rule: Any) -> None:
+    def test_v1_applies_the_rules_of_the_first_version(self, rule: Any) -> None:
         expected = None if rule.name in self.NOT_IN_V1 else self.OTHER_IN_V1.get(rule.name, rule.level)
         assert rule.level_in("v1") == expected
 
     @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
-    def test_lenient_lowers_the_rules_on_confidence_and_the_checklist_and_no_other(self, rule: Any) -> None:
+    def test_lenient_lowers_only_confidence_and_checklist_rules(self, rule: Any) -> None:
         lowered = rule.family() == "confidence" or rule.name.startswith("checklist-")
         assert rule.level_in("lenient") == ("L3" if lowered else rule.level_in("v2"))
 
     @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
-    def test_v2_takes_every_rule_at_its_own_level(self, rule: Any) -> None:
+    def test_v2_applies_every_rule_at_its_default_level(self, rule: Any) -> None:
         assert rule.level_in("v2") == rule.level
 
-    def test_a_result_without_the_scored_parts_is_judged_by_its_profile(self) -> None:
+    def test_a_result_without_scored_parts_is_checked_by_its_profile(self) -> None:
         bare = re.sub(r"verified_confidence.*?(?=### Next Steps)", "", GENERIC, flags=re.DOTALL)
         assert sorted(blocking(bare)) == ["checklist-missing", "confidence-breakdown", "confidence-justification"]
         assert verdict(bare).verdict == "revise"
@@ -166,7 +166,7 @@ class TestProfiles:
     def test_every_sample_is_accepted_under_every_profile(self, kind: str, profile: str) -> None:
         assert broken(sample_text(kind), profile=profile) == []
 
-    def test_an_unknown_profile_is_named_with_the_known_ones(self) -> None:
+    def test_an_unknown_profile_is_reported_with_the_valid_ones(self) -> None:
         with pytest.raises(UsageError, match="there is no profile 'v3'; choose from v2, v1, lenient"):
             verdict(GENERIC, profile="v3")
 
@@ -176,7 +176,7 @@ class TestKinds:
         found = verdict(sample_text("error"))
         assert (found.status, found.kind, found.verdict) == ("FAILED", "error", "accept")
 
-    def test_a_failed_result_has_the_kind_error_whatever_the_caller_names(self) -> None:
+    def test_a_failed_result_has_the_kind_error_even_if_the_caller_names_another(self) -> None:
         assert verdict(sample_text("error"), kind="implementation").kind == "error"
 
     def test_the_agents_name_decides_the_kind(self) -> None:
@@ -199,7 +199,7 @@ class TestKinds:
     def test_output_uses_the_slug(self) -> None:
         assert verdict(sample_text("exploration")).agent == "code-explorer"
 
-    def test_an_unknown_kind_is_named_with_the_nearest(self) -> None:
+    def test_an_unknown_kind_is_reported_with_the_nearest(self) -> None:
         with pytest.raises(UsageError, match="there is no kind 'reveiw', did you mean 'review'"):
             verdict(GENERIC, kind="reveiw")
         with pytest.raises(UsageError, match="there is no kind"):
@@ -224,7 +224,7 @@ class TestStatus:
         assert found.verdict == "revise"
         assert len(found.violations) == 1
 
-    def test_a_status_in_the_summary_is_no_status(self) -> None:
+    def test_a_status_in_the_summary_is_not_a_status(self) -> None:
         text = GENERIC.replace("### Status\nSUCCESS\n\n", "").replace(
             "nothing waits", "the status is SUCCESS and nothing waits"
         )
@@ -232,7 +232,7 @@ class TestStatus:
 
 
 def without(text: str, place: int, *, mark: str) -> tuple[str, str]:
-    """A text without its n-th part, parts beginning with a heading `mark`, and the first line of that part."""
+    """Return a text without its n-th part, where `mark` starts a part, and the first line of that part."""
     parts = re.split(rf"^(?={mark} )", text, flags=re.MULTILINE)
     return "".join(parts[:place] + parts[place + 1 :]), parts[place].split("\n", 1)[0]
 
@@ -259,7 +259,7 @@ class TestOneFault:
     }
 
     @pytest.mark.parametrize(("kind", "place"), places("###"))
-    def test_a_section_left_out_is_one_violation(self, kind: str, place: int) -> None:
+    def test_a_missing_section_is_one_violation(self, kind: str, place: int) -> None:
         text, heading = without(sample_text(kind), place, mark="###")
         found = verdict(text)
         if heading in self.OPTIONAL:
@@ -271,32 +271,32 @@ class TestOneFault:
             assert found.verdict == "revise"
 
     @pytest.mark.parametrize(("kind", "place"), places("###"))
-    def test_a_section_that_is_empty_is_the_same_violation_as_one_left_out(self, kind: str, place: int) -> None:
+    def test_an_empty_section_is_the_same_violation_as_a_missing_one(self, kind: str, place: int) -> None:
         missing, heading = without(sample_text(kind), place, mark="###")
         parts = re.split(r"^(?=### )", sample_text(kind), flags=re.MULTILINE)
         empty = "".join([*parts[:place], f"{heading}\n\n", *parts[place + 1 :]])
         assert broken(empty) == broken(missing)
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_a_title_left_out_is_one_violation(self, kind: str) -> None:
+    def test_a_missing_title_is_one_violation(self, kind: str) -> None:
         assert broken(sample_text(kind).split("\n", 1)[1]) == ["title-missing"]
 
     @pytest.mark.parametrize(("kind", "place"), places("####?"))
-    def test_a_block_left_out_or_empty_is_never_two_kinds_of_violation(self, kind: str, place: int) -> None:
+    def test_a_missing_or_empty_block_is_one_kind_of_violation(self, kind: str, place: int) -> None:
         text, heading = without(sample_text(kind), place, mark="####?")
         parts = re.split(r"^(?=####? )", sample_text(kind), flags=re.MULTILINE)
         empty = "".join([*parts[:place], f"{heading}\n\n", *parts[place + 1 :]])
         assert len(set(broken(text))) <= 1
         assert len(set(broken(empty))) <= 1
 
-    def test_an_unfilled_placeholder_is_not_also_a_fault_of_its_place(self) -> None:
+    def test_an_unfilled_placeholder_is_the_only_violation_of_its_line(self) -> None:
         text = GENERIC.replace("90 - every cited line was opened and read", "[0-100] - [why]")
         assert broken(text) == ["placeholder-left"]
 
-    def test_prose_without_a_sign_of_a_result_lacks_a_title_and_nothing_else(self) -> None:
+    def test_prose_violates_only_title_missing(self) -> None:
         assert broken("I could not do it. Sorry.") == ["title-missing"]
 
-    def test_violations_come_in_the_order_of_the_document(self) -> None:
+    def test_violations_are_in_document_order(self) -> None:
         text = re.sub(r"### Status\nSUCCESS", "### Status\nDONE", sample_text("review")).replace(
             "| Minor |", "| Severe |"
         )
@@ -320,16 +320,16 @@ class TestSelection:
         assert broken(self.FAULTY, ignore=(selector,)) == ["status-unknown"]
         assert verdict(FAULTS["L2"], ignore=(selector,)).verdict == "accept"
 
-    def test_ignoring_wins_over_selecting(self) -> None:
+    def test_ignore_has_priority_over_select(self) -> None:
         assert broken(self.FAULTY, select=("confidence", "result"), ignore=("status-unknown",)) == ["confidence-reason"]
 
-    def test_a_rule_that_is_not_shown_still_keeps_what_follows_from_it_quiet(self) -> None:
+    def test_a_deselected_rule_still_disables_dependent_rules(self) -> None:
         text = GENERIC.replace("### Status\nSUCCESS\n\n", "")
         assert broken(text, ignore=("status-missing",)) == []
         assert broken(text, select=("confidence",)) == []
         assert broken(text, select=("RES",)) == ["status-missing"]
 
-    def test_an_unknown_rule_is_named_with_the_nearest(self) -> None:
+    def test_an_unknown_rule_is_reported_with_the_nearest(self) -> None:
         with pytest.raises(UsageError, match="there is no rule 'status-mising', did you mean 'status-missing'"):
             verdict(GENERIC, select=("status-mising",))
         with pytest.raises(UsageError, match="there is no rule"):
@@ -351,7 +351,7 @@ class TestLibrary:
             remit.check(GENERIC + GENERIC)
         assert len(remit.check_all(GENERIC + GENERIC)) == 2
 
-    def test_a_missing_file_is_a_mistake_of_the_caller(self) -> None:
+    def test_a_missing_file_is_a_usage_error(self) -> None:
         with pytest.raises(UsageError, match=r"no-such-file\.md"):
             remit.check("no-such-file.md")
 
@@ -359,12 +359,12 @@ class TestLibrary:
         scores = verdict(GENERIC).confidence
         assert (scores.claimed, scores.verified, scores.inferred, scores.supported) == (90, 95, 85, None)
 
-    def test_a_score_in_words_is_no_number(self) -> None:
+    def test_a_score_in_words_is_not_a_number(self) -> None:
         assert verdict(GENERIC.replace("90 - every", "high - every")).confidence.claimed is None
 
 
 class TestEvidence:
-    def test_without_a_repository_what_needs_one_is_said_to_be_unchecked(self) -> None:
+    def test_rules_that_need_a_repository_are_reported_as_not_run(self) -> None:
         found = remit.check(GENERIC)
         why = {skipped.rule: skipped.why for skipped in found.not_run}
         assert why["reference-missing-file"] == "no repository was given"
@@ -372,7 +372,7 @@ class TestEvidence:
         assert {reference.outcome for reference in found.evidence.references} == {"unchecked"}
         assert found.confidence.supported is None
 
-    def test_a_claim_of_a_test_run_that_nobody_checked_is_named(self) -> None:
+    def test_an_unchecked_test_run_claim_is_reported(self) -> None:
         found = verdict(sample_text("implementation"), SAMPLE_TREE)
         why = {skipped.rule: skipped.why for skipped in found.not_run}
         assert why["test-run-unseen"] == "no receipts were given; the test run claimed at line 22 was not checked"
@@ -384,19 +384,19 @@ class TestEvidence:
         assert remit.check(str(path), repo=str(TREE)).path == str(path)
         assert remit.check(GENERIC, repo=TREE, receipts=[]).verdict == "revise"
 
-    def test_one_file_as_scope_excuses_a_single_source(self) -> None:
+    def test_a_scope_of_one_file_excuses_a_single_source(self) -> None:
         text = sample_text("verification").replace("app/session.py:10", "app/login.py:14")
         text = text.replace("app/session.py:8", "app/login.py:14")
         assert "single-source" in broken(text, SAMPLE_TREE)
         assert "single-source" not in broken(text, SAMPLE_TREE, scope=("app/login.py",))
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_every_sample_holds_against_the_tree_it_speaks_of(self, kind: str) -> None:
+    def test_every_sample_is_verified_against_its_tree(self, kind: str) -> None:
         assert broken(sample_text(kind), SAMPLE_TREE) == []
 
 
 @given(documents)
-def test_nothing_makes_a_check_raise(text: str) -> None:
+def test_a_check_never_raises(text: str) -> None:
     for profile in PROFILES:
         for found in check_text(text, "x.md", Options(profile=profile)):
             assert found.verdict in ("accept", "revise", "reject")
@@ -404,5 +404,5 @@ def test_nothing_makes_a_check_raise(text: str) -> None:
 
 
 @given(documents)
-def test_a_second_submission_is_never_asked_for_a_third(text: str) -> None:
+def test_a_second_attempt_is_never_revised(text: str) -> None:
     assert all(found.verdict != "revise" for found in check_text(text, "x.md", Options(attempt=2)))

@@ -1,4 +1,4 @@
-"""A report that invents things, against a real checkout: exactly what was invented is named, with its place."""
+"""A report with invented claims, checked against a real checkout: exactly the invented claims are reported."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ CORRECTIONS = (
 
 
 def line_of(words: str) -> int:
-    """The line of the report on which some words stand."""
+    """Return the line of the report that contains the words."""
     (line,) = (number for number, line in enumerate(REPORT.split("\n"), 1) if words in line)
     return line
 
@@ -184,7 +184,7 @@ def report(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def receipts(tmp_path: Path) -> Path:
-    """An honest reading of every file, and no test run."""
+    """Receipts of reading every file, without a test run."""
     read = [{"tool": "Read", "path": name, "ranges": [[1, text.count("\n")]]} for name, text in FILES.items()]
     look = {"tool": "Bash", "arguments": {"command": "ls tests 2>/dev/null"}, "exit": 0}
     path = tmp_path / "receipts.json"
@@ -194,7 +194,7 @@ def receipts(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def transcript(tmp_path: Path) -> Path:
-    """A transcript as the client writes it, from another machine: three files were opened, the stock was not."""
+    """A transcript of the client from another machine: three files were opened, the stock was not."""
     path = tmp_path / "agent-af01.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in _transcript()))
     return path
@@ -242,7 +242,7 @@ def _line(role: str, content: object) -> dict[str, Any]:
 
 
 def check(report: Path, repo: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """What the real command says: its exit code and its one result."""
+    """Run the command; return its exit code and its only result."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [*MAIN, "check", str(report), "--repo", str(repo), "--format", "json", *arguments]
     done = subprocess.run(command, cwd=report.parent, env=environment, capture_output=True, text=True, check=False)
@@ -252,7 +252,7 @@ def check(report: Path, repo: Path, *arguments: str) -> tuple[int, dict[str, Any
 
 
 def assert_exactly(violations: list[tuple[str, str, int, str]], *expected: tuple[str, str, int, str]) -> None:
-    """The violations are these, in this order, each with its words."""
+    """Assert that these are the violations, in this order, with these texts."""
     assert [found[:3] for found in violations] == [wanted[:3] for wanted in expected]
     for found, wanted in zip(violations, expected, strict=True):
         assert wanted[3] in found[3]
@@ -262,7 +262,7 @@ def violations(result: dict[str, Any]) -> list[tuple[str, str, int, str]]:
     return [(found["rule"], found["level"], found["line"], found["message"]) for found in result["violations"]]
 
 
-def test_with_receipts_exactly_the_four_inventions_are_named(report: Path, repo: Path, receipts: Path) -> None:
+def test_with_receipts_exactly_the_four_inventions_are_reported(report: Path, repo: Path, receipts: Path) -> None:
     code, result = check(report, repo, "--receipts", str(receipts))
     assert (code, result["verdict"]) == (1, "revise")
     assert_exactly(violations(result), STALE, INVENTED, ALTERED, RUN)
@@ -277,23 +277,21 @@ def test_with_receipts_exactly_the_four_inventions_are_named(report: Path, repo:
     assert "test-run-unseen" not in [entry["rule"] for entry in result["not_run"]]
 
 
-def test_the_help_says_where_the_moved_symbol_is(report: Path, repo: Path, receipts: Path) -> None:
+def test_the_help_names_the_line_of_the_moved_symbol(report: Path, repo: Path, receipts: Path) -> None:
     _, result = check(report, repo, "--receipts", str(receipts))
     helps = {found["rule"]: found["help"] for found in result["violations"]}
     assert helps["reference-relocated"] == "Cite shop/prices.py:21 instead."
 
 
-def test_the_supported_confidence_counts_what_holds(report: Path, repo: Path, receipts: Path) -> None:
-    """Of eight references, the quote's place among them, five hold and one is half right: r = 5.5/8, q = 0."""
+def test_the_supported_confidence_counts_verified_claims(report: Path, repo: Path, receipts: Path) -> None:
+    """Of eight references, including that of the quote, five are verified and one is relocated: r = 5.5/8, q = 0."""
     _, result = check(report, repo, "--receipts", str(receipts))
     outcomes = [entry["outcome"] for entry in result["references"]]
     assert sorted(outcomes) == ["mismatch", "missing-file", "relocated", *["verified"] * 5]
     assert result["confidence"]["supported"] == 60 * 5.5 / 8
 
 
-def test_with_its_transcript_the_file_that_was_never_opened_is_named_too(
-    report: Path, repo: Path, transcript: Path
-) -> None:
+def test_with_a_transcript_the_unopened_file_is_also_reported(report: Path, repo: Path, transcript: Path) -> None:
     code, result = check(report, repo, "--transcript", str(transcript))
     assert (code, result["verdict"]) == (1, "revise")
     assert_exactly(violations(result), STALE, INVENTED, UNOPENED, ALTERED, RUN)
@@ -307,7 +305,7 @@ def test_with_its_transcript_the_file_that_was_never_opened_is_named_too(
     }
 
 
-def test_without_receipts_the_claimed_run_is_said_to_be_unchecked(report: Path, repo: Path) -> None:
+def test_without_receipts_the_claimed_run_is_unchecked(report: Path, repo: Path) -> None:
     code, result = check(report, repo)
     assert code == 1
     assert_exactly(violations(result), STALE, INVENTED, ALTERED)
@@ -319,19 +317,19 @@ def test_without_receipts_the_claimed_run_is_said_to_be_unchecked(report: Path, 
     assert {entry["seen"] for entry in result["references"]} == {None}
 
 
-def test_the_second_time_it_is_rejected(report: Path, repo: Path, receipts: Path) -> None:
+def test_the_second_attempt_is_rejected(report: Path, repo: Path, receipts: Path) -> None:
     code, result = check(report, repo, "--receipts", str(receipts), "--attempt", "2")
     assert (code, result["verdict"]) == (1, "reject")
 
 
-def test_against_the_commit_the_same_is_found_whatever_lies_on_disk(report: Path, repo: Path, receipts: Path) -> None:
+def test_a_commit_is_checked_regardless_of_the_working_tree(report: Path, repo: Path, receipts: Path) -> None:
     (repo / "shop" / "coupons.py").write_text("\n" * 30)
     (repo / "shop" / "cart.py").unlink()
     _, result = check(report, repo, "--receipts", str(receipts), "--rev", "HEAD")
     assert_exactly(violations(result), STALE, INVENTED, ALTERED, RUN)
 
 
-def test_python_says_the_same(report: Path, repo: Path, receipts: Path, transcript: Path) -> None:
+def test_the_python_function_reports_the_same(report: Path, repo: Path, receipts: Path, transcript: Path) -> None:
     def named(verdict: remit.Verdict) -> list[tuple[str, str, int, str]]:
         return [(found.rule, found.level, found.line, found.message) for found in verdict.violations]
 
@@ -347,15 +345,13 @@ def test_python_says_the_same(report: Path, repo: Path, receipts: Path, transcri
     assert f"line {RUN[2]} was not checked" in entry.why
 
 
-def test_what_the_command_says_in_python_and_on_the_line_is_equal(report: Path, repo: Path, receipts: Path) -> None:
+def test_the_command_and_the_python_function_agree(report: Path, repo: Path, receipts: Path) -> None:
     _, result = check(report, repo, "--receipts", str(receipts))
     verdict = remit.check(report, repo=repo, receipts=receipts)
     assert violations(result) == [(found.rule, found.level, found.line, found.message) for found in verdict.violations]
 
 
-def test_the_report_with_the_truth_in_place_of_each_invention_is_accepted(
-    report: Path, repo: Path, receipts: Path
-) -> None:
+def test_the_corrected_report_is_accepted(report: Path, repo: Path, receipts: Path) -> None:
     text = REPORT
     for wrong, right in CORRECTIONS:
         assert text.count(wrong) == 1
@@ -366,7 +362,7 @@ def test_the_report_with_the_truth_in_place_of_each_invention_is_accepted(
 
 
 @pytest.mark.parametrize(("left", "expected"), [(1, STALE), (2, INVENTED), (3, ALTERED), (0, RUN)])
-def test_each_invention_alone_is_the_only_one_named(
+def test_each_single_invention_is_the_only_one_reported(
     report: Path, repo: Path, receipts: Path, left: int, expected: tuple[str, str, int, str]
 ) -> None:
     text = REPORT
@@ -377,7 +373,7 @@ def test_each_invention_alone_is_the_only_one_named(
     assert_exactly(violations(result), expected)
 
 
-def test_a_test_run_among_the_receipts_bears_the_claim_out(report: Path, repo: Path, receipts: Path) -> None:
+def test_a_test_run_in_the_receipts_confirms_the_claim(report: Path, repo: Path, receipts: Path) -> None:
     given = json.loads(receipts.read_text())
     given["receipts"].append({"tool": "Bash", "arguments": {"command": "python -m pytest -q"}, "exit": 0})
     receipts.write_text(json.dumps(given))
@@ -390,7 +386,7 @@ def test_a_test_run_among_the_receipts_bears_the_claim_out(report: Path, repo: P
     assert_exactly(violations(result), STALE, INVENTED, ALTERED, failed)
 
 
-def test_a_run_claimed_in_the_summary_is_named_there(report: Path, repo: Path, receipts: Path) -> None:
+def test_a_run_claimed_in_the_summary_is_reported_there(report: Path, repo: Path, receipts: Path) -> None:
     text = REPORT.replace("All 12 tests pass.", "None.").replace("Nothing else prices goods.", "All 12 tests pass.")
     report.write_text(text)
     _, result = check(report, repo, "--receipts", str(receipts))

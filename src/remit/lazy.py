@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
     """Return an object that behaves like `re.compile(text, flags)`; an invalid expression raises at its first use."""
-    return _Expression(text, flags)  # type: ignore[return-value]
+    return _LazyPattern(text, flags)  # type: ignore[return-value]
 
 
-class _Expression:
+class _LazyPattern:
     """A stand-in for a compiled expression that keeps each attribute after its first use."""
 
     def __init__(self, text: str, flags: int) -> None:
@@ -36,7 +36,7 @@ class _Expression:
         return found
 
     def __repr__(self) -> str:
-        return f"expression({self._text!r}, {self._flags!r})"
+        return f"lazy_pattern({self._text!r}, {self._flags!r})"
 
 
 def digest(data: bytes) -> str:

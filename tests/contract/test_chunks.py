@@ -1,4 +1,4 @@
-"""Where in a text the results are."""
+"""Finding the results in a text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from strategies import documents
 
-from remit.contract.chunks import is_blank_content, split, title_agent
+from remit.contract.chunks import is_self_contained, split, title_agent
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_title_names_its_agent(heading: str, agent: str) -> None:
     "heading",
     ["Test Results", "調査結果", "テスト結果", "Resulting", "The Result is good", "Findings", "x" * 301 + " Result"],
 )
-def test_other_headings_are_no_titles(heading: str) -> None:
+def test_other_headings_are_not_titles(heading: str) -> None:
     assert title_agent(heading) is None
 
 
@@ -44,12 +44,12 @@ def test_a_text_without_a_title_is_one_chunk() -> None:
     assert [chunk.text for chunk in split("### Status\nSUCCESS")] == ["### Status\nSUCCESS"]
 
 
-def test_each_title_begins_a_chunk() -> None:
+def test_each_title_starts_a_chunk() -> None:
     chunks = split("before\n## A Result\none\n# B Result\ntwo\n")
     assert [(chunk.text, chunk.first_line) for chunk in chunks] == [("## A Result\none", 2), ("# B Result\ntwo\n", 4)]
 
 
-def test_a_heading_of_the_titles_level_that_the_contract_does_not_know_ends_a_result() -> None:
+def test_an_unknown_heading_at_the_level_of_the_title_ends_a_result() -> None:
     (chunk,) = split("## A Result\n## Status\nSUCCESS\n## Status: again\n## Test Results\nx\n## Notes\nafter")
     assert chunk.text == "## A Result\n## Status\nSUCCESS\n## Status: again\n## Test Results\nx"
 
@@ -69,23 +69,23 @@ def test_a_heading_below_the_title_does_not_end_a_result() -> None:
         "- ```\n  ## B Result\n  ```",
     ],
 )
-def test_a_title_in_a_fence_begins_nothing(inside: str) -> None:
+def test_a_title_in_a_fence_does_not_start_a_chunk(inside: str) -> None:
     chunks = split(f"## A Result\n{inside}\nx\n## C Result\n")
     assert [chunk.text.split("\n")[0] for chunk in chunks] == ["## A Result", "## C Result"]
 
 
 @pytest.mark.parametrize("line", ["``` not `a` fence", "``", "x ```"])
-def test_what_only_looks_like_a_fence_hides_nothing(line: str) -> None:
+def test_text_that_resembles_a_fence_does_not_hide_a_title(line: str) -> None:
     assert len(split(f"## A Result\n{line}\n## B Result\n")) == 2
 
 
-def test_a_wrapped_result_ends_with_its_fence() -> None:
+def test_a_wrapped_result_ends_at_its_closing_fence() -> None:
     (chunk,) = split("words\n```markdown\n\n## A Result\n### Status\nSUCCESS\n```\nwords")
     assert chunk.text == "## A Result\n### Status\nSUCCESS"
     assert chunk.first_line == 4
 
 
-def test_a_wrap_that_is_never_closed_ends_with_the_text() -> None:
+def test_an_unclosed_wrap_ends_at_the_end_of_the_text() -> None:
     (chunk,) = split("```markdown\n## A Result\n### Status\nSUCCESS")
     assert chunk.text == "## A Result\n### Status\nSUCCESS"
 
@@ -95,12 +95,12 @@ def test_a_fence_in_another_language_does_not_wrap_a_result() -> None:
     assert chunk.first_line == 1
 
 
-def test_words_before_a_title_inside_a_fence_make_it_an_example() -> None:
+def test_text_before_a_title_inside_a_fence_makes_it_an_example() -> None:
     (chunk,) = split("```\nfor instance:\n## A Result\n```\n")
     assert chunk.first_line == 1
 
 
-def test_a_frame_ends_where_the_indentation_ends() -> None:
+def test_a_frame_ends_at_the_end_of_the_indentation() -> None:
     (chunk,) = split("  ## A Result\n\n  ### Status\n  SUCCESS\nafter the frame")
     assert chunk.text == "## A Result\n\n### Status\nSUCCESS"
 
@@ -119,12 +119,12 @@ def test_chunks_are_lines_of_the_text_in_their_order(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "inert"), [("words", True), ("# Notes", False), ("## B Result", False), ("### x", True)]
+    ("text", "is_part"), [("words", True), ("# Notes", False), ("## B Result", False), ("### x", True)]
 )
-def test_headings_that_end_a_result_are_not_inert(text: str, inert: bool) -> None:
-    assert is_blank_content(text) == inert
-    assert is_blank_content(f"a\n```\n{text}\n```\n")
+def test_headings_that_end_a_result_are_not_self_contained(text: str, is_part: bool) -> None:
+    assert is_self_contained(text) == is_part
+    assert is_self_contained(f"a\n```\n{text}\n```\n")
 
 
-def test_a_fence_that_stays_open_is_not_inert() -> None:
-    assert not is_blank_content("a\n```\nb")
+def test_an_open_fence_is_not_self_contained() -> None:
+    assert not is_self_contained("a\n```\nb")

@@ -1,4 +1,4 @@
-"""Backslashes that protect, and the way back."""
+"""Escapes and their removal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from remit.contract.outline import read_outline
 
 
 @given(paragraph | item)
-def test_lines_come_back(text: str) -> None:
+def test_guarded_lines_round_trip(text: str) -> None:
     assert unguard_lines(guard_lines(text)) == text
 
 
@@ -37,34 +37,34 @@ def test_a_guarded_paragraph_is_read_as_one_paragraph(text: str) -> None:
 
 
 @given(line, st.booleans())
-def test_headings_come_back(text: str, taken: bool) -> None:
+def test_guarded_headings_round_trip(text: str, taken: bool) -> None:
     assert unguard_heading(guard_heading(text, taken=taken)) == text
 
 
 @given(line)
-def test_a_heading_as_written_never_loses_all_its_words(text: str) -> None:
+def test_a_heading_never_loses_all_its_words(text: str) -> None:
     assert unguard_heading(text)
     assert unguard_heading(text) == unguard_heading(text).strip()
 
 
 @given(maybe_line)
-def test_cells_come_back(text: str) -> None:
+def test_guarded_cells_round_trip(text: str) -> None:
     assert unguard_cell(guard_cell(text)) == text
 
 
 @given(item)
-def test_pipes_come_back_and_none_separates(text: str) -> None:
+def test_guarded_pipes_round_trip_and_do_not_separate(text: str) -> None:
     assert unguard_pipes(guard_pipes(text)) == text
     assert not UNGUARDED_PIPE.search(guard_pipes(text))
 
 
 @given(item)
-def test_colons_come_back(text: str) -> None:
+def test_guarded_colons_round_trip(text: str) -> None:
     assert unguard_colons(guard_colons(text)) == text
 
 
 @given(maybe_line, st.just("") | item)
-def test_a_name_and_its_words_come_back(name: str, words: str) -> None:
+def test_a_name_and_its_text_round_trip(name: str, words: str) -> None:
     assert split_colon(join_colon(name, words)) == (name, words)
 
 
@@ -78,5 +78,5 @@ def test_a_name_and_its_words_come_back(name: str, words: str) -> None:
         ("a:", "a", ""),
     ],
 )
-def test_a_name_ends_at_the_first_colon_with_a_blank_after_it(text: str, name: str, words: str) -> None:
+def test_a_name_ends_at_the_first_colon_before_a_blank(text: str, name: str, words: str) -> None:
     assert split_colon(text) == (name, words)

@@ -1,4 +1,4 @@
-"""The parts of sections: scores, labels, bullets with a tail, boxes, counts."""
+"""The fields of sections: scores, labels, bullets with a labelled tail, boxes, counts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TestScores:
             ("101 - why", 101, "why"),
         ],
     )
-    def test_a_number_may_be_written_in_many_ways(self, written: str, score: float, reason: str) -> None:
+    def test_numbers_are_read_in_many_forms(self, written: str, score: float, reason: str) -> None:
         found = confidence(written)
         assert (found.score, found.reason) == (score, reason)
 
@@ -84,18 +84,18 @@ class TestScores:
             "nineteen",
         ],
     )
-    def test_words_and_ranges_are_no_number(self, written: str) -> None:
+    def test_words_and_ranges_are_not_numbers(self, written: str) -> None:
         assert isinstance(confidence(written).score, str)
         assert broken(GENERIC.replace("90 - every cited line was opened and read", written)) == ["confidence-range"]
 
     def test_a_word_keeps_its_reason(self) -> None:
         assert confidence("**high** - read `a.py`") == Confidence(score="high", reason="read `a.py`")
 
-    def test_the_reason_may_go_on_in_the_next_line(self) -> None:
+    def test_the_reason_may_continue_on_the_next_line(self) -> None:
         found = confidence("92 - read\nand run\nverified: 92\nagain")
         assert (found.reason, found.verified) == ("read and run again", 92)
 
-    def test_the_parts_may_be_written_in_many_ways(self) -> None:
+    def test_the_breakdown_is_read_in_many_forms(self) -> None:
         expected = Confidence(
             score=92.0, reason="why", verified=95.0, verified_reason="read", inferred=89.0, combined=92.0
         )
@@ -110,7 +110,7 @@ class TestScores:
     def test_without_a_headline_the_combined_score_is_the_score(self) -> None:
         assert confidence("verified: 95\ninferred: 89\ncombined: 92").score == 92
 
-    def test_a_part_that_stands_twice_counts_once(self) -> None:
+    def test_the_first_of_two_equal_parts_counts(self) -> None:
         assert confidence("92 - why\nverified: 95\nverified: 11").verified == 95
 
     @pytest.mark.parametrize("word", ["n/a", "N/A", "na", "none", "not applicable", "-"])
@@ -118,13 +118,13 @@ class TestScores:
         assert is_not_applicable(confidence(f"92 - why\ninferred: {word}").inferred)
 
     @given(maybe_line)
-    def test_reading_what_was_read_changes_nothing(self, text: str) -> None:
+    def test_reading_is_idempotent(self, text: str) -> None:
         score, _ = read_score(text)
         assert isinstance(score, float) or read_score(score) == (score, "")
 
 
 class TestConfidenceRules:
-    """Section 6 of the contract, with an example on each side of every edge."""
+    """Section 6 of the contract, with an example on each side of every threshold."""
 
     def rules(self, body: str, *, justified: bool = True) -> list[str]:
         text = GENERIC.replace(SCORED, body + "\n")
@@ -148,15 +148,15 @@ class TestConfidenceRules:
         assert [rule for rule in rules if rule != "confidence-uncertainty"] == expected
 
     @pytest.mark.parametrize(("score", "expected"), [("74", []), ("74.9", []), ("75", ["confidence-breakdown"])])
-    def test_a_breakdown_is_asked_from_75(self, score: str, expected: list[str]) -> None:
+    def test_a_breakdown_is_required_from_75(self, score: str, expected: list[str]) -> None:
         assert self.rules(f"{score} - why", justified=False) == expected
 
     @pytest.mark.parametrize(("score", "expected"), [("84", []), ("84.9", []), ("85", ["confidence-justification"])])
-    def test_a_justification_is_asked_from_85(self, score: str, expected: list[str]) -> None:
+    def test_a_justification_is_required_from_85(self, score: str, expected: list[str]) -> None:
         assert self.rules(f"{score} - why\nverified: {score}\ninferred: {score}", justified=False) == expected
 
     @pytest.mark.parametrize(("score", "expected"), [("69.9", ["confidence-uncertainty"]), ("70", [])])
-    def test_uncertainty_is_asked_under_70(self, score: str, expected: list[str]) -> None:
+    def test_uncertainty_is_required_below_70(self, score: str, expected: list[str]) -> None:
         assert self.rules(f"{score} - why", justified=False) == expected
 
     @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ class TestConfidenceRules:
             ("90\nverified: 95\ninferred: 85", ["confidence-reason"]),
         ],
     )
-    def test_the_parts_add_up(self, body: str, expected: list[str]) -> None:
+    def test_the_score_must_match_its_parts(self, body: str, expected: list[str]) -> None:
         assert self.rules(body) == expected
 
     @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ class TestConfidenceRules:
             ("72 - why\nverified: 72", []),
         ],
     )
-    def test_a_breakdown_that_was_not_asked_for_must_add_up_too(self, body: str, expected: list[str]) -> None:
+    def test_an_optional_breakdown_must_also_match(self, body: str, expected: list[str]) -> None:
         assert self.rules(body, justified=False) == expected
 
     @pytest.mark.parametrize("written", ["90", "90%", "90/100", "**90**", "90.0"])
@@ -203,10 +203,10 @@ class TestConfidenceRules:
         assert broken(GENERIC.replace("**Score**: 90", f"**Score**: {written}")) == []
 
     @pytest.mark.parametrize("count", ["2", "2 files", "**2**", "0"])
-    def test_an_evidence_count_is_a_number(self, count: str) -> None:
+    def test_an_evidence_count_must_be_a_number(self, count: str) -> None:
         assert broken(GENERIC.replace("**Evidence Count**: 2", f"**Evidence Count**: {count}")) == []
 
-    def test_a_failed_result_needs_no_confidence_but_a_given_one_is_looked_at(self) -> None:
+    def test_a_failed_result_needs_no_confidence_but_a_stated_one_is_checked(self) -> None:
         assert blocking(sample_text("error") + "\n### Confidence\nhigh\n") == ["confidence-range"]
         assert verdict(sample_text("error")).confidence.claimed is None
 
@@ -223,14 +223,14 @@ class TestLabels:
             assert found is not None
             assert (found.score, found.evidence_count, found.method, found.blind_spots) == (90, 2, "read", "none"), body
 
-    def test_a_value_may_go_on_in_the_next_line(self) -> None:
+    def test_a_value_may_continue_on_the_next_line(self) -> None:
         found = section(
             "Confidence Justification", "Verification Method: read\nand run\nBlind Spots: none"
         ).justification
         assert found is not None
         assert (found.method, found.blind_spots) == ("read and run", "none")
 
-    def test_marks_inside_a_value_stay(self) -> None:
+    def test_marks_inside_a_value_are_kept(self) -> None:
         found = section("Confidence Justification", "**Verification Method**: *read* and **run**").justification
         assert found is not None
         assert found.method == "*read* and **run**"
@@ -267,7 +267,7 @@ class TestLists:
             ("| Issue | Severity |\n|--|--|\n| Slow | `minor` |", Issue(title="Slow", severity="minor")),
         ],
     )
-    def test_an_issue_may_be_written_in_many_ways(self, written: str, expected: Issue) -> None:
+    def test_issues_are_read_in_many_forms(self, written: str, expected: Issue) -> None:
         assert section("Issues", written).issues == (expected,)
 
     @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ class TestLists:
             ("- No key", Blocker(text="No key")),
         ],
     )
-    def test_a_blocker_may_stand_on_one_line_or_two(self, written: str, expected: Blocker) -> None:
+    def test_a_blocker_may_use_one_line_or_two(self, written: str, expected: Blocker) -> None:
         assert section("Blockers", written).blockers == (expected,)
 
     @pytest.mark.parametrize(
@@ -301,10 +301,10 @@ class TestLists:
             ("- ☐ done", Tick(text="done", ticked=False)),
         ],
     )
-    def test_a_box_may_be_ticked_in_many_ways(self, written: str, expected: Tick) -> None:
+    def test_ticked_boxes_are_read_in_many_forms(self, written: str, expected: Tick) -> None:
         assert section("Verification Completed", written).checklist == (expected,)
 
-    def test_other_lines_of_a_checklist_are_no_boxes(self) -> None:
+    def test_other_lines_of_a_checklist_are_not_boxes(self) -> None:
         assert section("Verification Completed", "All of it:\n- done").checklist == ()
 
     @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ class TestLists:
             "| Critical | 2 |\n|-|-|\n| Minor | 1 |",
         ],
     )
-    def test_severities_may_be_counted_in_many_ways(self, written: str) -> None:
+    def test_severity_counts_are_read_in_many_forms(self, written: str) -> None:
         expected = (Count(severity="Critical", count=2), Count(severity="Minor", count=1))
         assert section("Severity Summary", written).severity_summary == expected
 
@@ -330,7 +330,7 @@ class TestLists:
             Override(rule="other", reason=""),
         )
 
-    def test_columns_beyond_the_three_are_kept_with_the_relevance(self) -> None:
+    def test_further_columns_are_added_to_the_relevance(self) -> None:
         body = "| Location | Item | Relevance | Owner |\n|-|-|-|-|\n| `a.py:1` | a | why | me |\n| b | c | | |"
         assert section("Key References", body).references == (
             KeyReference(item="a", location="`a.py:1`", relevance="why; Owner: me"),
@@ -367,22 +367,22 @@ class TestStatus:
         "written",
         ["DONE", "NOT SUCCESS", "SUCCESSFUL", "UNSUCCESS", "SUCCESS or FAILED", "SUCCESS/FAILED", "", "✅", "no"],
     )
-    def test_other_words_stay_as_they_are(self, written: str) -> None:
+    def test_other_words_are_returned_unchanged(self, written: str) -> None:
         assert read_status(written) == (written, False)
 
     @given(maybe_line)
-    def test_reading_what_was_read_changes_nothing(self, text: str) -> None:
+    def test_reading_is_idempotent(self, text: str) -> None:
         status, _ = read_status(text)
         assert read_status(status)[0] == status
 
 
 @pytest.mark.parametrize("text", ["None", "none.", "N/A", "- None", "なし", "无", "No issues", "", "-"])
-def test_an_entry_may_say_that_there_is_nothing(text: str) -> None:
+def test_an_entry_may_state_that_there_is_nothing(text: str) -> None:
     assert is_none_text(text.removeprefix("- "))
 
 
 @pytest.mark.parametrize("text", ["None of the tests ran", "no key"])
-def test_an_entry_that_begins_with_none_says_something(text: str) -> None:
+def test_an_entry_that_starts_with_none_may_have_content(text: str) -> None:
     assert not is_none_text(text)
 
 
@@ -403,11 +403,11 @@ def test_plain_text_has_no_emphasis(text: str, expected: str) -> None:
 
 
 @given(maybe_line)
-def test_plain_text_is_plain(text: str) -> None:
+def test_plain_text_is_idempotent(text: str) -> None:
     assert plain_text(plain_text(text)) == plain_text(text)
 
 
-def test_parts_are_equal_wherever_they_stand() -> None:
+def test_parts_are_equal_regardless_of_their_lines() -> None:
     here: Any = Issue(title="a", line=3)
     there: Any = Issue(title="a", line=9)
     assert here == there

@@ -19,7 +19,7 @@ def rows(*lines: str, columns: str = "| ID | Issue | File:Line | Severity | Conf
     return read("\n".join(["## QA Engineer Result", "### Findings", "#### Issues Detected", columns, marks, *lines]))
 
 
-def test_rows_come_before_bullets_and_both_know_their_lines() -> None:
+def test_rows_come_before_bullets_and_both_have_lines() -> None:
     text = sample_text("review").replace("### Next Steps", "### Issues\n- Slow | Severity: low\n\n### Next Steps")
     found = findings_of(read(text))
     assert [(finding.id, finding.source) for finding in found] == [
@@ -55,11 +55,11 @@ def test_a_row_is_a_finding() -> None:
         ("", None),
     ],
 )
-def test_severities_are_folded_and_never_guessed(word: str, severity: str | None) -> None:
+def test_severities_are_folded_and_not_guessed(word: str, severity: str | None) -> None:
     assert severity_of(word) == severity
 
 
-def test_a_severity_is_never_derived_from_confidence() -> None:
+def test_a_severity_is_not_derived_from_confidence() -> None:
     (found,) = findings_of(rows("| A-1 | Bad | `a.py:1` |  | 99 |"))
     assert found.severity is None
 
@@ -86,7 +86,7 @@ def test_a_severity_is_never_derived_from_confidence() -> None:
         ("", "", "anyone", "general"),
     ],
 )
-def test_the_column_the_prefix_or_the_agent_gives_the_category(
+def test_the_category_comes_from_the_column_the_prefix_or_the_agent(
     stated: str, name: str, agent: str, category: str
 ) -> None:
     assert category_of(stated, name, agent) == category
@@ -95,16 +95,16 @@ def test_the_column_the_prefix_or_the_agent_gives_the_category(
 @pytest.mark.parametrize(
     "row", ["| None | | | | |", "| - | - | - | - | - |", "| N/A | none | n/a | | |", "| | | | | |"]
 )
-def test_a_row_that_says_there_is_nothing_is_no_finding(row: str) -> None:
+def test_a_row_that_states_nothing_is_not_a_finding(row: str) -> None:
     assert findings_of(rows(row)) == []
 
 
-def test_a_bullet_that_says_there_is_nothing_is_no_finding() -> None:
+def test_a_bullet_that_states_nothing_is_not_a_finding() -> None:
     assert findings_of(read("## A Result\n### Issues\n- None\n")) == []
     assert len(findings_of(read("## A Result\n### Issues\n- None: but slow\n"))) == 1
 
 
-def test_a_bullet_may_begin_with_its_id() -> None:
+def test_a_bullet_may_start_with_its_id() -> None:
     (found,) = findings_of(read("## A Result\n### Issues\n- SEC-7 Bad: at `a.py:3` | Severity: critical\n"))
     assert (found.id, found.category, found.severity) == ("SEC-7", "security", "critical")
 
@@ -120,18 +120,18 @@ def test_a_bullet_may_begin_with_its_id() -> None:
         ("certainly", ()),
     ],
 )
-def test_words_of_doubt_become_flags(words: str, flags: tuple[str, ...]) -> None:
+def test_words_of_uncertainty_become_flags(words: str, flags: tuple[str, ...]) -> None:
     assert flags_in(words) == flags
     (found,) = findings_of(rows(f"| A-1 | {words} | `a.py:1` | Low | 9 |"))
     assert found.flags == flags
 
 
-def test_a_table_may_lack_columns_or_have_them_in_another_order() -> None:
+def test_a_table_may_omit_or_reorder_columns() -> None:
     (found,) = findings_of(rows("| Bad | `a.py:1` |", columns="| Problem | Location |"))
     assert (found.id, found.title, found.location, found.confidence) == ("", "Bad", "`a.py:1`", None)
 
 
-def test_details_are_found_by_bold_or_headed_ids() -> None:
+def test_details_are_found_by_ids_in_bold_or_headings() -> None:
     text = "\n".join(
         [
             *(

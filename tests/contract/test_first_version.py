@@ -1,6 +1,6 @@
-"""Documents of the contract's first version: accepted under `v1`, to be revised under `v2`.
+"""Documents of the first version of the contract: accepted under `v1`, sent back under `v2`.
 
-The originals are not part of the project; where they lie beside it, they are held to the same test.
+The originals are not part of the project. If they are next to it, the same tests check them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ORIGINALS = sorted((ROOT.parent / "shared/seeds").glob("001*.txt"))
 NEW_IN_V2 = {"confidence-breakdown", "checklist-missing", "confidence-justification"}
 
-#: What the documents say stands where.
+#: The code at the locations that the documents cite.
 CODE = {
     "src/api/auth.ts": {45: "router.post('/login', loginHandler);", 89: "router.post('/refresh', refreshHandler);"},
     "src/validators/auth.ts": {23: "export function validateLogin(body: unknown) {"},
@@ -136,7 +136,7 @@ def assert_behaves(scored: str, failed: str, sources: Sources) -> None:
         assert (verdict.kind, verdict.verdict) == ("error", "accept")
 
 
-def test_our_own_documents_of_that_form_behave_as_the_contract_says(tree: Sources) -> None:
+def test_documents_of_the_first_version_are_accepted_under_v1_only(tree: Sources) -> None:
     assert_behaves(OWN_SCORED, OWN_ERROR, tree)
 
 
@@ -144,7 +144,7 @@ OWN = Path(__file__).parents[1] / "fixtures" / "first_version"
 
 
 @pytest.mark.parametrize("kind", ["exploration", "design", "review", "implementation"])
-def test_a_document_of_each_kind_behaves_so_without_a_checkout_too(kind: str) -> None:
+def test_documents_of_the_first_version_are_accepted_without_a_checkout(kind: str) -> None:
     text = (OWN / f"{kind}.md").read_text(encoding="utf-8")
     assert_behaves(text, (OWN / "error.md").read_text(encoding="utf-8"), Sources())
     (verdict,) = verdicts(text, "v2", Sources())
@@ -153,13 +153,13 @@ def test_a_document_of_each_kind_behaves_so_without_a_checkout_too(kind: str) ->
 
 
 @pytest.mark.parametrize("kind", ["exploration", "design", "review", "implementation"])
-def test_such_a_document_is_accepted_by_a_lenient_check(kind: str) -> None:
+def test_documents_of_the_first_version_are_accepted_by_lenient(kind: str) -> None:
     (verdict,) = verdicts((OWN / f"{kind}.md").read_text(encoding="utf-8"), "lenient", Sources())
     assert verdict.verdict == "accept"
     assert {violation.rule for violation in verdict.violations} >= NEW_IN_V2
 
 
-def test_a_finished_review_that_says_partial_gets_advice_and_no_more() -> None:
+def test_a_complete_review_with_partial_status_gets_advice_only() -> None:
     (verdict,) = verdicts((OWN / "review.md").read_text(encoding="utf-8"), "v1", Sources())
     advice = {violation.rule for violation in verdict.violations}
     assert {"partial-but-complete", "blockers-missing"} <= advice
@@ -177,7 +177,7 @@ def filled(template: str) -> str:
 
 
 @pytest.mark.skipif(not ORIGINALS, reason="the original documents do not lie beside the project")
-def test_the_original_examples_behave_as_the_contract_says(tree: Sources) -> None:
+def test_the_original_examples_are_accepted_under_v1_only(tree: Sources) -> None:
     text = ORIGINALS[0].read_text(encoding="utf-8")
     documents = parse(text)
     assert [document.result.agent for document in documents] == [
@@ -195,7 +195,7 @@ def test_the_original_examples_behave_as_the_contract_says(tree: Sources) -> Non
 
 
 @pytest.mark.skipif(not ORIGINALS, reason="the original documents do not lie beside the project")
-def test_the_original_form_left_empty_is_sent_back(tree: Sources) -> None:
+def test_the_unfilled_original_form_is_sent_back(tree: Sources) -> None:
     text = ORIGINALS[0].read_text(encoding="utf-8")
     first = verdicts(text, "v1", tree)[0]
     assert first.verdict == "revise"

@@ -1,4 +1,4 @@
-"""One table of names in three languages."""
+"""The names of sections, blocks, columns and boxes in three languages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_name_of_a_block_is_found(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", BOXES)
-def test_every_name_of_a_box_is_found_before_its_words(key: str) -> None:
+def test_every_name_of_a_box_is_found_before_its_text(key: str) -> None:
     for name in BOXES[key]:
         assert box_key(f"{name}: every one") == key
         assert box_key(f"{name}：全部") == key
@@ -56,19 +56,19 @@ def test_every_name_of_a_column_is_found(key: str) -> None:
     assert all(column_index(("Other", f" {name} "), key) == 1 for name in COLUMNS[key])
 
 
-def test_no_name_stands_for_two_sections_or_for_a_section_and_a_block() -> None:
+def test_no_name_has_two_meanings() -> None:
     names = [(fold(name), key) for table in (SECTIONS, BLOCKS) for key in table for name in table[key]]
     assert len({name for name, _ in names}) == len(names)
 
 
-def test_every_section_and_block_has_a_name_in_three_languages() -> None:
+def test_every_section_and_block_has_names_in_three_languages() -> None:
     for table in (SECTIONS, BLOCKS, BOXES):
         for key, (first, *others) in table.items():
             assert first.isascii(), key
             assert sum(not name.isascii() for name in others) >= 2, key
 
 
-def test_the_names_the_contract_gives_as_instances_are_all_there() -> None:
+def test_the_names_in_the_contract_are_all_defined() -> None:
     japanese = (
         "ステータス サマリー 調査結果 主要な参照 信頼度 問題 次のステップ ブロッカー 検証完了 信頼度の根拠 不確実性"
     )
@@ -82,7 +82,7 @@ def test_the_names_the_contract_gives_as_instances_are_all_there() -> None:
     assert {"結果", "结果"} <= set(headings.TITLE_WORDS)
 
 
-def test_the_columns_of_one_table_are_told_apart() -> None:
+def test_the_columns_of_one_table_are_distinct() -> None:
     for kind in KINDS.values():
         for block in kind.blocks:
             for one, other in combinations(block.columns, 2):
@@ -109,7 +109,7 @@ def test_the_columns_of_one_table_are_told_apart() -> None:
         ("(if any)", None),
     ],
 )
-def test_case_numbers_marks_and_brackets_do_not_matter(written: str, key: str | None) -> None:
+def test_case_numbers_marks_and_brackets_are_ignored(written: str, key: str | None) -> None:
     assert section_key(written) == key
 
 

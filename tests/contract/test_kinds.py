@@ -1,4 +1,4 @@
-"""Kinds of results, and agents' names."""
+"""Kinds of results, and agent names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTRACT = {
 
 
 @pytest.mark.parametrize("kind", CONTRACT)
-def test_agents_and_required_blocks_are_those_of_the_contract(kind: str) -> None:
+def test_agents_and_required_blocks_match_the_contract(kind: str) -> None:
     agents, blocks = CONTRACT[kind]
     assert {kind_of(agent).name for agent in agents.split()} == {kind}
     groups = [" or ".join(block.name for block in group) for group in KINDS[kind].required_groups()]
@@ -52,16 +52,16 @@ def test_the_slug_of_a_slug_is_itself(name: str) -> None:
     assert slug(slug(name)) == slug(name)
 
 
-def test_a_plugins_agent_has_the_kind_of_its_own_name() -> None:
+def test_the_plugin_prefix_of_an_agent_is_ignored() -> None:
     assert kind_of("anything:qa-engineer").name == "review"
     assert kind_of("qa-engineer:anything").name == "generic"
 
 
-def test_a_kind_that_is_named_wins() -> None:
+def test_a_named_kind_has_priority() -> None:
     assert kind_of("qa-engineer", "document").name == "document"
 
 
-def test_every_block_and_column_has_its_names_in_the_table_of_headings() -> None:
+def test_every_block_and_column_has_names_in_the_headings_table() -> None:
     for kind in KINDS.values():
         for block in kind.blocks:
             assert block.key in BLOCKS

@@ -15,7 +15,7 @@ def lines_of(nodes: list[Node]) -> list[int]:
     return [node.line for node in nodes]
 
 
-def test_every_block_knows_its_line() -> None:
+def test_every_block_has_its_line() -> None:
     text = "# a\n\nb\nc\n\n- d\n- e\n\n| f |\n| - |\n| g |\n\n```\nh\n```\n\ni\n===\n\n> j\n\n---\n\nk"
     nodes = read_outline(text)
     assert lines_of(nodes) == [1, 3, 6, 9, 13, 17, 20, 24]
@@ -26,12 +26,12 @@ def test_every_block_knows_its_line() -> None:
     assert [row.line for row in table.rows] == [11]
 
 
-def test_lines_can_be_counted_from_another_place() -> None:
+def test_lines_can_be_counted_from_another_number() -> None:
     assert lines_of(read_outline("# a\n\nb", 40)) == [40, 42]
 
 
 @pytest.mark.parametrize("before", ["日本語", "👩‍💻 é", "\x1b\x7f", "𝔘" * 50])
-def test_characters_beyond_ascii_do_not_move_anything(before: str) -> None:
+def test_non_ascii_characters_do_not_shift_offsets(before: str) -> None:
     nodes = read_outline(f"{before}\n\n## {before}\n\n- {before}\n\n| {before} | b |\n|-|-|\n| c | {before} |\n")
     assert nodes == [
         Text(text=before),
@@ -56,16 +56,16 @@ def test_characters_beyond_ascii_do_not_move_anything(before: str) -> None:
         ("#0\n---", "#0"),
     ],
 )
-def test_the_marks_of_a_heading_are_taken_off(written: str, text: str | None) -> None:
+def test_the_marks_of_a_heading_are_removed(written: str, text: str | None) -> None:
     assert [node.text for node in read_outline(written) if isinstance(node, Head)] == ([] if text is None else [text])
 
 
-def test_an_item_keeps_what_is_nested_in_it() -> None:
+def test_an_item_keeps_nested_content() -> None:
     (items,) = read_outline("- a\n  b\n\n  - c\n\n    ```\n    d\n    ```\n- e\n")
     assert items == Items(items=(Item(text="a\nb\n\n- c\n\n  ```\n  d\n  ```"), Item(text="e")))
 
 
-def test_ordered_lists_are_told_from_others() -> None:
+def test_ordered_lists_are_marked() -> None:
     assert [node.ordered for node in read_outline("1. a\n2. b\n\n- c") if isinstance(node, Items)] == [True, False]
 
 
@@ -81,11 +81,11 @@ def test_ordered_lists_are_told_from_others() -> None:
         ("```\n```", Code(text="")),
     ],
 )
-def test_code_is_kept_as_it_is(written: str, code: Code) -> None:
+def test_code_is_kept_unchanged(written: str, code: Code) -> None:
     assert read_outline(written) == [code]
 
 
-def test_cells_are_those_of_the_table_whatever_stands_in_them() -> None:
+def test_cells_may_contain_any_text() -> None:
     (table,) = read_outline("| `a \\| b` | [c](d) |\n| --- | :-: |\n| *e | f* | g |\n| h |\n")
     assert table == Table(columns=("`a \\| b`", "[c](d)"), rows=(Row(cells=("*e", "f*")), Row(cells=("h", ""))))
 
@@ -99,12 +99,12 @@ def test_quotes_and_markup_are_paragraphs() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "---", "***", ">", "<!-- -->"[:0], "#"])
-def test_what_says_nothing_is_left_out(text: str) -> None:
+def test_empty_blocks_are_left_out(text: str) -> None:
     assert read_outline(text) == []
 
 
 @pytest.mark.parametrize("mark", [">", "- ", "* ", "1. "])
-def test_nesting_without_end_is_text(mark: str) -> None:
+def test_deep_nesting_is_text(mark: str) -> None:
     (node,) = read_outline(mark * 10_000 + "a")
     assert isinstance(node, Items | Text)
     assert read_outline(mark * (MAX_NESTING - 1) + "a")
@@ -116,13 +116,13 @@ def test_few_cells_are_not_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("indent", ["", "  ", "> ", ">> "])
-def test_wide_tables_are_refused_wherever_they_stand(indent: str) -> None:
+def test_wide_tables_are_refused_in_any_position(indent: str) -> None:
     row = "|" + "a|" * 300
     assert unreadable_reason("\n".join(indent + line for line in [row, "|" + "-|" * 300, *["|x"] * 400])) is not None
 
 
 @given(documents | st.text())
-def test_lines_never_go_back(text: str) -> None:
+def test_lines_never_decrease(text: str) -> None:
     lines = lines_of(read_outline(text))
     assert lines == sorted(lines)
     assert all(1 <= line <= text.count("\n") + 1 for line in lines)

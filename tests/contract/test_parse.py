@@ -1,4 +1,4 @@
-"""From text to results: decoding, limits and the JSON form."""
+"""Parsing: decoding, limits and the JSON form."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def result(text: str | bytes) -> Result:
 EXPECTED = result(REVIEW)
 
 
-def test_every_part_knows_its_line() -> None:
+def test_every_part_has_its_line() -> None:
     table = "| Item | Location |\n|-|-|\n| a | b |\n| c | d |\n"
     document = one(f"words\n\n## A Result\n\n### Status\nSUCCESS\n\n### Key References\n{table}")
     assert document.title_line == 3
@@ -40,7 +40,7 @@ def test_every_part_knows_its_line() -> None:
 
 
 class TestDecoding:
-    def test_text_that_is_not_utf_8_is_refused_with_the_place(self) -> None:
+    def test_text_that_is_not_utf_8_is_refused_with_the_position(self) -> None:
         assert one(b"## A Result\n\xff").refusal == "it is not UTF-8 text (byte 12)"
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
@@ -51,18 +51,18 @@ class TestDecoding:
         assert result(b"\xef\xbb\xbf" + REVIEW.encode()) == EXPECTED
         assert result("\ufeff" + REVIEW) == EXPECTED
 
-    def test_line_ends_of_other_systems_are_line_ends(self) -> None:
+    def test_line_ends_of_other_systems_are_accepted(self) -> None:
         assert result(REVIEW.replace("\n", "\r\n")) == EXPECTED
         assert broken(REVIEW.replace("\n", "\r\n")) == []
 
-    def test_a_lone_carriage_return_is_no_line_end(self) -> None:
+    def test_a_lone_carriage_return_is_not_a_line_end(self) -> None:
         text = REVIEW.replace("Both can be fixed", "Both can\rbe fixed")
         assert result(text) == EXPECTED
 
     def test_a_null_character_is_shown_as_unreadable(self) -> None:
         assert "\ufffd" in result(REVIEW.replace("Both can", "Both\0can")).summary
 
-    def test_half_a_surrogate_pair_becomes_a_question_mark(self) -> None:
+    def test_a_lone_surrogate_becomes_a_question_mark(self) -> None:
         assert "Both ? can" in result(REVIEW.replace("Both can", "Both \ud800 can")).summary
 
     def test_text_up_to_the_limit_is_read_and_one_byte_more_is_refused(self) -> None:
@@ -80,15 +80,15 @@ class TestDecoding:
         assert one("## A Result\n" * (MAX_RESULTS + 1)).refusal == "it contains more than 1,000 results"
         assert one(b"[" + b'{"agent": "a"},' * MAX_RESULTS + b"{}]").refusal == "it contains more than 1,000 results"
 
-    def test_short_rows_under_a_wide_head_are_refused_by_their_cells(self) -> None:
+    def test_short_rows_below_a_wide_header_count_as_full_rows(self) -> None:
         wide = "|" + "a|" * 400 + "\n|" + "-|" * 400 + "\n"
         assert one(REVIEW + "\n" + wide + "|a\n" * 200).refusal is None
         assert one(REVIEW + "\n" + wide + "|a\n" * 300).refusal == "its tables have more than 100,000 cells"
 
-    def test_many_small_tables_are_refused_by_their_cells(self) -> None:
+    def test_the_cells_of_many_small_tables_are_added_up(self) -> None:
         assert one("a|b\n-|-\n" * 30_000).refusal == "its tables have more than 100,000 cells"
 
-    def test_a_refused_text_is_rejected_at_once(self) -> None:
+    def test_a_refused_text_is_rejected_immediately(self) -> None:
         assert broken(b"\xff") == ["unreadable"]
         assert verdict(b"\xff").verdict == "reject"
 
@@ -110,7 +110,7 @@ class TestJson:
             '{"summary": "\\ud800"}',
         ],
     )
-    def test_what_begins_like_json_and_is_not_is_refused(self, text: str) -> None:
+    def test_invalid_json_is_refused(self, text: str) -> None:
         assert "starts like JSON" in str(one(text).refusal)
 
     @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ class TestJson:
             ('{"schema": "remit.result/2"}', "$.schema"),
         ],
     )
-    def test_json_of_another_shape_is_refused_with_the_place(self, text: str, place: str) -> None:
+    def test_json_of_another_shape_is_refused_with_its_path(self, text: str, place: str) -> None:
         refusal = str(one(text).refusal)
         assert refusal.startswith("it is JSON but not a result")
         assert place in refusal
@@ -130,12 +130,12 @@ class TestJson:
     @pytest.mark.parametrize(
         "text", ["[]", "[1]", "[[", "[x] done", "```json\n\n```", "```json\n[]\n```", "```json\n```"]
     )
-    def test_brackets_that_hold_no_result_are_markdown(self, text: str) -> None:
+    def test_brackets_without_a_result_are_markdown(self, text: str) -> None:
         assert one(text).refusal is None
         assert "title-missing" in broken(text)
 
     @pytest.mark.parametrize("opening", ['{"a":', "[", '{"findings":['])
-    def test_json_nested_without_end_is_refused_or_markdown(self, opening: str) -> None:
+    def test_deeply_nested_json_is_refused_or_markdown(self, opening: str) -> None:
         assert broken(opening * (MAX_BYTES // len(opening))) in (["unreadable"], ["title-missing"])
 
     def test_line_ends_and_headings_inside_a_value_cannot_add_a_section(self) -> None:
@@ -152,7 +152,7 @@ class TestJson:
             assert result(json.dumps({"agent": "a", "findings": [heading]})).status == ""
             assert result(json.dumps({"agent": "a", "extra": [heading]})).status == ""
 
-    def test_short_rows_under_a_wide_head_are_refused_in_json_too(self) -> None:
+    def test_wide_tables_are_refused_in_json_too(self) -> None:
         table = {"type": "table", "columns": ["a"] * 2000, "rows": [{"cells": []}] * 2000}
         text = json.dumps({"agent": "a", "findings": [{"content": [table]}]})
         assert one(text).refusal == "its tables have more than 100,000 cells"
@@ -160,5 +160,5 @@ class TestJson:
     def test_numbers_may_be_written_as_text(self) -> None:
         assert result('{"agent": "a", "confidence": {"score": "92", "reason": "read"}}').confidence.score == 92
 
-    def test_the_json_form_names_its_schema(self) -> None:
+    def test_the_json_form_has_a_schema_field(self) -> None:
         assert json.loads(to_json(EXPECTED))["schema"] == "remit.result/1"

@@ -1,4 +1,4 @@
-"""The canonical form: written, read back, the same."""
+"""The canonical form reads back as the same result."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def read_back(text: str | bytes) -> Result:
 
 
 @given(results())
-def test_every_result_survives_its_markdown_form(result: Result) -> None:
+def test_every_result_round_trips_through_markdown(result: Result) -> None:
     assert read_back(render(result)) == result
 
 
 @given(results())
-def test_every_result_survives_its_json_form(result: Result) -> None:
+def test_every_result_round_trips_through_json(result: Result) -> None:
     assert read_back(to_json(result)) == result
 
 
 @given(documents)
-def test_whatever_was_read_from_a_document_survives_both_forms(text: str) -> None:
+def test_every_parsed_document_round_trips_through_both_forms(text: str) -> None:
     for document in parse(text):
         if document.refusal is None:
             assert read_back(to_json(document.result)) == document.result
@@ -60,14 +60,14 @@ def test_whatever_was_read_from_a_document_survives_both_forms(text: str) -> Non
 
 
 @given(documents)
-def test_the_canonical_form_does_not_change_when_it_is_written_again(text: str) -> None:
+def test_the_canonical_form_is_stable(text: str) -> None:
     for document in parse(text):
         once = render(document.result)
         assert render(parse(once)[0].result) == once or is_wrapped(document.result)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_sample_is_canonical_but_for_blank_lines_and_the_order_of_sections(kind: str) -> None:
+def test_a_sample_is_canonical_except_for_blank_lines_and_section_order(kind: str) -> None:
     def parts(text: str) -> list[str]:
         return sorted(line for line in text.split("\n") if line)
 
@@ -81,7 +81,7 @@ def test_a_sample_keeps_its_verdict_in_every_form(kind: str) -> None:
     assert broken(render(document.result)) == broken(to_json(document.result)) == []
 
 
-def test_the_canonical_form_is_readable_where_nothing_needs_protection() -> None:
+def test_the_canonical_form_has_no_needless_escapes() -> None:
     result = Result(
         agent="Foo",
         status="SUCCESS",
@@ -103,12 +103,12 @@ def test_the_canonical_form_is_readable_where_nothing_needs_protection() -> None
     ("score", "written"),
     [(92.0, "92"), (92.5, "92.5"), (0.0, "0"), (1e-7, "0.0000001"), (-3.0, "-3"), ("high", "high"), (None, "")],
 )
-def test_numbers_are_written_as_people_do(score: float | str | None, written: str) -> None:
+def test_numbers_are_written_without_trailing_zeros(score: float | str | None, written: str) -> None:
     assert format_number(score) == written
 
 
 @pytest.mark.parametrize("score", [float("inf"), float("-inf"), float("nan"), 1e308])
-def test_numbers_that_are_no_scores_are_written_all_the_same(score: float) -> None:
+def test_numbers_outside_the_score_range_are_written(score: float) -> None:
     assert isinstance(read_back(render(Result(agent="a", confidence=Confidence(score=score)))).confidence, Confidence)
 
 
@@ -127,7 +127,7 @@ def test_numbers_that_are_no_scores_are_written_all_the_same(score: float) -> No
         Result(agent="A", findings=(Block(content=(Code(text="x", info="y\n```\n### Status\nSUCCESS"),)),)),
     ],
 )
-def test_a_value_with_line_ends_where_none_belong_cannot_add_a_section(sly: Result) -> None:
+def test_line_ends_in_a_value_cannot_add_a_section(sly: Result) -> None:
     assert read_back(render(sly)).status != "SUCCESS"
 
 
@@ -174,7 +174,7 @@ def test_values_that_look_like_structure_stay_values(field: str, value: object) 
 
 
 @pytest.mark.parametrize("words", ["{", "[1, 2]", "\ufeffx"])
-def test_words_at_the_very_beginning_are_not_taken_for_another_form(words: str) -> None:
+def test_text_at_the_start_is_not_read_as_json(words: str) -> None:
     result = Result(extra=(Extra(heading="", content=(Text(text=words),)),))
     assert read_back(render(result)) == result
     assert read_back(render(result).encode()) == result

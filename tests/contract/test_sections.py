@@ -1,4 +1,4 @@
-"""What belongs to which heading."""
+"""Grouping blocks into sections."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def test_a_section_ends_where_the_next_begins() -> None:
     ]
 
 
-def test_a_name_of_a_section_inside_another_is_a_heading_of_its_own_where_the_section_exists() -> None:
+def test_a_section_name_inside_another_section_is_a_plain_heading_if_the_section_exists() -> None:
     outline = arranged("## A Result\n### Status\nSUCCESS\n### Findings\n#### Status\nall good\n")
     status, findings = outline.sections
     assert status.content == [Text(text="SUCCESS")]
     assert [block.heading for block in findings.blocks] == ["Status"]
 
 
-def test_a_section_may_stand_below_another() -> None:
+def test_a_section_may_be_nested_in_another() -> None:
     assert keys("## A Result\n### Findings\nx\n#### Next Steps\n1. y") == ["findings", "next_steps"]
 
 
-def test_blocks_without_findings_make_findings() -> None:
+def test_blocks_without_a_findings_heading_are_findings() -> None:
     (section,) = arranged("## A Result\n#### Claims\nx\n#### Dependencies\ny").sections
     assert (section.key, section.heading) == ("findings", "")
     assert [block.heading for block in section.blocks] == ["Claims", "Dependencies"]
 
 
-def test_a_block_on_the_level_of_findings_is_still_a_block() -> None:
+def test_a_block_at_the_level_of_findings_is_a_block() -> None:
     (section,) = arranged("## A Result\n### Findings\n### Claims\nx\n").sections
     assert [block.heading for block in section.blocks] == ["Claims"]
 
@@ -55,7 +55,7 @@ def test_headings_inside_a_block_belong_to_it() -> None:
     assert len(block.content) == 4
 
 
-def test_words_before_the_first_heading_are_kept() -> None:
+def test_text_before_the_first_heading_is_kept() -> None:
     first, second = arranged("## A Result\nwords\n### Status\nSUCCESS").sections
     assert (first.key, first.heading, first.content) == (None, "", [Text(text="words")])
     assert second.key == "status"
@@ -72,7 +72,7 @@ def test_words_before_the_first_heading_are_kept() -> None:
         ("Status", ("Status", "")),
     ],
 )
-def test_a_heading_may_carry_a_value(heading: str, expected: tuple[str, str]) -> None:
+def test_a_heading_may_contain_a_value(heading: str, expected: tuple[str, str]) -> None:
     assert split_name(heading) == expected
 
 
@@ -86,15 +86,15 @@ def test_bold_lines_of_one_paragraph_are_several_sections() -> None:
     ]
 
 
-def test_bold_names_of_sections_inside_findings_are_words() -> None:
+def test_bold_section_names_inside_findings_are_text() -> None:
     assert keys("## A Result\n### Findings\n**Summary**: of the module\n#### Claims\n**Issues**: many") == ["findings"]
 
 
 @pytest.mark.parametrize("text", ["**Summary** x", "a\n**Claims**", "**Foo Result**", "**サマリー**: x"])
-def test_bold_names_are_noticed(text: str) -> None:
+def test_bold_names_are_recognised(text: str) -> None:
     assert has_bold_name(text)
 
 
 @pytest.mark.parametrize("text", ["**Claims** are words", "Summary", "x **Summary**", "**Foo**", "a\n**Foo Result**"])
-def test_other_bold_words_are_words(text: str) -> None:
+def test_other_bold_text_is_text(text: str) -> None:
     assert not has_bold_name(text)

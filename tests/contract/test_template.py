@@ -1,4 +1,4 @@
-"""The form an agent fills in, and how an unfilled part of it is recognised."""
+"""The form that an agent fills in, and the detection of unfilled parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_form_reads_as_a_result_of_its_kind(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_line_with_a_placeholder_is_noticed(kind: str) -> None:
+def test_every_line_with_a_placeholder_is_found(kind: str) -> None:
     text = template(KINDS[kind])
     (document,) = parse(text)
     noticed = {line for words, line in filled_lines(document) if list(find_placeholders(words))}
@@ -51,7 +51,7 @@ def test_every_line_with_a_placeholder_is_noticed(kind: str) -> None:
         "words [X] words",
     ],
 )
-def test_placeholders_of_this_and_other_templates_are_known(words: str) -> None:
+def test_placeholders_of_this_and_other_templates_are_recognised(words: str) -> None:
     assert list(find_placeholders(words))
 
 
@@ -76,17 +76,17 @@ def test_placeholders_of_this_and_other_templates_are_known(words: str) -> None:
         "Name",
     ],
 )
-def test_other_brackets_are_no_placeholders(words: str) -> None:
+def test_other_brackets_are_not_placeholders(words: str) -> None:
     assert list(find_placeholders(words)) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_in_a_sample_is_a_placeholder(kind: str) -> None:
+def test_samples_contain_no_placeholders(kind: str) -> None:
     (document,) = parse(sample_text(kind))
     assert [words for words, _ in filled_lines(document) if list(find_placeholders(words))] == []
 
 
-def test_of_a_fence_only_the_forms_own_words_are_looked_at() -> None:
+def test_in_fences_only_placeholders_of_the_form_are_found() -> None:
     body = "```\nlist[name]\n[name]\n[the quoted lines, copied exactly]\n```"
     (document,) = parse(f"## A Result\n\n### Findings\n{body}\n")
     found = [line for line in filled_lines(document) if list(find_placeholders(line.text))]

@@ -1,4 +1,4 @@
-"""The token estimate against the counts of a real tokenizer, and against texts that nobody would write."""
+"""The token estimate, compared with a real tokenizer and checked on artificial texts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_mean_error_over_the_corpus_is_within_5_percent() -> None:
     assert sum(errors) / len(errors) <= 0.05
 
 
-def test_the_corpus_holds_every_class_of_document_in_the_promised_size() -> None:
+def test_the_corpus_has_every_class_of_document_in_its_size() -> None:
     assert {document["language"] for document in CORPUS} == {
         "english",
         "japanese",
@@ -93,19 +93,19 @@ def test_pieces_of_the_tokenizer_are_recognised(text: str, tokens: int) -> None:
 
 
 @given(any_text | text_of_runs)
-def test_any_text_has_an_estimate_that_its_characters_bound(text: str) -> None:
+def test_the_estimate_is_bounded_by_the_number_of_characters(text: str) -> None:
     assert min(1, len(text)) <= estimate_tokens(text) <= 3 * len(text)
 
 
 @given(any_text | text_of_runs, any_text | text_of_runs)
-def test_joining_two_texts_changes_the_sum_by_three_tokens_at_most(first: str, second: str) -> None:
+def test_joining_two_texts_changes_the_sum_by_at_most_three_tokens(first: str, second: str) -> None:
     apart = estimate_tokens(first) + estimate_tokens(second)
     assert abs(estimate_tokens(first + second) - apart) <= 3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
-def test_a_megabyte_of_the_same_is_estimated_and_twice_as_much_costs_twice_as_many(unit: str) -> None:
+def test_a_megabyte_of_text_is_estimated_in_linear_time(unit: str) -> None:
     text = unit * (1_000_000 // len(unit.encode("utf-8", "surrogatepass")))
     once = estimate_tokens(text)
     assert once > 1000

@@ -1,4 +1,4 @@
-"""What agents write instead of the canonical form, and what it is taken for: section 3 of the contract."""
+"""Deviations from the canonical form that are accepted: section 3 of the contract."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ EXPECTED = result(REVIEW)
 
 
 def sections(text: str) -> list[str]:
-    """The title and the sections of a sample, each with its heading."""
+    """Split a sample into its title and its sections."""
     return re.split(r"^(?=### )", text, flags=re.MULTILINE)
 
 
 class TestTolerance:
-    """Section 3 of the contract: what is accepted on input, one case a test."""
+    """Section 3 of the contract, one case in each test."""
 
     def test_the_order_of_sections_is_free(self) -> None:
         title, *own = sections(REVIEW)
@@ -51,7 +51,7 @@ class TestTolerance:
         assert result(level_1) == result(sample_text(kind))
         assert broken(level_1) == []
 
-    def test_a_title_of_level_three_is_no_title(self) -> None:
+    def test_a_heading_of_level_three_is_not_a_title(self) -> None:
         assert "title-missing" in broken(REVIEW.replace("## Security", "### Security", 1))
 
     @pytest.mark.parametrize(("section", "block"), [("#", "##"), ("##", "###"), ("##", "##"), ("####", "#####")])
@@ -61,12 +61,12 @@ class TestTolerance:
         assert result(other) == EXPECTED
         assert broken(other) == []
 
-    def test_a_status_may_stand_on_the_line_of_its_heading(self) -> None:
+    def test_a_status_may_be_on_the_line_of_its_heading(self) -> None:
         inline = REVIEW.replace("### Status\nSUCCESS", "### Status: SUCCESS")
         assert result(inline) == EXPECTED
         assert broken(inline) == []
 
-    def test_bold_words_may_stand_for_headings(self) -> None:
+    def test_bold_text_may_replace_headings(self) -> None:
         bold = re.sub(r"^(#{3,4}) (.*)$", r"**\2**\n", REVIEW, flags=re.MULTILINE)
         assert result(bold) == EXPECTED
         assert broken(bold) == []
@@ -76,11 +76,11 @@ class TestTolerance:
         assert result(bold) == EXPECTED
         assert broken(bold) == []
 
-    def test_a_bold_name_that_stands_twice_is_ambiguous_and_no_heading(self) -> None:
+    def test_a_repeated_bold_name_is_ambiguous_and_not_a_heading(self) -> None:
         twice = REVIEW.replace("### Status\nSUCCESS", "**Status:** SUCCESS\n\n**Status:** PARTIAL")
         assert "status-missing" in broken(twice)
 
-    def test_a_bold_name_is_no_heading_where_a_heading_of_that_name_exists(self) -> None:
+    def test_a_bold_name_is_not_a_heading_if_that_heading_exists(self) -> None:
         both = REVIEW.replace("Both can be fixed", "**Status**: both can be fixed")
         assert result(both).status == "SUCCESS"
 
@@ -94,7 +94,7 @@ class TestTolerance:
     @pytest.mark.parametrize(
         "heading", ["### Issues (if any)", "### Issues (optional):", "### 4. Issues", "### ISSUES"]
     )
-    def test_words_in_brackets_after_a_heading_do_not_matter(self, heading: str) -> None:
+    def test_words_in_brackets_after_a_heading_are_ignored(self, heading: str) -> None:
         text = REVIEW.replace("### Next Steps", f"{heading}\n- Slow: twice | Severity: minor\n\n### Next Steps")
         assert [issue.title for issue in result(text).issues] == ["Slow"]
         assert broken(text) == []
@@ -112,7 +112,7 @@ class TestTolerance:
             "`success`",
         ],
     )
-    def test_a_status_in_another_form_is_understood_and_breaks_status_form_only(self, written: str) -> None:
+    def test_a_status_in_another_form_violates_status_form_only(self, written: str) -> None:
         text = REVIEW.replace("### Status\nSUCCESS", f"### Status\n{written}")
         assert result(text).status == "SUCCESS"
         assert broken(text) == ["status-form"]
@@ -126,7 +126,7 @@ class TestTolerance:
         assert broken(wrapped) == []
 
     @pytest.mark.parametrize("kind", ["review", "implementation"])
-    def test_fences_of_the_same_length_may_stand_inside_the_wrap(self, kind: str) -> None:
+    def test_fences_of_the_same_length_are_allowed_inside_the_wrap(self, kind: str) -> None:
         wrapped = f"Here is my result:\n\n```markdown\n{sample_text(kind)}```\n\nThat was it.\n"
         assert result(wrapped) == result(sample_text(kind))
         assert broken(wrapped) == []
@@ -145,12 +145,12 @@ class TestTolerance:
             result(sample_text(k)) for k in ("review", "generic", "error")
         ]
 
-    def test_text_before_and_after_does_not_matter(self) -> None:
+    def test_text_before_and_after_a_result_is_ignored(self) -> None:
         text = f"I have finished the review.\n\n- one thing\n\n{REVIEW}\n# Afterwards\n\nAnything else?\n"
         assert result(text) == EXPECTED
         assert broken(text) == []
 
-    def test_lines_are_those_of_the_file_also_after_words_before_the_result(self) -> None:
+    def test_lines_are_file_lines_even_after_leading_text(self) -> None:
         faulty = REVIEW.replace("### Status\nSUCCESS", "### Status\nDONE")
         (alone,) = verdict(faulty).violations
         (after,) = verdict("One.\n\nTwo.\n\n" + faulty).violations
@@ -168,7 +168,7 @@ class TestTolerance:
         framed = "".join(" " * width + line for line in REVIEW.splitlines(keepends=True))
         assert result(framed) == EXPECTED
 
-    def test_a_title_that_is_indented_alone_is_a_title(self) -> None:
+    def test_a_single_indented_title_is_a_title(self) -> None:
         assert result("    " + REVIEW) == EXPECTED
 
     def test_each_of_several_results_in_a_file_is_checked(self) -> None:
@@ -181,11 +181,11 @@ class TestTolerance:
         assert result(to_json(EXPECTED)) == EXPECTED
         assert broken(to_json(EXPECTED)) == []
 
-    def test_a_json_list_holds_several_results(self) -> None:
+    def test_a_json_list_may_contain_several_results(self) -> None:
         texts = b"[" + to_json(EXPECTED) + b", " + to_json(result(sample_text("error"))) + b"]"
         assert [document.result for document in parse(texts)] == [EXPECTED, result(sample_text("error"))]
 
-    def test_a_json_document_may_stand_in_a_fence(self) -> None:
+    def test_a_json_document_may_be_in_a_fence(self) -> None:
         assert result(b"\n```json\n" + to_json(EXPECTED) + b"\n```\n") == EXPECTED
 
     def test_underlined_headings_are_headings(self) -> None:
@@ -194,14 +194,14 @@ class TestTolerance:
         assert result(text) == EXPECTED
         assert broken(text) == []
 
-    def test_a_section_that_stands_twice_is_joined(self) -> None:
+    def test_repeated_sections_are_joined(self) -> None:
         again = REVIEW + "\n### Next Steps\n1. And rest\n"
         assert result(again).next_steps == ("Fix SEC-001 before the next release", "And rest")
 
-    def test_two_statuses_in_two_sections_are_no_status(self) -> None:
+    def test_two_different_statuses_are_not_a_status(self) -> None:
         assert "status-unknown" in broken(REVIEW + "\n### Status\nFAILED\n")
 
-    def test_findings_that_stand_twice_keep_all_their_blocks(self) -> None:
+    def test_repeated_findings_keep_all_their_blocks(self) -> None:
         again = REVIEW + "\n### Findings\n\nMore words.\n\n#### Dependencies\n- none\n"
         names = [block.heading for block in result(again).findings]
         assert names == ["", "Issues Detected", "Issue Details", "Compliance Check", "Dependencies"]
@@ -226,7 +226,7 @@ class TestTolerance:
         text = sample_text("generic") + "2. ```\n   git tag\n   ```\n\n" + REVIEW
         assert [document.result.agent for document in parse(text)] == ["Release Helper", "Security Auditor"]
 
-    def test_an_unknown_section_is_kept_and_not_judged(self) -> None:
+    def test_an_unknown_section_is_kept_and_not_checked(self) -> None:
         text = REVIEW + "\n### Acknowledgements\nThanks.\n"
         assert [extra.heading for extra in result(text).extra] == ["Acknowledgements"]
         assert broken(text) == []
@@ -244,12 +244,12 @@ class TestTolerance:
             pytest.param(("Security Auditor Result", "security-auditor Result"), id="an agent as a slug"),
         ],
     )
-    def test_small_departures_do_not_matter(self, edit: tuple[str, str]) -> None:
+    def test_small_deviations_are_accepted(self, edit: tuple[str, str]) -> None:
         assert REVIEW.replace(*edit) != REVIEW
         assert broken(REVIEW.replace(*edit)) == []
 
     @pytest.mark.parametrize("status", ["DONE", "PARTIAL SUCCESS", "SUCCESSFUL", "SUCCESS | PARTIAL", "not SUCCESS"])
-    def test_other_words_are_no_status(self, status: str) -> None:
+    def test_other_words_are_not_a_status(self, status: str) -> None:
         assert broken(REVIEW.replace("### Status\nSUCCESS", f"### Status\n{status}")) == ["status-unknown"]
 
     def test_a_heading_of_the_same_level_ends_a_result(self) -> None:
@@ -280,7 +280,7 @@ class TestLanguages:
         assert found.kind == path.stem.split("_")[1]
 
     @pytest.mark.parametrize("path", sorted(LANGUAGES.glob("*.md")), ids=lambda path: path.stem)
-    def test_nothing_of_such_a_document_is_left_unknown(self, path: Path) -> None:
+    def test_no_part_of_a_translated_document_is_unknown(self, path: Path) -> None:
         assert result(path.read_text(encoding="utf-8")).extra == ()
 
     def test_labels_in_another_language_are_read(self) -> None:

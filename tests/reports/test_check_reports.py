@@ -93,7 +93,7 @@ def test_the_same_advice_is_given_once() -> None:
         checked(GOOD.replace("Critical |", "Severe |").replace("Minor |", "Tiny |"), select="severity-unknown")
     )
     assert sum("severity-unknown" in line for line in lines) == 2
-    assert sum("→ Use critical, important or minor." in line for line in lines) == 1
+    assert sum("→ Write critical, important or minor." in line for line in lines) == 1
 
 
 # Width

@@ -38,7 +38,7 @@ def test_names_and_codes_are_unique_and_well_formed() -> None:
 
 
 @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
-def test_a_rule_is_named_like_its_file_and_explains_itself(rule: type[Rule]) -> None:
+def test_a_rule_is_named_like_its_file_and_has_texts(rule: type[Rule]) -> None:
     assert rule.__module__.rsplit(".", 1)[1] == rule.name.replace("-", "_")
     assert rule.summary().endswith(".")
     assert rule.rationale()
@@ -46,14 +46,14 @@ def test_a_rule_is_named_like_its_file_and_explains_itself(rule: type[Rule]) -> 
     assert set(rule.levels) <= set(PROFILES)
 
 
-def test_a_rule_stands_after_the_rules_it_requires() -> None:
+def test_a_rule_comes_after_the_rules_it_requires() -> None:
     seen: set[str] = set()
     for rule in CATALOG:
         assert set(rule.requires) <= seen, rule.name
         seen.add(rule.name)
 
 
-def test_the_contracts_levels_by_profile() -> None:
+def test_levels_by_profile_match_the_contract() -> None:
     levels = {name: {profile: rule.level_in(profile) for profile in PROFILES} for name, rule in BY_NAME.items()}
     assert levels["status-missing"] == {"v2": "L1", "v1": "L1", "lenient": "L1"}
     assert levels["confidence-reason"] == {"v2": "L2", "v1": "L1", "lenient": "L3"}
@@ -80,7 +80,7 @@ def test_rules_are_found_by_name_code_and_family() -> None:
         find("staus-missing")
 
 
-def test_a_rule_that_does_not_say_how_it_checks_is_a_mistake() -> None:
+def test_a_rule_without_check_raises() -> None:
     with pytest.raises(TypeError, match="Rule"):
         Rule().check(None)  # type: ignore[arg-type]
     assert Case.__doc__

@@ -1,4 +1,4 @@
-"""Every rule's own examples: a good one breaks no rule at all, a bad one gives exactly what it says."""
+"""The examples of all rules: a good one violates no rule, a bad one exactly the rules that it lists."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def examples() -> list[pytest.param]:  # type: ignore[valid-type]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("receipts", ["", "everything"])
-def test_the_sample_of_a_kind_breaks_no_rule(kind: str, receipts: str) -> None:
+def test_the_sample_of_a_kind_violates_no_rule(kind: str, receipts: str) -> None:
     (verdict,) = check_text(sample_text(kind), sources=example_sources(Example(kind, receipts=receipts)))
     assert (verdict.verdict, verdict.kind, verdict.violations) == ("accept", kind, ())
 
 
 @pytest.mark.parametrize(("rule", "example"), examples())
-def test_an_example_gives_exactly_what_it_says(rule: type[Rule], example: Example) -> None:
+def test_an_example_gives_exactly_the_expected_violations(rule: type[Rule], example: Example) -> None:
     assert broken(example) == sorted(example.expect)
 
 
@@ -44,7 +44,7 @@ def test_a_rule_has_a_bad_example_that_names_it(rule: type[Rule]) -> None:
     assert not any(example.expect for example in rule.good)
 
 
-def test_an_edit_that_fits_nowhere_is_a_mistake() -> None:
+def test_an_edit_that_does_not_match_raises() -> None:
     with pytest.raises(ValueError, match="0 times"):
         example_text(Example("generic", edits=(("not there", "x"),)))
 

@@ -1,4 +1,4 @@
-"""What an agent is told, and what is checked, are one: a form that is filled in is accepted."""
+"""The answer instructions match the checks: the filled-in form is accepted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remit.contract.template import template
 from remit.rules.catalog import BY_NAME, CATALOG
 from remit.rules.instructions import instructions
 
-#: What to write in place of each placeholder of the forms.
+#: The text for each placeholder of the forms.
 FILLED = {
     "Agent Name": "{agent}",
     "SUCCESS | PARTIAL | FAILED": "SUCCESS",
@@ -86,7 +86,7 @@ FORMS = [(kind, scored) for kind in KINDS for scored in (True, False)]
 
 
 def filled(form: str, kind: str, *, but: int | None = None) -> str:
-    """A form with its placeholders filled in, all or all but one; what is not in the map is a KeyError."""
+    """Fill in the placeholders of a form, all or all except one; an unknown placeholder raises KeyError."""
     place = -1
 
     def fill(found: re.Match[str]) -> str:
@@ -101,7 +101,7 @@ def filled(form: str, kind: str, *, but: int | None = None) -> str:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_form_an_agent_is_shown_is_accepted_when_it_is_filled_in(kind: str, profile: str) -> None:
+def test_the_filled_in_form_is_accepted(kind: str, profile: str) -> None:
     told = instructions(kind, profile)
     form, *_ = re.findall(r"````markdown\n(.*?)````", told, re.DOTALL)
     text = filled(form, kind)
@@ -111,14 +111,14 @@ def test_the_form_an_agent_is_shown_is_accepted_when_it_is_filled_in(kind: str, 
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "error"])
-def test_the_form_for_failures_is_shown_to_every_agent(kind: str) -> None:
+def test_every_agent_gets_the_form_for_failures(kind: str) -> None:
     _, form = re.findall(r"````markdown\n(.*?)````", instructions(kind, "v2"), re.DOTALL)
     found = verdict(filled(form, kind))
     assert (found.kind, found.verdict) == ("error", "accept")
 
 
 @pytest.mark.parametrize(("kind", "scored"), FORMS)
-def test_every_single_placeholder_that_is_left_is_noticed(kind: str, scored: bool) -> None:
+def test_every_single_unfilled_placeholder_is_reported(kind: str, scored: bool) -> None:
     form = template(KINDS[kind], scored=scored)
     profile = "v2" if scored else "v1"
     for place in range(len(PLACEHOLDER.findall(form))):
@@ -128,7 +128,7 @@ def test_every_single_placeholder_that_is_left_is_noticed(kind: str, scored: boo
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_rule_that_is_named_exists_and_stands_under_its_level(kind: str, profile: str) -> None:
+def test_every_rule_in_the_instructions_exists_and_is_listed_under_its_level(kind: str, profile: str) -> None:
     told = instructions(kind, profile).split("## Rules", 1)[1]
     for part in re.split(r"^(?=L[123] \()", told, flags=re.MULTILINE)[1:]:
         names = re.findall(r"^- ([a-z-]+): ", part.split("\n\n", 1)[0], re.MULTILINE)
@@ -137,13 +137,13 @@ def test_every_rule_that_is_named_exists_and_stands_under_its_level(kind: str, p
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_rule_with_words_for_the_prompt_is_told_where_it_holds_and_only_there(profile: str) -> None:
+def test_a_rule_with_a_prompt_is_listed_exactly_where_it_applies(profile: str) -> None:
     told = instructions("generic", profile)
     for rule in CATALOG:
         if rule.prompt:
             assert (f"- {rule.name}: {rule.prompt}" in told) == (rule.level_in(profile) is not None)
 
 
-def test_every_placeholder_in_the_map_stands_in_a_form() -> None:
+def test_every_placeholder_in_the_map_is_in_a_form() -> None:
     forms = [template(KINDS[kind], scored=scored) for kind, scored in FORMS]
     assert set(FILLED) == {name for form in forms for name in PLACEHOLDER.findall(form)}

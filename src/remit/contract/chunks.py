@@ -41,7 +41,7 @@ def _bare_name(name: str) -> str:
     return name
 
 
-def is_blank_content(text: str) -> bool:
+def is_self_contained(text: str) -> bool:
     """Return whether a text can be part of a result: no heading ends the result, and no fence stays open."""
     fence: str | None = None
     for line in text.split("\n"):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from remit.contract import outline
-from remit.contract.chunks import is_blank_content
+from remit.contract.chunks import is_self_contained
 from remit.contract.escape import (
     clean,
     guard_cell,
@@ -232,7 +232,7 @@ def _free(text: str) -> str:
 def _is_free(text: str) -> bool:
     """Return whether a text with lists, tables and fences reads back unchanged."""
     nodes = [node for node in outline.read_outline(text) if not isinstance(node, outline.Head)]
-    return _is_plain(text) and is_blank_content(text) and _plain_text(clean(nodes)) == text
+    return _is_plain(text) and is_self_contained(text) and _plain_text(clean(nodes)) == text
 
 
 def _is_plain(text: str) -> bool:
@@ -253,7 +253,7 @@ def _bullets(texts: Iterable[str], *, ordered: bool = False) -> str:
 def _items(part: Items, marker: str) -> str:
     plain = _list_lines(part, marker, guarded=False)
     same = all(unguard_lines(item.text) == item.text for item in part.items)
-    if same and is_blank_content(plain) and outline.read_outline(plain) == [part]:
+    if same and is_self_contained(plain) and outline.read_outline(plain) == [part]:
         return plain
     return _list_lines(part, marker, guarded=True)
 

@@ -1,37 +1,41 @@
-"""Expressions are compiled when first used, and then are what `re.compile` would have made."""
+"""Lazy patterns behave like compiled ones, and the digest does not depend on the Python version."""
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import importlib
 import pickle
 import pkgutil
 import re
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 import remit
 from remit import lazy
-from remit.lazy import lazy_pattern
+from remit.lazy import digest, lazy_pattern
+
+SHA_MODULE = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
 
 
-def written_down() -> Iterator[tuple[str, object]]:
+def patterns_of_the_package() -> Iterator[tuple[str, object]]:
     for found in pkgutil.walk_packages(remit.__path__, "remit."):
         if found.name.split(".")[1] in ("contract", "evidence", "rules", "workspace"):
             for name, value in vars(importlib.import_module(found.name)).items():
                 many = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
-                yield from ((f"{found.name}.{name}", one) for one in many if type(one) is lazy._Expression)
+                yield from ((f"{found.name}.{name}", one) for one in many if type(one) is lazy._LazyPattern)
 
 
-def test_every_expression_of_the_package_can_be_compiled() -> None:
-    found = list(written_down())
+def test_every_pattern_of_the_package_compiles() -> None:
+    found = list(patterns_of_the_package())
     assert len(found) > 150
     for name, one in found:
         assert isinstance(re.compile(one._text, one._flags), re.Pattern), name  # type: ignore[attr-defined]
 
 
-def test_it_does_what_the_compiled_one_does() -> None:
+def test_a_lazy_pattern_behaves_like_a_compiled_one() -> None:
     one, same = lazy_pattern(r"(?P<word>a+)b", re.IGNORECASE), re.compile(r"(?P<word>a+)b", re.IGNORECASE)
     for _ in range(2):
         found = one.match("AAb")
@@ -41,28 +45,41 @@ def test_it_does_what_the_compiled_one_does() -> None:
         assert (one.pattern, one.flags, one.groupindex) == (same.pattern, same.flags, same.groupindex)
 
 
-def test_it_is_compiled_once_and_not_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
+def test_a_pattern_is_compiled_once_on_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled_texts: list[str] = []
 
     def compile_and_count(text: str, flags: int) -> re.Pattern[str]:
-        made.append(text)
+        compiled_texts.append(text)
         return compiled(text, flags)
 
     compiled = re.compile
     monkeypatch.setattr(lazy.re, "compile", compile_and_count)
     one = lazy_pattern("a+")
-    assert made == []
+    assert compiled_texts == []
     assert one.match("aa")
     assert one.match("aa")
     assert one.search("aa")
-    assert made == ["a+"]
+    assert compiled_texts == ["a+"]
 
 
-def test_a_mistake_is_met_at_the_first_use() -> None:
+def test_an_invalid_pattern_fails_on_first_use() -> None:
     with pytest.raises(re.error):
         lazy_pattern("(").match("")
 
 
-def test_a_copy_does_the_same() -> None:
+def test_a_copy_behaves_the_same() -> None:
     for other in (copy.deepcopy(lazy_pattern("a+")), pickle.loads(pickle.dumps(lazy_pattern("a+")))):
         assert other.fullmatch("aaa")
+
+
+def test_a_pattern_has_a_readable_form() -> None:
+    assert repr(lazy_pattern("a+")) == "lazy_pattern('a+', 0)"
+
+
+@pytest.mark.parametrize("has_sha_module", [True, False])
+def test_a_digest_is_the_first_half_of_the_sha_256_on_every_python(
+    has_sha_module: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_sha_module:
+        monkeypatch.setitem(sys.modules, SHA_MODULE, None)
+    assert digest("日本\n".encode()) == hashlib.sha256("日本\n".encode()).hexdigest()[:32]
