@@ -1,4 +1,4 @@
-"""Claims of changed files and of test runs, held against git, a snapshot and the receipts."""
+"""Claims of changed files and test runs, checked against git, a snapshot and the receipts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from remit.workspace.snapshot import take_snapshot
 
 
 def git(root: Path, *arguments: str) -> None:
-    """Run git without the person's own settings."""
+    """Run git without the user's settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     calm = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
     command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.com", *arguments]
@@ -82,7 +82,7 @@ def claims(workspace: Workspace, result: Result, *receipts: Receipt, snapshot: A
 def modified(
     root: Path, name: str, *receipts: Receipt, stated: str = "", snapshot: Any = None
 ) -> tuple[str, bool | None, str]:
-    """What is said of a file that a result says it modified."""
+    """Return the outcome for a file that a result claims to have modified."""
     (claim,) = claims(
         WorkTree(root), implementation(modified=f"| `{name}` | x | {stated} |"), *receipts, snapshot=snapshot
     )
@@ -102,7 +102,7 @@ LOOK = Receipt(tool="Bash", arguments={"command": "git diff 2>/dev/null | head"}
 # Against git
 
 
-def test_git_bears_a_change_out_but_never_denies_one_by_itself(root: Path) -> None:
+def test_git_confirms_a_change_but_never_contradicts_one(root: Path) -> None:
     (root / "old.py").write_text("changed\n")
     (root / "new.py").write_text("new\n")
     assert modified(root, "old.py") == ("verified", None, "")
@@ -112,7 +112,7 @@ def test_git_bears_a_change_out_but_never_denies_one_by_itself(root: Path) -> No
     assert "git shows no change against HEAD" in why
 
 
-def test_without_a_commit_git_cannot_tell(tmp_path: Path) -> None:
+def test_without_a_commit_git_has_no_information(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a\n")
     assert modified(tmp_path, "a.py") == ("unchecked", None, "git has no information about changes")
     git(tmp_path, "init", "--quiet")
@@ -123,11 +123,11 @@ def test_without_a_commit_git_cannot_tell(tmp_path: Path) -> None:
     ("name", "outcome"),
     [("none.py", "missing-file"), ("../out.py", "outside"), ("image.png", "unchecked"), (".git/config", "outside")],
 )
-def test_a_file_that_is_not_there_is_no_change(root: Path, name: str, outcome: str) -> None:
+def test_a_missing_file_is_not_a_change(root: Path, name: str, outcome: str) -> None:
     assert modified(root, name, READ)[:2] == (outcome, None)
 
 
-def test_git_is_not_asked_where_nothing_is_claimed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_does_not_run_without_a_claim(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remit.workspace.git.run_git", lambda *_, **__: pytest.fail("git was run"))
     assert claims(WorkTree(root), implementation()) == []
 
@@ -135,22 +135,22 @@ def test_git_is_not_asked_where_nothing_is_claimed(root: Path, monkeypatch: pyte
 # Against receipts
 
 
-def test_an_edit_among_the_receipts_is_enough(root: Path) -> None:
+def test_an_edit_in_the_receipts_confirms_a_change(root: Path) -> None:
     for tool in ("Edit", "Write", "MultiEdit"):
         assert modified(root, "old.py", Receipt(tool=tool, path="old.py")) == ("verified", False, "")
 
 
-def test_a_change_that_no_receipt_shows_is_denied(root: Path) -> None:
+def test_a_change_without_a_receipt_is_contradicted(root: Path) -> None:
     (root / "old.py").write_text("changed by somebody else\n")
     for receipts in ((READ,), (READ, LOOK), (Receipt(tool="Edit", path="same.py"),)):
         assert modified(root, "old.py", *receipts) == ("mismatch", True, "no receipt shows that it was written")
 
 
-def test_a_failed_edit_did_not_happen(root: Path) -> None:
+def test_a_failed_edit_does_not_count(root: Path) -> None:
     assert modified(root, "old.py", Receipt(tool="Edit", path="old.py", failed=True))[1] is True
 
 
-def test_a_command_may_have_written_what_git_sees_changed(root: Path) -> None:
+def test_a_command_may_have_made_the_change_that_git_reports(root: Path) -> None:
     (root / "old.py").write_text("changed\n")
     assert modified(root, "old.py", MAKE) == ("verified", False, "")
     assert modified(root, "same.py", MAKE)[:2] == ("mismatch", True)
@@ -162,7 +162,7 @@ def test_a_command_that_writes_the_file_is_an_edit_even_after_a_commit(root: Pat
     assert modified(root, "old.py", run) == ("verified", False, "")
 
 
-def test_where_git_cannot_tell_a_command_is_given_the_benefit_of_the_doubt(tmp_path: Path, root: Path) -> None:
+def test_without_information_from_git_a_command_leaves_a_change_unchecked(tmp_path: Path, root: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
     (plain / "old.py").write_text("x\n")
@@ -177,7 +177,7 @@ def test_where_git_cannot_tell_a_command_is_given_the_benefit_of_the_doubt(tmp_p
 # Against a snapshot
 
 
-def test_a_snapshot_decides_whatever_git_and_receipts_say(root: Path) -> None:
+def test_a_snapshot_has_priority_over_git_and_receipts(root: Path) -> None:
     before = take_snapshot(root)
     (root / "old.py").write_text("changed\n")
     (root / "new.py").write_text("new\n")
@@ -270,7 +270,7 @@ def test_test_results_are_a_claim_that_tests_ran(tests: str, passed: bool, comma
         *("Not tested.", "The suite was not executed.", "Tests have not been run"),
     ],
 )
-def test_saying_that_nothing_ran_is_no_claim(tests: str) -> None:
+def test_a_statement_that_nothing_ran_is_not_a_claim(tests: str) -> None:
     assert run_claims(implementation(tests=tests)) == []
 
 
@@ -287,7 +287,7 @@ def test_saying_that_nothing_ran_is_no_claim(tests: str) -> None:
         ("测试全部通过。", True),
     ],
 )
-def test_a_summary_can_claim_a_run_too(summary: str, passed: bool) -> None:
+def test_a_summary_can_claim_a_run(summary: str, passed: bool) -> None:
     (claim,) = run_claims(implementation(summary=summary))
     assert claim.passed is passed
 
@@ -340,7 +340,7 @@ def said(*, passed: bool = True, command: str = "") -> RunClaim:
         "pytest > out.txt; cat out.txt",
     ],
 )
-def test_a_test_command_that_succeeded_bears_the_claim_out(command: str) -> None:
+def test_a_successful_test_command_confirms_the_claim(command: str) -> None:
     assert denied(said(), bash(command, 0)) == ""
 
 
@@ -365,11 +365,11 @@ def test_a_test_command_that_succeeded_bears_the_claim_out(command: str) -> None
         "python build.py",
     ],
 )
-def test_a_command_that_runs_no_tests_does_not(command: str) -> None:
+def test_a_command_without_tests_does_not_confirm_the_claim(command: str) -> None:
     assert denied(said(command="pytest"), bash(command, 0)) == "the receipts contain no test command"
 
 
-def test_no_run_at_all_is_denied() -> None:
+def test_a_claim_without_any_run_is_contradicted() -> None:
     assert denied(said()) == "the receipts contain no test command"
 
 
@@ -391,11 +391,11 @@ def test_the_stated_command_counts_even_if_it_is_unknown() -> None:
         (False, None, ""),
     ],
 )
-def test_the_exit_status_must_agree_with_what_is_said(passed: bool, status: int | None, expected: str) -> None:
+def test_the_exit_status_must_agree_with_the_claim(passed: bool, status: int | None, expected: str) -> None:
     assert denied(said(passed=passed), bash("pytest -q", status)) == expected
 
 
-def test_a_run_that_never_ended_proves_no_success() -> None:
+def test_a_run_that_did_not_end_is_not_a_success() -> None:
     assert denied(said(), bash("pytest", None, failed=True)) == "`pytest` ended with exit status unknown"
 
 
@@ -407,27 +407,27 @@ def test_the_last_run_counts() -> None:
 @pytest.mark.parametrize(
     "command", ["pytest | tail -5", "pytest 2>&1 | tee log", "pytest; echo done", "pytest || true"]
 )
-def test_a_success_that_is_not_the_tests_own_denies_no_failure(command: str) -> None:
+def test_a_success_of_a_later_command_does_not_contradict_a_failure(command: str) -> None:
     assert denied(said(passed=False), bash(command, 0)) == ""
     assert denied(said(passed=True), bash(command, 0)) == ""
 
 
 @pytest.mark.parametrize("command", ["pytest", "ruff check . && pytest", "pytest && echo ok && make docs"])
-def test_a_success_of_the_whole_line_is_the_tests_own(command: str) -> None:
+def test_a_success_of_the_whole_line_includes_the_tests(command: str) -> None:
     assert "exit status 0" in denied(said(passed=False), bash(command, 0))
 
 
 @pytest.mark.parametrize("command", ["pytest && make docs", "pytest\nnpm run build"])
-def test_a_failure_that_may_be_another_commands_denies_nothing(command: str) -> None:
+def test_a_failure_that_may_come_from_another_command_contradicts_nothing(command: str) -> None:
     assert denied(said(), bash(command, 2)) == ""
 
 
 @pytest.mark.parametrize("command", ["cd app && pytest", "pytest && echo ok", "set -o pipefail; pytest | tee log"])
-def test_a_failure_that_can_only_be_the_tests_own_is_theirs(command: str) -> None:
+def test_a_failure_that_must_come_from_the_tests_counts(command: str) -> None:
     assert "exit status 2" in denied(said(), bash(command, 2))
 
 
-def test_a_command_that_was_run_again_decides_whatever_it_is() -> None:
+def test_a_repeated_command_decides() -> None:
     again = Receipt(tool=RERUN, arguments={"command": "exit 1"}, exit=1, failed=True)
     assert denied(said(), bash("pytest", 0), again) == "`exit 1` ended with exit status 1"
     assert denied(said(passed=False), again) == ""
@@ -445,14 +445,14 @@ def test_a_long_command_is_shown_on_one_short_line() -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A copy of the samples' project, before the changes that the implementation speaks of."""
+    """A copy of the samples' project before the changes of the implementation sample."""
     root = (tmp_path / "project").resolve()
     shutil.copytree(TREE, root, ignore=shutil.ignore_patterns("__pycache__"))
     return root
 
 
 def unseen(sources: Sources, kind: str = "implementation") -> list[tuple[str, int, str]]:
-    """The violations that speak of changes and runs."""
+    """Return the violations about changes and runs."""
     verdict = verdict_of(sources, kind)
     rules = ("test-run-unseen", "change-unseen")
     return [(found.rule, found.line, found.message) for found in verdict.violations if found.rule in rules]
@@ -469,11 +469,11 @@ HONEST = (
 )
 
 
-def test_an_implementation_that_did_what_it_says_has_nothing_unseen(tree: Path) -> None:
+def test_an_honest_implementation_has_no_violations(tree: Path) -> None:
     assert unseen(open_sources(tree, records=[*HONEST, bash("python -m pytest tests", 0)])) == []
 
 
-def test_a_run_that_never_was_is_named_with_its_line(tree: Path) -> None:
+def test_an_invented_run_is_reported_with_its_line(tree: Path) -> None:
     (found,) = unseen(open_sources(tree, records=HONEST))
     assert found == (
         "test-run-unseen",
@@ -482,13 +482,13 @@ def test_a_run_that_never_was_is_named_with_its_line(tree: Path) -> None:
     )
 
 
-def test_a_run_that_failed_is_named_with_its_status(tree: Path) -> None:
+def test_a_failed_run_is_reported_with_its_status(tree: Path) -> None:
     (found,) = unseen(open_sources(tree, records=[*HONEST, bash("python -m pytest tests", 1)]))
     assert found[2] == "the result claims that tests passed: `python -m pytest tests` ended with exit status 1"
 
 
-def test_changes_that_nobody_made_are_named_each_with_its_row(tree: Path) -> None:
-    """Running the tests is no way of writing a file, even where git cannot tell."""
+def test_invented_changes_are_reported_with_their_rows(tree: Path) -> None:
+    """A test run does not write files, even if git has no information."""
     records = [*HONEST[:3], bash("python -m pytest tests", 0)]
     lines = sample_text("implementation").split("\n")
     rows = [
@@ -508,7 +508,7 @@ def test_changes_that_nobody_made_are_named_each_with_its_row(tree: Path) -> Non
     ]
 
 
-def test_a_snapshot_alone_is_enough_to_deny_a_change(tree: Path, tmp_path: Path) -> None:
+def test_a_snapshot_is_enough_to_contradict_a_change(tree: Path, tmp_path: Path) -> None:
     before = take_snapshot(tree)
     sources = Sources(workspace=WorkTree(tree), snapshot=before)
     assert [found[0] for found in unseen(sources)] == ["change-unseen", "change-unseen"]
@@ -522,7 +522,7 @@ def test_a_snapshot_alone_is_enough_to_deny_a_change(tree: Path, tmp_path: Path)
     ]
 
 
-def test_git_alone_neither_runs_nor_breaks_the_rule(tree: Path) -> None:
+def test_git_is_not_enough_to_run_the_rule(tree: Path) -> None:
     git(tree, "init", "--quiet")
     git(tree, "add", ".")
     git(tree, "commit", "--quiet", "--message", "everything")
@@ -531,7 +531,7 @@ def test_git_alone_neither_runs_nor_breaks_the_rule(tree: Path) -> None:
     assert {"change-unseen", "test-run-unseen"} <= {entry.rule for entry in verdict_of(sources).not_run}
 
 
-def test_git_and_receipts_together_tell_who_changed_a_file(tree: Path) -> None:
+def test_git_and_receipts_together_attribute_a_change(tree: Path) -> None:
     git(tree, "init", "--quiet")
     git(tree, "commit", "--quiet", "--allow-empty", "--message", "nothing")
     records = [*HONEST[:3], bash("python generate.py", 0), bash("python -m pytest tests", 0)]
@@ -541,7 +541,7 @@ def test_git_and_receipts_together_tell_who_changed_a_file(tree: Path) -> None:
     assert [found[0] for found in unseen(open_sources(tree, records=records))] == ["change-unseen"] * 2
 
 
-def test_a_document_speaks_of_changes_too(tree: Path) -> None:
+def test_a_document_result_claims_changes(tree: Path) -> None:
     assert [found[0] for found in unseen(open_sources(tree, records=HONEST[:1]), "document")] == ["change-unseen"]
     edit = Receipt(tool="Write", path="docs/login.md")
     assert unseen(open_sources(tree, records=[*HONEST[:1], edit]), "document") == []

@@ -1,4 +1,4 @@
-"""The grammar of references: every written form, every decoy, wherever in a document it stands."""
+"""The grammar of references: every written form and every decoy, in every part of a document."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def shown(written: WrittenReference) -> str:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.text)
-def test_an_example_is_read_as_its_table_says(example: Example) -> None:
+def test_an_example_is_read_as_its_table_states(example: Example) -> None:
     found = references_in(example.text, exists, bare=example.in_column)
     assert tuple(map(shown, found)) == example.found
     assert all(0 <= one.start < one.end <= len(example.text) for one in found)
     assert [one.start for one in found] == sorted(one.start for one in found)
 
 
-def test_there_is_an_example_of_every_form_that_the_contract_names() -> None:
+def test_every_form_in_the_contract_has_an_example() -> None:
     texts = {example.text for example in EXAMPLES}
     for text in ("src/app.py:12", "src/app.py:12-18", "src/app.py:12:5", "src/app.py#L12-L18", "line 12 of src/app.py"):
         assert text in texts
@@ -62,7 +62,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-#: Where a line of text may stand in a document; a table's own pipes are guarded.
+#: The contexts of a line of text in a document; pipes in a table are escaped.
 CONTAINERS: dict[str, Callable[[str], str]] = {
     "paragraph": lambda text: f"Words {text} and words",
     "list": lambda text: f"- first\n- then {text}\n- last",
@@ -82,7 +82,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_a_form_counts_wherever_it_stands(container: str, tree: Path) -> None:
+def test_a_form_counts_in_every_part_of_a_document(container: str, tree: Path) -> None:
     missed = []
     for text in PLAIN:
         found = evidence_of(CONTAINERS[container](text), tree).references
@@ -97,7 +97,7 @@ def test_a_form_counts_wherever_it_stands(container: str, tree: Path) -> None:
 @pytest.mark.parametrize(
     "heading", ["File", "File:Line", "Location", "Path", "Files", "場所", "ファイル:行", "文件", "位置"]
 )
-def test_a_bare_path_counts_in_a_column_for_places(heading: str, tree: Path) -> None:
+def test_a_bare_path_counts_in_a_location_column(heading: str, tree: Path) -> None:
     body = f"| Item | {heading} | Note |\n|---|---|---|\n| a | `src/app.py` | src/other.py |\n"
     assert [(one.path, one.line) for one in evidence_of(body, tree).references] == [("src/app.py", None)]
 
@@ -128,7 +128,7 @@ def test_nothing_inside_a_fence_is_a_reference(fence: str, tree: Path) -> None:
 
 
 @pytest.mark.parametrize("examples", DECOYS.values(), ids=DECOYS)
-def test_a_decoy_is_none_in_a_document_either(examples: tuple[Example, ...], tree: Path) -> None:
+def test_a_decoy_is_not_a_reference_in_a_document(examples: tuple[Example, ...], tree: Path) -> None:
     for example in examples:
         heading = "Location" if example.in_column else "Note"
         body = f"| Item | {heading} |\n|---|---|\n| a | {example.text} |\n"
@@ -136,14 +136,14 @@ def test_a_decoy_is_none_in_a_document_either(examples: tuple[Example, ...], tre
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "redis", "example.com", "node", ".env", "LICENSE"])
-def test_a_name_that_does_not_look_like_a_file_counts_only_if_there_is_one(name: str) -> None:
+def test_a_name_that_does_not_look_like_a_file_counts_only_if_it_exists(name: str) -> None:
     assert references_in(f"{name}:12") == []
     assert references_in(f"{name}:12", lambda path: path == name)[0][3:] == (name, 12, None)
     assert references_in(name, lambda path: path == name, bare=True)[0].path == name
     assert references_in(name, bare=True) == []
 
 
-def test_known_endings_make_a_name_a_file() -> None:
+def test_a_known_ending_marks_a_file() -> None:
     assert looks_like_file("app.py")
     assert looks_like_file("src/anything")
     assert not looks_like_file("example.com")
@@ -153,12 +153,12 @@ def test_known_endings_make_a_name_a_file() -> None:
     assert {"py", "ts", "go", "rs", "java", "md", "yml", "toml", "svelte"} <= EXTENSIONS
 
 
-def test_an_editor_may_write_the_lines_first() -> None:
+def test_the_editor_form_with_lines_first_is_read() -> None:
     assert cursor_reference("12:18:src/app.py") == WrittenReference(0, 16, "12:18:src/app.py", "src/app.py", 12, 18)
     assert cursor_reference("python") is None
 
 
-def test_brackets_around_a_path_are_told_from_brackets_in_it() -> None:
+def test_brackets_around_a_path_are_distinguished_from_brackets_in_it() -> None:
     def inner(path: str) -> str:
         first, end = unwrap(path)
         return path[first:end]
@@ -173,7 +173,7 @@ def test_brackets_around_a_path_are_told_from_brackets_in_it() -> None:
     assert inner("{}") == ""
 
 
-def test_lines_may_stand_alone() -> None:
+def test_lines_without_a_path_are_read() -> None:
     assert lines_alone("12") == ((12, None),)
     assert lines_alone("`L12-L18`") == ()
     assert lines_alone("L12-18") == ((12, 18),)
@@ -310,6 +310,6 @@ def test_a_long_line_of_one_pattern_is_read(unit: str) -> None:
 
 
 @pytest.mark.parametrize("character", ["\u200f", "\u202e", "\u2066", "\x1b", "\x07", "\u0000", "\ufeff"])
-def test_marks_that_cannot_be_seen_are_no_part_of_a_path(character: str) -> None:
+def test_invisible_marks_are_not_part_of_a_path(character: str) -> None:
     assert [one.path for one in references_in(f"{character}src/app.py:12{character}")] == ["src/app.py"]
     assert all(character not in one.path for one in references_in(f"src/{character}app.py:12"))

@@ -1,4 +1,4 @@
-"""Quotes: which pieces of a result are quotes, of which place, and whether they stand there."""
+"""Quotes: which parts of a result are quotes, their locations and their outcomes."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def outcomes(body: str, tree: Path, **options: str) -> list[str]:
         "python # src/app.py:14",
     ],
 )
-def test_a_place_may_stand_in_the_info_string(info: str, tree: Path) -> None:
+def test_a_location_may_be_in_the_info_string(info: str, tree: Path) -> None:
     found = evidence_of(fence(CODE, info), tree)
     assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified"]
     assert [shown(reference) for reference in found.references] == ["src/app.py:14 verified"]
 
 
 @pytest.mark.parametrize("info", ["14:15:src/app.py", "python 14:15:src/app.py", "python src/app.py lines 14-15"])
-def test_a_range_may_stand_in_the_info_string(info: str, tree: Path) -> None:
+def test_a_range_may_be_in_the_info_string(info: str, tree: Path) -> None:
     assert outcomes(fence(CODE, info), tree) == ["src/app.py:14-15 verified"]
 
 
@@ -81,7 +81,7 @@ def test_a_range_may_stand_in_the_info_string(info: str, tree: Path) -> None:
         "# src/app.py (line 14)",
     ],
 )
-def test_a_place_may_stand_in_a_first_comment_that_is_no_part_of_the_quote(comment: str, tree: Path) -> None:
+def test_a_location_may_be_in_a_first_comment_outside_the_quote(comment: str, tree: Path) -> None:
     found = evidence_of(fence(f"{comment}\n{CODE}"), tree)
     assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified"]
     assert found.quotes[0].text == CODE
@@ -107,7 +107,7 @@ def test_a_comment_may_name_a_file_without_a_line(tree: Path) -> None:
         "--- a/src/app.py",
     ],
 )
-def test_other_first_lines_name_no_place(comment: str, tree: Path) -> None:
+def test_other_first_lines_do_not_name_a_location(comment: str, tree: Path) -> None:
     assert evidence_of(fence(f"{comment}\n{CODE}"), tree).quotes == []
 
 
@@ -124,16 +124,16 @@ def test_other_first_lines_name_no_place(comment: str, tree: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("between", ["\n", "\n\n"])
-def test_a_place_may_stand_in_the_line_directly_above(above: str, between: str, tree: Path) -> None:
+def test_a_location_may_be_in_the_line_above(above: str, between: str, tree: Path) -> None:
     assert outcomes(above + between + fence(CODE), tree) == ["src/app.py:14 verified"]
 
 
-def test_a_place_two_lines_above_is_no_place(tree: Path) -> None:
+def test_a_location_two_lines_above_does_not_count(tree: Path) -> None:
     assert evidence_of(f"src/app.py:14\nand this:\n{fence(CODE)}", tree).quotes == []
     assert evidence_of(f"src/app.py:14\n\n\n{fence(CODE)}", tree).quotes == []
 
 
-def test_of_several_references_above_the_one_counts_at_which_the_quote_stands(tree: Path) -> None:
+def test_of_several_references_above_the_one_with_the_quote_counts(tree: Path) -> None:
     assert outcomes(f"In src/app.py:14 (called from src/store.py:1):\n{fence(CODE)}", tree) == [
         "src/app.py:14 verified"
     ]
@@ -185,7 +185,7 @@ DETAILS = """#### Issues Detected
 
 
 @pytest.mark.parametrize("head", ["**SEC-001: one**", "##### SEC-001: one", "**SEC-001** one"])
-def test_a_fence_below_an_id_quotes_the_place_of_that_finding(head: str, tree: Path) -> None:
+def test_a_fence_below_an_id_quotes_the_location_of_that_finding(head: str, tree: Path) -> None:
     body = f"{DETAILS}{head}\nSome words about it.\n\n{fence(CODE)}\n**Risk**: none\n"
     found = evidence_of(body, tree, kind="review")
     assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified"]
@@ -197,7 +197,7 @@ def test_each_fence_belongs_to_the_id_above_it(tree: Path) -> None:
     assert outcomes(body, tree, kind="review") == ["src/app.py:14 verified", "src/store.py:14 verified"]
 
 
-def test_a_quote_that_is_not_there_discredits_the_finding_it_belongs_to(tree: Path) -> None:
+def test_a_missing_quote_changes_the_outcome_of_its_finding(tree: Path) -> None:
     found = evidence_of(
         f"{DETAILS}**SEC-001: one**\n\n{fence('launch(the_missiles, now=True)')}\n", tree, kind="review"
     )
@@ -221,13 +221,13 @@ def test_a_quote_that_is_not_there_discredits_the_finding_it_belongs_to(tree: Pa
         "建议:",
     ],
 )
-def test_code_that_is_only_proposed_is_no_quote(label: str, tree: Path) -> None:
+def test_proposed_code_is_not_a_quote(label: str, tree: Path) -> None:
     proposed = fence("return secrets.compare_digest(one, other)")
     body = f"{DETAILS}**SEC-001: one**\n{fence(CODE)}\n{label}\n{proposed}\n"
     assert outcomes(body, tree, kind="review") == ["src/app.py:14 verified"]
 
 
-def test_proposed_code_beside_a_reference_is_no_quote_but_a_place_inside_the_fence_makes_it_one(tree: Path) -> None:
+def test_proposed_code_is_a_quote_only_with_a_location_inside_the_fence(tree: Path) -> None:
     code = "return secrets.compare_digest(one, other)"
     assert evidence_of(f"**Fix** (src/app.py:14):\n{fence(code)}", tree).quotes == []
     assert outcomes(f"**Fix**:\n{fence('# src/app.py:14' + chr(10) + code)}", tree)[0].startswith(
@@ -246,11 +246,11 @@ def test_proposed_code_beside_a_reference_is_no_quote_but_a_place_inside_the_fen
         "`user = store.find_user(name)` in src/app.py:14",
     ],
 )
-def test_other_fences_and_inline_code_are_no_quotes(body: str, tree: Path) -> None:
+def test_other_fences_and_inline_code_are_not_quotes(body: str, tree: Path) -> None:
     assert evidence_of(body, tree).quotes == []
 
 
-def test_test_results_are_no_quotes(tree: Path) -> None:
+def test_test_results_are_not_quotes(tree: Path) -> None:
     body = f"#### Test Results\nsrc/app.py:14\n{fence('2 passed', '')}"
     assert evidence_of(body, tree, kind="implementation").quotes == []
 
@@ -278,7 +278,7 @@ def test_inline_code_is_a_quote_after_code_match(body: str, tree: Path) -> None:
     assert [shown(quote) for quote in found.quotes] == ["src/app.py:12 verified"]
 
 
-def test_code_match_without_a_reference_above_it_is_no_quote(tree: Path) -> None:
+def test_code_match_without_a_reference_above_it_is_not_a_quote(tree: Path) -> None:
     assert evidence_of("Code match: `def login(name, password):`", tree).quotes == []
     body = "src/app.py:12\n\nOther words.\n\nMore words.\n\nCode match: `def login(name, password):`"
     assert evidence_of(body, tree).quotes == []
@@ -294,7 +294,7 @@ def test_at_is_the_first_line_of_code(tree: Path) -> None:
     assert (second.quotes[0].at, second.references[0].at) == (11, 10)
 
 
-# --- Whether they stand there
+# --- Outcomes
 
 
 def at(place: str, code: str) -> str:
@@ -331,11 +331,11 @@ def at(place: str, code: str) -> str:
         "...\n    user = store.find_user(name)\n...",
     ],
 )
-def test_a_right_quote_is_verified(code: str, tree: Path) -> None:
+def test_a_correct_quote_is_verified(code: str, tree: Path) -> None:
     assert outcomes(at("src/app.py:14", code), tree) == ["src/app.py:14 verified"]
 
 
-def test_a_quote_one_to_five_lines_off_is_verified_and_says_where_it_stands(tree: Path) -> None:
+def test_a_quote_up_to_five_lines_off_is_verified_with_its_line(tree: Path) -> None:
     line = "    user = store.find_user(name)"
     assert outcomes(at("src/app.py:14", line), tree) == ["src/app.py:14 verified"]
     for place in (9, 10, 13, 15, 18, 19):
@@ -347,7 +347,7 @@ def test_a_quote_one_to_five_lines_off_is_verified_and_says_where_it_stands(tree
     assert outcomes(at("src/app.py:12-17", line), tree) == ["src/app.py:12-17 verified"]
 
 
-def test_a_quote_around_the_cited_line_is_there(tree: Path) -> None:
+def test_a_quote_around_the_cited_line_is_verified(tree: Path) -> None:
     whole = "\n".join((tree / "src/app.py").read_text(encoding="utf-8").split("\n")[11:34])
     for place in (12, 20, 34):
         assert outcomes(at(f"src/app.py:{place}", whole), tree) == [f"src/app.py:{place} verified"]
@@ -355,24 +355,24 @@ def test_a_quote_around_the_cited_line_is_there(tree: Path) -> None:
     assert outcomes(at("src/app.py:40", whole), tree) == ["src/app.py:40 relocated > src/app.py:12"]
 
 
-def test_nearly_equal_is_verified_and_says_how_alike(tree: Path) -> None:
+def test_a_similar_quote_is_verified_with_its_similarity(tree: Path) -> None:
     found = evidence_of(at("src/app.py:15", "if user is None or not check_pasword(user, password):"), tree).quotes[0]
     assert found.outcome == "verified"
     assert found.similarity is not None
     assert 0.9 <= found.similarity < 1
 
 
-def test_a_long_quote_with_a_misprint_is_verified_though_only_its_first_line_is_cited(tree: Path) -> None:
+def test_a_long_quote_with_a_typo_is_verified_by_its_first_line(tree: Path) -> None:
     whole = "\n".join((tree / "src/app.py").read_text(encoding="utf-8").split("\n")[11:34])
     assert outcomes(at("src/app.py:12", whole.replace("token", "tokem", 1)), tree) == ["src/app.py:12 verified"]
 
 
-def test_pieces_between_ellipses_may_be_nearly_equal_too(tree: Path) -> None:
+def test_pieces_between_ellipses_may_be_similar(tree: Path) -> None:
     code = "def login(name, passwort):\n    ...\n    return open_session(user)"
     assert outcomes(at("src/app.py:12", code), tree) == ["src/app.py:12 verified"]
 
 
-def test_of_lines_that_are_equally_alike_the_nearest_counts(tmp_path: Path) -> None:
+def test_of_equally_similar_lines_the_nearest_counts(tmp_path: Path) -> None:
     lines = [""] * 20
     lines[5] = lines[9] = "value = compute(first, second)"
     (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
@@ -397,14 +397,14 @@ def test_a_wrong_quote_is_a_mismatch(code: str, tree: Path) -> None:
     assert [reference.outcome for reference in found.references] == ["mismatch"]
 
 
-def test_a_line_that_a_list_seems_to_take_away_is_not_left_out(tree: Path) -> None:
+def test_a_list_marker_is_not_read_as_a_removed_line(tree: Path) -> None:
     assert outcomes(at("config/app.yaml:4", "retries:\n  - first\n  - second"), tree) == ["config/app.yaml:4 verified"]
     assert [q.outcome for q in evidence_of(at("config/app.yaml:3", " timeout: 30\n- fake"), tree).quotes] == [
         "mismatch"
     ]
 
 
-def test_a_moved_quote_is_relocated_to_the_nearest_place_in_the_file(tmp_path: Path) -> None:
+def test_a_moved_quote_is_relocated_to_the_nearest_match_in_the_file(tmp_path: Path) -> None:
     lines = [f"x{number} = {number}" for number in range(1, 101)]
     for number in (10, 50, 90):
         lines[number - 1] = "the_same_line_again(1, 2)"
@@ -421,13 +421,13 @@ def test_a_quote_from_exactly_one_other_file_is_relocated_there(tree: Path) -> N
     assert evidence_of(at("src/app.py:14", "return USERS.get(name)"), tree).references[0].outcome == "relocated"
 
 
-def test_a_quote_that_stands_in_two_other_files_is_a_mismatch(tmp_path: Path) -> None:
+def test_a_quote_that_is_in_two_other_files_is_a_mismatch(tmp_path: Path) -> None:
     for name in ("a.py", "b.py", "c.py"):
         (tmp_path / name).write_text("pass\n" if name == "a.py" else "the_same_line_again(1, 2)\n", encoding="utf-8")
     assert [q.outcome for q in evidence_of(at("a.py:1", "the_same_line_again(1, 2)"), tmp_path).quotes] == ["mismatch"]
 
 
-def test_a_quote_of_fewer_than_ten_characters_is_not_looked_for_elsewhere(tmp_path: Path) -> None:
+def test_a_quote_of_fewer_than_ten_characters_is_not_searched_for_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("\n" * 99 + "abcd = efgh\nabcd = efghi\n", encoding="utf-8")
     (tmp_path / "b.py").write_text("pass\n", encoding="utf-8")
     assert outcomes(at("a.py:100", "abcd = efgh"), tmp_path) == ["a.py:100 verified"]
@@ -437,7 +437,7 @@ def test_a_quote_of_fewer_than_ten_characters_is_not_looked_for_elsewhere(tmp_pa
         assert outcomes(at(place, "1 | abcd = efgh"), tmp_path) == [f"{place} mismatch"]
 
 
-def test_a_place_without_a_line_is_the_whole_file(tree: Path) -> None:
+def test_a_location_without_a_line_is_the_whole_file(tree: Path) -> None:
     assert outcomes(fence(CODE, "python src/app.py"), tree) == ["src/app.py verified"]
     assert outcomes(fence(CODE.replace("name", "nome"), "python src/app.py"), tree) == ["src/app.py verified"]
     assert outcomes(fence("return USERS.get(name)", "python src/app.py"), tree) == [
@@ -453,19 +453,19 @@ def test_a_quote_makes_a_line_that_is_out_of_range_relocated(place: str, tree: P
         assert [shown(reference) for reference in found.references] == [f"{place} relocated > src/app.py:{line}"]
 
 
-def test_an_end_past_the_file_stays_out_of_range_though_the_quote_is_there(tree: Path) -> None:
+def test_a_range_past_the_end_stays_out_of_range_with_a_correct_quote(tree: Path) -> None:
     found = evidence_of(at("src/app.py:38-50", "SESSIONS = {}"), tree)
     assert [shown(quote) for quote in found.quotes] == ["src/app.py:38-50 verified"]
     assert [shown(reference) for reference in found.references] == ["src/app.py:38-50 out-of-range > src/app.py:38"]
 
 
-def test_a_quote_that_is_nowhere_leaves_a_line_out_of_range(tree: Path) -> None:
+def test_a_missing_quote_leaves_a_line_out_of_range(tree: Path) -> None:
     found = evidence_of(at("src/app.py:99", "launch(the_missiles, now=True)"), tree)
     assert [quote.outcome for quote in found.quotes] == ["mismatch"]
     assert [shown(reference) for reference in found.references] == ["src/app.py:99 out-of-range > src/app.py:40"]
 
 
-def test_a_missing_file_stays_missing_with_the_place_where_its_quote_stands(tree: Path) -> None:
+def test_a_missing_file_stays_missing_with_the_location_of_its_quote(tree: Path) -> None:
     found = evidence_of(at("src/ghost.py:3", "return USERS.get(name)"), tree)
     assert [shown(quote) for quote in found.quotes] == ["src/ghost.py:3 missing-file > src/store.py:15"]
     assert [shown(reference) for reference in found.references] == ["src/ghost.py:3 missing-file > src/store.py:15"]
@@ -480,13 +480,13 @@ def test_a_quote_from_a_binary_file_is_unchecked(tmp_path: Path) -> None:
     assert outcomes(at("a.py:3", "return USERS.get(name)"), tmp_path) == ["a.py:3 unchecked"]
 
 
-def test_a_wrong_symbol_is_told_although_the_quote_beside_it_is_right(tree: Path) -> None:
+def test_a_wrong_symbol_is_reported_next_to_a_correct_quote(tree: Path) -> None:
     found = evidence_of(f"src/app.py:14 (ghost):\n{fence(CODE)}", tree)
     assert [quote.outcome for quote in found.quotes] == ["verified"]
     assert [(r.outcome, r.is_quote_location) for r in found.references] == [("mismatch", False)]
 
 
-def test_a_mismatch_guesses_which_lines_were_meant(tree: Path) -> None:
+def test_a_mismatch_suggests_similar_lines(tree: Path) -> None:
     (quote,) = evidence_of(at("src/app.py:30", "    user = load_from_database(name, password)"), tree).quotes
     assert (quote.outcome, quote.found and quote.found.path) == ("mismatch", "src/app.py")
     assert quote.similarity is not None
@@ -494,7 +494,7 @@ def test_a_mismatch_guesses_which_lines_were_meant(tree: Path) -> None:
     assert f"line {quote.found.line if quote.found else 0} is the most similar" in quote.why
 
 
-def test_a_guess_is_made_within_fifty_lines_only(tmp_path: Path) -> None:
+def test_suggestions_are_within_fifty_lines(tmp_path: Path) -> None:
     lines = [""] * 200
     lines[99] = "value = compute(first, second)"
     (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
@@ -505,7 +505,7 @@ def test_a_guess_is_made_within_fifty_lines_only(tmp_path: Path) -> None:
     assert outcomes(at("a.py:100", "zzzzzzzzzzzz"), tmp_path) == ["a.py:100 mismatch"]
 
 
-def test_a_mismatch_that_is_guessed_stays_a_mismatch_of_its_reference(tree: Path) -> None:
+def test_a_mismatch_with_a_suggestion_is_a_mismatch_of_its_reference(tree: Path) -> None:
     found = evidence_of(at("src/app.py:14", "    user = load_user_by(name, password)"), tree)
     assert [(r.outcome, r.found) for r in found.references] == [("mismatch", None)]
 
@@ -513,7 +513,7 @@ def test_a_mismatch_that_is_guessed_stays_a_mismatch_of_its_reference(tree: Path
 # --- Readings
 
 
-def test_the_readings_of_a_text() -> None:
+def test_a_text_has_these_readings() -> None:
     assert quote_readings("a\n\n  b  c") == [["a\nb c"]]
     assert quote_readings("1 | a\n2 | b") == [["1 | a\n2 | b"], ["a\nb"], ["| a\n| b"]]
     assert quote_readings("2 | a\n1 | b") == [["2 | a\n1 | b"]]
@@ -555,7 +555,7 @@ def check(text: str, lines: list[str], line: int | None, end_line: int | None = 
 
 
 @given(file_and_run())
-def test_lines_quoted_exactly_at_their_place_are_verified(case: tuple[list[str], int, int]) -> None:
+def test_lines_quoted_at_their_location_are_verified(case: tuple[list[str], int, int]) -> None:
     lines, first, last = case
     text = "\n".join(lines[first - 1 : last])
     if not quote_readings(text):
@@ -566,7 +566,7 @@ def test_lines_quoted_exactly_at_their_place_are_verified(case: tuple[list[str],
 
 
 @given(file_and_run(), st.integers(40, 200))
-def test_lines_quoted_far_away_are_relocated_to_where_they_stand(case: tuple[list[str], int, int], gap: int) -> None:
+def test_lines_quoted_far_away_are_relocated(case: tuple[list[str], int, int], gap: int) -> None:
     lines, first, last = case
     text = "\n".join(lines[first - 1 : last])
     if (
@@ -602,7 +602,7 @@ def test_any_text_has_readings_without_blank_pieces(text: str) -> None:
 # --- Limits
 
 
-def test_all_quotes_of_a_result_together_may_cost_only_so_much(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_of_all_quotes_of_a_result_is_limited(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for limits in ({"MAX_SCANNED": 0}, {"MAX_TOTAL": 0}):
         for name, limit in limits.items():
             monkeypatch.setattr(quotes if name == "MAX_SCANNED" else similarity, name, limit)
@@ -614,7 +614,7 @@ def test_all_quotes_of_a_result_together_may_cost_only_so_much(tree: Path, monke
         monkeypatch.undo()
 
 
-def test_other_files_are_searched_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_in_other_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.py", "b.py", "z.py"):
         (tmp_path / name).write_text("pass\n" if name != "z.py" else "the_same_line_again(1, 2)\n", encoding="utf-8")
     body = at("a.py:1", "the_same_line_again(1, 2)")
@@ -625,7 +625,7 @@ def test_other_files_are_searched_up_to_a_limit(tmp_path: Path, monkeypatch: pyt
             assert outcomes(body, tmp_path) == ["a.py:1 mismatch"]
 
 
-def test_a_long_quote_is_compared_where_it_shares_lines(tmp_path: Path) -> None:
+def test_a_long_quote_is_compared_with_windows_that_share_lines(tmp_path: Path) -> None:
     lines = [f"the value of number {number} is computed here = {number * 7919 % 10007}" for number in range(1, 1001)]
     (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
     quoted = lines[300:600]

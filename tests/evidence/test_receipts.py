@@ -1,4 +1,4 @@
-"""Receipts: their shape, and what the ledger and the shell's command lines say of files."""
+"""Receipts: their shape, and the files that tool calls and command lines read and write."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ledger(*receipts: Receipt, other_roots: tuple[str, ...] = ()) -> ReceiptInde
 # The shape
 
 
-def test_receipts_survive_json() -> None:
+def test_receipts_round_trip_through_json() -> None:
     whole = ReceiptFile(
         receipts=(
             Receipt(
@@ -51,7 +51,7 @@ def test_receipts_survive_json() -> None:
     assert read_receipts(msgspec.json.encode(whole), "r.json") == whole
 
 
-def test_what_is_left_out_of_a_receipt_has_its_default() -> None:
+def test_omitted_fields_of_a_receipt_have_defaults() -> None:
     file = read_receipts(b'{"receipts": [{"tool": "Read", "later": [1]}], "more": {}}', "r.json")
     assert file.receipts == (Receipt(tool="Read"),)
     assert msgspec.json.encode(file.receipts[0]) == b'{"tool":"Read"}'
@@ -82,7 +82,7 @@ def test_what_is_left_out_of_a_receipt_has_its_default() -> None:
         (b'{"receipts": [{"tool": "x", "arguments": ' + b'{"a":' * 100_000, "recursion"),
     ],
 )
-def test_another_shape_is_refused_with_one_clear_line(data: bytes, words: str) -> None:
+def test_another_shape_is_a_usage_error(data: bytes, words: str) -> None:
     with pytest.raises(UsageError) as raised:
         read_receipts(data, "r.json")
     message = str(raised.value)
@@ -129,7 +129,7 @@ def test_an_edit_touches_its_file_and_is_kept(tool: str) -> None:
     assert book.how_seen("a.py", 1) == "file"
 
 
-def test_what_failed_shows_nothing_but_is_counted() -> None:
+def test_a_failed_call_shows_nothing_but_is_counted() -> None:
     book = ledger(
         Receipt(tool="Read", path="a.py", failed=True),
         Receipt(tool="Edit", path="b.py", failed=True),
@@ -149,7 +149,7 @@ def test_other_tools_are_only_counted() -> None:
 
 
 @pytest.mark.parametrize("command", [7, None, ["cat", "a.py"], {"a": 1}])
-def test_a_command_that_is_no_text_is_no_command(command: object) -> None:
+def test_a_command_that_is_not_text_is_ignored(command: object) -> None:
     book = ledger(Receipt(tool="Bash", arguments={"command": command}, exit=0))
     assert (book.runs[0].command, book.touched, book.executed) == ("", set(), False)
 
@@ -171,9 +171,7 @@ def test_a_command_that_is_no_text_is_no_command(command: object) -> None:
         ("cart.py", "/other/copy/app", "app/cart.py"),
     ],
 )
-def test_paths_are_those_of_the_repository_whatever_folder_they_were_written_in(
-    written: str, cwd: str | None, expected: str
-) -> None:
+def test_paths_are_relative_to_the_repository(written: str, cwd: str | None, expected: str) -> None:
     book = ledger(Receipt(tool="Read", path=written, cwd=cwd), other_roots=("/other/copy",))
     assert book.touched == {expected}
 
@@ -181,7 +179,7 @@ def test_paths_are_those_of_the_repository_whatever_folder_they_were_written_in(
 @pytest.mark.parametrize(
     ("written", "cwd"), [("/etc/a.py", None), ("a.py", "/tmp"), ("../../a.py", "/home/dev/shop/app"), ("~/a.py", None)]
 )
-def test_files_outside_the_repository_are_not_taken_for_its_own(written: str, cwd: str | None) -> None:
+def test_files_outside_the_repository_are_ignored(written: str, cwd: str | None) -> None:
     assert ledger(Receipt(tool="Read", path=written, cwd=cwd)).touched == set()
 
 
@@ -262,7 +260,7 @@ def test_a_reader_shows_its_files(command: str, expected: list[tuple[str, object
         ("cat \\\n  a.py", [("a.py", ALL)]),
     ],
 )
-def test_behind_a_pipe_only_what_is_left_was_shown(command: str, expected: list[tuple[str, object]]) -> None:
+def test_behind_a_pipe_only_the_remaining_lines_are_shown(command: str, expected: list[tuple[str, object]]) -> None:
     assert shell_reads(command) == expected
 
 
@@ -288,7 +286,7 @@ def test_behind_a_pipe_only_what_is_left_was_shown(command: str, expected: list[
         ("for f in x.py; do cat a.py; done", ["a.py"]),
     ],
 )
-def test_a_change_of_folder_is_followed_as_far_as_it_can_be_told(command: str, expected: list[str]) -> None:
+def test_a_change_of_folder_is_followed_where_possible(command: str, expected: list[str]) -> None:
     assert [name for name, _ in shell_reads(command)] == expected
 
 
@@ -368,7 +366,7 @@ def test_a_redirection_and_an_edit_in_place_write_files(command: str, expected: 
         "sleep 1",
     ],
 )
-def test_looking_is_no_execution(command: str) -> None:
+def test_reading_is_not_execution(command: str) -> None:
     assert only_reads(command)
     assert not ledger(bash(command)).executed
 
@@ -400,7 +398,7 @@ def test_looking_is_no_execution(command: str) -> None:
         "echo $(pytest)",
     ],
 )
-def test_doing_something_is_execution_if_it_succeeds(command: str) -> None:
+def test_a_successful_command_that_does_more_than_read_is_execution(command: str) -> None:
     assert not only_reads(command)
     assert ledger(bash(command, 0)).executed
     assert not ledger(bash(command, 1)).executed
@@ -442,7 +440,7 @@ def test_a_comparison_of_quotes_and_operators_is_not_mistaken() -> None:
         "head -n",
     ],
 )
-def test_a_broken_command_line_is_read_as_far_as_it_goes(command: str) -> None:
+def test_an_invalid_command_line_is_read_as_far_as_possible(command: str) -> None:
     only_reads(command)
     shell_writes(command)
     shell_reads(command)

@@ -1,4 +1,4 @@
-"""References: looked up in a tree, with the outcome and what was found instead."""
+"""References: their outcomes and suggestions in a tree."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def outcomes(body: str, tree: Path, **options: str) -> list[str]:
         ("src/app.py/x.py:1", "src/app.py/x.py:1 missing-file"),
     ],
 )
-def test_what_is_written_has_this_outcome(written: str, expected: str, tree: Path) -> None:
+def test_a_reference_has_this_outcome(written: str, expected: str, tree: Path) -> None:
     assert outcomes(f"see `{written}` there", tree) == [expected]
 
 
-def test_an_outcome_says_why(tree: Path) -> None:
+def test_an_outcome_has_a_reason(tree: Path) -> None:
     def why(written: str) -> str:
         return evidence_of(written, tree).references[0].why
 
@@ -95,14 +95,14 @@ def test_an_outcome_says_why(tree: Path) -> None:
         (b"\xff\xfe bytes\n", 1),
     ],
 )
-def test_lines_are_counted_as_the_contract_says(content: bytes, count: int, tmp_path: Path) -> None:
+def test_lines_are_counted_as_in_the_contract(content: bytes, count: int, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(content)
     for line in range(1, 4):
         (found,) = evidence_of(f"a.py:{line}", tmp_path).references
         assert found.outcome == ("verified" if line <= count else "out-of-range")
 
 
-def test_what_cannot_be_read_is_unchecked(tmp_path: Path) -> None:
+def test_unreadable_files_are_unchecked(tmp_path: Path) -> None:
     (tmp_path / "binary.py").write_bytes(b"\0" * 10)
     with (tmp_path / "large.py").open("wb") as file:
         file.truncate(MAX_FILE + 1)
@@ -110,7 +110,7 @@ def test_what_cannot_be_read_is_unchecked(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_links_are_followed_inside_and_never_out(tmp_path: Path) -> None:
+def test_links_are_followed_only_inside_the_checkout(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "a.py").write_text("x\n", encoding="utf-8")
     root = tmp_path / "root"
@@ -129,7 +129,7 @@ def test_links_are_followed_inside_and_never_out(tmp_path: Path) -> None:
     assert outcomes(f"{root.resolve()}/real.py:1 {other}/real.py:1", other) == ["real.py:1 verified"] * 2
 
 
-def test_an_absolute_path_inside_the_checkout_is_made_relative(tree: Path) -> None:
+def test_an_absolute_path_inside_the_checkout_becomes_relative(tree: Path) -> None:
     root = tree.resolve()
     assert outcomes(f"{root}/src/app.py:12 and {root}/../x.py:1", tree) == [
         "src/app.py:12 verified",
@@ -159,7 +159,7 @@ def test_each_occurrence_is_an_entry_with_its_line(tree: Path) -> None:
     ]
 
 
-def test_a_reference_knows_where_it_stands(tree: Path) -> None:
+def test_a_reference_has_its_line_section_and_block(tree: Path) -> None:
     body = (
         "#### Entry Points\n| Entry | File:Line | Type |\n|---|---|---|\n| a | src/app.py:12 | x |\n\nsrc/store.py:14\n"
     )
@@ -207,7 +207,7 @@ def test_a_planned_file_that_exists_is_verified_and_one_outside_is_outside(tree:
 # --- Suggestions
 
 
-def test_suggestions_prefer_the_path_that_shares_most(tmp_path: Path) -> None:
+def test_suggestions_prefer_the_path_with_the_most_common_parts(tmp_path: Path) -> None:
     for path in ("a/models/user.py", "b/models/user.py", "b/user.py"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("x\n", encoding="utf-8")
@@ -216,7 +216,7 @@ def test_suggestions_prefer_the_path_that_shares_most(tmp_path: Path) -> None:
     assert outcomes("src/a/models/User.py:9", tmp_path) == ["src/a/models/User.py:9 missing-file > a/models/user.py"]
 
 
-def test_a_folder_suggests_the_file_it_is_known_by(tmp_path: Path) -> None:
+def test_a_folder_suggests_its_main_file(tmp_path: Path) -> None:
     for path in ("pkg/a.py", "pkg/__init__.py", "web/a.ts", "web/index.ts", "other/z.py", "other/b.py", "other2/a.py"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("x\n", encoding="utf-8")
@@ -226,7 +226,7 @@ def test_a_folder_suggests_the_file_it_is_known_by(tmp_path: Path) -> None:
         assert outcomes(table.format(folder), tmp_path) == [f"{name} missing-file > {suggested}"]
 
 
-def test_guessing_has_an_end(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_suggestions_is_limited(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(references, "MAX_GUESSES", 1)
     assert outcomes("src/sture.py:1 src/appp.py:1 src/sture.py:2", tree) == [
         "src/sture.py:1 missing-file",
@@ -235,7 +235,7 @@ def test_guessing_has_an_end(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ]
 
 
-def test_of_many_equal_names_the_first_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_equal_names_the_first_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(references, "MAX_COMPARISONS", 0)
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
@@ -291,7 +291,7 @@ def test_any_line_past_the_end_is_out_of_range(tree: Path, place: tuple[str, int
 
 
 class Counting(WorkTree):
-    """A tree that counts what is read and listed."""
+    """A tree that counts reads and listings."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -359,14 +359,14 @@ def test_many_references_to_many_files_list_the_tree_at_most_once(tmp_path: Path
     assert sorted(set(workspace.loaded)) == sorted(workspace.loaded)
 
 
-def test_right_references_do_not_list_the_tree(tree: Path) -> None:
+def test_correct_references_do_not_list_the_tree(tree: Path) -> None:
     workspace = Counting(tree)
     evidence_of("src/app.py:12 (login), Makefile:3, localhost:80, ../x.py:1, src/app.py:99", workspace)
     assert workspace.listed == 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="such names are not allowed there")
-def test_odd_names_on_disk_do_no_harm(tmp_path: Path) -> None:
+def test_unusual_names_on_disk_are_handled(tmp_path: Path) -> None:
     odd = [
         "new\nline.py",
         "bell\x07.py",

@@ -1,4 +1,4 @@
-"""What claims are held against is opened once, said clearly where it is not there, and never run unasked."""
+"""Sources are opened once, a missing one is reported, and a command runs only on request."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def write(path: Path, value: object) -> Path:
 # What is opened
 
 
-def test_nothing_given_is_nothing_known() -> None:
+def test_without_arguments_there_are_no_sources() -> None:
     nothing = open_sources(None)
     assert (nothing.workspace, nothing.receipts, nothing.snapshot, nothing.rerun) == (None, None, None, None)
 
 
-def test_an_empty_list_of_receipts_is_known_to_be_empty(tmp_path: Path) -> None:
+def test_an_empty_list_of_receipts_is_a_source(tmp_path: Path) -> None:
     assert open_sources(tmp_path).receipts is None
     for given in (
         open_sources(tmp_path, records=[]),
@@ -58,13 +58,13 @@ def test_an_empty_list_of_receipts_is_known_to_be_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "file.txt"])
-def test_a_repository_that_is_no_folder_is_one_clear_line(tmp_path: Path, name: str) -> None:
+def test_a_repository_that_is_not_a_folder_is_a_usage_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "file.txt").write_text("x")
     with pytest.raises(UsageError, match=r"not a folder; --repo takes the root of a checkout$"):
         open_workspace(tmp_path / name, None)
 
 
-def test_receipts_and_transcripts_are_taken_together(tmp_path: Path) -> None:
+def test_receipts_and_transcripts_are_combined(tmp_path: Path) -> None:
     receipts = write(tmp_path / "r.json", {"receipts": [{"tool": "Read", "path": "a.py"}]})
     block = {"type": "tool_use", "id": "1", "name": "Glob", "input": {}}
     transcript = write(tmp_path / "t.jsonl", {"type": "assistant", "message": {"content": [block]}})
@@ -75,7 +75,7 @@ def test_receipts_and_transcripts_are_taken_together(tmp_path: Path) -> None:
     assert (book.count, book.touched) == (3, {"a.py", "b.py"})
 
 
-def test_the_last_snapshot_given_is_used(tmp_path: Path) -> None:
+def test_the_last_snapshot_is_used(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a")
     snapshot = take_snapshot(tmp_path)
     files = [
@@ -98,7 +98,7 @@ def test_the_last_snapshot_given_is_used(tmp_path: Path) -> None:
         ("/elsewhere/copy", "{repo}/app/a.py", "app/a.py"),
     ],
 )
-def test_the_root_of_a_file_of_receipts_says_where_its_paths_begin(
+def test_paths_are_relative_to_the_root_of_their_receipts_file(
     tmp_path: Path, root: str | None, path: str, expected: str
 ) -> None:
     repo = str(tmp_path.resolve())
@@ -110,7 +110,7 @@ def test_the_root_of_a_file_of_receipts_says_where_its_paths_begin(
 
 
 @pytest.mark.parametrize(("name", "words"), [("none.json", "No such file or directory"), (".", "Is a directory")])
-def test_receipts_that_cannot_be_read_are_one_clear_line(tmp_path: Path, name: str, words: str) -> None:
+def test_unreadable_receipts_are_a_usage_error(tmp_path: Path, name: str, words: str) -> None:
     with pytest.raises(UsageError) as raised:
         open_sources(None, receipts=[tmp_path / name])
     assert str(raised.value) == f"{tmp_path / name}: {words}"
@@ -136,7 +136,9 @@ def test_receipts_of_more_than_the_limit_are_refused(tmp_path: Path, monkeypatch
         (("--repo", ".", "--rev", "-x"), "has no commit '-x'"),
     ],
 )
-def test_the_command_says_in_one_line_what_is_not_there(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_the_command_reports_a_missing_source_in_one_line(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
     (tmp_path / "answer.md").write_text(sample_text("generic"))
     done = remit("check", "answer.md", *arguments, cwd=tmp_path)
     assert done.returncode == 2
@@ -149,19 +151,19 @@ def test_the_command_says_in_one_line_what_is_not_there(tmp_path: Path, argument
 
 
 @pytest.mark.parametrize("status", [0, 1, 3])
-def test_a_command_is_run_again_in_the_checkout_and_its_status_kept(tmp_path: Path, status: int) -> None:
+def test_a_command_is_repeated_in_the_checkout_and_its_status_kept(tmp_path: Path, status: int) -> None:
     command = f"\"{sys.executable}\" -c \"import os, sys; open('where', 'w').write(os.getcwd()); sys.exit({status})\""
     receipt = rerun_command(command, tmp_path)
     assert receipt == Receipt(tool=RERUN, arguments={"command": command}, exit=status, failed=status != 0)
     assert (tmp_path / "where").read_text() == str(tmp_path.resolve())
 
 
-def test_what_is_run_again_gets_no_input_and_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_repeated_command_gets_no_input_and_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert rerun_command("cat; echo out; echo err >&2", tmp_path).exit == 0
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_command_that_does_not_end_is_stopped_with_its_children(
+def test_a_command_that_does_not_end_is_killed_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "RERUN_SECONDS", 0.5)
@@ -175,7 +177,7 @@ def test_a_command_that_does_not_end_is_stopped_with_its_children(
     os.close(reader)
 
 
-def test_an_interruption_stops_what_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_kills_the_repeated_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(self: subprocess.Popen[bytes], timeout: float | None = None) -> int:
         if timeout == sources.RERUN_SECONDS:
             raise KeyboardInterrupt
@@ -189,13 +191,13 @@ def test_an_interruption_stops_what_is_run_again(tmp_path: Path, monkeypatch: py
 
 @pytest.fixture
 def answer(tmp_path: Path) -> Path:
-    """An implementation whose test command would leave a marker, in a folder of its own."""
+    """An implementation in a separate folder whose test command would leave a marker."""
     path = tmp_path / "answer.md"
     path.write_text(sample_text("implementation").replace("$ python -m pytest tests", "$ touch MARKER && pytest tests"))
     return path
 
 
-def test_nothing_is_run_unless_it_is_asked_for(answer: Path, tmp_path: Path) -> None:
+def test_nothing_is_run_without_a_request(answer: Path, tmp_path: Path) -> None:
     """The command in the report and those in the receipts would all leave a marker."""
     records = [Receipt(tool="Bash", arguments={"command": "touch MARKER; pytest"}, exit=0)]
     before = sorted(tmp_path.rglob("*"))
@@ -222,7 +224,7 @@ def test_nothing_is_run_unless_it_is_asked_for(answer: Path, tmp_path: Path) -> 
         ),
     ],
 )
-def test_what_is_run_again_is_compared_with_what_is_claimed(
+def test_a_repeated_command_is_compared_with_the_claim(
     tmp_path: Path, status: int, edit: tuple[str, ...], expected: list[str]
 ) -> None:
     command = f"{sys.executable} -c 'raise SystemExit({status})'"
@@ -241,7 +243,7 @@ def test_what_is_run_again_is_compared_with_what_is_claimed(
     assert "test-run-unseen" not in [entry["rule"] for entry in found["not_run"]]
 
 
-def test_a_command_that_is_run_again_is_no_receipt_of_the_agents(tmp_path: Path) -> None:
+def test_a_repeated_command_is_not_a_receipt_of_the_agent(tmp_path: Path) -> None:
     given = open_sources(TREE, rerun="true")
     (verdict,) = check_text(sample_text("implementation"), options=Options(), sources=given)
     assert given.receipts is None

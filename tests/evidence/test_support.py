@@ -1,4 +1,4 @@
-"""How much confidence the evidence supports: 60·r + 25·q + 15·x, computed by hand."""
+"""The confidence that the evidence supports: 60·r + 25·q + 15·x, computed by hand."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def test_supported_confidence_is_as_computed_by_hand(
 
 
 @pytest.mark.parametrize("outcome", ["missing-file", "out-of-range", "outside", "mismatch", "unchecked"])
-def test_what_is_neither_verified_nor_relocated_is_worth_nothing(outcome: Outcome) -> None:
+def test_other_outcomes_are_worth_nothing(outcome: Outcome) -> None:
     assert score([reference(outcome)], READ) == 0.0
     assert score([GOOD], READ, quotes=(quote(outcome),)) == 60.0
 
 
-def test_without_a_reference_nothing_is_supported_and_nothing_denied() -> None:
+def test_without_a_reference_there_is_no_supported_confidence() -> None:
     assert score([], READ, RAN) is None
     assert score([], READ, quotes=(quote("verified"),)) is None
     assert score([reference("planned")], READ, RAN) is None
@@ -99,7 +99,7 @@ def test_without_a_reference_nothing_is_supported_and_nothing_denied() -> None:
         (Receipt(tool="Bash", arguments={"command": "ls a.py"}, exit=0), 42.5),
     ],
 )
-def test_a_file_counts_whole_only_if_something_of_it_was_shown(receipt: Receipt, expected: float) -> None:
+def test_a_file_counts_fully_only_if_a_part_of_it_was_read(receipt: Receipt, expected: float) -> None:
     assert score([GOOD], receipt) == expected
 
 
@@ -114,7 +114,7 @@ def test_a_file_counts_whole_only_if_something_of_it_was_shown(receipt: Receipt,
         ("git status", 0, 85.0),
     ],
 )
-def test_only_a_successful_execution_adds_its_fifteen_points(command: str, status: int | None, expected: float) -> None:
+def test_only_a_successful_execution_adds_fifteen_points(command: str, status: int | None, expected: float) -> None:
     assert score([GOOD], READ, Receipt(tool="Bash", arguments={"command": command}, exit=status)) == expected
 
 
@@ -134,7 +134,7 @@ def test_only_a_successful_execution_adds_its_fifteen_points(command: str, statu
         (-1, "ask for clarification"),
     ],
 )
-def test_each_band_begins_at_its_edge(value: float, name: str) -> None:
+def test_each_band_begins_at_its_lower_bound(value: float, name: str) -> None:
     assert band(value) == name
 
 
@@ -168,7 +168,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def checked(sources: Sources, claimed: int) -> tuple[float | None, list[str]]:
-    """What is supported, and what the rule says of a claimed score."""
+    """Return the supported confidence, and the messages of the rule for a claimed score."""
     text = sample_text("generic").replace("90 - every", f"{claimed} - every")
     (verdict,) = check_text(text, sources=sources)
     rule = [found.message for found in verdict.violations if found.rule == "confidence-unsupported"]
@@ -179,13 +179,15 @@ BOTH = (Receipt(tool="Read", path="app/login.py"), Receipt(tool="Read", path="ap
 
 
 @pytest.mark.parametrize(("claimed", "is_too_high"), [(84, False), (85, False), (94, False)])
-def test_a_score_in_the_supported_band_is_fine(tree: Path, claimed: int, is_too_high: bool) -> None:
+def test_a_score_in_the_supported_band_is_accepted(tree: Path, claimed: int, is_too_high: bool) -> None:
     value, said = checked(open_sources(tree, records=BOTH), claimed)
     assert (value, bool(said)) == (85.0, is_too_high)
 
 
 @pytest.mark.parametrize(("claimed", "is_too_high"), [(59, False), (60, True), (90, True)])
-def test_a_score_above_the_supported_band_is_named_with_both(tree: Path, claimed: int, is_too_high: bool) -> None:
+def test_a_score_above_the_supported_band_is_reported_with_both_scores(
+    tree: Path, claimed: int, is_too_high: bool
+) -> None:
     value, said = checked(open_sources(tree, records=[Receipt(tool="Glob")]), claimed)
     assert value == 42.5
     assert bool(said) is is_too_high

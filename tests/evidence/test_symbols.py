@@ -1,4 +1,4 @@
-"""Symbols: names beside a reference, and where they stand."""
+"""Symbols: names next to a reference, and their lines in the file."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_call_in_backticks_is_a_symbol_of_its_row() -> None:
     assert symbols_called("login() and `login` and `login(user)`") == []
 
 
-def test_a_symbol_must_stand_within_five_lines(tmp_path: Path) -> None:
+def test_a_symbol_must_be_within_five_lines(tmp_path: Path) -> None:
     lines = ["pass"] * 40
     lines[19] = "def login():"
     (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
@@ -120,7 +120,7 @@ def test_the_nearest_definition_is_preferred_to_a_nearer_use(definition: str, tm
     assert outcomes("a.py:81 (login)", tmp_path) == ["a.py:81 relocated > a.py:90"]
 
 
-def test_a_symbol_that_is_part_of_a_longer_name_is_not_there(tmp_path: Path) -> None:
+def test_a_symbol_that_is_part_of_a_longer_name_does_not_match(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def login_user():\n$login\nrelogin\n", encoding="utf-8")
     assert outcomes("a.py:1 (login)", tmp_path) == ["a.py:1 mismatch"]
     assert outcomes("a.py:1 (user)", tmp_path) == ["a.py:1 mismatch"]
@@ -139,7 +139,7 @@ def test_a_line_out_of_range_is_relocated_to_its_symbol(tree: Path) -> None:
     assert outcomes("src/app.py:99 (ghost)", tree) == ["src/app.py:99 out-of-range > src/app.py:40"]
 
 
-def test_a_symbol_beside_a_whole_file_stands_anywhere_in_it(tree: Path) -> None:
+def test_a_symbol_of_a_whole_file_may_be_anywhere_in_it(tree: Path) -> None:
     table = "| Entry | File |\n|---|---|\n| `{}()` | src/app.py |\n"
     assert outcomes(table.format("open_session"), tree) == ["src/app.py verified"]
     assert outcomes(table.format("ghost"), tree) == ["src/app.py mismatch"]
@@ -156,11 +156,11 @@ def test_the_first_call_of_a_row_belongs_to_its_reference(tree: Path) -> None:
     assert outcomes(ROW.format("`SESSIONS()`", "src/app.py:12", "x"), tree) == [
         "src/app.py:12 relocated > src/app.py:33"
     ]
-    # A name in brackets says more than one elsewhere in the row.
+    # A name in brackets has priority over a call elsewhere in the row.
     assert outcomes(ROW.format("`ghost()`", "src/app.py:12 (login)", "x"), tree) == ["src/app.py:12 verified"]
 
 
-def test_of_several_references_in_a_row_one_must_be_where_the_symbol_stands(tree: Path) -> None:
+def test_of_several_references_in_a_row_one_must_match_the_symbol(tree: Path) -> None:
     both = "src/app.py:31, src/store.py:14"
     verified = ["src/app.py:31 verified", "src/store.py:14 verified"]
     assert outcomes(ROW.format("`find_user()`", both, "x"), tree) == verified
@@ -173,7 +173,7 @@ def test_of_several_references_in_a_row_one_must_be_where_the_symbol_stands(tree
     ]
 
 
-def test_a_symbol_after_a_list_of_lines_stands_at_one_of_them(tree: Path) -> None:
+def test_a_symbol_after_a_list_of_lines_matches_one_of_them(tree: Path) -> None:
     assert outcomes("src/app.py:12,31 (open_session)", tree) == ["src/app.py:12 verified", "src/app.py:31 verified"]
     assert outcomes("src/app.py:12,31 (login)", tree) == ["src/app.py:12 verified", "src/app.py:31 verified"]
     assert outcomes("src/app.py:12,31 (ghost)", tree) == ["src/app.py:12 verified", "src/app.py:31 mismatch"]
@@ -183,7 +183,7 @@ def test_a_symbol_after_a_list_of_lines_stands_at_one_of_them(tree: Path) -> Non
 
 
 def brute(lines: list[str], name: str, line: int | None, last: int | None) -> int | None:
-    """The line on which a name stands, found by looking at every line."""
+    """Return the line of a name by a search of every line."""
     import re
 
     word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
@@ -202,9 +202,7 @@ LINES = st.lists(
 
 
 @given(LINES, st.sampled_from(["a", "b", "ab", "a_b", "$a", "zz"]), st.integers(1, 70), st.integers(0, 40))
-def test_a_symbol_is_found_where_looking_at_every_line_finds_it(
-    lines: list[str], name: str, line: int, more: int
-) -> None:
+def test_symbols_are_found_like_by_a_search_of_every_line(lines: list[str], name: str, line: int, more: int) -> None:
     file = SourceFile("a.py", "\n".join([*lines, ""]).encode())
     many = SymbolFinder([name, *(f"n{number}" for number in range(30))])
     for number in range(30):
@@ -228,7 +226,7 @@ def test_long_lines_and_long_ranges_give_the_same_answers() -> None:
     assert symbols.find(file, "ghost", 1, 60_000) is None
 
 
-def test_a_file_with_many_symbols_is_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_with_many_symbols_is_indexed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from remit.evidence import symbols as module
 
     passes = []

@@ -1,4 +1,4 @@
-"""Transcripts: what the real client wrote, and everything that must not matter in such a file."""
+"""Transcripts: files written by the real client, and content that must be ignored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CWD = "/home/dev/shop"
 
 
 def call(name: str, tool: str, cwd: str | None = CWD, **arguments: object) -> dict[str, Any]:
-    """A line with a tool call, as the client writes it."""
+    """Return a line with a tool call in the form of the client."""
     block = {"type": "tool_use", "id": name, "name": tool, "input": arguments}
     return _line("assistant", block, cwd)
 
@@ -43,7 +43,7 @@ def _line(role: str, block: dict[str, Any], cwd: str | None) -> dict[str, Any]:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where the transcript goes."""
+    """The path of the transcript."""
     return tmp_path / "agent.jsonl"
 
 
@@ -62,7 +62,7 @@ def one(file: Path, tool: str, output: object, *, is_error: bool | None = None, 
 # What the real client wrote
 
 
-def test_the_calls_of_the_captured_subagent_are_all_there_in_order() -> None:
+def test_all_calls_of_the_captured_subagent_are_read_in_order() -> None:
     transcript = read_transcript(FIXTURES / "subagent.jsonl")
     shown = [
         (receipt.tool, receipt.path or receipt.command, receipt.ranges, receipt.exit, receipt.failed)
@@ -132,7 +132,7 @@ def test_the_captured_main_thread_made_one_call_and_read_nothing() -> None:
     assert (transcript.roots, transcript.skipped) == ((CWD,), 0)
 
 
-def test_several_transcripts_are_taken_together() -> None:
+def test_several_transcripts_are_combined() -> None:
     book = open_sources(SHOP, transcripts=[FIXTURES / "session.jsonl", FIXTURES / "subagent.jsonl"]).receipts
     assert book is not None
     assert book.count == 15
@@ -159,12 +159,12 @@ def test_several_transcripts_are_taken_together() -> None:
         (None, (0, 0)),
     ],
 )
-def test_a_read_showed_the_lines_that_carry_a_number(file: Path, output: object, expected: tuple[int, int]) -> None:
+def test_a_read_shows_the_numbered_lines(file: Path, output: object, expected: tuple[int, int]) -> None:
     receipt = one(file, "Read", output, file_path="a.py")
     assert (receipt.ranges, receipt.failed) == ((expected,), False)
 
 
-def test_an_empty_file_that_was_read_is_seen_but_no_line_of_it(file: Path) -> None:
+def test_an_empty_file_that_was_read_counts_as_a_file_without_lines(file: Path) -> None:
     receipt = one(file, "Read", "<system-reminder>Warning: the file exists but ...", file_path=f"{CWD}/a.py")
     book = ReceiptIndex([receipt], CWD)
     assert [book.how_seen("a.py", 1), "a.py" in book.read] == ["file", True]
@@ -200,7 +200,7 @@ def test_an_empty_file_that_was_read_is_seen_but_no_line_of_it(file: Path) -> No
         ({"output_mode": ["content"], "path": 7}, "a.py", {"a.py": ()}),
     ],
 )
-def test_a_search_names_its_files_and_the_lines_it_showed(
+def test_a_search_lists_its_files_and_lines(
     file: Path, arguments: dict[str, object], output: str, expected: dict[str, tuple[int, ...]]
 ) -> None:
     assert one(file, "Grep", output, pattern="x", **arguments).hits == expected
@@ -215,7 +215,7 @@ def test_a_search_names_its_files_and_the_lines_it_showed(
         ("(auth)/page.tsx\nNo Name.md", {"(auth)/page.tsx": (), "No Name.md": ()}),
     ],
 )
-def test_a_glob_names_its_files(file: Path, output: str, expected: dict[str, tuple[int, ...]]) -> None:
+def test_a_glob_lists_its_files(file: Path, output: str, expected: dict[str, tuple[int, ...]]) -> None:
     assert one(file, "Glob", output, pattern="*").hits == expected
 
 
@@ -236,7 +236,7 @@ def test_a_glob_names_its_files(file: Path, output: str, expected: dict[str, tup
         ("Exit code 3 is what it printed", False, 0, False),
     ],
 )
-def test_the_status_of_a_command_is_told_by_its_result(
+def test_the_status_of_a_command_comes_from_its_result(
     file: Path, output: str, is_error: bool | None, status: int | None, failed: bool
 ) -> None:
     receipt = one(file, "Bash", output, is_error=is_error, command="make")
@@ -263,7 +263,7 @@ def test_a_denied_command_did_not_run(file: Path) -> None:
         ("make", "a.c:3:4: error", {}),
     ],
 )
-def test_a_search_in_the_shell_names_its_files_too(
+def test_a_search_in_the_shell_lists_its_files(
     file: Path, command: str, output: str, expected: dict[str, tuple[int, ...]]
 ) -> None:
     assert one(file, "Bash", output, command=command).hits == expected
@@ -292,7 +292,7 @@ def test_a_result_may_come_before_its_call(file: Path) -> None:
     assert (receipt.exit, receipt.failed) == (2, True)
 
 
-def test_a_call_without_a_result_was_made_and_proves_nothing(file: Path) -> None:
+def test_a_call_without_a_result_counts_as_failed(file: Path) -> None:
     lines = [call("1", "Read", file_path=f"{CWD}/a.py"), call("2", "Bash", command="pytest"), result("3", "1\tx")]
     transcript = read(file, lines)
     assert [(r.tool, r.failed, r.exit, r.digest) for r in transcript.receipts] == [
@@ -303,7 +303,7 @@ def test_a_call_without_a_result_was_made_and_proves_nothing(file: Path) -> None
     assert (book.count, book.touched, book.executed) == (2, set(), False)
 
 
-def test_what_stands_there_twice_counts_once(file: Path) -> None:
+def test_duplicates_count_once(file: Path) -> None:
     lines = [
         call("1", "Bash", command="pytest"),
         result("1", "ok", is_error=False),
@@ -315,7 +315,7 @@ def test_what_stands_there_twice_counts_once(file: Path) -> None:
     assert (receipt.command, receipt.exit, receipt.failed) == ("pytest", 0, False)
 
 
-def test_several_blocks_may_stand_on_one_line(file: Path) -> None:
+def test_several_blocks_may_be_on_one_line(file: Path) -> None:
     both = call("1", "Read", file_path="a.py")
     both["message"]["content"] += [{"type": "text", "text": "and"}, *call("2", "Glob")["message"]["content"]]
     answers = result("1", "1\ta")
@@ -327,7 +327,7 @@ def test_several_blocks_may_stand_on_one_line(file: Path) -> None:
 
 
 def mapped(file: Path, repo: Path, *lines: dict[str, Any]) -> dict[str, list[tuple[int, int]]]:
-    """The files of the repository that a transcript says were read."""
+    """Return the files of the repository that were read according to a transcript."""
     read(file, lines)
     book = open_sources(repo, transcripts=[file]).receipts
     assert book is not None
@@ -336,19 +336,19 @@ def mapped(file: Path, repo: Path, *lines: dict[str, Any]) -> dict[str, list[tup
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    """A checkout with a part of its own."""
+    """A checkout with a subfolder."""
     root = (tmp_path / "copy").resolve()
     (root / ".git").mkdir(parents=True)
     (root / "part" / "app").mkdir(parents=True)
     return root
 
 
-def test_paths_of_another_machine_are_those_of_the_repository(file: Path, repo: Path) -> None:
+def test_paths_of_another_machine_map_to_the_repository(file: Path, repo: Path) -> None:
     lines = (call("1", "Read", file_path=f"{CWD}/app/a.py"), result("1", "1\ta"))
     assert mapped(file, repo, *lines) == {"app/a.py": [(1, 1)]}
 
 
-def test_relative_paths_begin_where_the_agent_was(file: Path, repo: Path) -> None:
+def test_relative_paths_are_relative_to_the_agents_folder(file: Path, repo: Path) -> None:
     lines = (
         call("1", "Read", file_path="app/a.py"),
         result("1", "1\ta"),
@@ -361,7 +361,7 @@ def test_relative_paths_begin_where_the_agent_was(file: Path, repo: Path) -> Non
     assert found == {"app/a.py": [(1, 1)], "app/b.py": [(1, WHOLE)], "app/c.py": [(3, 3)], "d.py": [(4, 4)]}
 
 
-def test_the_repository_may_be_a_part_of_where_the_agent_was(file: Path, repo: Path) -> None:
+def test_the_repository_may_be_a_part_of_the_agents_folder(file: Path, repo: Path) -> None:
     lines = (
         call("1", "Read", file_path=f"{CWD}/part/app/a.py"),
         result("1", "1\ta"),
@@ -371,7 +371,7 @@ def test_the_repository_may_be_a_part_of_where_the_agent_was(file: Path, repo: P
     assert mapped(file, repo / "part", *lines) == {"app/a.py": [(1, 1)], "app/b.py": [(1, 1)]}
 
 
-def test_the_agent_may_have_been_in_the_repository_itself_above_or_below_its_root(file: Path, repo: Path) -> None:
+def test_the_agent_may_have_worked_above_or_below_the_repository_root(file: Path, repo: Path) -> None:
     for cwd, written in {
         repo: "app/a.py",
         repo.parent: "copy/app/a.py",
@@ -383,7 +383,7 @@ def test_the_agent_may_have_been_in_the_repository_itself_above_or_below_its_roo
         assert mapped(file, repo, *lines) == {"app/a.py": [(1, 1)]}, cwd
 
 
-def test_files_beside_the_repository_are_not_taken_for_its_own(file: Path, repo: Path) -> None:
+def test_files_next_to_the_repository_are_ignored(file: Path, repo: Path) -> None:
     lines = (
         call("1", "Read", cwd=str(repo.parent), file_path=f"{repo.parent}/app/a.py"),
         result("1", "1\ta", cwd=str(repo.parent)),
@@ -393,7 +393,7 @@ def test_files_beside_the_repository_are_not_taken_for_its_own(file: Path, repo:
     assert mapped(file, repo, *lines) == {}
 
 
-def test_a_folder_that_was_only_visited_does_not_stand_for_the_repository(file: Path, repo: Path) -> None:
+def test_a_later_folder_is_not_an_alias_of_the_repository(file: Path, repo: Path) -> None:
     lines = (
         call("1", "Read", file_path="app/a.py"),
         result("1", "1\ta"),
@@ -403,7 +403,7 @@ def test_a_folder_that_was_only_visited_does_not_stand_for_the_repository(file: 
     assert mapped(file, repo, *lines) == {"app/a.py": [(1, 1)]}
 
 
-def test_a_windows_folder_stands_for_the_repository_too(file: Path, repo: Path) -> None:
+def test_a_windows_folder_may_be_an_alias_of_the_repository(file: Path, repo: Path) -> None:
     cwd = "C:\\work\\shop"
     lines = (call("1", "Read", cwd=cwd, file_path="c:\\work\\shop\\app\\a.py"), result("1", "1\ta", cwd=cwd))
     assert mapped(file, repo, *lines) == {"app/a.py": [(1, 1)]}
@@ -414,7 +414,7 @@ def test_without_a_folder_paths_are_relative_to_the_repository(file: Path, repo:
     assert mapped(file, repo, *lines) == {"app/a.py": [(1, 1)]}
 
 
-# Whatever else may stand in such a file
+# Other content of a transcript
 
 GOOD = (call("1", "Read", file_path="a.py"), result("1", "1\ta"))
 
@@ -439,7 +439,7 @@ GOOD = (call("1", "Read", file_path="a.py"), result("1", "1\ta"))
         bytes(range(128, 256)),
     ],
 )
-def test_a_broken_line_is_skipped_and_the_others_count(file: Path, junk: bytes) -> None:
+def test_an_invalid_line_is_skipped_and_the_others_count(file: Path, junk: bytes) -> None:
     transcript = read(file, [GOOD[0], junk, GOOD[1], junk])
     assert [receipt.ranges for receipt in transcript.receipts] == [((1, 1),)]
     assert transcript.skipped == 2
@@ -478,13 +478,13 @@ def test_an_empty_file_has_no_calls(file: Path, content: bytes) -> None:
     assert read_transcript(file) == Transcript((), (), 0)
 
 
-def test_windows_line_ends_and_a_last_line_without_end_are_fine(file: Path) -> None:
+def test_windows_line_ends_and_a_last_line_without_end_are_read(file: Path) -> None:
     file.write_bytes(b"\r\n".join(json.dumps(line).encode() for line in GOOD))
     assert len(read_transcript(file).receipts) == 1
 
 
 @pytest.mark.parametrize(("name", "words"), [("none.jsonl", "No such file or directory"), (".", "Is a directory")])
-def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path: Path, name: str, words: str) -> None:
+def test_an_unreadable_file_is_a_usage_error(tmp_path: Path, name: str, words: str) -> None:
     with pytest.raises(UsageError) as raised:
         read_transcript(tmp_path / name)
     assert str(raised.value) == f"{tmp_path / name}: {words}"
@@ -512,7 +512,7 @@ print(len(found.receipts), found.skipped, (after - before) // 1024)
 
 @pytest.mark.process
 def test_a_huge_line_is_skipped_within_bounded_memory(file: Path) -> None:
-    """A quarter of a gigabyte on one line, between a call and its result, costs a few times the longest line."""
+    """A line of 256 MB between a call and its result needs at most a few times the longest line."""
     with file.open("wb") as out:
         out.write(json.dumps(GOOD[0]).encode() + b"\n")
         out.write(b'{"type": "user", "message": {"content": "')
@@ -543,7 +543,7 @@ def test_a_line_of_exactly_the_limit_is_read_and_one_byte_more_is_not(
     assert (len(found.receipts), found.skipped) == (1 - more, skipped)
 
 
-def test_a_long_output_is_cut_before_it_is_looked_at(file: Path) -> None:
+def test_a_long_output_is_cut_before_it_is_parsed(file: Path) -> None:
     receipt = one(file, "Grep", "a.py:1:x\n" * 400_000 + "late.py:1:x", output_mode="content")
     assert receipt.hits == {"a.py": (1,)}
 
@@ -596,7 +596,7 @@ OUTPUTS = st.text(st.sampled_from("0123456789:-\t\n→./ab[]()<> 'E"), max_size=
         max_size=6,
     )
 )
-def test_any_value_in_any_place_is_read_without_an_error(
+def test_any_value_in_any_field_is_read_without_an_error(
     tmp_path_factory: pytest.TempPathFactory, lines: list[Any]
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "any.jsonl"

@@ -170,10 +170,10 @@ def run_claims(result: Result) -> list[RunClaim]:
     """Return the first claim of a result that tests ran, if there is one."""
     for block in blocks(result, "test_results"):
         texts = [_text_of(part) for part in block.content]
-        whole = "\n".join(texts)
-        if not is_none_text(whole) and not _NOT_RUN.search(whole):
+        text = "\n".join(texts)
+        if not is_none_text(text) and not _NOT_RUN.search(text):
             line = next((part.line for part in block.content), block.line)
-            return [RunClaim(at=line, passed=not _FAILURES.search(whole), command=_command(whole), text=whole[:200])]
+            return [RunClaim(at=line, passed=not _FAILURES.search(text), command=_command(text), text=text[:200])]
     claims = [found.start() for found in _CLAIMS_RUN.finditer(result.summary)] if _names_tests(result.summary) else []
     if claims and not _NOT_RUN.search(result.summary):
         sentence = _SENTENCE.match(result.summary, claims[-1])

@@ -1,7 +1,7 @@
-"""Documents full of claims about a real tree, each with the label of what must come of it.
+"""Documents with claims about a real tree, each labelled with its expected outcome.
 
-Every label is known by construction, or from a plain search through the copied files; similarity is asked
-of rapidfuzz directly. The same seed gives the same documents for the same interpreter.
+Every label is known by construction, or from a plain search of the copied files; similarity is computed with
+rapidfuzz directly. The same seed gives the same documents for the same interpreter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rapidfuzz.distance import Indel
 
 
 class Label(NamedTuple):
-    """What must be said of one claim; `found` None: nothing, `...`: whatever it is."""
+    """The expected outcome of one claim; `found` is None for nothing and `...` for any location."""
 
     place: tuple[str, int | None, int | None]
     outcome: str
@@ -24,7 +24,7 @@ class Label(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A piece of a document, of a kind, with the labels of its references and of its quotes."""
+    """A part of a document, with the labels of its references and quotes."""
 
     kind: str
     text: str
@@ -34,7 +34,7 @@ class Claim(NamedTuple):
 
 # --- References
 
-#: Ways to write one line of a file.
+#: Forms of a reference to one line.
 LINE_FORMS = (
     "`{p}:{a}`",
     "{p}:{a}",
@@ -93,10 +93,10 @@ LIST_FORMS = (
     "`{p}:{a}, {b}`",
     "{p} の{a}行目と{b}行目",
 )
-#: Forms that need no slash or ending to be seen, for names with spaces.
+#: Forms for names with spaces, which need no slash or ending.
 TICKED = tuple(form for form in (*LINE_FORMS, *RANGE_FORMS) if form.startswith("`{p}"))
 
-#: Where a reference may stand.
+#: The contexts of a reference.
 FRAMES: tuple[Callable[[str], str], ...] = (
     lambda text: text,
     lambda text: f"- {text}",
@@ -119,7 +119,7 @@ DECOYS = (
 
 
 def references(tree: Tree, random_: random.Random) -> Iterator[Claim]:
-    """Right and wrong references of every kind."""
+    """Yield correct and wrong references of every kind."""
     for file in _picked(tree, random_, 4):
         yield from _right(file, random_)
         yield from _out_of_range(file, random_)
@@ -256,7 +256,7 @@ _WORD = re.compile(r"[A-Za-z_]{3,}")
 
 
 class Run(NamedTuple):
-    """Lines of a file that stand nowhere else."""
+    """Lines of a file that occur only there."""
 
     file: Source
     first: int
@@ -269,7 +269,7 @@ class Run(NamedTuple):
 
 
 def runs(tree: Tree, random_: random.Random) -> Iterator[Run]:
-    """Runs of lines that can be quoted, without end."""
+    """Yield an endless sequence of lines that can be quoted."""
     while True:
         file = random_.choice(tree.files)
         height = random_.choice((1, 1, 2, 3, 4, 6, 9, 14, 25))
@@ -283,8 +283,8 @@ def runs(tree: Tree, random_: random.Random) -> Iterator[Run]:
             yield Run(file, first, first + len(lines) - 1, lines)
 
 
-def is_near(text: str, file: Source, first: int, last: int, least: float = 0.9) -> bool:
-    """Whether some lines around a place are like a text."""
+def is_near(text: str, file: Source, first: int, last: int, min_similarity: float = 0.9) -> bool:
+    """Return whether lines near a location are similar to a text."""
     wanted = " ".join(text.split())
     height = len([line for line in text.split("\n") if line.strip()])
     filled = [(n, " ".join(line.split())) for n, line in enumerate(file.lines, 1) if line.strip()]
@@ -293,13 +293,13 @@ def is_near(text: str, file: Source, first: int, last: int, least: float = 0.9) 
             continue
         for size in (height - 1, height, height + 1):
             candidate = " ".join(line for _, line in filled[at : at + size])
-            if size and Indel.normalized_similarity(wanted, candidate) >= least - 0.02:
+            if size and Indel.normalized_similarity(wanted, candidate) >= min_similarity - 0.02:
                 return True
     return False
 
 
 class Placing(NamedTuple):
-    """A way to say of which place a text is a quote, and whether it names the place itself."""
+    """A way to state the location of a quote, and whether the fence contains it."""
 
     name: str
     write: Callable[[str, str], str]
@@ -379,7 +379,7 @@ ELLIPSES = ("...", "    # ...", "# ... existing code ...", "    …", "[...]", "
 
 
 def quotes(tree: Tree, random_: random.Random, each: int) -> Iterator[Claim]:
-    """Quotes of every kind, so many of each."""
+    """Yield `each` quotes of every kind."""
     source = runs(tree, random_)
     for make in (
         _exact,
@@ -507,7 +507,7 @@ def _no_place(tree: Tree, run: Run, random_: random.Random) -> Claim | None:
 
 
 def findings(tree: Tree, random_: random.Random, count: int) -> tuple[str, list[Label], list[Label]]:
-    """A review: rows with places, and details that quote code under their IDs only."""
+    """Return a review: rows with locations, and details that quote code under their IDs only."""
     source = runs(tree, random_)
     rows, details, references, quoted = [], [], [], []
     while len(rows) < count:

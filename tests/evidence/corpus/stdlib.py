@@ -1,6 +1,6 @@
-"""A real tree: some sixty files of the running interpreter's own library, a few of them under odd names.
+"""A real tree: about sixty files of the standard library of the running interpreter, a few with unusual names.
 
-What is true of it is read here with plain `open` and string methods; nothing of the checker is used.
+Its properties are computed here with plain string methods, without the code under test.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sysconfig
 from functools import cached_property
 from pathlib import Path
 
-#: Names that people really have, given to the first files of the copy.
+#: Unusual names from real projects, used for the first files of the copy.
 ODD_NAMES = (
     "app/[slug]/page.py",
     "app/(shop)/cart/[id]/page.py",
@@ -30,7 +30,7 @@ _SMALLEST, _LARGEST = 3_000, 45_000
 
 
 class Source:
-    """A file of the tree and what is true of it."""
+    """A file of the tree and its properties."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -40,12 +40,12 @@ class Source:
 
     @cached_property
     def collapsed(self) -> str:
-        """All of it with single spaces."""
+        """The text with collapsed white space."""
         return " ".join(" ".join(self.lines).split())
 
     @cached_property
     def definitions(self) -> dict[str, int]:
-        """Functions and classes that are defined once, by name, with their line."""
+        """The line of each function and class that is defined exactly once, by name."""
         found: dict[str, list[int]] = {}
         try:
             tree = ast.parse("\n".join(self.lines))
@@ -64,7 +64,7 @@ class Source:
         }
 
     def lines_with(self, name: str) -> list[int]:
-        """The lines on which a name stands by itself."""
+        """Return the lines that contain a name as a whole word."""
         return [number for number, line in enumerate(self.lines, 1) if re.search(rf"(?<![\w$]){name}(?![\w$])", line)]
 
 
@@ -77,12 +77,12 @@ class Tree:
         self.folders = sorted({file.path.rsplit("/", 1)[0] for file in files if "/" in file.path})
 
     def holders(self, text: str) -> list[Source]:
-        """The files that hold a text, white space collapsed."""
+        """Return the files that contain a text, with collapsed white space."""
         needle = " ".join(text.split())
         return [file for file in self.files if needle in file.collapsed]
 
     def has_once(self, text: str) -> bool:
-        """Whether a text stands exactly once in all of it."""
+        """Return whether a text occurs exactly once in the tree."""
         needle = " ".join(text.split())
         return sum(file.collapsed.count(needle) for file in self.files) == 1
 

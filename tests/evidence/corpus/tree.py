@@ -1,4 +1,4 @@
-"""Trees to hold claims against, and a result to put claims in."""
+"""A small tree to check claims against, and a result that contains the claims."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STORE = {
     30: "# the end",
 }
 
-#: Path -> how many lines it has, and what stands on some of them; the others are blank.
+#: Path -> its number of lines and the text of some of them; the others are blank.
 FILES: dict[str, tuple[int, dict[int, str]]] = {
     "src/app.py": (40, _APP),
     "src/store.py": (30, _STORE),
@@ -93,21 +93,21 @@ HEAD = "## Some Agent Result\n\n### Status\nSUCCESS\n\n### Summary\nLooked at it
 
 
 def evidence_of(body: str, tree: Path | Workspace | None, *, kind: str = "generic", head: str = HEAD) -> Evidence:
-    """What is found out about a result with this body."""
+    """Return the evidence for a result with this body."""
     workspace = WorkTree(tree) if isinstance(tree, Path) else tree
     (document,) = parse(head + body)
     return gather(document, KINDS[kind], Sources(workspace=workspace))
 
 
 def shown_place(path: str, line: int | None, end_line: int | None = None) -> str:
-    """A place as the tables of expectations write it."""
+    """Return a location as the expectations write it."""
     if line is None:
         return path
     return f"{path}:{line}" + (f"-{end_line}" if end_line is not None else "")
 
 
 def shown(claim: Reference | Quote) -> str:
-    """`path:line outcome`, and `> path:line` where something was found."""
+    """Return `path:line outcome`, with `> path:line` if something was found."""
     found = f" > {_place(claim.found)}" if claim.found is not None else ""
     return f"{shown_place(claim.path, claim.line, claim.end_line)} {claim.outcome}{found}"
 

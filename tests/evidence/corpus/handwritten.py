@@ -1,7 +1,7 @@
-"""References in many people's hands, held against the small tree: what is written, and what must come of it.
+"""Handwritten samples of results, with the expected references in the small tree.
 
-Each entry is a piece of a result as models really write them, and for each reference in it the place and
-the outcome; `> place` is what is found instead. Nothing else may be found in it.
+Each sample is a part of a result as models write them, with the location and the outcome of each reference;
+`> location` is the suggested or found location. There must be no other references.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Hand(NamedTuple):
-    """A piece of text, and its references in order."""
+class Sample(NamedTuple):
+    """A text and its references in order."""
 
     text: str
     expected: tuple[str, ...] = ()
 
 
-def _right(text: str, *places: str) -> Hand:
-    return Hand(text, tuple(f"{place} verified" for place in places))
+def _right(text: str, *locations: str) -> Sample:
+    return Sample(text, tuple(f"{location} verified" for location in locations))
 
 
 ENGLISH = (
@@ -70,20 +70,20 @@ ENGLISH = (
     _right("Ranges such as src/app.py:12–17 and src/app.py:22—23", "src/app.py:12-17", "src/app.py:22-23"),
     _right("- **File**: `src/app.py`\n- **Lines**: 12-17\n- **Function**: login", "src/app.py:12-17"),
     _right("**File:** src/app.py\n**Line:** 12", "src/app.py:12"),
-    Hand("- **File**: `src/app.py`\n- **Line**: 99", ("src/app.py:99 out-of-range > src/app.py:40",)),
-    Hand("src/app.py, line 41 is past the end", ("src/app.py:41 out-of-range > src/app.py:40",)),
-    Hand("src/app.py:38-41", ("src/app.py:38-41 out-of-range > src/app.py:38",)),
-    Hand("src/app.py:0 is no line", ("src/app.py:0 out-of-range > src/app.py:1",)),
-    Hand("src/app.py:17-12 runs backwards", ("src/app.py:17-12 out-of-range > src/app.py:17",)),
-    Hand("src/empty.py:1", ("src/empty.py:1 out-of-range",)),
-    Hand("src/ap.py:12 is misspelt", ("src/ap.py:12 missing-file > src/app.py:12",)),
-    Hand("app.py:12 lacks its folder", ("app.py:12 missing-file > src/app.py:12",)),
-    Hand("Src/App.py:12 has the wrong case", ("Src/App.py:12 missing-file > src/app.py:12",)),
-    Hand("../shop/src/app.py:12", ("../shop/src/app.py:12 outside",)),
-    Hand("/etc/passwd:1 and /etc/hosts.txt:1", ("/etc/passwd:1 outside", "/etc/hosts.txt:1 outside")),
-    Hand(".git/config:3", (".git/config:3 outside",)),
-    Hand("~/.ssh/config:2", ("~/.ssh/config:2 outside",)),
-    Hand("src/app.py:4000000000", ("src/app.py:999999999 out-of-range > src/app.py:40",)),
+    Sample("- **File**: `src/app.py`\n- **Line**: 99", ("src/app.py:99 out-of-range > src/app.py:40",)),
+    Sample("src/app.py, line 41 is past the end", ("src/app.py:41 out-of-range > src/app.py:40",)),
+    Sample("src/app.py:38-41", ("src/app.py:38-41 out-of-range > src/app.py:38",)),
+    Sample("src/app.py:0 is no line", ("src/app.py:0 out-of-range > src/app.py:1",)),
+    Sample("src/app.py:17-12 runs backwards", ("src/app.py:17-12 out-of-range > src/app.py:17",)),
+    Sample("src/empty.py:1", ("src/empty.py:1 out-of-range",)),
+    Sample("src/ap.py:12 is misspelt", ("src/ap.py:12 missing-file > src/app.py:12",)),
+    Sample("app.py:12 lacks its folder", ("app.py:12 missing-file > src/app.py:12",)),
+    Sample("Src/App.py:12 has the wrong case", ("Src/App.py:12 missing-file > src/app.py:12",)),
+    Sample("../shop/src/app.py:12", ("../shop/src/app.py:12 outside",)),
+    Sample("/etc/passwd:1 and /etc/hosts.txt:1", ("/etc/passwd:1 outside", "/etc/hosts.txt:1 outside")),
+    Sample(".git/config:3", (".git/config:3 outside",)),
+    Sample("~/.ssh/config:2", ("~/.ssh/config:2 outside",)),
+    Sample("src/app.py:4000000000", ("src/app.py:999999999 out-of-range > src/app.py:40",)),
 )
 
 TOOLS = (
@@ -105,7 +105,7 @@ TOOLS = (
     _right("HEAD:src/app.py:12", "src/app.py:12"),
     _right("./src/app.py:12:3", "src/app.py:12"),
     _right("code -g src/app.py:12:3", "src/app.py:12"),
-    Hand(
+    Sample(
         "at com.acme.shop.Cart.add(Cart.java:57)",
         ("Cart.java:57 missing-file > src/main/java/com/acme/shop/Cart.java:57",),
     ),
@@ -125,10 +125,10 @@ LINKS = (
     _right("[src/app.py:12-17](https://github.com/acme/shop/blob/main/src/app.py#L12-L17)", "src/app.py:12-17"),
     _right("[page](app/(shop)/cart/[id]/page.tsx#L12)", "app/(shop)/cart/[id]/page.tsx:12"),
     _right('[app.py:12](src/app.py#L12 "The login")', "src/app.py:12"),
-    Hand("https://github.com/acme/shop/blob/main/src/ghost.py#L12"),
-    Hand("See the [guide](https://example.com/guide.html#L12) first."),
-    Hand("[app.py:12](src/app.py#L99)", ("src/app.py:12 verified", "src/app.py:99 out-of-range > src/app.py:40")),
-    Hand("[ghost.py:3](src/ghost.py#L3)", ("src/ghost.py:3 missing-file",)),
+    Sample("https://github.com/acme/shop/blob/main/src/ghost.py#L12"),
+    Sample("See the [guide](https://example.com/guide.html#L12) first."),
+    Sample("[app.py:12](src/app.py#L99)", ("src/app.py:12 verified", "src/app.py:99 out-of-range > src/app.py:40")),
+    Sample("[ghost.py:3](src/ghost.py#L3)", ("src/ghost.py:3 missing-file",)),
 )
 
 NAMES = (
@@ -178,10 +178,10 @@ NAMES = (
     _right(
         "include/shop/cart.hpp:4 declares what src/cart.cpp:12 defines", "include/shop/cart.hpp:4", "src/cart.cpp:12"
     ),
-    Hand("C:\\Users\\me\\shop\\src\\app.py:12", ("C:/Users/me/shop/src/app.py:12 outside",)),
-    Hand("bin/undeploy:1", ("bin/undeploy:1 missing-file > bin/deploy:1",)),
-    Hand("app/[id]/page.tsx:12", ("app/[id]/page.tsx:12 missing-file > app/(shop)/cart/[id]/page.tsx:12",)),
-    Hand("docs/Release Note.md:12 and Jenkinsfile:3", ("Note.md:12 missing-file",)),
+    Sample("C:\\Users\\me\\shop\\src\\app.py:12", ("C:/Users/me/shop/src/app.py:12 outside",)),
+    Sample("bin/undeploy:1", ("bin/undeploy:1 missing-file > bin/deploy:1",)),
+    Sample("app/[id]/page.tsx:12", ("app/[id]/page.tsx:12 missing-file > app/(shop)/cart/[id]/page.tsx:12",)),
+    Sample("docs/Release Note.md:12 and Jenkinsfile:3", ("Note.md:12 missing-file",)),
 )
 
 JAPANESE = (
@@ -201,8 +201,8 @@ JAPANESE = (
     _right("src/app.pyの12行目とsrc/store.pyの14行目が関係する。", "src/app.py:12", "src/store.py:14"),
     _right("CIの設定は.github/workflows/ci.yml:12です。", ".github/workflows/ci.yml:12"),
     _right("12行目（src/app.py）", "src/app.py:12"),
-    Hand("src/app.pyの99行目", ("src/app.py:99 out-of-range > src/app.py:40",)),
-    Hand("処理は12:30に始まり、比率は3:1である。"),
+    Sample("src/app.pyの99行目", ("src/app.py:99 out-of-range > src/app.py:40",)),
+    Sample("処理は12:30に始まり、比率は3:1である。"),
 )
 
 CHINESE = (
@@ -214,12 +214,12 @@ CHINESE = (
     _right("src/app.py 文件的第12行和第22行", "src/app.py:12", "src/app.py:22"),
     _right("位置：`src/app.py`，行号：12", "src/app.py:12"),
     _right("第12行（`src/app.py`）", "src/app.py:12"),
-    Hand("src/app.py 第99行", ("src/app.py:99 out-of-range > src/app.py:40",)),
-    Hand("比例为 16:9，时间是 10:15。"),
+    Sample("src/app.py 第99行", ("src/app.py:99 out-of-range > src/app.py:40",)),
+    Sample("比例为 16:9，时间是 10:15。"),
 )
 
 DECOYS = tuple(
-    Hand(text)
+    Sample(text)
     for text in (
         "Start it with `docker run -p 8080:80 acme/shop:12` on node:20 behind nginx:1.25.",
         "The server listens on localhost:8080 and talks to redis:6379 and db.internal:5432.",
@@ -272,19 +272,19 @@ TABLES = (
         "src/app.py:12",
         "src/app.py:22",
     ),
-    Hand(
+    Sample(
         "| Issue | File | Line |\n|---|---|---|\n| a | src/app.py | 99 |\n",
         ("src/app.py:99 out-of-range > src/app.py:40",),
     ),
     _right("| File | Lines | Purpose |\n|---|---|---|\n| src/app.py | 400 | a count |\n", "src/app.py"),
     _right("| ファイル | 説明 |\n|---|---|\n| src/app.py | 入口 |\n", "src/app.py"),
     _right("| 文件:行 | 描述 |\n|---|---|\n| src/app.py:12 | 入口 |\n", "src/app.py:12"),
-    Hand("| File | Purpose |\n|---|---|\n| N/A | none |\n| - | none |\n| various | none |\n| src/**/*.py | glob |\n"),
-    Hand(
+    Sample("| File | Purpose |\n|---|---|\n| N/A | none |\n| - | none |\n| various | none |\n| src/**/*.py | glob |\n"),
+    Sample(
         "| File | Purpose |\n|---|---|\n| src/ | all |\n| src/ghost.py | none |\n",
         ("src missing-file > src/__init__.py", "src/ghost.py missing-file"),
     ),
-    Hand("| Entry | Note |\n|---|---|\n| src/app.py | bare, but in no column for places |\n"),
+    Sample("| Entry | Note |\n|---|---|\n| src/app.py | bare, but in no column for places |\n"),
     _right("| Path | Location |\n|---|---|\n| src/app.py | src/store.py:14 |\n", "src/app.py", "src/store.py:14"),
 )
 
@@ -309,22 +309,22 @@ SYMBOLS = (
         "src/app.py:31",
         "src/store.py:14",
     ),
-    Hand("src/app.py:28 (check_password) is six lines off", ("src/app.py:28 relocated > src/app.py:22",)),
-    Hand("src/app.py:5 (check_password): the definition is preferred", ("src/app.py:5 relocated > src/app.py:22",)),
-    Hand("src/app.py:2 (open_session)", ("src/app.py:2 relocated > src/app.py:31",)),
-    Hand("src/app.py:99 (open_session)", ("src/app.py:99 relocated > src/app.py:31",)),
-    Hand("src/app.py:12 (log_in)", ("src/app.py:12 mismatch",)),
-    Hand("src/app.py:12 (`new`)", ("src/app.py:12 mismatch",)),
-    Hand("src/app.py:12 (main)", ("src/app.py:12 mismatch",)),
-    Hand("src/app.py:99 (log_in)", ("src/app.py:99 out-of-range > src/app.py:40",)),
-    Hand("src/ghost/app.py:12 (check_password)", ("src/ghost/app.py:12 missing-file > src/app.py:15",)),
-    Hand(
+    Sample("src/app.py:28 (check_password) is six lines off", ("src/app.py:28 relocated > src/app.py:22",)),
+    Sample("src/app.py:5 (check_password): the definition is preferred", ("src/app.py:5 relocated > src/app.py:22",)),
+    Sample("src/app.py:2 (open_session)", ("src/app.py:2 relocated > src/app.py:31",)),
+    Sample("src/app.py:99 (open_session)", ("src/app.py:99 relocated > src/app.py:31",)),
+    Sample("src/app.py:12 (log_in)", ("src/app.py:12 mismatch",)),
+    Sample("src/app.py:12 (`new`)", ("src/app.py:12 mismatch",)),
+    Sample("src/app.py:12 (main)", ("src/app.py:12 mismatch",)),
+    Sample("src/app.py:99 (log_in)", ("src/app.py:99 out-of-range > src/app.py:40",)),
+    Sample("src/ghost/app.py:12 (check_password)", ("src/ghost/app.py:12 missing-file > src/app.py:15",)),
+    Sample(
         "| Entry | File:Line | Type |\n|---|---|---|\n| `logon()` | `src/app.py:12` | function |\n",
         ("src/app.py:12 mismatch",),
     ),
 )
 
-HANDS: dict[str, tuple[Hand, ...]] = {
+SAMPLES: dict[str, tuple[Sample, ...]] = {
     "English": ENGLISH,
     "tools": TOOLS,
     "links": LINKS,
