@@ -46,7 +46,7 @@ def test_every_form_in_the_contract_has_an_example() -> None:
     texts = {example.text for example in EXAMPLES}
     for text in ("src/app.py:12", "src/app.py:12-18", "src/app.py:12:5", "src/app.py#L12-L18", "line 12 of src/app.py"):
         assert text in texts
-    for heading in ("Several references", "Names of all kinds", "A column for places"):
+    for heading in ("Several references", "Names of all kinds", "A location column"):
         assert heading in FORMS
     assert all(example.found for examples in FORMS.values() for example in examples)
     assert not any(example.found for examples in DECOYS.values() for example in examples)
