@@ -1,4 +1,4 @@
-"""`remit.testing`: definitions, registries, results and receipts in memory, for people who test their own."""
+"""`remit.testing`: definitions, registries, results and receipts in memory."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from remit.rules.examples import RECEIPTS
 
 
 @pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in list(os.environ):
         if name.startswith(("REMIT_", "GBRAIN_")):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_example_of_its_own_text_is_true() -> None:
+def test_example_in_the_docstring_is_correct() -> None:
     assert testing.__doc__ is not None
     lines = [line for line in testing.__doc__.splitlines() if re.match(r"from |team|assert", line)]
     assert len(lines) == 4
     exec("\n".join(lines), {})
 
 
-def test_a_definition_is_made_from_text_or_from_its_fields_alike() -> None:
+def test_text_and_fields_give_the_same_definition() -> None:
     text = testing.definition('---\nname: "scout"\ntools: ["Read", "Grep"]\nmax_turns: 5\n---\nLook: {{where}}.')
     fields = testing.definition(
         {"name": "scout", "tools": ["Read", "Grep"], "max_turns": 5, "body": "Look: {{where}}."}
@@ -44,13 +44,13 @@ def test_a_definition_is_made_from_text_or_from_its_fields_alike() -> None:
     )
 
 
-def test_a_definition_may_be_of_a_plugin_and_for_a_worker_with_tools_of_its_own() -> None:
+def test_definition_may_have_a_plugin_and_custom_tools() -> None:
     found = testing.definition({"name": "a", "allowed_tools": ["brain"]}, plugin="house", allow_tools=["brain"])
     assert (found.qualified, found.tools) == ("house:a", ("brain",))
 
 
 @pytest.mark.parametrize(
-    ("source", "words"),
+    ("source", "expected"),
     [
         ("Just text.", "not a definition: it has no frontmatter; begin it with a line ---"),
         ("", "not a definition: it has no frontmatter"),
@@ -59,42 +59,42 @@ def test_a_definition_may_be_of_a_plugin_and_for_a_worker_with_tools_of_its_own(
         ({"name": "a/b"}, "holds a slash"),
     ],
 )
-def test_a_faulty_definition_is_a_usage_error_that_says_where(source: str | dict[str, object], words: str) -> None:
+def test_invalid_definition_is_a_usage_error_with_the_line(source: str | dict[str, object], expected: str) -> None:
     with pytest.raises(UsageError) as raised:
         testing.definition(source)
-    assert words in str(raised.value)
+    assert expected in str(raised.value)
 
 
-def test_a_registry_holds_what_it_is_given_and_the_team_only_if_asked() -> None:
-    made = testing.definition({"name": "b"})
-    registry = testing.registry("---\nname: a\n---\nA.", {"name": "c", "body": "C."}, made)
+def test_registry_has_its_definitions_and_the_team_only_on_request() -> None:
+    definition_b = testing.definition({"name": "b"})
+    registry = testing.registry("---\nname: a\n---\nA.", {"name": "c", "body": "C."}, definition_b)
     assert [one.name for one in registry] == ["a", "c", "b"]
-    assert registry.get("b") is made
+    assert registry.get("b") is definition_b
     assert registry.get("code-explorer") is None
     assert testing.registry(with_team=True).get("code-explorer") is not None
     assert list(testing.registry()) == []
 
 
-def test_a_definition_of_ones_own_stands_before_the_teams() -> None:
+def test_own_definition_takes_precedence_over_the_team() -> None:
     registry = testing.registry({"name": "code-explorer", "body": "Mine."}, with_team=True)
     assert resolve({"subagent_def": "code-explorer"}, registry=registry).system == "Mine."
     assert resolve({"subagent_def": "built-in:code-explorer"}, registry=registry).system != "Mine."
 
 
-def test_definitions_keep_the_plugin_they_were_made_for() -> None:
+def test_definitions_keep_their_plugin() -> None:
     registry = testing.registry(testing.definition({"name": "a"}, plugin="house"))
     assert registry.get("house:a") is not None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_result_of_every_kind_is_accepted_against_the_project(kind: str) -> None:
+def test_result_of_every_kind_is_accepted_against_the_project(kind: str) -> None:
     verdict = check(testing.result(kind), repo=testing.project())
     assert (verdict.verdict, verdict.kind) == ("accept", kind)
     assert verdict.violations == ()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_result_of_every_kind_is_accepted_with_receipts_of_the_work_it_tells_of(kind: str) -> None:
+def test_result_of_every_kind_is_accepted_with_receipts_of_its_work(kind: str) -> None:
     paths = {receipt.path for receipt in RECEIPTS["everything"] if receipt.path}
     did = testing.receipts(
         read=sorted(paths),
@@ -104,11 +104,11 @@ def test_the_result_of_every_kind_is_accepted_with_receipts_of_the_work_it_tells
     assert check(testing.result(kind), repo=testing.project(), receipts=did).verdict == "accept"
 
 
-def test_the_default_result_is_generic() -> None:
+def test_default_result_is_generic() -> None:
     assert testing.result() == testing.result("generic")
 
 
-def test_an_edit_changes_the_result_and_one_that_fits_nowhere_is_a_mistake() -> None:
+def test_edit_changes_the_result_and_fails_if_its_text_is_missing() -> None:
     text = testing.result("review", ("### Status\nSUCCESS", "### Status\nMAYBE"))
     [violation] = [one for one in check(text, repo=testing.project()).violations if one.level == "L1"]
     assert violation.rule == "status-unknown"
@@ -118,7 +118,7 @@ def test_an_edit_changes_the_result_and_one_that_fits_nowhere_is_a_mistake() -> 
         testing.result("reviw")
 
 
-def test_receipts_say_what_was_read_edited_and_run() -> None:
+def test_receipts_have_what_was_read_edited_and_run() -> None:
     read, edited, passed, failed = testing.receipts(read=["a.py"], edited=["b.py"], ran={"make": 0, "make test": 2})
     assert (read.tool, read.path, read.failed) == ("Read", "a.py", False)
     assert (edited.tool, edited.path) == ("Edit", "b.py")
@@ -127,12 +127,12 @@ def test_receipts_say_what_was_read_edited_and_run() -> None:
     assert testing.receipts() == ()
 
 
-def test_without_receipts_of_the_work_a_result_that_cites_code_is_not_accepted() -> None:
+def test_result_that_cites_code_is_not_accepted_without_receipts() -> None:
     verdict = check(testing.result("exploration"), repo=testing.project(), receipts=testing.receipts())
     assert verdict.verdict == "revise"
     assert "no-tool-calls" in {violation.rule for violation in verdict.violations}
 
 
-def test_everything_it_promises_is_there() -> None:
+def test_every_public_name_is_callable() -> None:
     assert sorted(testing.__all__) == ["definition", "project", "receipts", "registry", "result"]
     assert all(callable(getattr(testing, name)) for name in testing.__all__)

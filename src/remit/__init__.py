@@ -1,11 +1,11 @@
-"""Remit: what a subagent may do, and what it must send back.
+"""Remit controls what a subagent may do and verifies what it reports.
 
-The public names are loaded on first use, so that importing `remit` costs almost nothing.
+The public names are loaded on first use, so that importing `remit` is fast.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # type checkers take it for true; `typing` itself is slow to load
+TYPE_CHECKING = False  # type checkers treat it as true; importing `typing` is slow
 if TYPE_CHECKING:
     from typing import Any
 
@@ -38,7 +38,7 @@ __all__ = [
     "run_plan",
 ]
 
-_HOMES = {
+_MODULES = {
     "Brief": "remit.registry.model",
     "Definition": "remit.registry.model",
     "DelegationSpec": "remit.orchestrate.plan",
@@ -64,8 +64,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("remit")
-    if name in _HOMES:
+    if name in _MODULES:
         from importlib import import_module
 
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'remit' has no attribute {name!r}")

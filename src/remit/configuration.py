@@ -1,7 +1,7 @@
-"""Settings: what may be set, what is in force, and where each value came from.
+"""The settings, their effective values and the source of each value.
 
-A value comes from a flag, else the environment (`REMIT_…`), else `remit.toml` or `[tool.remit]` in
-`pyproject.toml` (the nearest one, upwards to the root of the checkout), else the default.
+A value comes from the first of these that sets it: a flag, the environment (`REMIT_…`), `remit.toml` or `[tool.remit]`
+in `pyproject.toml` (the nearest file, up to the root of the checkout), the default.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any, Literal, NamedTuple
 from remit.errors import ConfigurationError, did_you_mean
 
 Shape = Literal["text", "list", "paths", "table", "number", "numbers", "lists", "tables"]
-#: What a single line of text, as the environment has it, cannot say.
+#: Shapes that an environment variable cannot hold.
 FILE_ONLY: tuple[Shape, ...] = ("table", "numbers", "lists", "tables")
 
 
 class Setting(NamedTuple):
-    """Something a user may set. Lists in the environment are separated by commas, paths as in PATH.
+    """A setting. In the environment, lists are separated by commas, and paths as in PATH.
 
-    Paths add up: those of the environment, then those of the file, which are relative to its folder.
+    Paths are combined: those of the environment, then those of the file, which are relative to its folder.
     """
 
     key: str
@@ -33,69 +33,84 @@ class Setting(NamedTuple):
 
     @property
     def variable(self) -> str | None:
-        """Its name in the environment; a table has none."""
+        """The environment variable; None for a table."""
         return None if self.shape in FILE_ONLY else "REMIT_" + self.key.upper().replace(".", "_")
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("profile", "text", "v2", "the profile results are held to: v2, v1 or lenient"),
+    Setting("profile", "text", "v2", "the profile that results are checked with: v2, v1 or lenient"),
     Setting("check.select", "list", [], "check only these rules, codes or families"),
-    Setting("check.ignore", "list", [], "leave these rules, codes or families out"),
-    Setting("check.overrides", "table", {}, "default rules you depart from: rule = reason"),
-    Setting("agents.kinds", "table", {}, "the kind of agents the contract does not know: agent = kind"),
-    Setting("plugin_path", "paths", [], "folders of subagent definitions; the left one wins"),
-    Setting("policy", "text", "open", "what unknown definitions and tools do to a job: open (warn) or strict (refuse)"),
+    Setting("check.ignore", "list", [], "skip these rules, codes or families"),
+    Setting("check.overrides", "table", {}, "overrides of default rules: rule = reason"),
+    Setting("agents.kinds", "table", {}, "the kind of result of agents that are not in the contract: agent = kind"),
+    Setting("plugin_path", "paths", [], "folders of subagent definitions; the first one wins"),
+    Setting(
+        "policy", "text", "open", "how to handle unknown definitions and tools: open (warn) or strict (refuse the job)"
+    ),
     Setting(
         "allow_tools",
         "list",
         [],
-        "the tools a worker lets subagents use; empty: all it has, Bash by name",
+        "the tools that subagents may use; empty: all except Bash, which a job has to name",
     ),
-    Setting("model", "text", "sonnet", "the model of jobs whose definition names none"),
-    Setting("verify_model", "text", "", "the model that judges a review's findings; better another than the authors'"),
-    Setting("models", "table", {}, "short names of models: name = provider:model"),
-    Setting("max_turns", "number", 30, "how often a subagent may call the model in one job"),
-    Setting("budget.tokens", "number", 0, "tokens a job may use; 0: no limit"),
-    Setting("budget.cost", "number", 0, "money a job may cost, in US dollars; 0: no limit"),
-    Setting("budget.seconds", "number", 0, "seconds a job may take; 0: no limit"),
-    Setting("database_url", "text", "", "a PostgreSQL server to share; empty: an embedded one in the data folder"),
-    Setting("data", "text", "", "the folder for what remit keeps; empty: .remit at the root of the project"),
-    Setting("takeover_seconds", "number", 30, "a silent worker's jobs are taken over within so many seconds"),
-    Setting("hung_seconds", "number", 900, "a job that finishes no step for so long is stopped"),
+    Setting("model", "text", "sonnet", "the model of jobs whose definition does not name one"),
     Setting(
-        "shutdown_seconds", "number", 20, "how long a worker that ends waits for its jobs before it hands them back"
+        "verify_model",
+        "text",
+        "",
+        "the model that verifies the findings of a review; use another model than the reviewers",
     ),
-    Setting("queue_limits", "numbers", {}, "jobs of a queue that run at a time, over all workers: queue = number"),
-    Setting("provider_limits", "numbers", {}, "calls to a provider at a time, over all workers: provider = number"),
-    Setting("redact", "text", "on", "whether what looks like a secret is removed from stored tool output: on or off"),
+    Setting("models", "table", {}, "short names of models: name = provider:model"),
+    Setting("max_turns", "number", 30, "model calls of one job"),
+    Setting("budget.tokens", "number", 0, "tokens of one job; 0: no limit"),
+    Setting("budget.cost", "number", 0, "cost of one job in US dollars; 0: no limit"),
+    Setting("budget.seconds", "number", 0, "duration of one job in seconds; 0: no limit"),
+    Setting(
+        "database_url", "text", "", "URL of a shared PostgreSQL server; empty: an embedded server in the data folder"
+    ),
+    Setting("data", "text", "", "the data folder; empty: .remit in the root of the project"),
+    Setting(
+        "takeover_seconds", "number", 30, "seconds without a heartbeat after which the jobs of a worker are taken over"
+    ),
+    Setting("hung_seconds", "number", 900, "seconds without a finished step after which a job is stopped"),
+    Setting(
+        "shutdown_seconds", "number", 20, "seconds that a stopping worker waits for its jobs before it hands them back"
+    ),
+    Setting(
+        "queue_limits", "numbers", {}, "jobs of a queue that run at the same time, over all workers: queue = number"
+    ),
+    Setting("provider_limits", "numbers", {}, "simultaneous calls to a provider, over all workers: provider = number"),
+    Setting("redact", "text", "on", "whether possible secrets are removed from stored tool output: on or off"),
     Setting("runners", "table", {}, "programs that may run as subagents: name = command line"),
     Setting("mcp_servers", "table", {}, "MCP servers that subagents may use: name = command line or URL"),
     Setting("merge.threshold", "number", 80, "keep findings of at least this confidence"),
-    Setting("merge.policy", "text", "mean", "how scores of agents that agree are combined: mean, max or floor"),
-    Setting("merge.window", "number", 0, "findings this many lines apart are still one place"),
+    Setting("merge.policy", "text", "mean", "how the scores of agents that agree are combined: mean, max or floor"),
+    Setting("merge.window", "number", 0, "findings that are at most this many lines apart count as one location"),
     Setting("merge.weights", "numbers", {}, "expertise: agent or agent/category = weight"),
     Setting("merge.categories", "table", {}, "categories of other tools' rules: rule or pattern = category"),
-    Setting("gate.mode", "text", "standard", "what the gate does to a broken rule: observe, standard or strict"),
+    Setting("gate.mode", "text", "standard", "what the gate does when a rule is violated: observe, standard or strict"),
     Setting("gate.limits", "numbers", {}, "how much an orchestrator may do itself: limit = number"),
     Setting("gate.paths", "lists", {}, "which files are code, tests, spec, prose or state: class = globs"),
-    Setting("gate.agents", "table", {}, "to whom work is delegated: role = agent"),
+    Setting("gate.agents", "table", {}, "the agent for each kind of work: role = agent"),
     Setting("gate.trivial_edits", "text", "delegate", "trivial edits of specifications: delegate or direct"),
-    Setting("gate.exceptions", "tables", [], "rules the project departs from: rule, paths, reason and expires of each"),
-    Setting("gate.on_fault", "text", "open", "what an error of the gate itself does to a call: open or closed"),
-    Setting("gate.under_contract", "list", [], "subagents of a client that are held to the contract; empty: the team"),
+    Setting("gate.exceptions", "tables", [], "exceptions to rules: rule, paths, reason and expires of each"),
+    Setting(
+        "gate.on_fault", "text", "open", "whether a call passes (open) or is denied (closed) if the gate itself fails"
+    ),
+    Setting("gate.under_contract", "list", [], "subagents of a client whose reports are checked; empty: the team"),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
 
 class Value(NamedTuple):
-    """A value in force."""
+    """An effective value and its source."""
 
     value: Any
     source: str
 
 
 class Configuration:
-    """Every setting's value, by key."""
+    """The effective values of all settings, by key."""
 
     def __init__(self, values: Mapping[str, Value]) -> None:
         self.values = values
@@ -105,43 +120,43 @@ class Configuration:
 
 
 def load(start: Path | None = None, environment: Mapping[str, str] | None = None) -> Configuration:
-    """The configuration in force in a folder."""
+    """Load the configuration for a folder."""
     environment = os.environ if environment is None else environment
     values = {setting.key: Value(setting.default, "default") for setting in SETTINGS}
     file = find_file(start or Path.cwd())
     if file is not None:
         for key, value in _flatten(_read(file), "", file.name):
-            values[key] = Value(_in_file(_BY_KEY[key], value, file), str(file))
+            values[key] = Value(_from_file(_BY_KEY[key], value, file), str(file))
     for setting in SETTINGS:
-        variable = _variable(setting, environment)
+        variable = _find_variable(setting, environment)
         if variable is not None:
             value = Value(_from_variable(setting, environment[variable]), variable)
-            values[setting.key] = _added(value, values[setting.key]) if setting.shape == "paths" else value
+            values[setting.key] = _combine(value, values[setting.key]) if setting.shape == "paths" else value
     return Configuration(values)
 
 
-def _variable(setting: Setting, environment: Mapping[str, str]) -> str | None:
-    """The variable that sets it; the plugin path also under the name of the project its format comes from."""
+def _find_variable(setting: Setting, environment: Mapping[str, str]) -> str | None:
+    """Return the variable that sets a setting. GBRAIN_PLUGIN_PATH is an alias of the plugin path."""
     names = [setting.variable, *(["GBRAIN_PLUGIN_PATH"] if setting.key == "plugin_path" else [])]
     return next((name for name in names if name is not None and name in environment), None)
 
 
-def _added(first: Value, rest: Value) -> Value:
+def _combine(first: Value, rest: Value) -> Value:
     if not rest.value:
         return first
     return Value([*first.value, *rest.value], f"{first.source}, {rest.source}")
 
 
-def _in_file(setting: Setting, value: Any, file: Path) -> Any:
-    value = _checked(setting, value, file.name)
+def _from_file(setting: Setting, value: Any, file: Path) -> Any:
+    value = _check_shape(setting, value, file.name)
     if setting.shape != "paths":
         return value
-    # What is no path at all stays as it is, to be refused by name.
+    # A URL or a home folder is kept as written, so that the error message shows it.
     return [entry if "://" in entry or entry.startswith("~") else str(file.parent / entry) for entry in value]
 
 
 def find_file(start: Path) -> Path | None:
-    """The nearest configuration file, not beyond the root of the checkout."""
+    """Return the nearest configuration file, up to the root of the checkout."""
     for folder in (start.absolute(), *start.absolute().parents):
         own = folder / "remit.toml"
         if own.is_file():
@@ -155,7 +170,7 @@ def find_file(start: Path) -> Path | None:
 
 
 def _has_table(project: Path) -> bool:
-    """Whether a pyproject.toml speaks of remit; most do not, and need not be read as TOML."""
+    """Return whether a pyproject.toml has the table. Most do not mention remit and are not parsed."""
     try:
         text = project.read_bytes()
     except OSError:
@@ -193,19 +208,19 @@ def _flatten(table: Mapping[str, Any], prefix: str, name: str) -> Iterator[tuple
         key = prefix + word
         if key in _BY_KEY:
             yield key, value
-        elif isinstance(value, dict) and any(known.startswith(key + ".") for known in _BY_KEY):
+        elif isinstance(value, dict) and any(other.startswith(key + ".") for other in _BY_KEY):
             yield from _flatten(value, key + ".", name)
         else:
-            known = sorted(_BY_KEY)
-            near = did_you_mean(key, known) or f"; known keys are {', '.join(known)}"
+            keys = sorted(_BY_KEY)
+            near = did_you_mean(key, keys) or f"; the keys are {', '.join(keys)}"
             raise ConfigurationError(f"{name}: there is no setting {key!r}{near}")
 
 
-def _checked(setting: Setting, value: Any, name: str) -> Any:
-    fits, wanted = _SHAPES[setting.shape]
+def _check_shape(setting: Setting, value: Any, name: str) -> Any:
+    fits, description = _SHAPES[setting.shape]
     if fits(value):
         return value
-    raise ConfigurationError(f"{name}: {setting.key} must be {wanted} ({setting.meaning}), not {value!r}")
+    raise ConfigurationError(f"{name}: {setting.key} must be {description} ({setting.meaning}), not {value!r}")
 
 
 def _is_number(value: Any) -> bool:
@@ -216,7 +231,7 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
-#: Shape -> whether a value has it, and how to say so.
+#: Shape -> whether a value has it, and its description.
 _SHAPES: dict[Shape, tuple[Callable[[Any], bool], str]] = {
     "text": (lambda value: isinstance(value, str), "a string"),
     "number": (_is_number, "a number"),
@@ -258,5 +273,5 @@ def _from_variable(setting: Setting, text: str) -> Any:
 
 
 def split_path(text: str) -> list[str]:
-    """Folders, separated as in PATH. The colon of a URL separates nothing, so that it can be refused by its name."""
+    """Split folders that are separated as in PATH. A URL is kept in one piece, so that the error message shows it."""
     return [entry.strip() for entry in re.split(re.escape(os.pathsep) + "(?!//)", text) if entry.strip()]

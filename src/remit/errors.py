@@ -1,11 +1,11 @@
-"""Everything Remit raises on purpose.
+"""The exceptions that Remit raises on purpose.
 
-    RemitError              base; its message is one line that says what to do
-    ├── UsageError          the caller asked for something that does not exist (exit code 2)
-    │   └── ConfigurationError   a key or value in remit.toml, pyproject.toml or the environment
+    RemitError              base class; the message is one line that states what to do
+    ├── UsageError          the request is invalid (exit code 2)
+    │   └── ConfigurationError   a key or value in remit.toml, pyproject.toml or the environment is invalid
     └── EnvironmentBroken   something outside Remit does not work: git, a disk, a database (exit code 3)
 
-A faulty *document* is never an exception: it is data, a `Violation` in a `Verdict`.
+An invalid *document* is never an exception: it is data, a `Violation` in a `Verdict`.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from collections.abc import Iterable
 
 
 class RemitError(Exception):
-    """Base of all errors that Remit raises on purpose."""
+    """Base class of all exceptions that Remit raises on purpose."""
 
     exit_code = 3
 
 
 class UsageError(RemitError):
-    """The request itself is wrong; nothing was done."""
+    """The request is invalid; nothing was changed."""
 
     exit_code = 2
 
 
 class ConfigurationError(UsageError):
-    """A configuration file or variable holds something Remit does not know."""
+    """A configuration file or an environment variable has an invalid key or value."""
 
 
 class EnvironmentBroken(RemitError):
     """A part outside Remit failed: git, the file system, a database."""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`, did you mean 'x'?` for the nearest known word, or nothing."""
-    import difflib  # late: only a message needs it
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """Return `, did you mean 'x'?` for the choice that is most similar to a word; empty if none is similar."""
+    import difflib  # late: only an error message needs it
 
-    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word.lower(), list(choices), n=1, cutoff=0.6)
     return f", did you mean {near[0]!r}?" if near else ""

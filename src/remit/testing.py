@@ -1,4 +1,4 @@
-"""Help for people who test their own definitions, rules and orchestrators: everything in memory, no files.
+"""Tools to test your own definitions, rules and orchestrators in memory, without files.
 
 from remit import check, resolve, testing
 
@@ -33,19 +33,19 @@ PLUGIN = "testing"
 def definition(
     source: str | Mapping[str, Any], *, plugin: str = PLUGIN, allow_tools: Iterable[str] = OFFERED
 ) -> Definition:
-    """A definition from the text of its file, or from its fields and `body`. A faulty one is a UsageError."""
-    text = source if isinstance(source, str) else _written(source)
+    """Read a definition from the text of its file, or from its fields and `body`. Raise UsageError if it is invalid."""
+    text = source if isinstance(source, str) else _as_text(source)
     origin = Origin(plugin, f"{plugin}.md", plugin)
     try:
-        found = read_definition(text.encode(), origin, AllowList(allow_tools))
+        read = read_definition(text.encode(), origin, AllowList(allow_tools))
     except MalformedYaml as error:
         raise UsageError(f"not a definition: {error}") from error
-    if found is None:
+    if read is None:
         raise UsageError("not a definition: it has no frontmatter; begin it with a line ---")
-    return found
+    return read
 
 
-def _written(fields: Mapping[str, Any]) -> str:
+def _as_text(fields: Mapping[str, Any]) -> str:
     import json
 
     head = "\n".join(f"{name}: {json.dumps(value)}" for name, value in fields.items() if name != "body")
@@ -55,7 +55,7 @@ def _written(fields: Mapping[str, Any]) -> str:
 def registry(
     *definitions: str | Mapping[str, Any] | Definition, with_team: bool = False, allow_tools: Iterable[str] = OFFERED
 ) -> Registry:
-    """A registry of these definitions; `with_team` puts the built-in ones behind them."""
+    """Return a registry of these definitions; `with_team` adds the built-in ones after them."""
     tools = tuple(allow_tools)
     read = tuple(one if isinstance(one, Definition) else definition(one, allow_tools=tools) for one in definitions)
     plugin = Plugin(name=PLUGIN, version=None, path="", definitions=read)
@@ -63,21 +63,24 @@ def registry(
 
 
 def result(kind: str = "generic", *edits: tuple[str, str]) -> str:
-    """A result of a kind that breaks no rule when it is held against `project()`; each edit replaces one text."""
+    """Return a result of a kind that violates no rule when it is checked against `project()`.
+
+    Each edit is a pair of texts: the first is replaced by the second.
+    """
     if kind not in KINDS:
         raise UsageError(f"there is no kind {kind!r}{did_you_mean(kind, KINDS)}; choose from {', '.join(KINDS)}")
     return example_text(Example(kind=kind, edits=edits)) if edits else sample_text(kind)
 
 
 def project() -> Path:
-    """The project that the results of `result` speak of."""
+    """Return the folder of the project that the results of `result` refer to."""
     return TREE
 
 
 def receipts(
     *, read: Iterable[str] = (), edited: Iterable[str] = (), ran: Mapping[str, int] | None = None
 ) -> tuple[Receipt, ...]:
-    """What an agent did: files that it read, files that it edited, commands with their exit status."""
+    """Return the receipts of an agent: files that it read, files that it edited, commands with their exit status."""
     return (
         *(Receipt(tool="Read", path=path) for path in read),
         *(Receipt(tool="Edit", path=path) for path in edited),

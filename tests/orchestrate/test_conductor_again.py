@@ -18,6 +18,7 @@ from remit.orchestrate.gate_session import GateSession
 from remit.orchestrate.orchestrator import MAX_SAME, Orchestrator, build_orchestrator
 from remit.registry.model import ORCHESTRATOR
 from remit.store import plans
+from remit.store.transcript import Transcript
 
 pytest_plugins = ("support.running",)
 WAITING = {"agent": "security-auditor", "task": "task of the auditor", "critical": True}
@@ -86,8 +87,10 @@ async def test_a_call_that_is_answered_again_after_a_crash_is_told_its_own_resul
     async with play(conversations={AUDITOR: [CHAT, CHAT] * (MAX_SAME + 1)}) as fleet:
         job = await fleet.job(await fleet.submit(runner=ORCHESTRATOR, allowed_tools=[]))
         unused: Any = None
-        brief = await fleet.brief(job)
-        parts = AttemptParts(fleet.database, fleet.settings, job, brief, fleet.project, unused, unused, unused, unused)
+        brief, transcript = await fleet.brief(job), Transcript(fleet.database, job.id, job.attempt)
+        parts = AttemptParts(
+            fleet.database, fleet.settings, job, brief, fleet.project, transcript, unused, unused, unused
+        )
         _, arguments = delegate("security-auditor")
         async with fleet.working(2, queues=["default"], runners={ORCHESTRATOR: _never}):
             said = [
