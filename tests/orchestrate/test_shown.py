@@ -85,7 +85,7 @@ def test_progress_shows_the_delegations_of_the_current_plan_and_counts_the_older
         return {"plan": number, "phase": "look", "name": "scout", "agent": "scout", "state": "accepted", "job": job}
 
     lines = shown(tmp_path, [each(1, 1), each(2, 2), each(3, 3)])
-    assert lines[-2:] == ["  look scout accepted job 3", "  and 2 earlier ones; --format json has them"]
+    assert lines[-2:] == ["  look scout accepted job 3", "  and 2 earlier delegations; see --format json"]
     assert shown(tmp_path, [{"agent": "of another tool", "state": "done"}])[-1] == "  of another tool done"
     assert not any("earlier" in line for line in shown(tmp_path, [each(1, 1)]))
     assert shown(tmp_path, [])[-1].startswith("next ")

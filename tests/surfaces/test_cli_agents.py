@@ -94,7 +94,7 @@ def test_help_shows_examples(remit: Remit, words: str) -> None:
         ("agents check", "Missing argument 'PATH'"),
         ("agents list --format yaml", "'yaml'"),
         ("agents explain scout --policy loose", "'loose'"),
-        ("agents explain scout --var novalue", "--var 'novalue': write NAME=VALUE"),
+        ("agents explain scout --var novalue", "--var takes NAME=VALUE, not 'novalue'"),
         ("agents explain scout --max-turns many", "'many'"),
         ("agents explain scout --max-turns 0", "max_turns must be from 1 to 10000, not 0"),
         ("agents check /no/such/folder", "/no/such/folder: no such file or folder"),
@@ -214,7 +214,7 @@ def test_show_of_a_misspelt_name_suggests_the_right_one(remit: Remit) -> None:
     near, far = remit("agents", "show", "securty-auditor"), remit("agents", "show", "qqq")
     assert (near.code, near.out, far.code, far.out) == (2, "", 2, "")
     assert near.err == "remit: there is no definition 'securty-auditor', did you mean 'security-auditor'?\n"
-    assert far.err == "remit: there is no definition 'qqq'; `remit agents` lists them\n"
+    assert far.err == "remit: there is no definition 'qqq'; see `remit agents`\n"
 
 
 # explain

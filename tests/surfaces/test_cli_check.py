@@ -114,7 +114,7 @@ def test_an_accepted_result_ends_with_0_and_the_report_says_what_it_was_held_aga
     ran = run(desk, "check", "good.md", "--repo", "tree")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("ACCEPT  good.md  security-auditor · review · v2 · confidence 90\n")
-    assert ran.out.endswith("claims held against tree (as given)\n")
+    assert ran.out.endswith("claims checked against tree (--repo)\n")
 
 
 def test_a_result_that_is_not_accepted_ends_with_1_even_beside_an_accepted_one(desk: Path) -> None:
@@ -192,12 +192,12 @@ MISTAKES: dict[str, tuple[list[str], list[str]]] = {
     "override": (["check", "good.md", "--override", "confidence-reason"], ["RULE=REASON"]),
     "reason": (["check", "good.md", "--override", "confidence-reason= "], ["needs a reason"]),
     "override rule": (["check", "good.md", "--override", "confidence-reasn=x"], ["did you mean 'confidence-reason'?"]),
-    "attempt": (["check", "good.md", "--attempt", "0"], ["counted from 1"]),
+    "attempt": (["check", "good.md", "--attempt", "0"], ["the attempt must be at least 1"]),
     "repository": (["check", "good.md", "--repo", "nosuch"], ["nosuch", "not a folder"]),
     "commit": (["check", "good.md", "--repo", "tree", "--rev", "nosuch"], ["no commit 'nosuch'"]),
     "transcript": (["check", "good.md", "--transcript", "no.jsonl"], ["no.jsonl", "No such file"]),
     "receipts": (["check", "good.md", "--receipts", "no.json"], ["no.json", "No such file"]),
-    "no receipts": (["check", "good.md", "--receipts", "box/package.json"], ["package.json", "not receipts"]),
+    "no receipts": (["check", "good.md", "--receipts", "box/package.json"], ["package.json", "not a receipts file"]),
     "option": (["check", "good.md", "--bogus"], ["--bogus"]),
     "format": (["check", "good.md", "--format", "yaml"], ["'yaml'", "'junit'"]),
     "number": (["check", "good.md", "--attempt", "x"], ["'x'", "integer"]),
@@ -314,13 +314,13 @@ def test_without_a_repository_the_checkout_above_the_document_is_taken(desk: Pat
     (place / "good.md").write_text(GOOD)
     ran = run(desk, "check", place / "good.md")
     assert ran.code == 0, ran.out
-    assert ran.out.endswith(f"claims held against {tmp_path / 'tree'} (the checkout above the document)\n")
+    assert ran.out.endswith(f"claims checked against {tmp_path / 'tree'} (the checkout above the document)\n")
 
 
 def test_without_a_checkout_the_current_folder_is_taken(desk: Path) -> None:
     ran = run(desk / "tree", "check", "../good.md")
     assert ran.code == 0, ran.out
-    assert ran.out.endswith(f"claims held against {desk / 'tree'} (the current folder)\n")
+    assert ran.out.endswith(f"claims checked against {desk / 'tree'} (the current folder)\n")
 
 
 def test_claims_may_be_held_against_a_commit_instead_of_the_files_on_disk(tmp_path: Path) -> None:

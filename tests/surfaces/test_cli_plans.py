@@ -210,8 +210,8 @@ def test_a_dry_run_says_what_would_be_dispatched_and_dispatches_nothing(place: P
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["plan"], "give either a FILE or --resume ID"),
-        (["plan", "plan.toml", "--resume", "1"], "give either a FILE or --resume ID"),
+        (["plan"], "pass either a FILE or --resume ID"),
+        (["plan", "plan.toml", "--resume", "1"], "pass either a FILE or --resume ID"),
         (["plan", "nothing.toml"], "nothing.toml: No such file or directory"),
         (["plan", "--resume", "99"], "there is no plan 99"),
         (["plan", "unknown.toml"], "unknown.toml, line 5: there is no definition 'nobody'"),

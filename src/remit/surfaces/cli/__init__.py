@@ -1,4 +1,4 @@
-"""The command line. It reads arguments, calls one function, prints; it decides nothing."""
+"""The command line. It reads arguments, calls a function and prints the result; it makes no decisions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 
 
 def main() -> None:
-    """Entry of the `remit` command: exit codes 0 accepted, 1 not accepted, 2 usage, 3 internal."""
+    """Run the `remit` command and exit: 0 accepted, 1 not accepted, 2 usage error, 3 internal error."""
     from remit.surfaces.cli.group import remit
 
     for stream in (sys.stdout, sys.stderr):
-        # Reports are UTF-8 wherever they go: a terminal that is not shows marks instead of failing.
+        # Reports are UTF-8. A terminal with another encoding shows replacement characters instead of failing.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def _explain(error: Exception) -> int:
-    """One line on standard error for what a user can mend; a report for what only we can."""
+    """Print one line for an error that the user can fix, and a traceback for a bug. Return the exit code."""
     import click
 
     from remit.errors import RemitError
@@ -43,10 +43,10 @@ def _explain(error: Exception) -> int:
         click.echo(f"remit: {escape_control(' '.join(error.format_message().split()))}", err=True)
         return error.exit_code
     if isinstance(error, BrokenPipeError):
-        sys.stderr.close()  # the reader is gone; Python would complain once more at exit
+        sys.stderr.close()  # the reader has closed the pipe; Python would report it again at exit
         return 0
     import traceback
 
     traceback.print_exception(error)
-    click.echo("remit: this is a fault of remit, not of your input; please report the lines above", err=True)
+    click.echo("remit: this is a bug in remit, not an error in your input; please report the lines above", err=True)
     return 3

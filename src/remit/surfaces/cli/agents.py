@@ -1,4 +1,4 @@
-"""`remit agents`."""
+"""The command `remit agents`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ from remit.registry.tools import AllowList, split_names
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-_PLUGINS = click.option("--plugin-path", metavar="PATH", help="Load these folders instead, separated as in PATH.")
-_ALLOW = click.option("--allow-tools", metavar="NAMES", help="The worker's tools, separated by commas.")
+_PLUGINS = click.option(
+    "--plugin-path",
+    metavar="PATH",
+    help="Folders of definitions, separated as in PATH, instead of the configured ones.",
+)
+_ALLOW = click.option("--allow-tools", metavar="NAMES", help="The tools that a worker allows, separated by commas.")
 
 
 @click.group("agents", invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> int | None:
-    """Show the subagents that are defined: what each is told and may do.
+    """Show and check subagent definitions.
 
     \b
     Examples:
-      remit agents                                     what is there
-      remit agents explain security-auditor            what one will be told and may do, and why
-      remit agents check .claude/agents                is anything wrong with these files?
+      remit agents                                     list the definitions
+      remit agents explain security-auditor            show the prompt, tools and limits of a job
+      remit agents check .claude/agents                check the files of a folder
     """
     if ctx.invoked_subcommand is None:
         code: int = ctx.invoke(list_command)
@@ -45,7 +49,7 @@ def list_command(plugin_path: str | None = None, form: str = "text") -> int:
     \b
     Examples:
       remit agents list
-      REMIT_PLUGIN_PATH=/srv/plugins/house remit agents list --format json
+      REMIT_PLUGIN_PATH=/srv/plugins/acme remit agents list --format json
     """
     from remit.reports.agents import agents_shape, list_lines
 
@@ -62,7 +66,7 @@ def list_command(plugin_path: str | None = None, form: str = "text") -> int:
 @_PLUGINS
 @_FORMAT
 def show(name: str, plugin_path: str | None, form: str) -> int:
-    """Show one definition: its fields as they are understood, and its body.
+    """Show a definition: its fields as Remit reads them, and its body.
 
     \b
     Examples:
@@ -74,9 +78,7 @@ def show(name: str, plugin_path: str | None, form: str) -> int:
     registry = _registry(plugin_path, None)
     definition = registry.get(name)
     if definition is None:
-        raise UsageError(
-            f"there is no definition {name!r}{registry.why_missing(name) or '; `remit agents` lists them'}"
-        )
+        raise UsageError(f"there is no definition {name!r}{registry.why_missing(name) or '; see `remit agents`'}")
     if form == "json":
         import msgspec
 
@@ -88,37 +90,43 @@ def show(name: str, plugin_path: str | None, form: str) -> int:
 
 @command.command("explain")
 @click.argument("name", required=False)
-@click.option("--system", help="A system prompt of the job's own.")
-@click.option("--allowed-tools", metavar="NAMES", help="Tools of the job's own, separated by commas.")
-@click.option("--model", help="A model of the job's own.")
-@click.option("--max-turns", type=int, help="A number of turns of the job's own.")
-@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="A value for a variable of the body.")
-@click.option("--policy", type=click.Choice(["open", "strict"]), help="What unknown names do: warn, or refuse.")
+@click.option("--system", help="The job's system prompt.")
+@click.option("--allowed-tools", metavar="NAMES", help="The job's tools, separated by commas.")
+@click.option("--model", help="The job's model.")
+@click.option("--max-turns", type=int, help="The job's turn limit.")
+@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="The value of a variable in the body.")
+@click.option(
+    "--policy",
+    type=click.Choice(["open", "strict"]),
+    help="How to handle unknown names: warn (open) or refuse (strict).",
+)
 @_PLUGINS
 @_ALLOW
 @_FORMAT
-def explain(name: str | None, **given: Any) -> int:
-    """Explain what a job for NAME would be told and may do, and where each part comes from; without NAME, any job.
+def explain(name: str | None, **options: Any) -> int:
+    """Show the prompt, tools and limits of a job for the definition NAME, and the source of each value.
+
+    Without NAME, show those of a job without a definition.
 
     \b
     Examples:
       remit agents explain security-auditor
       remit agents explain security-auditor --allowed-tools Read,Grep --model opus
-      remit agents explain my-agent --plugin-path /srv/plugins/house --policy strict --format json
+      remit agents explain my-agent --plugin-path /srv/plugins/acme --policy strict --format json
     """
     configured = load()
-    names = split_names(given["allow_tools"]) if given["allow_tools"] is not None else None
-    registry = _registry(given["plugin_path"], names)
+    names = split_names(options["allow_tools"]) if options["allow_tools"] is not None else None
+    registry = _registry(options["plugin_path"], names)
     request = {
         "subagent_def": name,
-        "system": given["system"],
-        "allowed_tools": given["allowed_tools"],
-        "model": given["model"],
-        "max_turns": given["max_turns"],
-        "input_vars": dict(map(_variable, given["variables"])),
+        "system": options["system"],
+        "allowed_tools": options["allowed_tools"],
+        "model": options["model"],
+        "max_turns": options["max_turns"],
+        "input_vars": dict(map(_variable, options["variables"])),
     }
-    brief = api.resolve(request, registry=registry, policy=given["policy"] or configured["policy"], allow_tools=names)
-    if given["form"] == "json":
+    brief = api.resolve(request, registry=registry, policy=options["policy"] or configured["policy"], allow_tools=names)
+    if options["form"] == "json":
         _print_json(brief)
     else:
         from remit.reports.agents import explain_lines
@@ -130,7 +138,7 @@ def explain(name: str | None, **given: Any) -> int:
 @command.command("check")
 @click.argument("path", type=click.Path(path_type=Path))
 @_ALLOW
-@click.option("--fix", is_flag=True, help="Mend what is mechanical, in place.")
+@click.option("--fix", is_flag=True, help="Fix simple mistakes in the files.")
 @_FORMAT
 def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
     """Check a plugin, a folder of definitions or one file. Exit code 1 if a definition is rejected.
@@ -146,8 +154,8 @@ def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
 
     allowed = _allowed(split_names(allow_tools) if allow_tools is not None else None)
     plugins, warnings, repairs = check_path(path, allowed, fix=fix)
-    for words in repairs:
-        api.print_notice(words, "fixed")
+    for repair in repairs:
+        api.print_notice(repair, "fixed")
     if form == "json":
         _print_json(agents_shape(plugins, warnings))
     else:
@@ -164,10 +172,10 @@ def _allowed(names: list[str] | None) -> AllowList:
     return api.allow_list(load(), names)
 
 
-def _variable(written: str) -> tuple[str, str]:
-    name, equals, value = written.partition("=")
+def _variable(option: str) -> tuple[str, str]:
+    name, equals, value = option.partition("=")
     if not equals or not name.strip():
-        raise UsageError(f"--var {written!r}: write NAME=VALUE")
+        raise UsageError(f"--var takes NAME=VALUE, not {option!r}")
     return name.strip(), value
 
 

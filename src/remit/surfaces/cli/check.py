@@ -1,4 +1,4 @@
-"""`remit check`."""
+"""The command `remit check`."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from remit.evidence.sources import Sources, open_sources
 from remit.surfaces.cli.files import display_name, find_files, find_repository
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
-#: A progress bar is worth its lines from this many files on.
-_MANY = 50
+#: The number of files from which a progress bar is shown.
+_MIN_FILES_FOR_PROGRESS = 50
 _PATH = click.Path(path_type=Path)
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
-@click.option("--repo", type=_PATH, help="The checkout that claims are held against.")
-@click.option("--rev", help="Hold claims against this commit instead of the files on disk.")
-@click.option("--transcript", multiple=True, type=_PATH, help="What the agent did: a Claude Code transcript.")
-@click.option("--receipts", multiple=True, type=_PATH, help="What the agent did: a file of receipts.")
-@click.option("--rerun", metavar="CMD", help="Run CMD in the checkout and compare its outcome with what is claimed.")
-@click.option("--profile", help="v2 (default), v1 or lenient.")
-@click.option("--kind", help="The kind of result; default: by the agent's name.")
-@click.option("--attempt", type=int, default=1, show_default=True, help="Which submission this is; 2 is final.")
-@click.option("--scope", multiple=True, metavar="PATH", help="What the agent was sent to look at.")
-@click.option("--override", multiple=True, metavar="RULE=REASON", help="Depart from a default rule.")
+@click.option("--repo", type=_PATH, help="The checkout that claims are checked against.")
+@click.option("--rev", help="Check claims against this commit instead of the files on disk.")
+@click.option("--transcript", multiple=True, type=_PATH, help="A Claude Code transcript of the agent's work.")
+@click.option("--receipts", multiple=True, type=_PATH, help="A file of receipts of the agent's tool calls.")
+@click.option("--rerun", metavar="CMD", help="Run CMD in the checkout and compare its outcome with the claimed one.")
+@click.option("--profile", help="The profile: v2 (default), v1 or lenient.")
+@click.option("--kind", help="The kind of result; default: derived from the agent's name.")
+@click.option("--attempt", type=int, default=1, show_default=True, help="The number of the submission; 2 is final.")
+@click.option("--scope", multiple=True, metavar="PATH", help="A file or folder that the agent was asked to look at.")
+@click.option("--override", multiple=True, metavar="RULE=REASON", help="Override a default rule, with a reason.")
 @click.option("--select", multiple=True, metavar="RULE", help="Check only this rule, code or family.")
-@click.option("--ignore", multiple=True, metavar="RULE", help="Leave this rule, code or family out.")
+@click.option("--ignore", multiple=True, metavar="RULE", help="Skip this rule, code or family.")
 @click.option("--claims", is_flag=True, help="Show every claim, not only those that do not hold.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "github", "junit"]), default="text", show_default=True
 )
-def command(paths: tuple[str, ...], **given: Any) -> int:
-    """Say for each result in FILE... whether it keeps the contract, and whether its claims hold.
+def command(paths: tuple[str, ...], **flags: Any) -> int:
+    """Check each result in FILE... against the contract and its claims against the checkout.
 
-    FILE is a file, a folder (every Markdown file in it but READMEs and the like) or - for standard input.
-    Without --repo, claims are held against the checkout that the first file lies in, else the current folder.
-    The exit code is 0 if every result is accepted and 1 if not.
+    FILE is a file, a folder (every Markdown file in it except READMEs and similar pages) or - for standard input.
+    Without --repo, claims are checked against the checkout that contains the first file, else the current folder.
+    The exit code is 0 if every result is accepted, otherwise 1.
 
     \b
     Examples:
@@ -55,59 +55,59 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
       cat answer.md | remit check - --format json
       remit check answer.md --attempt 2 --override confidence-reason="scored by a tool"
     """
-    options = _options(given, load())
+    options = _options(flags, load())
     files = find_files(paths)
-    root, whence = find_repository(given["repo"], files)
+    root, origin = find_repository(flags["repo"], files)
     sources = open_sources(
         root,
-        rev=given["rev"],
-        transcripts=given["transcript"],
-        receipts=given["receipts"],
-        rerun=given["rerun"],
+        rev=flags["rev"],
+        transcripts=flags["transcript"],
+        receipts=flags["receipts"],
+        rerun=flags["rerun"],
     )
     try:
         verdicts = list(_check_all(files, options, sources))
-        if given["form"] == "text":
-            _print_text(verdicts, sources, f"{root} ({whence})", every_claim=given["claims"])
+        if flags["form"] == "text":
+            _print_text(verdicts, sources, f"{root} ({origin})", every_claim=flags["claims"])
         else:
-            _print_for_programs(verdicts, given["form"], str(root))
+            _print_for_programs(verdicts, flags["form"], str(root))
     finally:
         if sources.workspace is not None:
             sources.workspace.close()
     return 0 if all(verdict.accepted for verdict in verdicts) else 1
 
 
-def _options(given: dict[str, Any], settings: Configuration) -> Options:
+def _options(flags: dict[str, Any], settings: Configuration) -> Options:
     return Options(
-        profile=given["profile"] or settings["profile"],
-        kind=given["kind"],
+        profile=flags["profile"] or settings["profile"],
+        kind=flags["kind"],
         kinds=settings["agents.kinds"],
-        attempt=given["attempt"],
-        overrides=_overrides(given["override"], settings),
-        select=given["select"] or tuple(settings["check.select"]),
-        ignore=given["ignore"] or tuple(settings["check.ignore"]),
-        scope=given["scope"],
+        attempt=flags["attempt"],
+        overrides=_overrides(flags["override"], settings),
+        select=flags["select"] or tuple(settings["check.select"]),
+        ignore=flags["ignore"] or tuple(settings["check.ignore"]),
+        scope=flags["scope"],
     ).validated()
 
 
-def _overrides(flags: tuple[str, ...], settings: Configuration) -> tuple[tuple[str, str], ...]:
-    own = []
-    for flag in flags:
-        rule, equals, reason = flag.partition("=")
+def _overrides(options: tuple[str, ...], settings: Configuration) -> tuple[tuple[str, str], ...]:
+    overrides = []
+    for option in options:
+        rule, equals, reason = option.partition("=")
         if not equals:
-            raise UsageError(f"--override takes RULE=REASON, not {flag!r}")
-        own.append((rule.strip(), reason))
-    return (*own, *settings["check.overrides"].items())
+            raise UsageError(f"--override takes RULE=REASON, not {option!r}")
+        overrides.append((rule.strip(), reason))
+    return (*overrides, *settings["check.overrides"].items())
 
 
 def _check_all(files: list[Path | None], options: Options, sources: Sources) -> Iterator[Verdict]:
-    shown: Iterable[Path | None] = files
-    if len(files) >= _MANY and sys.stderr.isatty():
+    tracked: Iterable[Path | None] = files
+    if len(files) >= _MIN_FILES_FOR_PROGRESS and sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import track
 
-        shown = track(files, "checking", console=Console(stderr=True), transient=True)
-    for file in shown:
+        tracked = track(files, "checking", console=Console(stderr=True), transient=True)
+    for file in tracked:
         source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
         yield from check_text(source, display_name(file), options, sources)
 
@@ -117,7 +117,7 @@ def _print_text(verdicts: list[Verdict], sources: Sources, root: str, *, every_c
     from remit.reports.text import check_text_lines
 
     print_lines(check_text_lines(verdicts, columns(), sources.workspace, every_claim=every_claim))
-    print_lines([[Piece(f"claims held against {escape_control(root)}", "dim")]])
+    print_lines([[Piece(f"claims checked against {escape_control(root)}", "dim")]])
 
 
 def _print_for_programs(verdicts: list[Verdict], form: str, root: str) -> None:

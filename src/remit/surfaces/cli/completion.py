@@ -1,4 +1,4 @@
-"""`remit completion`."""
+"""The command `remit completion`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`remit rules`."""
+"""The commands on the contract: `remit rules`, `convert`, `prompt` and `schema`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan"]
 @click.argument("name", required=False)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def rules_command(name: str | None, form: str) -> int:
-    """List every rule, or explain one by its NAME or code, with a good and a bad example.
+    """List the rules, or explain the rule with the given NAME or code with examples.
 
     \b
     Examples:
@@ -47,9 +47,9 @@ def rules_command(name: str | None, form: str) -> int:
 
 @click.command("convert")
 @click.argument("file", metavar="FILE")
-@click.option("--to", "form", type=click.Choice(["md", "json"]), required=True, help="The form to write.")
+@click.option("--to", "form", type=click.Choice(["md", "json"]), required=True, help="The format to write.")
 def convert_command(file: str, form: str) -> int:
-    """Write the results in FILE (- for standard input) in canonical Markdown or as JSON.
+    """Convert the results in FILE (- for standard input) to canonical Markdown or JSON.
 
     Several results become one Markdown file, or a JSON list.
 
@@ -65,25 +65,25 @@ def convert_command(file: str, form: str) -> int:
         if document.refusal:
             raise UsageError(f"{file}: {document.refusal}")
         if not document.has_content:
-            raise UsageError(f"{file}: there is no result in it; `remit check` says what is missing")
+            raise UsageError(f"{file}: no result in this file; run `remit check` to see what is missing")
     results = [document.result for document in documents]
     if form == "md":
         print_text("\n".join(render(result) for result in results))
         return 0
     encoded = [to_json(result) for result in results]
-    whole = encoded[0] if len(encoded) == 1 else b"[" + b",".join(encoded) + b"]"
-    print_text(msgspec.json.format(whole, indent=2).decode())
+    output = encoded[0] if len(encoded) == 1 else b"[" + b",".join(encoded) + b"]"
+    print_text(msgspec.json.format(output, indent=2).decode())
     return 0
 
 
 @click.command("prompt")
-@click.option("--kind", default="generic", show_default=True, help="The kind of result the agent sends.")
-@click.option("--profile", help="The profile it is held to; default: the configured one.")
+@click.option("--kind", default="generic", show_default=True, help="The kind of result.")
+@click.option("--profile", help="The profile it is checked with; default: the configured one.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def prompt_command(kind: str, profile: str | None, form: str) -> int:
-    """Print the text that tells an agent how to answer.
+    """Print the instructions that tell an agent how to write a result.
 
-    It is made from the same kinds and rules that check the answer.
+    They are generated from the kinds and rules that check the result.
 
     \b
     Examples:
@@ -108,7 +108,7 @@ def prompt_command(kind: str, profile: str | None, form: str) -> int:
 @click.command("schema")
 @click.argument("name", type=click.Choice(_NAMES), default="result")
 def schema_command(name: str) -> int:
-    """Print the JSON Schema of a result written as JSON, of a report, or of what else `remit` reads and writes.
+    """Print the JSON Schema of a result or of the JSON output of a command.
 
     \b
     Examples:
@@ -132,7 +132,7 @@ def schema_command(name: str) -> int:
 
 def _run_schema(name: str) -> dict[str, Any]:
     if find_spec("psycopg") is None:
-        raise EnvironmentBroken(f"the schema of a {name} needs the extra remit[run]")
+        raise EnvironmentBroken(f"the schema of a {name} needs an extra: install remit[run]")
     from remit.reports.jobs import job_schema
     from remit.reports.plans import plan_schema
 

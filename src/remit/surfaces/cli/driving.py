@@ -1,4 +1,4 @@
-"""Driving a plan from the command line: live on a terminal, quiet elsewhere; Ctrl-C leaves it to be resumed."""
+"""Drive a plan from the command line and show its progress. After Ctrl-C the plan can be resumed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DrivenPlan(NamedTuple):
-    """A plan that was driven: as it stands, what its jobs used, and whether a person stopped it."""
+    """A plan after it was driven, the usage of its jobs, and whether the user stopped it."""
 
     found: PlanResult
     uses: dict[int, JobUsage]
@@ -28,7 +28,7 @@ class DrivenPlan(NamedTuple):
 
 
 async def drive_with_progress(database: Database, settings: Settings, plan: int, resolving: Resolving) -> DrivenPlan:
-    """Drive a plan and show how it goes."""
+    """Drive a plan and show its progress."""
     import msgspec
 
     from remit.orchestrate.api import drive_plan, max_parallel, plan_result
@@ -38,18 +38,18 @@ async def drive_with_progress(database: Database, settings: Settings, plan: int,
 
     spec = msgspec.convert((await plans.get_plan(database, plan)).document, Plan)
     async with ensure_worker(database, settings, concurrency=max_parallel(spec)) as queue:
-        tree = _Tree(database, plan)
-        await tree.pass_over_old()
+        display = _PlanDisplay(database, plan)
+        await display.skip_old_steps()
         driving = asyncio.create_task(
-            drive_plan(database, settings, plan, queue=queue, resolving=resolving, on_change=tree.show)
+            drive_plan(database, settings, plan, queue=queue, resolving=resolving, on_change=display.show)
         )
-        stopped = await _until_done(driving, tree)
+        stopped = await _until_done(driving, display)
     if not stopped:
         await driving
     return DrivenPlan(await plan_result(database, plan), await plans.uses_of(database, plan), stopped)
 
 
-async def _until_done(driving: asyncio.Task[Any], tree: _Tree) -> bool:
+async def _until_done(driving: asyncio.Task[Any], display: _PlanDisplay) -> bool:
     from remit.aio import cancel_and_wait
 
     interrupted = asyncio.Event()
@@ -57,32 +57,32 @@ async def _until_done(driving: asyncio.Task[Any], tree: _Tree) -> bool:
     loop.add_signal_handler(signal.SIGINT, interrupted.set)
     waiting = asyncio.create_task(interrupted.wait())
     try:
-        with tree:
+        with display:
             while not driving.done() and not interrupted.is_set():
                 await asyncio.wait({driving, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=0.5)
-                await tree.show()
+                await display.show()
         return not driving.done()
     finally:
         waiting.cancel()
         loop.remove_signal_handler(signal.SIGINT)
-        if not driving.done():  # interrupted, or nobody does its jobs any more
+        if not driving.done():  # interrupted, or the local worker failed
             await cancel_and_wait(driving)
 
 
-class _Tree:
-    """The tree of a plan, redrawn as it changes; elsewhere a line when something changed."""
+class _PlanDisplay:
+    """The progress of a plan: a live tree on a terminal, otherwise a line for each step."""
 
     def __init__(self, database: Database, plan: int) -> None:
         self._database = database
         self._plan = plan
         self._live: Any = None
-        self._told: set[int] = set()
+        self._printed: set[int] = set()
 
-    async def pass_over_old(self) -> None:
-        """What was done before this command is not told again."""
-        self._told = {row["id"] for row in await self._database.rows("plans.steps", plan=self._plan, after=0)}
+    async def skip_old_steps(self) -> None:
+        """Do not print the steps that were done before this command."""
+        self._printed = {row["id"] for row in await self._database.rows("plans.steps", plan=self._plan, after=0)}
 
-    def __enter__(self) -> _Tree:
+    def __enter__(self) -> _PlanDisplay:
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live
@@ -98,7 +98,7 @@ class _Tree:
     async def show(self) -> None:
         """Show the plan as it is now."""
         if self._live is None:
-            await self._tell()
+            await self._print_steps()
             return
         from rich.text import Text
 
@@ -115,12 +115,12 @@ class _Tree:
             text.append("\n")
         self._live.update(text)
 
-    async def _tell(self) -> None:
-        for row in await self._database.rows("plans.steps", plan=self._plan, after=max(self._told, default=0)):
-            if row["id"] not in self._told:
-                self._told.add(row["id"])
+    async def _print_steps(self) -> None:
+        for row in await self._database.rows("plans.steps", plan=self._plan, after=max(self._printed, default=0)):
+            if row["id"] not in self._printed:
+                self._printed.add(row["id"])
                 from remit.reports.layout import escape_control
 
-                whose = f" {row['name']}" if row["name"] else ""
-                words = escape_control(f"{row['step']}{whose}: {row['reason']}")
-                click.echo(f"{row['at'].astimezone():%H:%M:%S} {words}", err=True)
+                name = f" {row['name']}" if row["name"] else ""
+                step = escape_control(f"{row['step']}{name}: {row['reason']}")
+                click.echo(f"{row['at'].astimezone():%H:%M:%S} {step}", err=True)

@@ -1,4 +1,4 @@
-"""Which files a command line names, and which checkout they belong to."""
+"""Find the files that a command line names, and the checkout they belong to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from remit.errors import UsageError
 from remit.workspace.safe_git import root_above
 
-#: Enough of a JSON file to see what it is.
+#: Bytes of a JSON file that are read to detect its format.
 _PEEK = 64 * 1024
-#: Pages that lie beside results and are none.
+#: Names of pages in a folder of results that are not results.
 _PAGES = frozenset(
     {
         *("readme", "license", "licence", "copying", "authors", "contributors"),
@@ -21,21 +21,21 @@ _PAGES = frozenset(
 )
 _SARIF_VERSION = re.compile(rb'"version"\s*:\s*"2\.')
 
-#: SARIF files and merges may be large; more than this is not read.
+#: The largest file that is read; SARIF files and merges may be large.
 MAX_BYTES = 64 * 1024 * 1024
 
 
 def find_files(paths: tuple[str, ...], *, for_merge: bool = False) -> list[Path | None]:
-    """Files in the order given, folders expanded; None stands for standard input.
+    """Return the files in their order, with folders expanded; None is standard input.
 
-    Of a folder results are taken, and `for_merge` also SARIF files and earlier merges.
+    A folder contributes its results, and with `for_merge` also SARIF files and earlier merges.
     """
     found: list[Path | None] = []
     for name in paths:
         path = Path(name)
         if name == "-":
             found.append(None)
-        elif not _is_there(path):
+        elif not _exists(path):
             raise UsageError(f"{name}: no such file or folder")
         elif path.is_dir():
             inside = sorted(file for file in path.rglob("*") if _may_be_input(file, path, for_merge=for_merge))
@@ -48,15 +48,15 @@ def find_files(paths: tuple[str, ...], *, for_merge: bool = False) -> list[Path 
     return found
 
 
-def _is_there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError:
-        return False  # a name that no file can have
+        return False  # the name is not valid for a file
 
 
 def display_name(file: Path | None) -> str:
-    """A file's name as a report shows it: whatever bytes it has, as text."""
+    """Return the name of a file for a report; bytes that are not UTF-8 are replaced."""
     return "-" if file is None else os.fsencode(file).decode("utf-8", "replace")
 
 
@@ -82,7 +82,7 @@ def _is_json_input(file: Path, *, for_merge: bool) -> bool:
 
 
 def _is_page(file: Path) -> bool:
-    """Whether a Markdown file is a README or its like; one with a result's title and status is a result."""
+    """Return whether a Markdown file is a README or a similar page, and not a result by its title and status."""
     if file.stem.lower().replace("-", "_") not in _PAGES:
         return False
     from remit.contract.model import STATUSES
@@ -95,9 +95,9 @@ def _is_page(file: Path) -> bool:
 
 
 def find_repository(repo: Path | None, files: list[Path | None]) -> tuple[Path, str]:
-    """The checkout to hold claims against, and how it was chosen."""
+    """Return the checkout that claims are checked against, and how it was chosen."""
     if repo is not None:
-        return repo, "as given"
+        return repo, "--repo"
     first = next((file for file in files if file is not None), None)
     above = root_above(first if first is not None else Path.cwd())
     if above is None:
@@ -106,7 +106,7 @@ def find_repository(repo: Path | None, files: list[Path | None]) -> tuple[Path, 
 
 
 def read_file(file: Path | None) -> bytes:
-    """A file's bytes; None stands for standard input."""
+    """Read the bytes of a file; None is standard input."""
     try:
         if file is None:
             data = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -116,5 +116,5 @@ def read_file(file: Path | None) -> bytes:
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror or error}") from error
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{file or '-'}: larger than {MAX_BYTES >> 20} MiB; it is not read")
+        raise UsageError(f"{file or '-'}: larger than {MAX_BYTES >> 20} MiB")
     return data

@@ -1,4 +1,4 @@
-"""The group of commands; each command's module is loaded only when it runs."""
+"""The `remit` command group. The module of a command is loaded when the command runs."""
 
 from __future__ import annotations
 
@@ -7,59 +7,59 @@ from typing import Any
 
 import click
 
-#: Heading in `remit --help` -> command -> (module and function, one line of help)
+#: Heading in `remit --help` -> command -> (module and function, summary)
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Check and merge": {
-        "review": ("review.command", "Review a checkout: several reviewers, verified, one report."),
-        "check": ("check.command", "One verdict for each result: does it keep the contract?"),
-        "merge": ("merge.command", "One report out of many; agreement counted, conflicts shown."),
+        "review": ("review.command", "Review a checkout and print one verified report."),
+        "check": ("check.command", "Check results against the contract and the checkout."),
+        "merge": ("merge.command", "Merge results and SARIF files into one report."),
         "rules": ("contract.rules_command", "List the rules, or explain one."),
-        "convert": ("contract.convert_command", "A result as Markdown or JSON, in canonical form."),
-        "schema": ("contract.schema_command", "JSON Schemas of results and reports."),
+        "convert": ("contract.convert_command", "Convert a result to canonical Markdown or JSON."),
+        "schema": ("contract.schema_command", "Print a JSON Schema of a result or of a command's output."),
     },
     "Definitions": {
-        "agents": ("agents.command", "What subagents are defined, what each is told and may do."),
-        "prompt": ("contract.prompt_command", "The text that tells an agent how to answer."),
+        "agents": ("agents.command", "Show and check subagent definitions."),
+        "prompt": ("contract.prompt_command", "Print the instructions on how to write a result."),
     },
     "Jobs": {
         "run": ("run.command", "Run a subagent on a task and wait for its result."),
         "submit": ("jobs.submit_command", "Put a job into the queue."),
         "worker": ("worker.command", "Run jobs from the queue."),
-        "jobs": ("jobs.jobs_command", "Show jobs: waiting, running, finished."),
-        "logs": ("logs.command", "Show what happened in a job."),
+        "jobs": ("jobs.jobs_command", "List and show jobs; remove old ones."),
+        "logs": ("logs.command", "Show the events of a job."),
         "cancel": ("jobs.cancel_command", "Cancel a job."),
-        "retry": ("jobs.retry_command", "Let a job that did not complete go on."),
+        "retry": ("jobs.retry_command", "Continue a job that did not complete."),
     },
     "Plans": {
-        "plan": ("plans.plan_command", "Run phases of delegations, durably."),
-        "orchestrate": ("orchestrate.command", "Have a model do a task by delegating it."),
-        "escalations": ("plans.escalations_command", "List what plans ask a person."),
-        "answer": ("plans.answer_command", "Answer what a plan asked."),
-        "progress": ("plans.progress_command", "Show where the work stands and what comes next."),
+        "plan": ("plans.plan_command", "Run a plan: phases of delegations that survive a crash."),
+        "orchestrate": ("orchestrate.command", "Let a model do a task by delegating it."),
+        "escalations": ("plans.escalations_command", "List the open questions of plans."),
+        "answer": ("plans.answer_command", "Answer a question of a plan."),
+        "progress": ("plans.progress_command", "Show the progress of the work and the next action."),
     },
     "Claude Code": {
-        "install": ("claude_code.install_command", "Put its subagents and its orchestrator under contract."),
-        "uninstall": ("claude_code.uninstall_command", "Take an install back and leave no trace."),
-        "gate": ("gate.command", "What was denied and why, what you allow; try a call."),
-        "hook": ("claude_code.hook_command", "Answer a hook; Claude Code calls it."),
+        "install": ("claude_code.install_command", "Install the hooks, agents and commands."),
+        "uninstall": ("claude_code.uninstall_command", "Remove everything that install added."),
+        "gate": ("gate.command", "Show decisions of the gate, declare exceptions, test a call."),
+        "hook": ("claude_code.hook_command", "Handle a hook event; Claude Code runs it."),
     },
     "Remit itself": {
-        "doctor": ("doctor.command", "Does all work that is needed, and what settings are in force?"),
-        "completion": ("completion.command", "Print the completion script for a shell."),
+        "doctor": ("doctor.command", "Check the installation and show the effective settings."),
+        "completion": ("completion.command", "Print the completion script of a shell."),
     },
 }
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands' names without loading them."""
+    """A command group that loads its commands when they run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order of the help page."""
+        """Return the names of the commands in the order of the help page."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load one command."""
+        """Load a command."""
         if cmd_name not in COMMANDS:
             return None
         module, function = COMMANDS[cmd_name][0].split(".")
@@ -69,24 +69,24 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the nearest command for a misspelt one."""
+        """Suggest a similar command for an unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from remit.errors import UsageError, did_you_mean
 
-            near = did_you_mean(args[0], COMMANDS) or "; `remit --help` lists them"
+            near = did_you_mean(args[0], COMMANDS) or "; see `remit --help`"
             raise UsageError(f"there is no command {args[0]!r}{near}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands from the table, so that `--help` loads none of them."""
-        wide = max(map(len, COMMANDS))
+        """Write the commands from the table, so that `--help` does not load them."""
+        width = max(map(len, COMMANDS))
         for title, commands in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{name:<{wide}}", line) for name, (_, line) in commands.items()])
+                formatter.write_dl([(f"{name:<{width}}", line) for name, (_, line) in commands.items()])
 
 
-def _version(ctx: click.Context, _: click.Parameter, wanted: Any) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+    if value and not ctx.resilient_parsing:
         from remit import __version__
 
         click.echo(f"remit {__version__}")
@@ -94,24 +94,26 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: Any) -> None:
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Show the version.")
+@click.option(
+    "--version", is_flag=True, callback=_print_version, expose_value=False, is_eager=True, help="Show the version."
+)
 def remit() -> None:
-    """Hold subagents to a contract: what each may do, and what it must send back.
+    """Control what subagents may do, and verify what they report.
 
-    Definitions say what a subagent is told and may use. Jobs run them, durably; plans run many. What they send back is
-    checked against the code and merged into one report.
+    Definitions set the prompt, tools and limits of a subagent. Jobs and plans run subagents and survive a crash.
+    Results are checked against the checkout and merged into one report.
 
     \b
     Examples:
       remit review                            review this checkout
-      remit check answer.md                   does this answer keep the contract?
-      remit merge results/                    one report out of many answers
-      remit agents explain code-explorer      what one is told and may do
+      remit check answer.md                   check a result
+      remit merge results/                    merge many results into one report
+      remit agents explain code-explorer      show its prompt, tools and limits
       remit run code-explorer "how is a cart paid?"
       remit submit qa-engineer "review the last commit"
-      remit worker --concurrency 20           run what is in the queue
-      remit plan release.toml                 phases of delegations
-      remit orchestrate "add a discount"      a model that delegates
-      remit install claude-code               put its subagents under contract
-      remit doctor                            does all work that is needed?
+      remit worker --concurrency 20           run jobs from the queue
+      remit plan release.toml                 run a plan
+      remit orchestrate "add a discount"      let a model delegate a task
+      remit install claude-code               check the reports of its subagents
+      remit doctor                            check the installation
     """

@@ -1,7 +1,6 @@
-"""`remit` as a client's slash command runs it: `python -I -m remit.surfaces.cli.in_client gate status`.
+"""`remit` for the slash commands of a client: `python -I -m remit.surfaces.cli.in_client gate status`.
 
-A client shows a command that fails as a fault of its own, with none of our words. So all that is said goes to standard
-output, what went wrong too, and the exit code is always 0.
+A client hides the output of a command that fails. So errors go to standard output too, and the exit code is always 0.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ def run() -> None:
     sys.argv[0] = "remit"
     with redirect_stderr(sys.stdout), suppress(SystemExit):
         main()
-    with suppress(OSError, ValueError):  # nobody reads it any more
+    with suppress(OSError, ValueError):  # the reader has closed the pipe
         sys.stdout.flush()
 
 
 if __name__ == "__main__":
     run()
-    os._exit(0)  # nothing that ends with the process may change the code
+    os._exit(0)  # exit handlers must not change the exit code

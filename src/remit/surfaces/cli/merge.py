@@ -1,4 +1,4 @@
-"""`remit merge`."""
+"""The command `remit merge`."""
 
 from __future__ import annotations
 
@@ -30,27 +30,33 @@ _FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
 
 @click.command("merge")
 @click.argument("paths", nargs=-1, metavar="FILE...")
-@click.option("--session", metavar="ID", help="Also what subagents sent in a session of Claude Code: last, or its id.")
-@click.option("--repo", type=_PATH, help="The checkout that claims are held against.")
-@click.option("--profile", help="The profile results are held to; default: the configured one.")
+@click.option("--session", metavar="ID", help="Also merge the reports of a Claude Code session: its id, or last.")
+@click.option("--repo", type=_PATH, help="The checkout that claims are checked against.")
+@click.option("--profile", help="The profile that results are checked with; default: the configured one.")
 @click.option("--threshold", type=float, help="Keep findings of at least this confidence (default 80).")
-@click.option("--policy", help="How scores of agents that agree are combined: mean (default), max or floor.")
+@click.option("--policy", help="How the scores of agents that agree are combined: mean (default), max or floor.")
 @click.option("--expect", multiple=True, metavar="AGENT", help="An agent that must be among the inputs.")
 @click.option("--changed-since", metavar="REV", help="Keep findings on lines changed since this commit.")
-@click.option("--baseline", type=_PATH, help="Hide what this earlier merge (JSON) already had.")
+@click.option("--baseline", type=_PATH, help="Hide the findings of this earlier merge (JSON).")
 @click.option(
     "--fail-on",
     type=click.Choice(["critical", "important", "minor", "conflict"]),
     help="Exit with 1 if there is a finding of this severity or worse, or a conflict.",
 )
-@click.option("--sarif-profile", type=click.Choice(["github", "ai"]), default="github", show_default=True)
+@click.option(
+    "--sarif-profile",
+    type=click.Choice(["github", "ai"]),
+    default="github",
+    show_default=True,
+    help="The SARIF profile: github for code scanning, ai for the AI profile.",
+)
 @click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
-def command(paths: tuple[str, ...], **given: Any) -> int:
+def command(paths: tuple[str, ...], **flags: Any) -> int:
     """Merge results, SARIF files and earlier merges into one report.
 
     FILE is a result (Markdown or JSON), a SARIF file of any tool, a merge written with --format json, a
-    folder of them, or - for standard input. With --session, what the subagents of a session sent is merged.
+    folder of these, or - for standard input. --session adds the reports of the subagents of a session.
 
     \b
     Examples:
@@ -62,60 +68,60 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     """
     configured = load()
     files = find_files(paths, for_merge=True)
-    if not files and not given["session"]:
-        raise UsageError("name the files to merge, or a session: remit merge --session last")
-    project = current_project() if given["session"] else None
-    root, _ = find_repository(given["repo"] or (Path(project.root) if project else None), files)
+    if not files and not flags["session"]:
+        raise UsageError("nothing to merge: pass files, or a session with --session last")
+    project = current_project() if flags["session"] else None
+    root, _ = find_repository(flags["repo"] or (Path(project.root) if project else None), files)
     sources = open_sources(root)
-    options = Options(profile=given["profile"] or configured["profile"], kinds=configured["agents.kinds"]).validated()
-    settings = _settings(given, configured)
+    options = Options(profile=flags["profile"] or configured["profile"], kinds=configured["agents.kinds"]).validated()
+    settings = _settings(flags, configured)
     inputs = [
         read_input(read_file(file), name, options, sources, configured["merge.categories"])
         for file, name in ((file, display_name(file)) for file in files)
     ]
-    _warn_of_reports(zip(files, inputs, strict=True))
+    _warn_about_reports(zip(files, inputs, strict=True))
     if project is not None:
-        inputs += project.inputs(given["session"], options, sources, configured["merge.categories"])
-    merged = _narrowed(merge_inputs(inputs, settings), given, sources)
-    _write(_formatted(merged, given, sources), given["output"])
-    return 1 if fails(merged, given["fail_on"]) else 0
+        inputs += project.inputs(flags["session"], options, sources, configured["merge.categories"])
+    merged = _filtered(merge_inputs(inputs, settings), flags, sources)
+    _write(_formatted(merged, flags, sources), flags["output"])
+    return 1 if fails(merged, flags["fail_on"]) else 0
 
 
-def _warn_of_reports(inputs: Iterable[tuple[Path | None, Input]]) -> None:
-    """A merged report in Markdown reads like any result: what each agent says of its own stays behind."""
+def _warn_about_reports(inputs: Iterable[tuple[Path | None, Input]]) -> None:
+    """Warn about merged reports in Markdown, which do not contain the opinions of each agent."""
     for file, read in inputs:
         if any(report.agent == slug(MERGED_AGENT) for report in read.reports):
             click.echo(
-                f"{display_name(file)}: a merged report; the agents behind it and their opinions are not in this form, "
-                "merge what --format json wrote instead",
+                f"{display_name(file)}: this is a merged report, which does not contain the opinions of each agent; "
+                "merge the output of --format json instead",
                 err=True,
             )
 
 
-def _settings(given: dict[str, Any], configured: Configuration) -> MergeSettings:
-    threshold = given["threshold"] if given["threshold"] is not None else configured["merge.threshold"]
+def _settings(flags: dict[str, Any], configured: Configuration) -> MergeSettings:
+    threshold = flags["threshold"] if flags["threshold"] is not None else configured["merge.threshold"]
     return checked_settings(
         MergeSettings(
             threshold=float(threshold),
-            policy=given["policy"] or configured["merge.policy"],
+            policy=flags["policy"] or configured["merge.policy"],
             weights=configured["merge.weights"],
             window=int(configured["merge.window"]),
-            expect=given["expect"],
+            expect=flags["expect"],
         )
     )
 
 
-def _narrowed(merged: Merge, given: dict[str, Any], sources: Sources) -> Merge:
-    if given["changed_since"] and sources.workspace is not None:
-        changed = git.changed_lines(sources.workspace.root, given["changed_since"])
-        merged = only_changed(merged, changed, given["changed_since"])
-    if given["baseline"] is not None:
-        merged = hide_baseline(merged, read_merge(read_file(given["baseline"]), str(given["baseline"])))
+def _filtered(merged: Merge, flags: dict[str, Any], sources: Sources) -> Merge:
+    if flags["changed_since"] and sources.workspace is not None:
+        changed = git.changed_lines(sources.workspace.root, flags["changed_since"])
+        merged = only_changed(merged, changed, flags["changed_since"])
+    if flags["baseline"] is not None:
+        merged = hide_baseline(merged, read_merge(read_file(flags["baseline"]), str(flags["baseline"])))
     return merged
 
 
 def fails(merged: Merge, limit: str | None) -> bool:
-    """Whether a merge is worth exit code 1."""
+    """Return whether a merge has a finding of at least the severity `limit`, or a conflict if that is the limit."""
     if limit is None:
         return False
     if limit == "conflict":
@@ -124,10 +130,10 @@ def fails(merged: Merge, limit: str | None) -> bool:
     return any(finding.severity in worse for finding in merged.findings)
 
 
-def _formatted(merged: Merge, given: dict[str, Any], sources: Sources) -> str | None:
-    """The report; None if it has been printed already."""
-    form, workspace = given["form"], sources.workspace
-    if form == "text" and given["output"] is None:
+def _formatted(merged: Merge, flags: dict[str, Any], sources: Sources) -> str | None:
+    """Return the report; None if it was printed."""
+    form, workspace = flags["form"], sources.workspace
+    if form == "text" and flags["output"] is None:
         from remit.reports.merge.text import merge_text_lines
 
         print_lines(merge_text_lines(merged, columns(), workspace))
@@ -149,18 +155,18 @@ def _formatted(merged: Merge, given: dict[str, Any], sources: Sources) -> str | 
         from remit.reports.merge.markdown import merge_markdown
 
         return merge_markdown(merged, workspace)
-    return _for_programs(merged, given, sources)
+    return _for_programs(merged, flags, sources)
 
 
-def _for_programs(merged: Merge, given: dict[str, Any], sources: Sources) -> str:
-    if given["form"] == "sarif":
+def _for_programs(merged: Merge, flags: dict[str, Any], sources: Sources) -> str:
+    if flags["form"] == "sarif":
         from remit import __version__
         from remit.reports.merge.sarif import merge_sarif
 
         root = sources.workspace.root if sources.workspace is not None else None
         return merge_sarif(
             merged,
-            profile=given["sarif_profile"],
+            profile=flags["sarif_profile"],
             workspace=sources.workspace,
             commit=git.head(root) if root is not None else None,
             repository=git.remote_address(root) if root is not None else None,
@@ -168,7 +174,7 @@ def _for_programs(merged: Merge, given: dict[str, Any], sources: Sources) -> str
         )
     from remit.reports.merge.annotations import merge_github, merge_junit
 
-    return merge_github(merged) if given["form"] == "github" else merge_junit(merged)
+    return merge_github(merged) if flags["form"] == "github" else merge_junit(merged)
 
 
 def _write(text: str | None, output: Path | None) -> None:

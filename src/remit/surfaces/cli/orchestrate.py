@@ -1,4 +1,4 @@
-"""`remit orchestrate`."""
+"""The command `remit orchestrate`."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ if TYPE_CHECKING:
 @click.command("orchestrate")
 @click.argument("task")
 @click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current one.")
-@click.option("--model", help="The orchestrator's model, as provider:model or a short name.")
-@click.option("--max-turns", type=int, default=60, show_default=True, help="How often its model may be called.")
-@click.option("--max-cost", type=float, help="Dollars the orchestrator itself may cost.")
+@click.option("--model", help="The model of the orchestrator, as provider:model or a short name.")
+@click.option("--max-turns", type=int, default=60, show_default=True, help="The maximum number of calls to its model.")
+@click.option("--max-cost", type=float, help="The maximum cost of the orchestrator itself, in US dollars.")
 @tree_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(task: str, **given: Any) -> int:
-    """Have a model do TASK by delegating it: its only tools are an orchestrator's five responsibilities.
+def command(task: str, **options: Any) -> int:
+    """Let a model do TASK by delegating it to subagents.
 
-    It reads and edits nothing but what the gate allows. What it asks you waits: `remit escalations`, `remit answer`.
-    Ctrl-C asks whether to leave the job to a worker or to cancel it.
+    The model can delegate, read results, ask you, report and record progress. It reads and edits files only as far as
+    the gate allows. Open questions stay until you answer them (`remit escalations`, `remit answer`). Ctrl-C asks
+    whether to leave the job to a worker or to cancel it.
 
     \b
     Examples:
       remit orchestrate "add a discount code to the shop, with tests"
       remit orchestrate - --model opus < task.md
     """
-    job = with_database(lambda database, settings: _run(database, settings, task_text(task), given))
+    job = with_database(lambda database, settings: _run(database, settings, task_text(task), options))
     if job is None:
         return 130
-    if given["form"] == "json":
+    if options["form"] == "json":
         from remit.reports.formats import format_json
         from remit.reports.jobs import job_shape
 
@@ -52,8 +53,8 @@ def command(task: str, **given: Any) -> int:
     return 0 if job.outcome == "completed" else 1
 
 
-async def _run(database: Database, settings: Settings, task: str, given: dict[str, Any]) -> Job | None:
-    """Submit the orchestrator's job and see it through; None: it was left to a worker."""
+async def _run(database: Database, settings: Settings, task: str, options: dict[str, Any]) -> Job | None:
+    """Submit the job of the orchestrator and wait for it. Return None if it was left to a worker."""
     from remit.dispatch.submit import Queueing, submit
     from remit.orchestrate.local_worker import LocalWorker, ensure_worker, short_poll_worker
     from remit.orchestrate.orchestrator import build_orchestrator
@@ -62,34 +63,34 @@ async def _run(database: Database, settings: Settings, task: str, given: dict[st
     from remit.store import jobs
     from remit.surfaces.cli.run import wait_for_job
 
-    own = f"run-{uuid.uuid4()}"
+    own_queue = f"run-{uuid.uuid4()}"
     request = {
         "prompt": task,
         "system": orchestrator_prompt(),
         "allowed_tools": [],
-        "model": given["model"],
-        "max_turns": given["max_turns"],
+        "model": options["model"],
+        "max_turns": options["max_turns"],
         "runner": ORCHESTRATOR,
-        "limits": limits_from(given, "cost"),
+        "limits": limits_from(options, "cost"),
     }
     submitted = await submit(
         database,
         request,
         settings,
-        given["repo"] or Path.cwd(),
+        options["repo"] or Path.cwd(),
         queueing=Queueing(
-            first_queue=own,
+            first_queue=own_queue,
             agent="orchestrator",
-            tree_max_tokens=given["tree_max_tokens"],
-            tree_max_cost=given["tree_max_cost"],
-            tree_max_turns=given["tree_max_turns"],
-            tree_max_seconds=given["tree_max_seconds"],
+            tree_max_tokens=options["tree_max_tokens"],
+            tree_max_cost=options["tree_max_cost"],
+            tree_max_turns=options["tree_max_turns"],
+            tree_max_seconds=options["tree_max_seconds"],
         ),
     )
     async with ensure_worker(database, settings) as queue:
-        # Its own worker, so that its subagents never wait for the place that it holds.
+        # A separate worker, so that subagents never wait for the slot of the orchestrator.
         runners = {ORCHESTRATOR: build_orchestrator(queue)}
-        async with LocalWorker(short_poll_worker(database, settings, own, runners=runners)) as local:
+        async with LocalWorker(short_poll_worker(database, settings, own_queue, runners=runners)) as local:
             local.start()
-            is_over = await wait_for_job(database, submitted.id)
-    return await jobs.get(database, submitted.id) if is_over else None
+            is_finished = await wait_for_job(database, submitted.id)
+    return await jobs.get(database, submitted.id) if is_finished else None

@@ -1,4 +1,4 @@
-"""`remit plan`."""
+"""The commands on plans: `remit plan`, `answer`, `escalations` and `progress`."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from remit.store.plans import Escalation
     from remit.surfaces.cli.driving import DrivenPlan
 
-#: Delegations that are shown.
-_MOST = 20
+#: Delegations that `remit progress` shows.
+_MAX_DELEGATIONS = 20
 
 
 @click.command("plan")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current one.")
-@click.option("--resume", type=int, metavar="ID", help="Go on with this plan instead of reading a file.")
-@click.option("--new", "is_new", is_flag=True, help="Begin anew although the same plan is unfinished.")
-@click.option("--dry-run", is_flag=True, help="Only print what would be dispatched to whom.")
+@click.option("--resume", type=int, metavar="ID", help="Continue this plan instead of reading a file.")
+@click.option("--new", "is_new", is_flag=True, help="Start a new plan although the same one is unfinished.")
+@click.option("--dry-run", is_flag=True, help="Print the delegations without running them.")
 @click.option("--plugin-path", metavar="PATH", help="Folders of definitions, separated as in PATH.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def plan_command(file: Path | None, resume: int | None, form: str, **given: Any) -> int:
-    """Run the plan in FILE (TOML or YAML): phases of delegations, each merged and decided on.
+def plan_command(file: Path | None, resume: int | None, form: str, **options: Any) -> int:
+    """Run the plan in FILE (TOML or YAML): phases of delegations, with a merge and a decision after each.
 
-    A plan that was interrupted goes on where it was when it is run again. Exit code 0: finished, with a decision
-    to continue; 1 otherwise.
+    If a plan was interrupted, run the same command again to continue it. The exit code is 0 if the plan is finished
+    with the decision to continue, otherwise 1.
 
     \b
     Examples:
@@ -48,11 +48,11 @@ def plan_command(file: Path | None, resume: int | None, form: str, **given: Any)
     from remit.registry import api
 
     if (file is None) == (resume is None):
-        raise UsageError("give either a FILE or --resume ID")
+        raise UsageError("pass either a FILE or --resume ID")
     configured = load()
-    registry = api.open_registry(given["plugin_path"] or configured["plugin_path"], api.allow_list(configured, None))
+    registry = api.open_registry(options["plugin_path"] or configured["plugin_path"], api.allow_list(configured, None))
     plan = read_plan(file, registry) if file is not None else None
-    if given["dry_run"] and plan is not None:
+    if options["dry_run"] and plan is not None:
         from remit.reports.plans import dry_run_lines
 
         print_lines(dry_run_lines(plan, columns()))
@@ -64,7 +64,7 @@ def plan_command(file: Path | None, resume: int | None, form: str, **given: Any)
         from remit.surfaces.cli.driving import drive_with_progress
 
         if plan is not None:
-            number = await begin_plan(database, plan, given["repo"] or Path.cwd(), is_new=given["is_new"])
+            number = await begin_plan(database, plan, options["repo"] or Path.cwd(), is_new=options["is_new"])
         else:
             number = (await check_drivable(database, resume or 0)).id
         return await drive_with_progress(database, settings, number, Resolving(registry=registry))
@@ -72,19 +72,19 @@ def plan_command(file: Path | None, resume: int | None, form: str, **given: Any)
     return print_result(with_database(work), form)
 
 
-def print_result(shown: DrivenPlan, form: str) -> int:
-    """Print a plan as it stands; its exit code."""
+def print_result(driven: DrivenPlan, form: str) -> int:
+    """Print a plan, and return the exit code."""
     from remit.reports.formats import format_json
     from remit.reports.plans import next_step_text, plan_lines, plan_shape
 
-    found = shown.found
+    found = driven.found
     if form == "json":
         print_text(format_json(plan_shape(found)))
     else:
-        print_lines(plan_lines(found, shown.uses, columns()))
+        print_lines(plan_lines(found, driven.uses, columns()))
         click.echo(next_step_text(found), err=True)
-    if shown.stopped:
-        click.echo(f"remit: stopped; `remit plan --resume {found.plan.id}` goes on", err=True)
+    if driven.stopped:
+        click.echo(f"remit: stopped; continue with `remit plan --resume {found.plan.id}`", err=True)
         return 130
     return 0 if found.plan.state == "finished" and found.plan.outcome == "continue" else 1
 
@@ -92,10 +92,10 @@ def print_result(shown: DrivenPlan, form: str) -> int:
 @click.command("answer")
 @click.argument("escalation", type=int)
 @click.argument("verb", type=click.Choice(ANSWERS))
-@click.option("--why", default="", help="The reason to skip, or what to tell the subagent.")
+@click.option("--why", default="", help="The reason to skip, or a text for the subagent.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def answer_command(escalation: int, verb: str, why: str, form: str) -> int:
-    """Answer a question: retry, skip (with a reason), cancel the plan, or text for another try.
+    """Answer the question ESCALATION: retry, skip, cancel the plan, or retry with a text for the subagent.
 
     \b
     Examples:
@@ -104,29 +104,29 @@ def answer_command(escalation: int, verb: str, why: str, form: str) -> int:
       remit answer 4 text --why "look in src/legacy instead"
     """
     if verb in ("skip", "text") and not why.strip():
-        raise UsageError(f"{verb} needs --why")
+        raise UsageError(f"{verb} needs a text: pass --why")
 
     from remit.orchestrate.answers import GivenAnswer, give_answer
 
     async def work(database: Database, _: Settings) -> GivenAnswer:
         return await give_answer(database, escalation, verb, why)
 
-    given = with_database(work)
+    answer = with_database(work)
     if form == "json":
         from remit.reports.formats import format_json
 
-        shape = {"schema": "remit.answer/1", "escalation": escalation, "plan": given.plan, "answer": verb}
+        shape = {"schema": "remit.answer/1", "escalation": escalation, "plan": answer.plan, "answer": verb}
         print_text(format_json(shape))
     else:
-        print_text(given.next_action)
+        print_text(answer.next_action)
     return 0
 
 
 @click.command("escalations")
-@click.option("--all", "is_all", is_flag=True, help="Those that are answered too.")
+@click.option("--all", "is_all", is_flag=True, help="Include answered questions.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def escalations_command(form: str, *, is_all: bool) -> int:
-    """List what plans ask a person.
+    """List the open questions of plans and orchestrators.
 
     \b
     Examples:
@@ -151,11 +151,13 @@ def escalations_command(form: str, *, is_all: bool) -> int:
 
 
 @click.command("progress")
-@click.option("--resume", is_flag=True, help="Only say what to do next.")
-@click.option("--file", type=click.Path(path_type=Path), help="A progress file of another tool's.")
+@click.option("--resume", is_flag=True, help="Print only the next action.")
+@click.option(
+    "--file", type=click.Path(path_type=Path), help="Read this progress file, for example one of another tool."
+)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def progress_command(file: Path | None, form: str, *, resume: bool) -> int:
-    """Show where the work of this project stands.
+    """Show the progress of the work in this project, and the next action.
 
     \b
     Examples:
@@ -165,10 +167,10 @@ def progress_command(file: Path | None, form: str, *, resume: bool) -> int:
     from remit.dispatch.settings import load_settings
     from remit.orchestrate.progress import find_progress, read_progress
 
-    found = file or find_progress(Path.cwd(), load_settings().data)
-    if found is None:
+    path = file or find_progress(Path.cwd(), load_settings().data)
+    if path is None:
         raise UsageError("there is no progress file here; `remit plan` and `remit review` write one")
-    progress = read_progress(found)
+    progress = read_progress(path)
     if form == "json":
         from remit.reports.formats import format_json
 
@@ -176,11 +178,11 @@ def progress_command(file: Path | None, form: str, *, resume: bool) -> int:
     elif resume:
         print_text(escape_control(progress["resumptionContext"]["nextAction"]))
     else:
-        print_lines(_lines(progress, found))
+        print_lines(_progress_lines(progress, path))
     return 0
 
 
-def _lines(progress: dict[str, Any], file: Path) -> list[Line]:
+def _progress_lines(progress: dict[str, Any], file: Path) -> list[Line]:
     context = progress["resumptionContext"]
     facts = {
         "project": progress["project"],
@@ -189,46 +191,47 @@ def _lines(progress: dict[str, Any], file: Path) -> list[Line]:
         "task": progress["currentTask"],
         "position": context["position"],
         "next": context["nextAction"],
-        "key files": ", ".join(map(_words, context["keyFiles"])),
-        "decisions": "; ".join(map(_words, context["decisions"])),
-        "blockers": "; ".join(map(_words, [*context["blockers"], *_more(progress.get("blockers"))])),
+        "key files": ", ".join(map(_note_text, context["keyFiles"])),
+        "decisions": "; ".join(map(_note_text, context["decisions"])),
+        "blockers": "; ".join(map(_note_text, [*context["blockers"], *_as_list(progress.get("blockers"))])),
     }
     lines: list[Line] = [[Piece(escape_control(str(file)), "dim")]]
-    for label, words in facts.items():
-        for number, row in enumerate(wrap_text(escape_control(str(words or "")), columns(), 12) if words else ()):
+    for label, fact in facts.items():
+        for number, row in enumerate(wrap_text(escape_control(str(fact or "")), columns(), 12) if fact else ()):
             lines.append(
                 [Piece(f"{label:<12}" if number == 0 else "", "bold"), Piece(row[12:] if number == 0 else row)]
             )
-    for words in progress["warnings"]:
-        lines += [[Piece(row, "yellow")] for row in wrap_text(escape_control(f"warning: {_words(words)}"), columns())]
-    current = [one for one in progress["delegations"] if _plan(one) == _plan(progress["delegations"][-1])]
-    for one in current[-_MOST:]:
-        shown = "  ".join(_told(one))
-        lines += [[Piece(row, "dim")] for row in wrap_text(escape_control(shown), columns(), 2)]
-    if older := len(progress["delegations"]) - len(current[-_MOST:]):
-        lines.append([Piece(f"  and {older} earlier ones; --format json has them", "dim")])
+    for warning in progress["warnings"]:
+        text = escape_control(f"warning: {_note_text(warning)}")
+        lines += [[Piece(row, "yellow")] for row in wrap_text(text, columns())]
+    current = [one for one in progress["delegations"] if _plan_of(one) == _plan_of(progress["delegations"][-1])]
+    for one in current[-_MAX_DELEGATIONS:]:
+        text = escape_control("  ".join(_delegation_facts(one)))
+        lines += [[Piece(row, "dim")] for row in wrap_text(text, columns(), 2)]
+    if older := len(progress["delegations"]) - len(current[-_MAX_DELEGATIONS:]):
+        lines.append([Piece(f"  and {older} earlier delegations; see --format json", "dim")])
     return lines
 
 
-def _told(one: Any) -> list[str]:
-    """A delegation in words."""
+def _delegation_facts(one: Any) -> list[str]:
+    """Return what is shown of a delegation."""
     if not isinstance(one, dict):
         return [str(one)]
-    words = [one.get("phase"), one.get("name") or one.get("agent"), one.get("state"), one.get("verdict")]
-    return [str(word) for word in (*words, f"job {one['job']}" if one.get("job") else "") if word]
+    facts = [one.get("phase"), one.get("name") or one.get("agent"), one.get("state"), one.get("verdict")]
+    return [str(fact) for fact in (*facts, f"job {one['job']}" if one.get("job") else "") if fact]
 
 
-def _plan(one: Any) -> Any:
-    """Which plan a delegation belongs to; those of other tools belong to none."""
+def _plan_of(one: Any) -> Any:
+    """Return the plan of a delegation; None for a delegation of another tool."""
     return one.get("plan") if isinstance(one, dict) else None
 
 
-def _more(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value] if value else []
 
 
-def _words(one: Any) -> str:
-    """A note that is text, or an object that has it under one of the usual names."""
+def _note_text(one: Any) -> str:
+    """Return the text of a note, which may be an object with the text under one of the usual keys."""
     if not isinstance(one, dict):
         return str(one)
     return str(next((one[name] for name in ("description", "decision", "summary", "text") if one.get(name)), one))

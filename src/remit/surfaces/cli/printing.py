@@ -1,4 +1,4 @@
-"""Putting lines on the screen: coloured on a terminal, plain elsewhere."""
+"""Print lines: coloured on a terminal, plain otherwise."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from remit.reports.layout import Line
 
 
 def columns() -> int:
-    """How wide the output may be."""
+    """Return the width of the output in characters."""
     try:
-        wide = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size().columns
+        width = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size().columns
     except (ValueError, OSError):
-        wide = 80
-    return max(40, min(wide, 140))
+        width = 80
+    return max(40, min(width, 140))
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Write styled lines; colour only where a person is looking."""
+    """Print styled lines, with colours on a terminal."""
     if not sys.stdout.isatty():
         for line in lines:
             sys.stdout.write("".join(piece.text for piece in line).rstrip() + "\n")
-        sys.stdout.flush()  # what is said on standard error after this stands after it
+        sys.stdout.flush()  # later messages on standard error must come after this
         return
-    from rich.console import Console  # late: a pipe does not need it
+    from rich.console import Console  # late: it is not needed for a pipe
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
@@ -34,7 +34,7 @@ def print_lines(lines: Iterable[Line]) -> None:
 
 
 def print_text(text: str) -> None:
-    """Write text as it is, in UTF-8 whatever the terminal's encoding."""
+    """Print a text as it is, in UTF-8."""
     if text:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()

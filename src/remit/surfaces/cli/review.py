@@ -1,4 +1,4 @@
-"""`remit review`."""
+"""The command `remit review`."""
 
 from __future__ import annotations
 
@@ -21,25 +21,29 @@ if TYPE_CHECKING:
     from remit.surfaces.cli.driving import DrivenPlan
 
 
+#: Analysers report lower confidences than subagents.
+_ANALYSERS_THRESHOLD = 50.0
+
+
 @click.command("review")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @click.option("--changed-since", metavar="REV", help="Keep findings on lines changed since this commit.")
-@click.option("--agents", metavar="NAMES", help="Who reviews, separated by commas; default: everybody who can.")
+@click.option("--agents", metavar="NAMES", help="The reviewers, separated by commas; default: all that are available.")
 @click.option("--threshold", type=float, help="Keep findings of at least this confidence.")
 @click.option(
     "--fail-on",
     type=click.Choice(["critical", "important", "minor", "conflict"]),
     help="Exit with 1 if there is a finding of this severity or worse, or a conflict.",
 )
-@click.option("--verify", is_flag=True, help="Have a subagent that wrote none of the findings judge them.")
-@click.option("--new", "is_new", is_flag=True, help="Begin anew although the same review is unfinished.")
+@click.option("--verify", is_flag=True, help="Let a subagent that wrote none of the findings verify them.")
+@click.option("--new", "is_new", is_flag=True, help="Start a new review although the same one is unfinished.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in a browser.")
 @click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
-def command(path: Path, **given: Any) -> int:
-    """Review the code in PATH: several reviewers, every claim verified, one merged report.
+def command(path: Path, **options: Any) -> int:
+    """Review the code in PATH with several reviewers, verify every claim, and print one merged report.
 
-    With a model configured, subagents review beside the analysers that are installed; without one the analysers
-    are the team. A review that was interrupted goes on where it was when it is run again.
+    With a model, subagents and the installed analysers review; without one, only the analysers. If a review was
+    interrupted, run the same command again to continue it.
 
     \b
     Examples:
@@ -55,44 +59,48 @@ def command(path: Path, **given: Any) -> int:
     if not path.exists():
         raise UsageError(f"{path}: no such file or folder")
     configured = load()
-    wanted = [name.strip() for name in (given["agents"] or "").split(",") if name.strip()]
-    team = find_team(configured, wanted)
+    names = [name.strip() for name in (options["agents"] or "").split(",") if name.strip()]
+    team = find_team(configured, names)
     real = path.resolve()
     root = root_above(real) or (real if real.is_dir() else real.parent)
     scope = real.relative_to(root).as_posix()
-    since = given["changed_since"]
-    changed = git.changed_lines(root, since) if since else None  # before the work, so that a wrong name costs none
-    usual = float(configured["merge.threshold"]) if team.subagents else min(50.0, float(configured["merge.threshold"]))
-    threshold = given["threshold"] if given["threshold"] is not None else usual
-    verifier = (configured["verify_model"] or configured["model"]) if given["verify"] else None
+    since = options["changed_since"]
+    changed = (
+        git.changed_lines(root, since) if since else None
+    )  # before the review, so that an unknown revision fails early
+    default = float(configured["merge.threshold"])
+    default = default if team.subagents else min(_ANALYSERS_THRESHOLD, default)
+    threshold = options["threshold"] if options["threshold"] is not None else default
+    verifier = (configured["verify_model"] or configured["model"]) if options["verify"] else None
     plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"], verifier=verifier)
-    _introduce(team)
+    _print_team(team)
 
     async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path]:
         from remit.dispatch.submit import Resolving
         from remit.orchestrate.api import begin_plan
         from remit.surfaces.cli.driving import drive_with_progress
 
-        number = await begin_plan(database, plan, root, is_new=given["is_new"])
+        number = await begin_plan(database, plan, root, is_new=options["is_new"])
         return await drive_with_progress(database, settings, number, Resolving()), settings.data
 
-    shown, data = with_database(work)
-    if shown.stopped or shown.found.plan.state != "finished":
+    driven, data = with_database(work)
+    if driven.stopped or driven.found.plan.state != "finished":
         from remit.surfaces.cli.plans import print_result
 
-        return print_result(shown, "text")
-    return _report(shown.found, root, data, given, changed)
+        return print_result(driven, "text")
+    return _report(driven.found, root, data, options, changed)
 
 
-def _introduce(team: ReviewTeam) -> None:
-    """Who reviews, and how to have more reviewers."""
+def _print_team(team: ReviewTeam) -> None:
+    """Print the reviewers, and how to add more."""
     click.echo(f"reviewers: {', '.join((*team.subagents, *team.analysers))}", err=True)
     if team.why_no_model:
         click.echo(f"no subagents: {team.why_no_model}; set a key, or `model` in remit.toml, to add them", err=True)
-        click.echo("analysers are less sure of themselves, so findings from 50 on are kept (--threshold)", err=True)
+        text = f"findings of analysers are kept from confidence {_ANALYSERS_THRESHOLD:g} (change it with --threshold)"
+        click.echo(text, err=True)
 
 
-def _report(found: PlanResult, root: Path, data: Path, given: dict[str, Any], changed: Any) -> int:
+def _report(found: PlanResult, root: Path, data: Path, options: dict[str, Any], changed: Any) -> int:
     import msgspec
 
     from remit.merging.merge import only_changed
@@ -100,21 +108,21 @@ def _report(found: PlanResult, root: Path, data: Path, given: dict[str, Any], ch
 
     merged = msgspec.convert(found.phases[-1].merge, Merge)
     if changed is not None:
-        merged = only_changed(merged, changed, given["changed_since"])
-    files = _written(merged, root, data / "reports", found.plan.id)
-    _print(merged, root, given["form"])
+        merged = only_changed(merged, changed, options["changed_since"])
+    files = _write_reports(merged, root, data / "reports", found.plan.id)
+    _print(merged, root, options["form"])
     from remit.reports.plans import job_summary
 
     click.echo(f"report: {files['html']}\n        {files['md']}", err=True)
-    click.echo(f"jobs:   {job_summary(found)}; `remit logs ID` says what one did", err=True)
-    if given["is_opened"]:
+    click.echo(f"jobs:   {job_summary(found)}; see `remit logs ID`", err=True)
+    if options["is_opened"]:
         webbrowser.open(files["html"].as_uri())
     from remit.surfaces.cli.merge import fails
 
-    return 1 if fails(merged, given["fail_on"]) else 0
+    return 1 if fails(merged, options["fail_on"]) else 0
 
 
-def _written(merged: Merge, root: Path, folder: Path, number: int) -> dict[str, Path]:
+def _write_reports(merged: Merge, root: Path, folder: Path, number: int) -> dict[str, Path]:
     from remit.evidence.sources import open_sources
     from remit.reports.formats import format_json
     from remit.reports.merge.html import merge_html
