@@ -44,8 +44,8 @@ from remit.testing import definition
 
 pytestmark = pytest.mark.process
 
-#: Pages whose blocks are drawings and are not run.
-SHOWN_ONLY = frozenset({"docs/architecture.md"})
+#: Pages whose blocks of text are not run: drawings, and the commands of a release.
+SHOWN_ONLY = frozenset({"docs/architecture.md", "RELEASING.md"})
 #: Set-up commands. They are not run; the files and commands that they name must exist.
 SET_UP = ("python3 dev.py ", "python3 -m pip install ", "python3 tests/support/model_server.py ", "export ")
 NOTES = frozenset(
