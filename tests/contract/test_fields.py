@@ -245,6 +245,9 @@ class TestLabels:
             type="Timeout", message="a: b | c", occurred_at="`a.py:1`", recoverable="true"
         )
 
+    def test_a_heading_inside_a_section_is_a_line_of_it(self) -> None:
+        assert section("Error Details", "#### Type: Timeout\n").error == ErrorDetails(type="Timeout")
+
 
 class TestLists:
     @pytest.mark.parametrize(

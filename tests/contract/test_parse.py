@@ -88,6 +88,9 @@ class TestDecoding:
     def test_the_cells_of_many_small_tables_are_added_up(self) -> None:
         assert one("a|b\n-|-\n" * 30_000).refusal == "its tables have more than 100,000 cells"
 
+    def test_a_status_that_is_only_code_is_missing(self) -> None:
+        assert result("## A Result\n\n### Status\n```\nSUCCESS\n```\n").status == ""
+
     def test_a_refused_text_is_rejected_immediately(self) -> None:
         assert broken(b"\xff") == ["unreadable"]
         assert verdict(b"\xff").verdict == "reject"

@@ -75,8 +75,8 @@ SUCCESS
 
 
 def claims(workspace: Workspace, result: Result, *receipts: Receipt, snapshot: Any = None) -> list[ChangeClaim]:
-    ledger = ReceiptIndex(receipts, str(workspace.root)) if receipts else None
-    return ChangeChecker(workspace, ledger, snapshot).claims(result)
+    index = ReceiptIndex(receipts, str(workspace.root)) if receipts else None
+    return ChangeChecker(workspace, index, snapshot).claims(result)
 
 
 def modified(
@@ -97,6 +97,12 @@ def created(root: Path, name: str, *receipts: Receipt, snapshot: Any = None) -> 
 READ = Receipt(tool="Read", path="old.py")
 MAKE = Receipt(tool="Bash", arguments={"command": "make"}, exit=0)
 LOOK = Receipt(tool="Bash", arguments={"command": "git diff 2>/dev/null | head"}, exit=0)
+
+
+def test_a_table_without_locations_and_a_row_without_a_file_claim_nothing(root: Path) -> None:
+    assert claims(WorkTree(root), implementation(modified="| everything | x | +1 |")) == []
+    (document,) = parse("## A Result\n\n### Findings\n\n#### Files\n| Change |\n| --- |\n| `old.py` |\n")
+    assert claims(WorkTree(root), document.result) == []
 
 
 # Against git
@@ -308,6 +314,16 @@ def test_other_summaries_claim_nothing(summary: str) -> None:
 # Test runs: what really ran
 
 
+def test_a_run_may_be_claimed_in_a_list_a_table_or_below_a_heading() -> None:
+    for text, passed in (
+        ("- 3 passed\n- 1 failed", False),
+        ("| suite | outcome |\n| --- | --- |\n| unit | 3 passed |", True),
+        ("##### Unit\n\n3 passed", True),
+    ):
+        (claim,) = run_claims(implementation(tests=text))
+        assert claim.passed == passed, text
+
+
 def denied(claim: RunClaim, *runs: Receipt) -> str:
     settle_runs([claim], list(runs))
     return claim.denied
@@ -318,7 +334,7 @@ def bash(command: str, status: int | None, *, failed: bool | None = None) -> Rec
     return Receipt(tool="Bash", arguments={"command": command}, exit=status, failed=has_failed)
 
 
-def said(*, passed: bool = True, command: str = "") -> RunClaim:
+def run_claim(*, passed: bool = True, command: str = "") -> RunClaim:
     return RunClaim(at=1, passed=passed, command=command)
 
 
@@ -341,7 +357,7 @@ def said(*, passed: bool = True, command: str = "") -> RunClaim:
     ],
 )
 def test_a_successful_test_command_confirms_the_claim(command: str) -> None:
-    assert denied(said(), bash(command, 0)) == ""
+    assert denied(run_claim(), bash(command, 0)) == ""
 
 
 @pytest.mark.parametrize(
@@ -366,17 +382,17 @@ def test_a_successful_test_command_confirms_the_claim(command: str) -> None:
     ],
 )
 def test_a_command_without_tests_does_not_confirm_the_claim(command: str) -> None:
-    assert denied(said(command="pytest"), bash(command, 0)) == "the receipts contain no test command"
+    assert denied(run_claim(command="pytest"), bash(command, 0)) == "the receipts contain no test command"
 
 
 def test_a_claim_without_any_run_is_contradicted() -> None:
-    assert denied(said()) == "the receipts contain no test command"
+    assert denied(run_claim()) == "the receipts contain no test command"
 
 
 def test_the_stated_command_counts_even_if_it_is_unknown() -> None:
-    assert denied(said(command="./verify --all"), bash("cd app && ./verify --all", 0)) == ""
-    assert denied(said(command="cd app && ./verify --all"), bash("./verify --all", 0)) == ""
-    assert denied(said(), bash("./verify --all", 0)) != ""
+    assert denied(run_claim(command="./verify --all"), bash("cd app && ./verify --all", 0)) == ""
+    assert denied(run_claim(command="cd app && ./verify --all"), bash("./verify --all", 0)) == ""
+    assert denied(run_claim(), bash("./verify --all", 0)) != ""
 
 
 @pytest.mark.parametrize(
@@ -392,50 +408,50 @@ def test_the_stated_command_counts_even_if_it_is_unknown() -> None:
     ],
 )
 def test_the_exit_status_must_agree_with_the_claim(passed: bool, status: int | None, expected: str) -> None:
-    assert denied(said(passed=passed), bash("pytest -q", status)) == expected
+    assert denied(run_claim(passed=passed), bash("pytest -q", status)) == expected
 
 
 def test_a_run_that_did_not_end_is_not_a_success() -> None:
-    assert denied(said(), bash("pytest", None, failed=True)) == "`pytest` ended with exit status unknown"
+    assert denied(run_claim(), bash("pytest", None, failed=True)) == "`pytest` ended with exit status unknown"
 
 
 def test_the_last_run_counts() -> None:
-    assert denied(said(), bash("pytest", 1), bash("ls", 0), bash("pytest", 0)) == ""
-    assert "exit status 1" in denied(said(), bash("pytest", 0), bash("pytest", 1))
+    assert denied(run_claim(), bash("pytest", 1), bash("ls", 0), bash("pytest", 0)) == ""
+    assert "exit status 1" in denied(run_claim(), bash("pytest", 0), bash("pytest", 1))
 
 
 @pytest.mark.parametrize(
     "command", ["pytest | tail -5", "pytest 2>&1 | tee log", "pytest; echo done", "pytest || true"]
 )
 def test_a_success_of_a_later_command_does_not_contradict_a_failure(command: str) -> None:
-    assert denied(said(passed=False), bash(command, 0)) == ""
-    assert denied(said(passed=True), bash(command, 0)) == ""
+    assert denied(run_claim(passed=False), bash(command, 0)) == ""
+    assert denied(run_claim(passed=True), bash(command, 0)) == ""
 
 
 @pytest.mark.parametrize("command", ["pytest", "ruff check . && pytest", "pytest && echo ok && make docs"])
 def test_a_success_of_the_whole_line_includes_the_tests(command: str) -> None:
-    assert "exit status 0" in denied(said(passed=False), bash(command, 0))
+    assert "exit status 0" in denied(run_claim(passed=False), bash(command, 0))
 
 
 @pytest.mark.parametrize("command", ["pytest && make docs", "pytest\nnpm run build"])
 def test_a_failure_that_may_come_from_another_command_contradicts_nothing(command: str) -> None:
-    assert denied(said(), bash(command, 2)) == ""
+    assert denied(run_claim(), bash(command, 2)) == ""
 
 
 @pytest.mark.parametrize("command", ["cd app && pytest", "pytest && echo ok", "set -o pipefail; pytest | tee log"])
 def test_a_failure_that_must_come_from_the_tests_counts(command: str) -> None:
-    assert "exit status 2" in denied(said(), bash(command, 2))
+    assert "exit status 2" in denied(run_claim(), bash(command, 2))
 
 
 def test_a_repeated_command_decides() -> None:
     again = Receipt(tool=RERUN, arguments={"command": "exit 1"}, exit=1, failed=True)
-    assert denied(said(), bash("pytest", 0), again) == "`exit 1` ended with exit status 1"
-    assert denied(said(passed=False), again) == ""
-    assert denied(said(), Receipt(tool=RERUN, arguments={"command": "true"}, exit=0)) == ""
+    assert denied(run_claim(), bash("pytest", 0), again) == "`exit 1` ended with exit status 1"
+    assert denied(run_claim(passed=False), again) == ""
+    assert denied(run_claim(), Receipt(tool=RERUN, arguments={"command": "true"}, exit=0)) == ""
 
 
 def test_a_long_command_is_shown_on_one_short_line() -> None:
-    why = denied(said(), bash("pytest \\\n  " + "-k x " * 100, 1))
+    why = denied(run_claim(), bash("pytest \\\n  " + "-k x " * 100, 1))
     assert "\n" not in why
     assert len(why) < 120
 

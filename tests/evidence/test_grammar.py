@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from corpus.tree import evidence_of, shown_place
+from corpus.tree import evidence_of, format_expected
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,7 +31,7 @@ def exists(path: str) -> bool:
 def shown(written: WrittenReference) -> str:
     inside = normalize_path(written.path, ROOT)
     path = inside if inside is not None else written.path.replace("\\", "/")
-    return shown_place(path, written.line, written.end_line)
+    return format_expected(path, written.line, written.end_line)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.text)
@@ -218,6 +218,15 @@ def test_any_path_and_line_is_read_in_any_form(path: str, line: int, form: str) 
     text = form.format(path=path, line=line)
     found = references_in(text, lambda written: written == path)
     assert [(one.path, one.line) for one in found] == [(path, line)], text
+
+
+def test_a_link_with_a_very_long_label_is_not_read_as_a_link() -> None:
+    (found,) = references_in(f"[{'word ' * 300}](src/app.py:12)", exists)
+    assert (shown(found), found.text) == ("src/app.py:12", "src/app.py:12")
+
+
+def test_braces_that_are_not_files_are_not_references() -> None:
+    assert references_in("{a,b}:12 and {red,green}", exists, bare=True) == []
 
 
 @given(st.text(max_size=200), st.booleans(), st.booleans())

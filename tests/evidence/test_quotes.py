@@ -30,7 +30,7 @@ def outcomes(body: str, tree: Path, **options: str) -> list[str]:
     return [shown(quote) for quote in evidence_of(body, tree, **options).quotes]
 
 
-# --- Which pieces are quotes, and of which place
+# --- Which parts are quotes, and their locations
 
 
 @pytest.mark.parametrize(
@@ -278,6 +278,10 @@ def test_inline_code_is_a_quote_after_code_match(body: str, tree: Path) -> None:
     assert [shown(quote) for quote in found.quotes] == ["src/app.py:12 verified"]
 
 
+def test_an_unclosed_code_match_is_not_a_quote(tree: Path) -> None:
+    assert evidence_of("src/app.py:12\n\nCode match: `def login(name, password):", tree).quotes == []
+
+
 def test_code_match_without_a_reference_above_it_is_not_a_quote(tree: Path) -> None:
     assert evidence_of("Code match: `def login(name, password):`", tree).quotes == []
     body = "src/app.py:12\n\nOther words.\n\nMore words.\n\nCode match: `def login(name, password):`"
@@ -297,8 +301,8 @@ def test_at_is_the_first_line_of_code(tree: Path) -> None:
 # --- Outcomes
 
 
-def at(place: str, code: str) -> str:
-    return f"{place}:\n{fence(code)}"
+def at(location: str, code: str) -> str:
+    return f"{location}:\n{fence(code)}"
 
 
 @pytest.mark.parametrize(
@@ -338,21 +342,23 @@ def test_a_correct_quote_is_verified(code: str, tree: Path) -> None:
 def test_a_quote_up_to_five_lines_off_is_verified_with_its_line(tree: Path) -> None:
     line = "    user = store.find_user(name)"
     assert outcomes(at("src/app.py:14", line), tree) == ["src/app.py:14 verified"]
-    for place in (9, 10, 13, 15, 18, 19):
-        assert outcomes(at(f"src/app.py:{place}", line), tree) == [f"src/app.py:{place} verified > src/app.py:14"]
-    for place in (1, 8, 20, 40):
-        assert outcomes(at(f"src/app.py:{place}", line), tree) == [f"src/app.py:{place} relocated > src/app.py:14"]
+    for location in (9, 10, 13, 15, 18, 19):
+        assert outcomes(at(f"src/app.py:{location}", line), tree) == [f"src/app.py:{location} verified > src/app.py:14"]
+    for location in (1, 8, 20, 40):
+        assert outcomes(at(f"src/app.py:{location}", line), tree) == [
+            f"src/app.py:{location} relocated > src/app.py:14"
+        ]
     assert outcomes(at("src/app.py:3-9", line), tree) == ["src/app.py:3-9 verified > src/app.py:14"]
     assert outcomes(at("src/app.py:3-8", line), tree) == ["src/app.py:3-8 relocated > src/app.py:14"]
     assert outcomes(at("src/app.py:12-17", line), tree) == ["src/app.py:12-17 verified"]
 
 
 def test_a_quote_around_the_cited_line_is_verified(tree: Path) -> None:
-    whole = "\n".join((tree / "src/app.py").read_text(encoding="utf-8").split("\n")[11:34])
-    for place in (12, 20, 34):
-        assert outcomes(at(f"src/app.py:{place}", whole), tree) == [f"src/app.py:{place} verified"]
-    assert outcomes(at("src/app.py:39", whole), tree) == ["src/app.py:39 verified > src/app.py:12"]
-    assert outcomes(at("src/app.py:40", whole), tree) == ["src/app.py:40 relocated > src/app.py:12"]
+    function = "\n".join((tree / "src/app.py").read_text(encoding="utf-8").split("\n")[11:34])
+    for location in (12, 20, 34):
+        assert outcomes(at(f"src/app.py:{location}", function), tree) == [f"src/app.py:{location} verified"]
+    assert outcomes(at("src/app.py:39", function), tree) == ["src/app.py:39 verified > src/app.py:12"]
+    assert outcomes(at("src/app.py:40", function), tree) == ["src/app.py:40 relocated > src/app.py:12"]
 
 
 def test_a_similar_quote_is_verified_with_its_similarity(tree: Path) -> None:
@@ -363,8 +369,8 @@ def test_a_similar_quote_is_verified_with_its_similarity(tree: Path) -> None:
 
 
 def test_a_long_quote_with_a_typo_is_verified_by_its_first_line(tree: Path) -> None:
-    whole = "\n".join((tree / "src/app.py").read_text(encoding="utf-8").split("\n")[11:34])
-    assert outcomes(at("src/app.py:12", whole.replace("token", "tokem", 1)), tree) == ["src/app.py:12 verified"]
+    function = "\n".join((tree / "src/app.py").read_text(encoding="utf-8").split("\n")[11:34])
+    assert outcomes(at("src/app.py:12", function.replace("token", "tokem", 1)), tree) == ["src/app.py:12 verified"]
 
 
 def test_pieces_between_ellipses_may_be_similar(tree: Path) -> None:
@@ -431,10 +437,10 @@ def test_a_quote_of_fewer_than_ten_characters_is_not_searched_for_elsewhere(tmp_
     (tmp_path / "a.py").write_text("\n" * 99 + "abcd = efgh\nabcd = efghi\n", encoding="utf-8")
     (tmp_path / "b.py").write_text("pass\n", encoding="utf-8")
     assert outcomes(at("a.py:100", "abcd = efgh"), tmp_path) == ["a.py:100 verified"]
-    for place in ("a.py:1", "b.py:1"):
-        assert outcomes(at(place, "abcd = efgh"), tmp_path) == [f"{place} mismatch"]
-        assert outcomes(at(place, "abcd = efghi"), tmp_path) == [f"{place} relocated > a.py:101"]
-        assert outcomes(at(place, "1 | abcd = efgh"), tmp_path) == [f"{place} mismatch"]
+    for location in ("a.py:1", "b.py:1"):
+        assert outcomes(at(location, "abcd = efgh"), tmp_path) == [f"{location} mismatch"]
+        assert outcomes(at(location, "abcd = efghi"), tmp_path) == [f"{location} relocated > a.py:101"]
+        assert outcomes(at(location, "1 | abcd = efgh"), tmp_path) == [f"{location} mismatch"]
 
 
 def test_a_location_without_a_line_is_the_whole_file(tree: Path) -> None:
@@ -445,12 +451,12 @@ def test_a_location_without_a_line_is_the_whole_file(tree: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("place", ["src/app.py:0", "src/app.py:41", "src/app.py:99", "src/app.py:17-12"])
-def test_a_quote_makes_a_line_that_is_out_of_range_relocated(place: str, tree: Path) -> None:
+@pytest.mark.parametrize("location", ["src/app.py:0", "src/app.py:41", "src/app.py:99", "src/app.py:17-12"])
+def test_a_quote_makes_a_line_that_is_out_of_range_relocated(location: str, tree: Path) -> None:
     for code, line in (("SESSIONS = {}", 40), ('"""The way in."""', 1)):
-        found = evidence_of(at(place, code), tree)
-        assert [shown(quote) for quote in found.quotes] == [f"{place} relocated > src/app.py:{line}"]
-        assert [shown(reference) for reference in found.references] == [f"{place} relocated > src/app.py:{line}"]
+        found = evidence_of(at(location, code), tree)
+        assert [shown(quote) for quote in found.quotes] == [f"{location} relocated > src/app.py:{line}"]
+        assert [shown(reference) for reference in found.references] == [f"{location} relocated > src/app.py:{line}"]
 
 
 def test_a_range_past_the_end_stays_out_of_range_with_a_correct_quote(tree: Path) -> None:
@@ -560,9 +566,9 @@ def test_lines_quoted_at_their_location_are_verified(case: tuple[list[str], int,
     text = "\n".join(lines[first - 1 : last])
     if not quote_readings(text):
         return
-    for place in ((first, last), (first, None), (last, None), (None, None)):
-        quote = check(text, lines, *place)
-        assert quote.outcome == "verified", (text, place)
+    for location in ((first, last), (first, None), (last, None), (None, None)):
+        quote = check(text, lines, *location)
+        assert quote.outcome == "verified", (text, location)
 
 
 @given(file_and_run(), st.integers(40, 200))

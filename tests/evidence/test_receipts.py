@@ -23,7 +23,7 @@ def bash(command: str, status: int | None = 0, **more: Any) -> Receipt:
     return Receipt(tool="Bash", arguments={"command": command}, exit=status, **more)
 
 
-def ledger(*receipts: Receipt, other_roots: tuple[str, ...] = ()) -> ReceiptIndex:
+def index_of(*receipts: Receipt, other_roots: tuple[str, ...] = ()) -> ReceiptIndex:
     return ReceiptIndex(receipts, ROOT, other_roots=other_roots)
 
 
@@ -31,7 +31,7 @@ def ledger(*receipts: Receipt, other_roots: tuple[str, ...] = ()) -> ReceiptInde
 
 
 def test_receipts_round_trip_through_json() -> None:
-    whole = ReceiptFile(
+    original = ReceiptFile(
         receipts=(
             Receipt(
                 tool="Read",
@@ -48,7 +48,7 @@ def test_receipts_round_trip_through_json() -> None:
         snapshot=Snapshot({"a.py": "9f86"}),
         root="/home/dev/shop",
     )
-    assert read_receipts(msgspec.json.encode(whole), "r.json") == whole
+    assert read_receipts(msgspec.json.encode(original), "r.json") == original
 
 
 def test_omitted_fields_of_a_receipt_have_defaults() -> None:
@@ -91,11 +91,11 @@ def test_another_shape_is_a_usage_error(data: bytes, words: str) -> None:
     assert "\n" not in message
 
 
-# The ledger
+# The index
 
 
 def test_lines_in_a_range_that_was_read_are_seen_and_others_only_their_file() -> None:
-    how_seen = ledger(Receipt(tool="Read", path="a.py", ranges=((10, 20), (40, 40)))).how_seen
+    how_seen = index_of(Receipt(tool="Read", path="a.py", ranges=((10, 20), (40, 40)))).how_seen
     assert [how_seen("a.py", line) for line in (9, 10, 20, 21, 40, 41)] == [
         "file",
         "line",
@@ -109,28 +109,28 @@ def test_lines_in_a_range_that_was_read_are_seen_and_others_only_their_file() ->
 
 
 def test_a_read_without_a_range_showed_the_whole_file() -> None:
-    assert ledger(Receipt(tool="Read", path="a.py")).how_seen("a.py", 100_000) == "line"
+    assert index_of(Receipt(tool="Read", path="a.py")).how_seen("a.py", 100_000) == "line"
 
 
 def test_a_search_shows_the_lines_it_names_and_touches_the_files() -> None:
-    book = ledger(Receipt(tool="Grep", hits={"a.py": (7,), "b.py": ()}))
-    assert [book.how_seen("a.py", 7), book.how_seen("a.py", 8), book.how_seen("b.py", 1)] == [
+    index = index_of(Receipt(tool="Grep", hits={"a.py": (7,), "b.py": ()}))
+    assert [index.how_seen("a.py", 7), index.how_seen("a.py", 8), index.how_seen("b.py", 1)] == [
         "line",
         "file",
         "file",
     ]
-    assert book.read.keys() == {"a.py"}
+    assert index.read.keys() == {"a.py"}
 
 
 @pytest.mark.parametrize("tool", ["Edit", "Write", "MultiEdit", "NotebookEdit"])
 def test_an_edit_touches_its_file_and_is_kept(tool: str) -> None:
-    book = ledger(Receipt(tool=tool, path="a.py"))
-    assert book.edited == {"a.py"}
-    assert book.how_seen("a.py", 1) == "file"
+    index = index_of(Receipt(tool=tool, path="a.py"))
+    assert index.edited == {"a.py"}
+    assert index.how_seen("a.py", 1) == "file"
 
 
 def test_a_failed_call_shows_nothing_but_is_counted() -> None:
-    book = ledger(
+    index = index_of(
         Receipt(tool="Read", path="a.py", failed=True),
         Receipt(tool="Edit", path="b.py", failed=True),
         Receipt(tool="Grep", hits={"c.py": (1,)}, failed=True),
@@ -138,20 +138,20 @@ def test_a_failed_call_shows_nothing_but_is_counted() -> None:
         bash("cat e.py", 1),
         bash("echo x > f.py", 1),
     )
-    assert book.count == 6
-    assert (book.touched, book.read, book.edited) == (set(), {}, set())
-    assert [run.command for run in book.runs] == ["cat d.py", "cat e.py", "echo x > f.py"]
+    assert index.count == 6
+    assert (index.touched, index.read, index.edited) == (set(), {}, set())
+    assert [run.command for run in index.runs] == ["cat d.py", "cat e.py", "echo x > f.py"]
 
 
 def test_other_tools_are_only_counted() -> None:
-    book = ledger(Receipt(tool="Agent", arguments={"prompt": "cat a.py"}), Receipt(tool="WebFetch"))
-    assert (book.count, book.touched, book.runs, book.executed) == (2, set(), [], False)
+    index = index_of(Receipt(tool="Agent", arguments={"prompt": "cat a.py"}), Receipt(tool="WebFetch"))
+    assert (index.count, index.touched, index.runs, index.executed) == (2, set(), [], False)
 
 
 @pytest.mark.parametrize("command", [7, None, ["cat", "a.py"], {"a": 1}])
 def test_a_command_that_is_not_text_is_ignored(command: object) -> None:
-    book = ledger(Receipt(tool="Bash", arguments={"command": command}, exit=0))
-    assert (book.runs[0].command, book.touched, book.executed) == ("", set(), False)
+    index = index_of(Receipt(tool="Bash", arguments={"command": command}, exit=0))
+    assert (index.runs[0].command, index.touched, index.executed) == ("", set(), False)
 
 
 @pytest.mark.parametrize(
@@ -172,26 +172,26 @@ def test_a_command_that_is_not_text_is_ignored(command: object) -> None:
     ],
 )
 def test_paths_are_relative_to_the_repository(written: str, cwd: str | None, expected: str) -> None:
-    book = ledger(Receipt(tool="Read", path=written, cwd=cwd), other_roots=("/other/copy",))
-    assert book.touched == {expected}
+    index = index_of(Receipt(tool="Read", path=written, cwd=cwd), other_roots=("/other/copy",))
+    assert index.touched == {expected}
 
 
 @pytest.mark.parametrize(
     ("written", "cwd"), [("/etc/a.py", None), ("a.py", "/tmp"), ("../../a.py", "/home/dev/shop/app"), ("~/a.py", None)]
 )
 def test_files_outside_the_repository_are_ignored(written: str, cwd: str | None) -> None:
-    assert ledger(Receipt(tool="Read", path=written, cwd=cwd)).touched == set()
+    assert index_of(Receipt(tool="Read", path=written, cwd=cwd)).touched == set()
 
 
 def test_commands_are_read_in_the_folder_they_ran_in() -> None:
-    book = ledger(bash("cat cart.py", cwd="/home/dev/shop/app"), bash("cd tests && cat a.py", cwd="/home/dev/shop"))
-    assert book.read == {"app/cart.py": [ALL], "tests/a.py": [ALL]}
+    index = index_of(bash("cat cart.py", cwd="/home/dev/shop/app"), bash("cd tests && cat a.py", cwd="/home/dev/shop"))
+    assert index.read == {"app/cart.py": [ALL], "tests/a.py": [ALL]}
 
 
 def test_a_file_written_by_the_shell_is_edited() -> None:
-    book = ledger(bash("cat > app/new.py <<'EOF'\nimport os\nEOF"))
-    assert book.edited == {"app/new.py"}
-    assert book.how_seen("app/new.py", 1) == "file"
+    index = index_of(bash("cat > app/new.py <<'EOF'\nimport os\nEOF"))
+    assert index.edited == {"app/new.py"}
+    assert index.how_seen("app/new.py", 1) == "file"
 
 
 # Command lines
@@ -368,7 +368,7 @@ def test_a_redirection_and_an_edit_in_place_write_files(command: str, expected: 
 )
 def test_reading_is_not_execution(command: str) -> None:
     assert only_reads(command)
-    assert not ledger(bash(command)).executed
+    assert not index_of(bash(command)).executed
 
 
 @pytest.mark.parametrize(
@@ -400,9 +400,9 @@ def test_reading_is_not_execution(command: str) -> None:
 )
 def test_a_successful_command_that_does_more_than_read_is_execution(command: str) -> None:
     assert not only_reads(command)
-    assert ledger(bash(command, 0)).executed
-    assert not ledger(bash(command, 1)).executed
-    assert not ledger(bash(command, None)).executed
+    assert index_of(bash(command, 0)).executed
+    assert not index_of(bash(command, 1)).executed
+    assert not index_of(bash(command, None)).executed
 
 
 def test_a_comparison_of_quotes_and_operators_is_not_mistaken() -> None:

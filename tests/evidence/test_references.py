@@ -270,17 +270,19 @@ PLACES = [
 
 @given(st.sampled_from(PLACES), st.sampled_from(FORMS), st.data())
 def test_any_line_of_the_tree_is_verified_in_any_form(
-    tree: Path, place: tuple[str, int], form: str, data: st.DataObject
+    tree: Path, file_and_count: tuple[str, int], form: str, data: st.DataObject
 ) -> None:
-    path, count = place
+    path, count = file_and_count
     line = data.draw(st.integers(1, count))
     found = evidence_of("see " + form.format(path=path, line=line) + " there", tree).references
     assert [(one.path, one.line, one.outcome) for one in found] == [(path, line, "verified")]
 
 
 @given(st.sampled_from(PLACES), st.sampled_from(FORMS), st.integers(1, 10**12))
-def test_any_line_past_the_end_is_out_of_range(tree: Path, place: tuple[str, int], form: str, more: int) -> None:
-    path, count = place
+def test_any_line_past_the_end_is_out_of_range(
+    tree: Path, file_and_count: tuple[str, int], form: str, more: int
+) -> None:
+    path, count = file_and_count
     found = evidence_of("see " + form.format(path=path, line=count + more) + " there", tree).references
     assert [(one.path, one.outcome) for one in found] == [(path, "out-of-range")]
     assert found[0].found is not None

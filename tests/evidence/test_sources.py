@@ -49,12 +49,12 @@ def test_without_arguments_there_are_no_sources() -> None:
 
 def test_an_empty_list_of_receipts_is_a_source(tmp_path: Path) -> None:
     assert open_sources(tmp_path).receipts is None
-    for given in (
+    for opened in (
         open_sources(tmp_path, records=[]),
         open_sources(tmp_path, receipts=[write(tmp_path / "r.json", {"receipts": []})]),
     ):
-        assert given.receipts is not None
-        assert given.receipts.count == 0
+        assert opened.receipts is not None
+        assert opened.receipts.count == 0
 
 
 @pytest.mark.parametrize("name", ["none", "file.txt"])
@@ -68,11 +68,11 @@ def test_receipts_and_transcripts_are_combined(tmp_path: Path) -> None:
     receipts = write(tmp_path / "r.json", {"receipts": [{"tool": "Read", "path": "a.py"}]})
     block = {"type": "tool_use", "id": "1", "name": "Glob", "input": {}}
     transcript = write(tmp_path / "t.jsonl", {"type": "assistant", "message": {"content": [block]}})
-    book = open_sources(
+    index = open_sources(
         tmp_path, receipts=[receipts], transcripts=[transcript], records=[Receipt(tool="Read", path="b.py")]
     ).receipts
-    assert book is not None
-    assert (book.count, book.touched) == (3, {"a.py", "b.py"})
+    assert index is not None
+    assert (index.count, index.touched) == (3, {"a.py", "b.py"})
 
 
 def test_the_last_snapshot_is_used(tmp_path: Path) -> None:
@@ -104,9 +104,9 @@ def test_paths_are_relative_to_the_root_of_their_receipts_file(
     repo = str(tmp_path.resolve())
     record = {"tool": "Read", "path": path.format(repo=repo)}
     whole = {"receipts": [record]} | ({"root": root.format(repo=repo)} if root else {})
-    book = open_sources(tmp_path, receipts=[write(tmp_path / "r.json", whole)]).receipts
-    assert book is not None
-    assert book.touched == {expected}
+    index = open_sources(tmp_path, receipts=[write(tmp_path / "r.json", whole)]).receipts
+    assert index is not None
+    assert index.touched == {expected}
 
 
 @pytest.mark.parametrize(("name", "words"), [("none.json", "No such file or directory"), (".", "Is a directory")])
@@ -244,9 +244,9 @@ def test_a_repeated_command_is_compared_with_the_claim(
 
 
 def test_a_repeated_command_is_not_a_receipt_of_the_agent(tmp_path: Path) -> None:
-    given = open_sources(TREE, rerun="true")
-    (verdict,) = check_text(sample_text("implementation"), options=Options(), sources=given)
-    assert given.receipts is None
+    opened = open_sources(TREE, rerun="true")
+    (verdict,) = check_text(sample_text("implementation"), options=Options(), sources=opened)
+    assert opened.receipts is None
     assert not verdict.evidence.executed
     assert "no-tool-calls" in [entry.rule for entry in verdict.not_run]
-    assert isinstance(given.workspace, WorkTree)
+    assert isinstance(opened.workspace, WorkTree)

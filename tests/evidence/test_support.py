@@ -180,19 +180,19 @@ BOTH = (Receipt(tool="Read", path="app/login.py"), Receipt(tool="Read", path="ap
 
 @pytest.mark.parametrize(("claimed", "is_too_high"), [(84, False), (85, False), (94, False)])
 def test_a_score_in_the_supported_band_is_accepted(tree: Path, claimed: int, is_too_high: bool) -> None:
-    value, said = checked(open_sources(tree, records=BOTH), claimed)
-    assert (value, bool(said)) == (85.0, is_too_high)
+    value, messages = checked(open_sources(tree, records=BOTH), claimed)
+    assert (value, bool(messages)) == (85.0, is_too_high)
 
 
 @pytest.mark.parametrize(("claimed", "is_too_high"), [(59, False), (60, True), (90, True)])
 def test_a_score_above_the_supported_band_is_reported_with_both_scores(
     tree: Path, claimed: int, is_too_high: bool
 ) -> None:
-    value, said = checked(open_sources(tree, records=[Receipt(tool="Glob")]), claimed)
+    value, messages = checked(open_sources(tree, records=[Receipt(tool="Glob")]), claimed)
     assert value == 42.5
-    assert bool(said) is is_too_high
-    if said:
-        assert "the evidence supports 42.5 (ask for clarification)" in said[0]
+    assert bool(messages) is is_too_high
+    if messages:
+        assert "the evidence supports 42.5 (ask for clarification)" in messages[0]
 
 
 def test_without_receipts_or_without_a_checkout_nothing_is_computed(tree: Path) -> None:

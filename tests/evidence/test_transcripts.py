@@ -98,44 +98,44 @@ def test_all_calls_of_the_captured_subagent_are_read_in_order() -> None:
 
 def test_the_captured_subagent_read_searched_and_edited_exactly_these_files() -> None:
     """The agent worked in /home/dev/shop; the repository is another copy of it."""
-    book = open_sources(SHOP, transcripts=[FIXTURES / "subagent.jsonl"]).receipts
-    assert book is not None
-    assert book.read == {
+    index = open_sources(SHOP, transcripts=[FIXTURES / "subagent.jsonl"]).receipts
+    assert index is not None
+    assert index.read == {
         "shop/cart.py": [(1, 96), (39, 39), (1, WHOLE)],
         "shop/orders.py": [(26, 35), (32, 32), (10, 40)],
         "shop/prices.py": [(12, 12)],
         "README.md": [(1, 16)],
         "pyproject.toml": [(1, 9)],
     }
-    assert book.edited == {"README.md", "NOTES.md"}
-    assert book.touched >= {*book.read, *book.edited, "tests/test_cart.py", "shop/auth.py"}
-    assert book.how_seen("shop/missing.py", 1) == "no"
-    assert book.how_seen("tests/test_orders.py", 1) == "no"
-    assert [book.how_seen("shop/orders.py", line) for line in (9, 10, 40, 41)] == ["file", "line", "line", "file"]
-    assert [(run.command.split()[0], run.exit) for run in book.runs] == [
+    assert index.edited == {"README.md", "NOTES.md"}
+    assert index.touched >= {*index.read, *index.edited, "tests/test_cart.py", "shop/auth.py"}
+    assert index.how_seen("shop/missing.py", 1) == "no"
+    assert index.how_seen("tests/test_orders.py", 1) == "no"
+    assert [index.how_seen("shop/orders.py", line) for line in (9, 10, 40, 41)] == ["file", "line", "line", "file"]
+    assert [(run.command.split()[0], run.exit) for run in index.runs] == [
         ("cat", 0),
         ("sed", 0),
         ("python", 0),
         ("echo", 3),
     ]
-    assert book.count == 14
-    assert book.executed
+    assert index.count == 14
+    assert index.executed
 
 
 def test_the_captured_main_thread_made_one_call_and_read_nothing() -> None:
     transcript = read_transcript(FIXTURES / "session.jsonl")
     (receipt,) = transcript.receipts
     assert (receipt.tool, receipt.arguments["subagent_type"], receipt.failed) == ("Agent", "code-explorer", False)
-    book = open_sources(SHOP, transcripts=[FIXTURES / "session.jsonl"]).receipts
-    assert book is not None
-    assert (book.count, book.touched, book.runs, book.executed) == (1, set(), [], False)
+    index = open_sources(SHOP, transcripts=[FIXTURES / "session.jsonl"]).receipts
+    assert index is not None
+    assert (index.count, index.touched, index.runs, index.executed) == (1, set(), [], False)
     assert (transcript.roots, transcript.skipped) == ((CWD,), 0)
 
 
 def test_several_transcripts_are_combined() -> None:
-    book = open_sources(SHOP, transcripts=[FIXTURES / "session.jsonl", FIXTURES / "subagent.jsonl"]).receipts
-    assert book is not None
-    assert book.count == 15
+    index = open_sources(SHOP, transcripts=[FIXTURES / "session.jsonl", FIXTURES / "subagent.jsonl"]).receipts
+    assert index is not None
+    assert index.count == 15
 
 
 # What tools answer
@@ -166,8 +166,8 @@ def test_a_read_shows_the_numbered_lines(file: Path, output: object, expected: t
 
 def test_an_empty_file_that_was_read_counts_as_a_file_without_lines(file: Path) -> None:
     receipt = one(file, "Read", "<system-reminder>Warning: the file exists but ...", file_path=f"{CWD}/a.py")
-    book = ReceiptIndex([receipt], CWD)
-    assert [book.how_seen("a.py", 1), "a.py" in book.read] == ["file", True]
+    index = ReceiptIndex([receipt], CWD)
+    assert [index.how_seen("a.py", 1), "a.py" in index.read] == ["file", True]
 
 
 @pytest.mark.parametrize(
@@ -245,8 +245,8 @@ def test_the_status_of_a_command_comes_from_its_result(
 
 def test_a_denied_command_did_not_run(file: Path) -> None:
     lines = [call("1", "Bash", command="pytest"), result("1", "denied", is_error=True) | {"toolDenialKind": "rule"}]
-    book = ReceiptIndex(read(file, lines).receipts, CWD)
-    assert (book.count, book.executed) == (1, False)
+    index = ReceiptIndex(read(file, lines).receipts, CWD)
+    assert (index.count, index.executed) == (1, False)
 
 
 @pytest.mark.parametrize(
@@ -299,8 +299,8 @@ def test_a_call_without_a_result_counts_as_failed(file: Path) -> None:
         ("Read", True, None, None),
         ("Bash", True, None, None),
     ]
-    book = ReceiptIndex(transcript.receipts, CWD)
-    assert (book.count, book.touched, book.executed) == (2, set(), False)
+    index = ReceiptIndex(transcript.receipts, CWD)
+    assert (index.count, index.touched, index.executed) == (2, set(), False)
 
 
 def test_duplicates_count_once(file: Path) -> None:
@@ -329,9 +329,9 @@ def test_several_blocks_may_be_on_one_line(file: Path) -> None:
 def mapped(file: Path, repo: Path, *lines: dict[str, Any]) -> dict[str, list[tuple[int, int]]]:
     """Return the files of the repository that were read according to a transcript."""
     read(file, lines)
-    book = open_sources(repo, transcripts=[file]).receipts
-    assert book is not None
-    return book.read
+    index = open_sources(repo, transcripts=[file]).receipts
+    assert index is not None
+    return index.read
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from rapidfuzz.distance import Indel
 class Label(NamedTuple):
     """The expected outcome of one claim; `found` is None for nothing and `...` for any location."""
 
-    place: tuple[str, int | None, int | None]
+    location: tuple[str, int | None, int | None]
     outcome: str
     found: object = None
 
@@ -311,25 +311,26 @@ def _fence(text: str, info: str = "python") -> str:
 
 
 PLACINGS = (
-    Placing("info string", lambda place, text: _fence(text, f"python {place}")),
-    Placing("info string, quoted", lambda place, text: _fence(text, f'py title="{place}"')),
-    Placing("comment", lambda place, text: _fence(f"# {place}\n{text}")),
-    Placing("comment with words", lambda place, text: _fence(f"// {place} - nobody checks this\n{text}", "ts")),
-    Placing("comment in marks", lambda place, text: _fence(f"/* {place} */\n{text}", "c")),
-    Placing("line above", lambda place, text: f"Look at `{place}`:\n{_fence(text)}"),
-    Placing("line above, blank between", lambda place, text: f"- nobody checks {place}\n\n{_fence(text, '')}"),
+    Placing("info string", lambda location, text: _fence(text, f"python {location}")),
+    Placing("info string, quoted", lambda location, text: _fence(text, f'py title="{location}"')),
+    Placing("comment", lambda location, text: _fence(f"# {location}\n{text}")),
+    Placing("comment with words", lambda location, text: _fence(f"// {location} - nobody checks this\n{text}", "ts")),
+    Placing("comment in marks", lambda location, text: _fence(f"/* {location} */\n{text}", "c")),
+    Placing("line above", lambda location, text: f"Look at `{location}`:\n{_fence(text)}"),
+    Placing("line above, blank between", lambda location, text: f"- nobody checks {location}\n\n{_fence(text, '')}"),
     Placing(
-        "list entry", lambda place, text: f"- {place}\n" + "\n".join(f"  {row}" for row in _fence(text).split("\n"))
+        "list entry",
+        lambda location, text: f"- {location}\n" + "\n".join(f"  {row}" for row in _fence(text).split("\n")),
     ),
     Placing(
         "Code match",
-        lambda place, text: f"Found in {place}\n- Code match: `{text.strip()}`",
+        lambda location, text: f"Found in {location}\n- Code match: `{text.strip()}`",
         lambda text: "\n" not in text,
     ),
 )
 
 
-def _place(file: Source, first: int, last: int | None = None) -> str:
+def _location(file: Source, first: int, last: int | None = None) -> str:
     return f"{file.path}:{first}" + (f"-{last}" if last is not None else "")
 
 
@@ -337,19 +338,19 @@ def _quote(
     kind: str,
     random_: random.Random,
     text: str,
-    place: tuple[str, int, int | None],
+    location: tuple[str, int, int | None],
     outcome: str,
     found: object = None,
     *,
     of_reference: str = "",
 ) -> Claim:
-    path, line, last = place
+    path, line, last = location
     placing = random_.choice([placing for placing in PLACINGS if placing.fits(text)])
     written = placing.write(f"{path}:{line}" + (f"-{last}" if last is not None else ""), text)
-    references = (Label(place, of_reference or outcome, ... if outcome == "mismatch" else found),)
+    references = (Label(location, of_reference or outcome, ... if outcome == "mismatch" else found),)
     if outcome == "verified":
-        references = (Label(place, "verified"),)
-    return Claim(kind, written, references, (Label(place, outcome, found),))
+        references = (Label(location, "verified"),)
+    return Claim(kind, written, references, (Label(location, outcome, found),))
 
 
 def _typo(text: str, random_: random.Random) -> str:
@@ -394,11 +395,11 @@ def quotes(tree: Tree, random_: random.Random, each: int) -> Iterator[Claim]:
         _diff,
         _no_place,
     ):
-        made = 0
-        while made < each:
+        count = 0
+        while count < each:
             claim = make(tree, next(source), random_)
             if claim is not None:
-                made += 1
+                count += 1
                 yield claim
 
 
@@ -428,16 +429,16 @@ def _off(tree: Tree, run: Run, random_: random.Random) -> Claim | None:
     line = random_.choice((run.first - off, run.last + off))
     if not 1 <= line <= len(run.file.lines):
         return None
-    place = (run.file.path, line, None)
-    return _quote("1 to 5 lines off", random_, run.text, place, "verified", (run.file.path, run.first))
+    location = (run.file.path, line, None)
+    return _quote("1 to 5 lines off", random_, run.text, location, "verified", (run.file.path, run.first))
 
 
 def _moved(tree: Tree, run: Run, random_: random.Random) -> Claim | None:
     line = random_.randint(1, len(run.file.lines) + 20)
     if run.first - 6 < line < run.last + 6 or is_near(run.text, run.file, line, line):
         return None
-    place = (run.file.path, line, None)
-    return _quote("moved in the file", random_, run.text, place, "relocated", (run.file.path, run.first))
+    location = (run.file.path, line, None)
+    return _quote("moved in the file", random_, run.text, location, "relocated", (run.file.path, run.first))
 
 
 def _other_file(tree: Tree, run: Run, random_: random.Random) -> Claim | None:
@@ -445,8 +446,8 @@ def _other_file(tree: Tree, run: Run, random_: random.Random) -> Claim | None:
     line = random_.randint(1, len(other.lines))
     if is_near(run.text, other, line, line):
         return None
-    place = (other.path, line, None)
-    return _quote("moved to another file", random_, run.text, place, "relocated", (run.file.path, run.first))
+    location = (other.path, line, None)
+    return _quote("moved to another file", random_, run.text, location, "relocated", (run.file.path, run.first))
 
 
 def _misprint(tree: Tree, run: Run, random_: random.Random) -> Claim | None:
@@ -499,11 +500,11 @@ def _diff(tree: Tree, run: Run, random_: random.Random) -> Claim | None:
 def _no_place(tree: Tree, run: Run, random_: random.Random) -> Claim | None:
     if random_.random() < 0.5:
         path = f"lib/zq{random_.randint(1000, 9999)}_xkcd.py"
-        place, outcome = (path, run.first, None), "missing-file"
+        location, outcome = (path, run.first, None), "missing-file"
     else:
-        place, outcome = (run.file.path, len(run.file.lines) + random_.randint(1, 400), None), "relocated"
+        location, outcome = (run.file.path, len(run.file.lines) + random_.randint(1, 400), None), "relocated"
     kind = "from a file that is not there" if outcome == "missing-file" else "at a line that is not there"
-    return _quote(kind, random_, run.text, place, outcome, (run.file.path, run.first))
+    return _quote(kind, random_, run.text, location, outcome, (run.file.path, run.first))
 
 
 def findings(tree: Tree, random_: random.Random, count: int) -> tuple[str, list[Label], list[Label]]:
@@ -516,13 +517,13 @@ def findings(tree: Tree, random_: random.Random, count: int) -> tuple[str, list[
         if claim is None or "```" not in claim.text:
             continue
         (label,) = claim.quotes
-        path, line, last = label.place
+        path, line, last = label.location
         text = claim.text.split("```", 1)[1].split("\n", 1)[1].rsplit("\n```", 1)[0]
         if claim.text.count("```") != 2 or not claim.text.startswith(("Look at", "- nobody")):
             continue
         name = f"SEC-{len(rows) + 1:03d}"
-        place = f"{path}:{line}" + (f"-{last}" if last is not None else "")
-        rows.append(f"| {name} | something | `{place}` | Minor | 80 |")
+        location = f"{path}:{line}" + (f"-{last}" if last is not None else "")
+        rows.append(f"| {name} | something | `{location}` | Minor | 80 |")
         fix = f"\n**Fix**:\n{_fence(_altered(run.text, random_))}\n" if random_.random() < 0.5 else ""
         details.append(f"**{name}: something**\n\n{_fence(text)}\n**Risk**: none\n{fix}")
         references.extend(claim.references)

@@ -99,7 +99,7 @@ def evidence_of(body: str, tree: Path | Workspace | None, *, kind: str = "generi
     return gather(document, KINDS[kind], Sources(workspace=workspace))
 
 
-def shown_place(path: str, line: int | None, end_line: int | None = None) -> str:
+def format_expected(path: str, line: int | None, end_line: int | None = None) -> str:
     """Return a location as the expectations write it."""
     if line is None:
         return path
@@ -108,9 +108,9 @@ def shown_place(path: str, line: int | None, end_line: int | None = None) -> str
 
 def shown(claim: Reference | Quote) -> str:
     """Return `path:line outcome`, with `> path:line` if something was found."""
-    found = f" > {_place(claim.found)}" if claim.found is not None else ""
-    return f"{shown_place(claim.path, claim.line, claim.end_line)} {claim.outcome}{found}"
+    found = f" > {_location(claim.found)}" if claim.found is not None else ""
+    return f"{format_expected(claim.path, claim.line, claim.end_line)} {claim.outcome}{found}"
 
 
-def _place(place: Location) -> str:
-    return shown_place(place.path, place.line)
+def _location(location: Location) -> str:
+    return format_expected(location.path, location.line)
