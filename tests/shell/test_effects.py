@@ -89,6 +89,6 @@ def test_two_lines_do_what_each_of_them_does(one: str, other: str) -> None:
 
 
 def test_every_program_is_in_the_list_of_the_module_that_knows_it() -> None:
-    assert set(viewers.TELLERS) == lists.VIEWERS
-    assert set(editors.TELLERS) == lists.EDITORS
-    assert set(interpreters.TELLERS) == lists.INTERPRETERS
+    assert set(viewers.HANDLERS) == lists.VIEWERS
+    assert set(editors.HANDLERS) == lists.EDITORS
+    assert set(interpreters.HANDLERS) == lists.INTERPRETERS

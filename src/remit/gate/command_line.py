@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
-    from remit.shell.effects import Effects
+    from remit.shell.command import Effects
 
 #: Programs whose only work is to look for weaknesses.
 _SCANNERS_TEXT = """

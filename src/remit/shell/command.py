@@ -1,19 +1,80 @@
-"""A simple command while the reader works out its effects."""
+"""A simple command, and what a command line does to files."""
 
 from __future__ import annotations
 
 import os
 
-from remit.shell.effects import Effects
 from remit.shell.words import Argument, ShellState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+RUN_TIME_NAME = "a file name is made at run time"
+#: Each of these variables names a program, or a file that programs load.
+_RUNNING_TEXT = """
+    LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV PROMPT_COMMAND SHELLOPTS PYTHONSTARTUP
+    PERL5OPT PERL5LIB RUBYOPT GIT_EXTERNAL_DIFF GIT_SSH GIT_SSH_COMMAND GIT_ASKPASS GIT_EXEC_PATH GIT_PROXY_COMMAND
+    GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR PAGER EDITOR VISUAL MANPAGER LESSOPEN NODE_OPTIONS
+"""
+_RUNNING = frozenset(_RUNNING_TEXT.split())
+#: Values of such variables that run nothing from the project.
+_HARMLESS = frozenset({"", "true", ":", "cat", "less"})
+#: Folders of installed programs inside a project.
+_INSTALLED = ("node_modules/.bin", "venv/bin")
+
+
+class Effects:
+    """Reads (path, lines or None for all, first line), writes, and searches (root, glob, pattern, lines).
+
+    With `unknown` there may be more, for the reason in `why`. Paths are relative to where the line runs.
+    """
+
+    __slots__ = ("detail", "patterns", "programs", "reads", "restores", "searches", "unknown", "why", "writes")
+
+    def __init__(self) -> None:
+        self.reads: list[tuple[str, int | None, int]] = []
+        self.writes: list[str] = []
+        self.searches: list[tuple[str, str, str | None, int | None]] = []
+        #: The writes that only restore committed content.
+        self.restores: list[str] = []
+        #: Patterns that are searched for in named files, to recognise a search for secrets. They are not stored.
+        self.patterns: list[str] = []
+        self.programs: list[str] = []
+        self.unknown = False
+        self.why = ""
+        #: A part of the line that may be shown to the caller. It is not stored.
+        self.detail = ""
+
+    def give_up(self, why: str, detail: str = "") -> None:
+        """Record that a part was not understood. The first reason is kept."""
+        if not self.unknown:
+            self.why, self.detail = why, detail
+        self.unknown = True
+
+    def add(self, other: Effects) -> None:
+        """Add the effects of a part of the line."""
+        for name in ("reads", "writes", "searches", "restores", "patterns", "programs"):
+            getattr(self, name).extend(getattr(other, name))
+        if other.unknown:
+            self.give_up(other.why, other.detail)
+
+    def cap(self, limit: int) -> None:
+        """Record that at most this number of lines is shown."""
+        self.reads = [(path, limit if lines is None else min(lines, limit), first) for path, lines, first in self.reads]
+        self.searches = [
+            (root, glob, pattern, limit if lines is None else min(lines, limit))
+            for root, glob, pattern, lines in self.searches
+        ]
+
+    def hide(self) -> None:
+        """Record that the content goes to a file and is not shown."""
+        self.reads = []
+        self.searches = []
+
 
 class Reader:
-    """The two ways in which a command leads to another: a command line, and the words of a program."""
+    """The two ways in which a command leads to others: a command line, and the words of a program."""
 
     __slots__ = ("apply_effects", "read_line")
 
@@ -27,7 +88,7 @@ class Reader:
 
 
 class Command:
-    """A simple command while its effects are told."""
+    """A simple command while its effects are collected."""
 
     def __init__(self, state: ShellState, reader: Reader, *, piped: bool = False) -> None:
         self.state = state
@@ -35,58 +96,75 @@ class Command:
         self.effects = Effects()
         #: Whether its input comes from another command.
         self.piped = piped
+        #: The text of its here-document.
         self.body = ""
         self.has_body = False
-        #: It passes on at most so many of the lines that it is given.
+        #: The number of its input lines that it passes on at most.
         self.passes: int | None = None
 
     def path(self, arg: Argument) -> str | None:
-        """A name as seen from where the line began; None if that cannot be told."""
+        """Return a name relative to where the line runs, or None if that is not known."""
         absolute = arg.text.startswith(("/", "~"))
-        if not arg.known or (self.state.folder is None and not absolute):
-            self.effects.give_up("a name of a file is made at run time")
+        if not arg.is_known or (self.state.folder is None and not absolute):
+            self.effects.give_up(RUN_TIME_NAME)
             return None
         return arg.text if absolute or not self.state.folder else os.path.join(self.state.folder, arg.text)
 
+    def is_folder(self, arg: Argument) -> bool:
+        """Return whether a name is that of a folder."""
+        path = self.path(arg)
+        return path is not None and (path.endswith("/") or os.path.isdir(os.path.join(self.state.start, path)))
+
     def read(self, arg: Argument, lines: int | None = None, first: int = 1) -> None:
-        """It shows a file."""
-        if arg.many:
+        """Add a file that it shows."""
+        if arg.is_many:
             self.search(Argument("."), lines=lines)
         elif arg.text != "-" and (path := self.path(arg)) is not None:
             self.effects.reads.append((path, lines, first))
 
     def write(self, arg: Argument) -> None:
-        """It changes a file, or something in a folder."""
-        path = self.path(Argument(".") if arg.many else arg)
+        """Add a file or folder that it changes."""
+        path = self.path(Argument(".") if arg.is_many else arg)
         if path is not None and path != "-":
             self.effects.writes.append(path)
             if not arg.text.startswith(("/", "~")):
-                self.effects.writes += [
-                    os.path.join(other, "." if arg.many else arg.text) for other in self.state.others
-                ]
+                name = "." if arg.is_many else arg.text
+                self.effects.writes += [os.path.join(other, name) for other in self.state.others]
 
     def search(self, root: Argument, glob: str = "", pattern: str | None = "", lines: int | None = None) -> None:
-        """It looks through files; with the pattern None it only lists them."""
+        """Add a search of files. With the pattern None, it only lists them."""
         path = self.path(root)
         if path is not None:
             self.effects.searches.append((path, glob, pattern, lines))
 
     def run(self, text: str) -> None:
-        """It runs another command line."""
-        inside = self.state.copy()
-        self.effects.add(self._reader.read_line(text, inside))
+        """Add the effects of another command line."""
+        self.effects.add(self._reader.read_line(text, self.state.copy()))
 
     def run_here(self, text: str) -> None:
-        """It runs another command line in this very shell."""
-        inside = self.state.copy()
-        self.effects.add(self._reader.read_line(text, inside))
-        self.state.folder, self.state.others, self.state.variables = inside.folder, inside.others, inside.variables
+        """Add the effects of a command line that runs in this shell, with its folder and variables."""
+        state = self.state.copy()
+        self.effects.add(self._reader.read_line(text, state))
+        self.state.folder, self.state.others, self.state.variables = state.folder, state.others, state.variables
 
     def run_program(self, args: list[Argument]) -> None:
         """Add the effects of the program that these words start."""
         self._reader.apply_effects(self, args)
 
-    def is_folder(self, arg: Argument) -> bool:
-        """Whether a name is a folder's."""
-        path = self.path(arg)
-        return path is not None and (path.endswith("/") or os.path.isdir(os.path.join(self.state.start, path)))
+    def check_variable(self, name: str, value: str) -> None:
+        """Give up if this value of a variable decides which programs run."""
+        if name == "PATH":
+            decides = any(_is_open(folder) for folder in value.split(":") if folder)
+        elif name == "NODE_OPTIONS":
+            decides = any(word in value for word in ("require", "import", "loader", "-r"))
+        else:
+            decides = (name in _RUNNING or name.startswith("GIT_CONFIG")) and value not in _HARMLESS
+        if decides:
+            self.effects.give_up("a variable decides which programs run")
+
+
+def _is_open(folder: str) -> bool:
+    """Return whether the project or any user may put programs into a folder of PATH."""
+    if folder.endswith(_INSTALLED):
+        return False
+    return not folder.startswith(("/", "~")) or folder.startswith(("/tmp", "/var/tmp", "/dev/shm", "/proc"))  # noqa: S108 - only compared with

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from remit.shell.command import Command, Reader
-from remit.shell.effects import Effects
+from remit.shell.command import RUN_TIME_NAME, Command, Effects, Reader
 from remit.shell.programs.table import apply_effects
 from remit.shell.syntax import parse
-from remit.shell.words import MAX_CHOICES, Argument, ShellState, bindings, expand, record_variable
+from remit.shell.words import MAX_CHOICES, Argument, ShellState, bindings, expand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ class _Line:
         whole = Command(self.state, _READER, piped=piped)
         bound = bindings([*node.words, *(token.target for token in node.redirections)], self.state)
         if len(bound) > MAX_CHOICES:
-            whole.effects.give_up("a file name is made at run time")
+            whole.effects.give_up(RUN_TIME_NAME)
             bound = [{}]
         if len(bound) == 1:
             return self.read_once(node, whole)
@@ -144,11 +143,11 @@ class _Line:
         return command
 
     def _redirect(self, command: Command, token: Token) -> None:
-        for arg in expand(token.target, self.state) if token.target is not None else [Argument("", known=False)]:
+        for arg in expand(token.target, self.state) if token.target is not None else [Argument("", is_known=False)]:
             if token.text in ("<<", "<<-"):
                 command.body, command.has_body = token.body, True
             elif token.text == "<<<":
-                command.body, command.has_body = arg.text, arg.known
+                command.body, command.has_body = arg.text, arg.is_known
             elif token.text == "<":
                 command.piped = True
                 command.read(arg)
@@ -159,23 +158,23 @@ class _Line:
         name = words[1].plain if len(words) > 1 else None
         args = [arg for word in words[3:] for arg in expand(word, self.state)]
         if name:
-            known = all(arg.known for arg in args) and 0 < len(args) <= MAX_CHOICES
-            self.state.assign(name, [arg.text for arg in args] if known else [])
+            is_known = all(arg.is_known for arg in args) and 0 < len(args) <= MAX_CHOICES
+            self.state.assign(name, [arg.text for arg in args] if is_known else [])
 
     def _assignments(self, command: Command, words: list[Word]) -> list[Word]:
         """Return the words after assignments. Without such words, the variables get their values."""
         at = 0
-        found: dict[str, list[str]] = {}
+        assigned: dict[str, list[str]] = {}
         while at < len(words) and words[at].pieces[0][0] == "text" and not words[at].pieces[0][2]:
             name, sign, _ = words[at].pieces[0][1].partition("=")
             if not sign or not name.rstrip("+").isidentifier():
                 break
             args = expand(words[at], self.state)
-            known = len(args) == 1 and args[0].known and not name.endswith("+")
-            record_variable(command.effects, name.rstrip("+"), args[0].text.partition("=")[2])
-            found[name.rstrip("+")] = [args[0].text.partition("=")[2]] if known else []
+            is_known = len(args) == 1 and args[0].is_known and not name.endswith("+")
+            command.check_variable(name.rstrip("+"), args[0].text.partition("=")[2])
+            assigned[name.rstrip("+")] = [args[0].text.partition("=")[2]] if is_known else []
             at += 1
-        for name, values in found.items() if at == len(words) else ():
+        for name, values in assigned.items() if at == len(words) else ():
             self.state.assign(name, values)
         return words[at:]
 

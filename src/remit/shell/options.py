@@ -1,4 +1,4 @@
-"""The options of a command, told apart from its operands."""
+"""Separate the options of a command from its operands."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ if TYPE_CHECKING:
 
 
 class Options:
-    """Options with their values (empty text: none), and operands in order."""
+    """Options with their values (empty if they have none), and operands in order.
+
+    `valued` are the short options, and `long_valued` the long ones, that take the next word as their value.
+    """
 
     def __init__(self, args: list[Argument], valued: str = "", long_valued: tuple[str, ...] = ()) -> None:
-        self.given: dict[str, list[str]] = {}
+        self.named: dict[str, list[str]] = {}
         self.operands: list[Argument] = []
         at = 0
         while at < len(args):
@@ -22,19 +25,19 @@ class Options:
                 break
             if text.startswith("--"):
                 name, sign, value = text.partition("=")
-                # Most programs take the beginning of a name for all of it.
-                name = next((whole for whole in long_valued if len(name) > 3 and whole.startswith(name)), name)
-                takes = not sign and name in long_valued
-                self._add(name, following if takes else value)
-                at += takes
+                # Most programs accept an abbreviated name.
+                name = next((long for long in long_valued if len(name) > 3 and long.startswith(name)), name)
+                takes_next = not sign and name in long_valued
+                self._add(name, following if takes_next else value)
+                at += takes_next
             elif text.startswith("-") and len(text) > 1:
-                at += self._cluster(text, following, valued)
+                at += self._add_cluster(text, following, valued)
             else:
                 self.operands.append(args[at])
             at += 1
 
-    def _cluster(self, text: str, following: str, valued: str) -> int:
-        """`-rn5`: letters, the last of which may take the rest or the next word; 1 if it took the next."""
+    def _add_cluster(self, text: str, following: str, valued: str) -> int:
+        """Add letters such as `-rn5`. Return 1 if the last one took the next word as its value."""
         for index, letter in enumerate(text[1:], 1):
             if letter in valued:
                 self._add("-" + letter, text[index + 1 :] or following)
@@ -46,22 +49,22 @@ class Options:
         return 0
 
     def _add(self, name: str, value: str) -> None:
-        self.given.setdefault(name, []).append(value)
+        self.named.setdefault(name, []).append(value)
 
     def has(self, *names: str) -> bool:
-        """Whether one of them was given, also by the beginning of a long one."""
-        begun = [name for name in self.given if name.startswith("--") and len(name) > 3]
-        return any(name in self.given or any(name.startswith(one) for one in begun) for name in names)
+        """Return whether one of these options is set, also if it is abbreviated."""
+        long = [name for name in self.named if name.startswith("--") and len(name) > 3]
+        return any(name in self.named or any(name.startswith(one) for one in long) for name in names)
 
     def value(self, *names: str) -> str:
-        """The last value given for one of them."""
-        return next((self.given[name][-1] for name in names if name in self.given), "")
+        """Return the last value of the first of these options that is set."""
+        return next((self.named[name][-1] for name in names if name in self.named), "")
 
     def values(self, *names: str) -> list[str]:
-        """All values given for them."""
-        return [value for name in names for value in self.given.get(name, [])]
+        """Return all values of these options."""
+        return [value for name in names for value in self.named.get(name, [])]
 
     def number(self, *names: str) -> int | None:
-        """A whole number, without a sign."""
+        """Return the value as a whole number without a sign."""
         value = self.value(*names)
         return int(value) if value.isdecimal() and len(value) < 9 else None

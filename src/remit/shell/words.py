@@ -1,4 +1,4 @@
-"""The words of a command line as the shell would hand them on: braces, variables, and the folder where they count."""
+"""The words of a command line: as written, and as the shell passes them to a program."""
 
 from __future__ import annotations
 
@@ -6,25 +6,10 @@ import os
 
 from remit.globs import expand_braces
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.effects import Effects
-
-#: More values of a variable, or combinations of them, are not looked through.
+#: More values of a variable, or combinations of values, are not considered.
 MAX_CHOICES = 16
-#: Into how many words one may be expanded.
-_MOST_WORDS = 64
-#: Each names a program, or something that programs load.
-_RUNNING_TEXT = """
-    LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV PROMPT_COMMAND SHELLOPTS PYTHONSTARTUP
-    PERL5OPT PERL5LIB RUBYOPT GIT_EXTERNAL_DIFF GIT_SSH GIT_SSH_COMMAND GIT_ASKPASS GIT_EXEC_PATH GIT_PROXY_COMMAND
-    GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR PAGER EDITOR VISUAL MANPAGER LESSOPEN NODE_OPTIONS
-"""
-_RUNNING = frozenset(_RUNNING_TEXT.split())
-#: Values of them that run nothing of anybody's.
-_PLAIN = frozenset({"", "true", ":", "cat", "less"})
-#: Folders of installed programs below a project.
-_INSTALLED = ("node_modules/.bin", "venv/bin")
+#: Into how many words one word may be expanded.
+_MAX_WORDS = 64
 
 
 class Word:
@@ -82,43 +67,44 @@ class Token:
 
 
 class Argument:
-    """A word of a command when it runs: its text, whether it is known, and whether it stands for many files."""
+    """A word when its command runs: its text, whether that is known, and whether it is many files."""
 
-    __slots__ = ("known", "many", "text")
+    __slots__ = ("is_known", "is_many", "text")
 
-    def __init__(self, text: str, *, known: bool = True, many: bool = False) -> None:
+    def __init__(self, text: str, *, is_known: bool = True, is_many: bool = False) -> None:
         self.text = text
-        self.known = known
-        self.many = many
+        self.is_known = is_known
+        self.is_many = is_many
 
 
 class ShellState:
-    """Where commands run: the folder relative to the start (None: not known) and the variables that are known."""
+    """The folder of a shell, relative to where the line runs (None: not known), and the variables it has set."""
 
     def __init__(self, start: str, folder: str | None = "", depth: int = 0) -> None:
         self.start = start
         self.folder = folder
-        #: Where commands run instead if an earlier `cd` was not made, or failed.
+        #: Where commands run if an earlier `cd` failed or did not run.
         self.others: list[str] = []
+        #: How many command lines this one is nested in.
         self.depth = depth
+        #: Name -> its possible values; no values if they are not known.
         self.variables: dict[str, list[str]] = {}
 
     def copy(self) -> ShellState:
-        """A subshell's own."""
+        """Return the state of a subshell."""
         other = ShellState(self.start, self.folder, self.depth + 1)
         other.variables = dict(self.variables)
         other.others = list(self.others)
         return other
 
     def move(self, folder: str | None, target: str = "") -> None:
-        """Go to a folder; `target` is how that was named."""
+        """Change the folder; `target` is the argument of `cd`."""
         moved = [os.path.join(other, target) for other in self.others]
         self.others = list(dict.fromkeys([*self.others, *moved]))
         self.folder = folder if len(self.others) <= MAX_CHOICES else None
 
     def assign(self, name: str, values: list[str]) -> None:
-        """A variable gets one of these values (none: it is not known), or keeps what it may have had: whether this
-        part of the line runs is not known."""
+        """Add possible values of a variable (none: not known). The old ones stay: this part may not run."""
         before = self.variables.get(name, values)
         both = list(dict.fromkeys([*before, *values])) if before and values else []
         self.variables[name] = both if len(both) <= MAX_CHOICES else []
@@ -136,10 +122,10 @@ def bindings(words: list[Word | None], state: ShellState) -> list[dict[str, str]
 
 
 def expand(word: Word, state: ShellState) -> list[Argument]:
-    """A word as the shell would hand it on: several, where braces or its variables have several values."""
+    """Return the arguments that a word becomes: several if it has braces or a variable with several values."""
     choices = [""]
-    # Braces that open in one piece and close in another are not seen through.
-    known = not any(text.count("{") > text.count("}") for kind, text, quoted in word.pieces[:-1] if not quoted)
+    # Braces that open in one piece and close in another are not expanded.
+    is_known = not any(text.count("{") > text.count("}") for kind, text, quoted in word.pieces[:-1] if not quoted)
     for kind, text, quoted in word.pieces:
         if kind == "text":
             values = expand_braces(text) if not quoted and "{" in text else [text]
@@ -149,27 +135,8 @@ def expand(word: Word, state: ShellState) -> list[Argument]:
             values = [{"HOME": "~", "PWD": ".", "TMPDIR": "/tmp"}[text]]  # noqa: S108 - what the shell would put there
         else:
             values = state.variables.get(text, []) if kind == "variable" else []
-        known = known and bool(values)
+        is_known = is_known and bool(values)
         choices = [choice + value for choice in choices for value in values or [""]]
-        if len(choices) > _MOST_WORDS:
-            choices, known = choices[:1], False
-    return [Argument(choice, known=known) for choice in choices]
-
-
-def record_variable(effects: Effects, name: str, value: str) -> None:
-    """Say that nothing can be told of a line in which such a variable gets another value."""
-    if name == "PATH":
-        changed = any(_is_open(folder) for folder in value.split(":") if folder)
-    elif name == "NODE_OPTIONS":
-        changed = any(word in value for word in ("require", "import", "loader", "-r"))
-    else:
-        changed = (name in _RUNNING or name.startswith("GIT_CONFIG")) and value not in _PLAIN
-    if changed:
-        effects.give_up("a variable decides which programs run")
-
-
-def _is_open(folder: str) -> bool:
-    """Whether somebody who may write there could put a program of any name into it."""
-    if folder.endswith(_INSTALLED):
-        return False
-    return not folder.startswith(("/", "~")) or folder.startswith(("/tmp", "/var/tmp", "/dev/shm", "/proc"))  # noqa: S108 - only compared with
+        if len(choices) > _MAX_WORDS:
+            choices, is_known = choices[:1], False
+    return [Argument(choice, is_known=is_known) for choice in choices]

@@ -1,1 +1,1 @@
-"""What well-known programs do to the files that they are given."""
+"""What well-known programs do to files."""

@@ -1,4 +1,4 @@
-"""What git does to the files of the checkout. Commits and branches move; they are no edit."""
+"""What git does to the files of a checkout. Commits and branches do not count as edits."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _HARMLESS_TEXT = """
     diff-tree diff-index diff-files update-ref maintenance cherry
 """
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
-#: Options that name a program, and subcommands that run one.
+#: Options that name a program to run, and subcommands that run one.
 _RUNNING = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
 _RUNNING_SUBS = (["submodule", "foreach"], ["bisect", "run"], ["rebase", "-x"])
-#: Settings of one call that run nothing.
+#: Settings that run nothing.
 _PLAIN_SETTINGS = (
     "user.",
     "color.",
@@ -43,7 +43,7 @@ _PLAIN_SETTINGS = (
 
 
 def run_git(command: Command, _: str, args: list[Argument]) -> None:
-    """Add what a git command reads and writes."""
+    """Add the effects of a git command."""
     args = _without_globals(command, args)
     if not args:
         return
@@ -63,37 +63,38 @@ def run_git(command: Command, _: str, args: list[Argument]) -> None:
         for arg in Options(rest).operands:
             command.read(arg)
     elif sub not in _HARMLESS:
-        command.effects.give_up("this git command is not one that the gate knows")
+        command.effects.give_up("it is an unknown git command")
 
 
 def _without_globals(command: Command, args: list[Argument]) -> list[Argument]:
-    """The words after `git -C FOLDER -c KEY=VALUE --no-pager`."""
+    """Return the words after global options such as `-C FOLDER` and `-c KEY=VALUE`."""
     at = 0
     while at < len(args) and args[at].text.startswith("-"):
         if args[at].text == "-C" and at + 1 < len(args):
             inside = command.state.copy()
             inside.folder = command.path(args[at + 1])
             command.state = inside
-        if args[at].text == "-c" and not args[at + 1 :][:1][0].text.lower().startswith(_PLAIN_SETTINGS):
-            command.effects.give_up("a setting of git may run another program")
+        setting = args[at + 1].text.lower() if at + 1 < len(args) else ""
+        if args[at].text == "-c" and not setting.startswith(_PLAIN_SETTINGS):
+            command.effects.give_up("a git setting may run another program")
         at += 2 if args[at].text in ("-C", "-c", "--git-dir", "--work-tree") else 1
     return args[at:]
 
 
 def _configure(command: Command, args: list[Argument]) -> None:
-    """`git config KEY VALUE`: some settings name programs that git then runs."""
-    found = Options(args, "f", ("--file",))
-    words = [arg.text.lower() for arg in found.operands if arg.text not in ("set", "--")]
-    reads = found.has("--get", "--list", "-l", "--unset") or words[:1] in (["get"], ["list"], ["unset"])
-    if found.has("-e", "--edit") or (len(words) > 1 and not reads and not words[0].startswith(_PLAIN_SETTINGS)):
-        command.effects.give_up("a setting of git may run another program")
+    """Give up on `git config KEY VALUE` if the setting may name a program that git runs."""
+    options = Options(args, "f", ("--file",))
+    words = [arg.text.lower() for arg in options.operands if arg.text not in ("set", "--")]
+    reads = options.has("--get", "--list", "-l", "--unset") or words[:1] in (["get"], ["list"], ["unset"])
+    if options.has("-e", "--edit") or (len(words) > 1 and not reads and not words[0].startswith(_PLAIN_SETTINGS)):
+        command.effects.give_up("a git setting may run another program")
 
 
 def _write_output(command: Command, sub: str, args: list[Argument]) -> None:
-    """`git diff --output=FILE`, `git archive -o FILE`."""
+    """Add the file of `git diff --output=FILE` or `git archive -o FILE`."""
     if sub in ("diff", "log", "show", "archive", "format-patch", "bundle"):
-        found = Options(args, "o" if sub in ("archive", "format-patch") else "", ("--output", "--output-directory"))
-        for target in found.values("-o", "--output", "--output-directory"):
+        options = Options(args, "o" if sub in ("archive", "format-patch") else "", ("--output", "--output-directory"))
+        for target in options.values("-o", "--output", "--output-directory"):
             command.write(Argument(target))
 
 
@@ -109,22 +110,22 @@ def _checkout(command: Command, args: list[Argument]) -> None:
     if "--" in words:
         _restore(command, args[words.index("--") + 1 :])
         return
-    found = Options(args, "bBt")
-    if found.has("-b", "-B", "--orphan", "--detach", "-t"):
+    options = Options(args, "bBt")
+    if options.has("-b", "-B", "--orphan", "--detach", "-t"):
         return
-    # A branch and a file may have one name; a file that is there is taken for the file.
+    # A branch and a file may have the same name. If the file exists, it is restored.
     import os
 
-    for position, arg in enumerate(found.operands):
+    for position, arg in enumerate(options.operands):
         path = command.path(arg)
         if path is not None and (position > 0 or os.path.lexists(os.path.join(command.state.start, path))):
             _restore(command, [arg])
 
 
 def _restore_files(command: Command, args: list[Argument]) -> None:
-    found = Options(args, "s", ("--source",))
-    if not (found.has("--staged", "-S") and not found.has("--worktree", "-W")):
-        _restore(command, found.operands or [Argument(".")])
+    options = Options(args, "s", ("--source",))
+    if not (options.has("--staged", "-S") and not options.has("--worktree", "-W")):
+        _restore(command, options.operands or [Argument(".")])
 
 
 def _reset(command: Command, args: list[Argument]) -> None:
@@ -133,16 +134,16 @@ def _reset(command: Command, args: list[Argument]) -> None:
 
 
 def _clean(command: Command, args: list[Argument]) -> None:
-    found = Options(args, "e")
-    if not found.has("-n", "--dry-run"):
-        for arg in found.operands or [Argument(".")]:
+    options = Options(args, "e")
+    if not options.has("-n", "--dry-run"):
+        for arg in options.operands or [Argument(".")]:
             command.write(arg)
 
 
 def _remove(command: Command, args: list[Argument]) -> None:
-    found = Options(args)
-    if not found.has("--cached", "-n", "--dry-run"):
-        for arg in found.operands:
+    options = Options(args)
+    if not options.has("--cached", "-n", "--dry-run"):
+        for arg in options.operands:
             command.write(arg)
 
 
@@ -158,21 +159,21 @@ def _stash(command: Command, args: list[Argument]) -> None:
 
 
 def _show(command: Command, sub: str, args: list[Argument]) -> None:
-    """`git show REV:FILE` and `git blame FILE` show a file; `git show` alone a commit."""
+    """Add the file of `git show REV:FILE` or `git blame FILE`; `git show` without one shows a commit."""
     for arg in Options(args, "L" if sub == "blame" else "").operands:
         revision, sign, path = arg.text.partition(":")
         if sub in ("blame", "annotate"):
             command.read(arg)
         elif sign and path and revision is not None:
-            command.read(Argument(path, known=arg.known))
+            command.read(Argument(path, is_known=arg.is_known))
 
 
 def _grep(command: Command, args: list[Argument]) -> None:
-    found = Options(args, "efmABC")
-    operands = found.operands if found.has("-e", "-f") else found.operands[1:]
-    pattern = found.value("-e") or (found.operands[0].text if found.operands else "")
+    options = Options(args, "efmABC")
+    operands = options.operands if options.has("-e", "-f") else options.operands[1:]
+    pattern = options.value("-e") or (options.operands[0].text if options.operands else "")
     for arg in operands or [Argument(".")]:
-        command.search(arg, "", pattern, 1 if found.has("-l", "-c", "-q", "-L") else None)
+        command.search(arg, "", pattern, 1 if options.has("-l", "-c", "-q", "-L") else None)
 
 
 _WRITING = {

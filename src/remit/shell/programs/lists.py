@@ -1,21 +1,21 @@
-"""Programs by what they do. Names only; what is special about one stands with its kind's module."""
+"""Programs by what they do. Special cases are in the module of each kind."""
 
 from __future__ import annotations
 
-#: They show the files that they are given, whole.
+#: Show whole files.
 _READERS_TEXT = """
     cat less more bat batcat nl tac rev cut paste column fold fmt expand unexpand od xxd hexdump strings base64 zcat
     zless bzcat xzcat comm join cmp diff colordiff sdiff diff3 pr view most glow pygmentize iconv shuf
 """
 READERS = frozenset(_READERS_TEXT.split())
 
-#: They change or remove the files that they are given.
+#: Change or remove files.
 _WRITERS_TEXT = """
     rm unlink shred touch truncate vi vim nvim nano emacs ed ex micro pico code gedit dos2unix unix2dos srm trash
 """
 WRITERS = frozenset(_WRITERS_TEXT.split())
 
-#: With their option (empty: without one) they rewrite the files that they are given, or all.
+#: Rewrite the named files or all of them. Where options are listed, one of them is needed.
 FORMATTERS: dict[str, tuple[str, ...]] = {
     "black": (),
     "isort": (),
@@ -41,20 +41,20 @@ FORMATTERS: dict[str, tuple[str, ...]] = {
     "tsc": ("--outDir",),
 }
 
-#: They run a project's own tasks: builds and tests, which write no source; their exceptions are told apart.
+#: Run a project's tasks. Builds and tests write no source files; exceptions are in editors.py.
 _RUNNERS_TEXT = """
     npm yarn pnpm bun make just task cargo go ruff pip pip3 uv poetry pipenv hatch pdm rye composer bundle gem dotnet
     gradle gradlew ./gradlew mvn ./mvnw terraform deno pre-commit turbo nx lerna rake mix sbt
 """
 RUNNERS = frozenset(_RUNNERS_TEXT.split())
 
-#: They list or measure: of what they are given only a line or so is shown.
+#: List or measure files: at most a line of each is shown.
 _LISTING_TEXT = """
     wc md5sum sha1sum sha256sum sha512sum b2sum cksum sum file stat
 """
 LISTING = frozenset(_LISTING_TEXT.split())
 
-#: They change no file of the project, and show no content of one.
+#: Change no file of the project, and show no content.
 _HARMLESS_TEXT = """
     echo pwd true false : test [ [[ ls dir tree date cal whoami id groups uname hostname arch printenv export
     set shopt unalias sleep wait jobs fg bg kill pkill killall which type hash whereis basename dirname
@@ -69,7 +69,7 @@ _HARMLESS_TEXT = """
 """
 HARMLESS = frozenset(_HARMLESS_TEXT.split())
 
-#: Programs that write no file of the project, except with these words.
+#: Harmless programs that may write a file of the project with one of these words.
 MOVING: dict[str, tuple[str, ...]] = {
     "aws": ("cp", "sync", "mv", "get-object"),
     "gcloud": ("cp", "rsync", "scp", "mv"),
@@ -82,7 +82,7 @@ MOVING: dict[str, tuple[str, ...]] = {
     "tree": ("-o",),
 }
 
-#: Options by which such programs are told which file to write a report to.
+#: Options of harmless programs that name a file for their report.
 REPORTS: dict[str, tuple[str, ...]] = {
     "pytest": ("--junitxml", "--junit-xml", "--report-log", "--html", "--resultlog"),
     "py.test": ("--junitxml", "--junit-xml", "--report-log", "--html", "--resultlog"),
@@ -98,13 +98,13 @@ REPORTS: dict[str, tuple[str, ...]] = {
     "ctest": ("-O", "--output-log", "--output-junit"),
     "hyperfine": ("--export-json", "--export-csv", "--export-markdown"),
 }
-#: What makes sqlite3 write files, or run programs, in the middle of its commands.
+#: Commands of sqlite3 that write files or run programs.
 SQLITE_WRITES = (".output", ".once", ".excel", ".backup", ".save", ".clone", ".shell", ".system", "writefile(")
 
-#: Commands of the shell that give variables other values.
+#: Commands of the shell that set variables.
 NAMING = frozenset({"((", "read", "declare", "typeset", "local", "readonly", "unset", "getopts", "let", "printf"})
 
-#: Programs with a function of their own, by the module where it stands.
+#: Programs with a separate handler, by its module.
 _VIEWERS_TEXT = """
     head tail sed gsed awk gawk mawk nawk grep egrep fgrep zgrep rg ag ack ripgrep jq yq sort uniq find fd fdfind
 """

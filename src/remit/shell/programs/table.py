@@ -1,4 +1,4 @@
-"""What well-known programs do to the files that they are given. A program that is not known is said to be so."""
+"""Find the handler of a program and add the effects of a simple command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from remit.shell.programs.lists import (
     WRITERS,
     wrapper_words,
 )
-from remit.shell.words import Argument, record_variable
+from remit.shell.words import Argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from remit.shell.command import Command
 
-    Teller = Callable[[Command, str, list[Argument]], None]
+    Handler = Callable[[Command, str, list[Argument]], None]
 
-#: `uv run X`, `bundle exec X`: programs of which one subcommand runs another program.
+#: Programs with a subcommand that runs another program: `uv run X`, `bundle exec X`.
 _RUN_WITHIN = {
     "uv": "run",
     "poetry": "run",
@@ -44,11 +44,11 @@ _RUN_WITHIN = {
 
 
 def apply_effects(command: Command, args: list[Argument]) -> None:
-    """Add what a simple command does to its effects."""
+    """Add the effects of a simple command to it."""
     if not args:
         return
     first, rest = args[0], args[1:]
-    if not first.known or first.many:
+    if not first.is_known or first.is_many:
         command.effects.give_up("the program is chosen at run time")
         return
     name = first.text.rpartition("/")[2] if not first.text.startswith("./") else first.text
@@ -56,62 +56,62 @@ def apply_effects(command: Command, args: list[Argument]) -> None:
     plain_sub = sub if sub.replace("-", "").isalnum() and len(sub) < 20 else ""
     command.effects.programs += [name[:40], f"{name} {plain_sub}"[:60]] if plain_sub else [name[:40]]
     if name == "remit":
-        command.effects.programs.append(_of_ours(rest))
+        command.effects.programs.append(_remit_command(rest))
     if [arg.text for arg in rest] in (["--version"], ["--help"], ["-V"], ["-h"]):
         return
-    teller = _teller(name)
-    if teller is not None:
-        teller(command, name, rest)
+    handler = _handler(name)
+    if handler is not None:
+        handler(command, name, rest)
     elif name in WRAPPERS or name in PACKAGE_RUNNERS:
         apply_effects(command, _after_wrapper(command, name, rest))
     elif name in _RUN_WITHIN and sub == _RUN_WITHIN[name]:
         apply_effects(command, rest[1:])
     elif name in NAMING:
-        _rename(command, name, rest)
+        _set_variables(command, name, rest)
     elif name in LISTING:
         command.passes = 1
     elif name in HARMLESS:
-        _harmless(command, name, rest)
+        _run_harmless(command, name, rest)
     else:
-        command.effects.give_up("it runs a program that the gate does not know", name[:40])
+        command.effects.give_up("it runs an unknown program", name[:40])
 
 
-def _harmless(command: Command, name: str, rest: list[Argument]) -> None:
-    """A program that changes nothing of the project, but for some words and options."""
+def _run_harmless(command: Command, name: str, rest: list[Argument]) -> None:
+    """Add the effects that some arguments of a harmless program have."""
     if any(arg.text in MOVING.get(name, ()) for arg in rest):
-        command.effects.give_up("it may bring files from elsewhere")
+        command.effects.give_up("it may copy files from elsewhere")
     elif name == "sqlite3" and any(word in arg.text for arg in rest for word in SQLITE_WRITES):
-        command.effects.give_up("it may write a file in the middle of its commands")
+        command.effects.give_up("one of its commands may write a file")
     elif name in REPORTS:
-        _report(command, REPORTS[name], rest)
+        _write_report(command, REPORTS[name], rest)
 
 
-def _report(command: Command, names: tuple[str, ...], args: list[Argument]) -> None:
-    """A tool that writes what it found to a file that an option names."""
+def _write_report(command: Command, names: tuple[str, ...], args: list[Argument]) -> None:
+    """Add the files that a tool writes its report to."""
     letters = "".join(name[1:] for name in names if len(name) == 2)
-    found = Options(args, letters, tuple(name for name in names if name.startswith("--")))
-    for target in found.values(*names):
+    options = Options(args, letters, tuple(name for name in names if name.startswith("--")))
+    for target in options.values(*names):
         command.write(Argument(target))
 
 
-def _of_ours(args: list[Argument]) -> str:
-    """`remit gate declare` and its like by their first words, whatever their quotes; `remit ?`: not known."""
-    words = [arg for arg in args if not arg.known or not arg.text.startswith("-")][:2]
-    return (
-        "remit ?" if any(not arg.known or arg.many for arg in words) else " ".join(["remit", *(w.text for w in words)])
-    )
+def _remit_command(args: list[Argument]) -> str:
+    """Return a command of Remit by its first words, such as `remit gate declare`; `remit ?` if it is not known."""
+    words = [arg for arg in args if not arg.is_known or not arg.text.startswith("-")][:2]
+    if any(not arg.is_known or arg.is_many for arg in words):
+        return "remit ?"
+    return " ".join(["remit", *(arg.text for arg in words)])
 
 
-def _teller(name: str) -> Teller | None:
-    """The function that knows a program; its module is loaded only now."""
+def _handler(name: str) -> Handler | None:
+    """Return the function that adds the effects of a program. Its module is loaded only when it is needed."""
     if name in READERS or name in VIEWERS:
         from remit.shell.programs import viewers
 
-        return viewers.show if name in READERS else viewers.TELLERS[name]
+        return viewers.show if name in READERS else viewers.HANDLERS[name]
     if name in INTERPRETERS:
         from remit.shell.programs import interpreters
 
-        return interpreters.TELLERS[name]
+        return interpreters.HANDLERS[name]
     if name == "git":
         from remit.shell.programs.git import run_git
 
@@ -123,8 +123,8 @@ def _teller(name: str) -> Teller | None:
     return None
 
 
-def _rename(command: Command, name: str, args: list[Argument]) -> None:
-    """`read F`, `declare F=a`, `printf -v F`: names that mean something else from now on."""
+def _set_variables(command: Command, name: str, args: list[Argument]) -> None:
+    """Set the variables of `read F`, `declare F=a` and `printf -v F`."""
     if name == "printf":
         args = (
             args[1:2]
@@ -134,12 +134,12 @@ def _rename(command: Command, name: str, args: list[Argument]) -> None:
     elif any(arg.text.startswith("-") and "n" in arg.text for arg in args) and name in ("declare", "typeset", "local"):
         command.effects.give_up("a variable gets another name")
     for arg in args:
-        if not arg.known and "=" not in arg.text:
+        if not arg.is_known and "=" not in arg.text:
             command.effects.give_up("a variable is chosen at run time")
         variable, sign, value = arg.text.partition("=")
         if variable.isidentifier():
-            record_variable(command.effects, variable, value)
-            command.state.assign(variable, [value] if sign and arg.known else [])
+            command.check_variable(variable, value)
+            command.state.assign(variable, [value] if sign and arg.is_known else [])
 
 
 def _after_wrapper(command: Command, name: str, args: list[Argument]) -> list[Argument]:
@@ -148,5 +148,5 @@ def _after_wrapper(command: Command, name: str, args: list[Argument]) -> list[Ar
     for arg in args[:own] if name == "env" else ():
         variable, sign, value = arg.text.partition("=")
         if sign and not variable.startswith("-"):
-            record_variable(command.effects, variable, value)
+            command.check_variable(variable, value)
     return args[own:]

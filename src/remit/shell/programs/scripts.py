@@ -1,0 +1,177 @@
+"""sed and awk: their scripts decide what they show, write and run."""
+
+from __future__ import annotations
+
+import re
+
+from remit.shell.options import Options
+from remit.shell.words import Argument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from remit.shell.command import Command
+
+# Not compiled: a line needs one or two of them.
+_RANGE = r"\s*(\d{1,8})(?:\s*,\s*(\+?)(\d{1,8}))?\s*p\s*"
+_QUIT = r"\s*(\d{1,8})\s*q\s*;?\s*"
+_AWK_LINE = r"\s*NR\s*==\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
+_AWK_LINES = r"\s*(?:NR\s*>=?\s*(\d{1,8})\s*&&\s*)?NR\s*<=?\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
+_AWK_TEXT = r"\"(?:\\.|[^\"\\])*\"|/(?:\\.|[^/\\\n])*/"
+_AWK_WRITES = r"print[^;}]*?>>?\s*\"([^\"]{1,300})\""
+_MAX_SCRIPT = 5_000
+#: Commands of sed whose argument ends at the end of the line.
+_TO_LINE_END = "aicbtT:rRwW"
+
+
+def run_sed(command: Command, _: str, args: list[Argument]) -> None:
+    """Add the effects of `sed`: it shows files, or with -i changes them."""
+    options = Options(args, "efl", ("--expression", "--file"))
+    scripts = options.values("-e", "--expression")
+    operands = options.operands
+    in_place = options.has("-i", "--in-place") or any(name.startswith("-i") for name in options.named)
+    if in_place and operands and operands[0].is_known and not operands[0].text:
+        operands = operands[1:]  # the suffix of the backup in BSD's sed
+    if not scripts and not options.has("-f", "--file") and operands:
+        if not operands[0].is_known:
+            command.effects.give_up("a script is made at run time")
+        scripts, operands = [operands[0].text], operands[1:]
+    if options.has("-f", "--file"):
+        command.effects.give_up("a sed script is in a file")
+    for script in scripts:
+        _read_sed_script(command, script)
+    if in_place:
+        for arg in operands:
+            command.write(arg)
+        return
+    lines, first = _sed_lines(scripts, quiet=options.has("-n", "--quiet", "--silent"))
+    command.passes = lines
+    for arg in operands:
+        command.read(arg, lines, first)
+
+
+def _sed_lines(scripts: list[str], *, quiet: bool) -> tuple[int | None, int]:
+    """Return how many lines a script prints (None: any number), and the first of them."""
+    parts = [part for script in scripts for part in re.split(r"[;\n]", script[:2000]) if part.strip()]
+    if not quiet:
+        stop = re.fullmatch(_QUIT, scripts[0]) if len(scripts) == 1 else None
+        return (int(stop[1]), 1) if stop else (None, 1)
+    total, start = 0, 0
+    for part in parts:
+        if re.fullmatch(_QUIT, part):
+            continue
+        found = re.fullmatch(_RANGE, part)
+        if found is None:
+            return None, 1
+        first = int(found[1])
+        last = first if found[3] is None else first + int(found[3]) if found[2] else int(found[3])
+        total += max(1, last - first + 1)
+        start = min(start or first, first)
+    return total, max(1, start)
+
+
+def _read_sed_script(command: Command, script: str) -> None:
+    """Add the files that a script of sed reads and writes."""
+    if len(script) > _MAX_SCRIPT:
+        command.effects.give_up("a sed script is too long")
+        return
+    at = 0
+    while at < len(script):
+        at = _after_address(script, at)
+        letter = script[at : at + 1]
+        at += 1
+        file = ""
+        if letter in ("s", "y"):
+            end = _after_parts(script, at)
+            if end < 0:
+                command.effects.give_up("a sed script cannot be read")
+                return
+            flags = script[end : _line_end(script, end)]
+            words = flags.partition("w")[0].partition(";")[0].partition("}")[0]
+            if letter == "s" and "e" in words:
+                letter = "e"
+            at = end + len(words)
+            if letter == "s" and flags[len(words) :].startswith("w"):
+                letter, at = "w", at + 1
+        if letter == "e":
+            command.effects.give_up("a sed script runs another program")
+        elif letter and letter in _TO_LINE_END:
+            end = _line_end(script, at)
+            file, at = script[at:end].strip(), end
+        if file and letter in "wW":
+            command.write(Argument(file))
+        elif file and letter in "rR":
+            command.read(Argument(file))
+
+
+def _line_end(script: str, at: int) -> int:
+    end = script.find("\n", at)
+    return len(script) if end < 0 else end
+
+
+def _after_address(script: str, at: int) -> int:
+    """Return the position of a command's letter: after white space, brackets, numbers and `/patterns/`."""
+    while at < len(script):
+        letter = script[at]
+        if letter == "/":
+            at = _after_pattern(script, at + 1, "/")
+        elif letter == "\\" and at + 1 < len(script):
+            at = _after_pattern(script, at + 2, script[at + 1])
+        elif letter.isspace() or letter.isdigit() or letter in ";{}!,~+$IM":
+            at += 1
+        else:
+            break
+    return at
+
+
+def _after_parts(script: str, at: int) -> int:
+    """Return the position after the two parts of `s/a/b/`, or -1 if they have no end."""
+    sign = script[at : at + 1]
+    middle = _after_pattern(script, at + 1, sign)
+    end = _after_pattern(script, middle, sign)
+    return end if sign and end <= len(script) else -1
+
+
+def _after_pattern(script: str, at: int, sign: str) -> int:
+    """Return the position after the next such sign that is not escaped, or beyond the end."""
+    while at < len(script) and script[at] != sign:
+        at += 2 if script[at] == "\\" else 1
+    return at + 1
+
+
+def run_awk(command: Command, _: str, args: list[Argument]) -> None:
+    """Add the effects of `awk`, whose script may also write files and run programs."""
+    options = Options(args, "Fvfi", ("--field-separator", "--assign", "--file", "--include"))
+    operands = options.operands
+    if "inplace" in options.value("-i", "--include"):
+        for arg in operands[1:]:
+            command.write(arg)
+        return
+    script = ""
+    if not options.has("-f", "--file") and operands:
+        if not operands[0].is_known:
+            command.effects.give_up("a script is made at run time")
+        script, operands = operands[0].text[:_MAX_SCRIPT], operands[1:]
+    else:
+        command.effects.give_up("an awk script is in a file")
+    for target in re.findall(_AWK_WRITES, script):
+        command.write(Argument(target))
+    if re.search(r"system\s*\(|getline|@|\|", re.sub(r"\|\|", "", re.sub(_AWK_TEXT, "", script))):
+        command.effects.give_up("an awk script runs another program")
+    # Without its texts and brackets, what is left after `print ... >` is not a plain name.
+    if re.search(r"print[^;}\n]*>\s*>?\s*[^\s>\"]", re.sub(r"\([^()]*\)", "", re.sub(_AWK_TEXT, '""', script))):
+        command.effects.give_up("an awk script writes to a file whose name is made at run time")
+    lines, first = _awk_lines(script)
+    command.passes = lines
+    for arg in operands:
+        if "=" not in arg.text:
+            command.read(arg, lines, first)
+
+
+def _awk_lines(script: str) -> tuple[int | None, int]:
+    """Return how many lines a script prints (None: any number), and the first of them."""
+    if one := re.fullmatch(_AWK_LINE, script):
+        return 1, max(1, int(one[1]))
+    if some := re.fullmatch(_AWK_LINES, script):
+        first = max(1, int(some[1] or 1))
+        return max(0, int(some[2]) - first + 1), first
+    return None, 1
