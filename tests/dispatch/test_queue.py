@@ -232,10 +232,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no provider": ({"model": "my-model"}, "has no provider: write provider:model"),
     "unknown provider": ({"model": "antropic:claude-opus-5"}, "there is no provider 'antropic'"),
     "no tools": ({"model": "snowflake:llama3.1-8b"}, "cannot call tools: choose another"),
-    "no prompt": ({"prompt": "  "}, "has no prompt: say what is to be done"),
+    "no prompt": ({"prompt": "  "}, "the prompt of the job is empty"),
     "unknown command": ({"runner": "command", "command": "lintr"}, "there is no command 'lintr'"),
     "no command": ({"runner": "command"}, "needs a command: one of"),
-    "no git": ({"isolation": "worktree"}, "is no git checkout"),
+    "no git": ({"isolation": "worktree"}, "is not a git checkout"),
     "money without a price": ({"model": "openai:my-own-model", "limits": {"cost": 1.0}}, "price"),
 }
 

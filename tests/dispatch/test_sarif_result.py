@@ -315,9 +315,9 @@ HORSE = "Possible hardcoded password: 'correct horse'"
 @pytest.mark.parametrize(
     ("path", "words", "why"),
     [
-        ("shop/tests/conftest.py", HORSE, "made up for a test"),
-        ("tests/test_web.py", HORSE, "made up for a test"),
-        ("shop/app.py", "Possible hardcoded password: ''", "empty, so hardly one"),
+        ("shop/tests/conftest.py", HORSE, "probably a test value"),
+        ("tests/test_web.py", HORSE, "probably a test value"),
+        ("shop/app.py", "Possible hardcoded password: ''", "empty, so probably not a password"),
         ("shop/app.py", HORSE, ""),
         ("shop/testing.py", HORSE, ""),
     ],

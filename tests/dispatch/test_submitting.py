@@ -23,10 +23,13 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name LIKE 'remit %%'
 """
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    *(({"delay": delay}, f"a delay is from 0 to {MAX_DELAY} seconds") for delay in (INFINITE, NAN, 1e300, -1)),
-    *(({"priority": priority}, "a priority is from -1000000 to 1000000") for priority in (99_999_999_999, -(10**7))),
-    *(({"key": key}, f"a key is text of 1 to {MAX_KEY} bytes") for key in ("", "k" * 12_000, "k\0", "k\udcff")),
-    *(({"queue": queue}, "a queue's name has 1 to 40 characters") for queue in ("", "q\udcff", "q" * 41)),
+    *(({"delay": delay}, f"a delay must be from 0 to {MAX_DELAY} seconds") for delay in (INFINITE, NAN, 1e300, -1)),
+    *(
+        ({"priority": priority}, "a priority must be from -1000000 to 1000000")
+        for priority in (99_999_999_999, -(10**7))
+    ),
+    *(({"key": key}, f"a key must be text of 1 to {MAX_KEY} bytes") for key in ("", "k" * 12_000, "k\0", "k\udcff")),
+    *(({"queue": queue}, "the name of a queue must have 1 to 40 characters") for queue in ("", "q\udcff", "q" * 41)),
     *(({"parent": parent}, f"the parent job {parent} does not exist") for parent in (-1, 0, 7, 2**70)),
     *(({f"tree_max_{what}": 10**20}, f"a limit of a tree's {what}") for what in ("tokens", "turns")),
     *(({f"tree_max_{what}": -1}, f"a limit of a tree's {what}") for what in ("tokens", "turns", "cost", "seconds")),
@@ -51,7 +54,7 @@ async def test_what_the_queue_cannot_keep_is_refused_in_a_sentence(
 )
 async def test_a_limit_of_a_job_says_what_it_may_be(play: Play, limits: dict[str, Any]) -> None:
     async with play({"text": "never"}) as fleet:
-        with pytest.raises(UsageError, match=f"a limit of {next(iter(limits))} must be more than nothing and below"):
+        with pytest.raises(UsageError, match=f"max_{next(iter(limits))} must be greater than 0 and less than"):
             await fleet.submit(limits=limits)
 
 
@@ -70,7 +73,7 @@ async def test_the_largest_that_is_allowed_is_kept(play: Play) -> None:
 async def test_a_trees_limits_are_not_said_by_a_child(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         top = await fleet.submit()
-        with pytest.raises(UsageError, match="a tree's limits are said at its first job"):
+        with pytest.raises(UsageError, match="only the first job of a tree can have tree limits"):
             await fleet.submit(queueing=Queueing(parent=top, tree_max_tokens=5_000))
 
 
@@ -110,7 +113,7 @@ async def test_a_folder_whose_name_cannot_be_stored_is_refused(play: Play, tmp_p
             fleet.project.symlink_to(real / "sub")
         else:
             fleet.project = real
-        with pytest.raises(UsageError, match="needs a name in UTF-8"):
+        with pytest.raises(UsageError, match="is not valid UTF-8"):
             await fleet.submit()
 
 

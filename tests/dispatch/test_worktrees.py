@@ -160,10 +160,10 @@ async def test_the_repository_can_run_programs_which_is_why_the_test_above_means
 
 async def test_what_is_no_git_checkout_is_refused_at_once(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
-        with pytest.raises(UsageError, match="is no git checkout: isolation by worktree needs one"):
+        with pytest.raises(UsageError, match="is not a git checkout, which isolation by worktree needs"):
             await fleet.submit(isolation="worktree")
         git(fleet.project, "init", "-q")
-        with pytest.raises(UsageError, match="has no commit yet"):
+        with pytest.raises(UsageError, match="has no commit, which"):
             await fleet.submit(isolation="worktree")
 
 
@@ -278,7 +278,7 @@ async def test_changes_that_cannot_be_read_are_kept_and_the_job_says_so(play: Pl
             fleet.server.open("g")
             done = await fleet.reached(number, "finished")
         assert done.outcome == "completed"
-        assert f"the worktree stays in {folder}: what changed in it cannot be read" in str(done.error)
+        assert f"the worktree stays in {folder}: its changes cannot be read" in str(done.error)
         assert (folder / "new.py").read_text(encoding="utf-8") == "fresh = 1\n"
 
 
@@ -325,7 +325,7 @@ async def test_a_diff_that_fits_no_more_is_not_lost(play: Play) -> None:
         await fleet.work()
         done = await fleet.job(number)
         assert done.outcome == "error"
-        assert "does not fit the commit that is checked out" in str(done.error)
+        assert "do not apply to the current commit" in str(done.error)
         assert done.diff == before
 
 
@@ -362,9 +362,9 @@ async def test_a_worktree_stays_where_the_diff_is_not_all_of_it(
     (root / "new.py").write_bytes(content)
     found = read_changes(project, root)
     assert "diff --git a/new.py" in str(found.diff)
-    assert "the diff is longer than what is stored, or not all of it is text" in str(found.kept)
+    assert "the diff is too long to be stored, or contains more than text" in str(found.kept)
     remove_worktree(project, root)
-    with pytest.raises(EnvironmentBroken, match="its diff is not whole"):
+    with pytest.raises(EnvironmentBroken, match="its diff is incomplete"):
         make_worktree(project, root, diff=found.diff)
 
 
@@ -412,7 +412,7 @@ async def test_a_checkout_that_is_gone_ends_the_job_with_the_reason(play: Play) 
         await fleet.work()
         done = await fleet.job(number)
         assert (done.outcome, done.attempt, fleet.requests) == ("error", 1, [])
-        assert "is no git checkout" in str(done.error)
+        assert "is not a git checkout" in str(done.error)
 
 
 async def test_a_worktree_without_its_git_is_not_made_anew_over_its_files(play: Play) -> None:
@@ -427,5 +427,5 @@ async def test_a_worktree_without_its_git_is_not_made_anew_over_its_files(play: 
         await fleet.work()
         done = await fleet.job(number)
         assert done.outcome == "error"
-        assert "has no .git any more" in str(done.error)
+        assert "no longer has a .git" in str(done.error)
         assert (folder / "new.py").exists()

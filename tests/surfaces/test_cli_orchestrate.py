@@ -105,7 +105,7 @@ def test_a_limit_of_nothing_is_refused(begin: Begin, option: str) -> None:
     remit, _ = begin({ME: [{"text": "never asked"}]})
     ran = remit("orchestrate", "mend the leak", "--model", ANTHROPIC, option, "0")
     assert ran.code == 2
-    assert "must be more than nothing" in ran.err
+    assert "must be greater than 0" in ran.err
 
 
 TELL = tools(("Tell", {"text": "The first phase\x1b[2J is over.\n\nThe second begins."}))

@@ -1,7 +1,7 @@
-"""One subagent job, run durably."""
+"""Run one subagent job durably."""
 
 import os
 
-# The library that speaks with models greets whoever looks with advice of its vendor's; a job's output is ours alone.
-# All that imports it is in this package, so this comes first.
+# Disable the banner that the model library prints, because it would be mixed into a job's output. Everything that
+# imports the library is in this package, so this runs first.
 os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")

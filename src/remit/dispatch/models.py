@@ -101,7 +101,7 @@ def build_model(name: str) -> Model:
     except ImportError as error:
         raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error
     if provider_of(name) == "anthropic" and not model.profile.get("supports_inline_system_prompts"):
-        # Otherwise the library adds a paragraph to the system prompt, about later system prompts. There are none.
+        # Otherwise the library adds a paragraph on later system prompts, which Remit never sends.
         from pydantic_ai.models.anthropic import AnthropicModel
 
         if isinstance(model, AnthropicModel):

@@ -1,4 +1,4 @@
-"""What looks like a secret is not stored: it is replaced before a tool's output is written down or sent on."""
+"""Replace secrets in text before it is stored or sent to a model."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ from collections.abc import Iterator
 from remit.dispatch.models import KEYS
 
 _TOKEN = r"[A-Za-z0-9_-]"  # noqa: S105 (an alphabet)
-#: What stands for a password where none is: `{password}`, `${TOKEN}`, `$TOKEN`, `<password>`, `%s`, `***`.
+#: Placeholders of a password: `{password}`, `${TOKEN}`, `$TOKEN`, `<password>`, `%s`, `***`.
 _PLACEHOLDER = (
     r"(?:\$?\{[^\s/:@]{0,100}\}|\$\([^\s/:@]{0,100}\)|\$[A-Z_][A-Z0-9_]{0,100}|<[^\s/:@]{1,100}>"
     r"|%s|%\([^\s/:@]{1,100}\)s|\*{1,100}|\.{3}|…)"
 )
-#: What a pattern cannot do without: most texts have none of it.
-_NEEDED = {"private key": "PRIVATE KEY", "JSON web token": "eyJ"}
-#: A long text is looked through in pieces, so that other threads get on meanwhile; a secret may reach into the next.
+#: A substring of every match of a pattern. Most texts do not contain it, which saves the search.
+_REQUIRED = {"private key": "PRIVATE KEY", "JSON web token": "eyJ"}
+#: A long text is searched in pieces, so that other threads can run; a secret may extend into the next piece.
 _PIECE = 1 << 18
-_LONGEST = 1 << 16
-#: A shorter value of a provider's variable may be an everyday word.
-_LEAST_KEY = 8
+_MAX_SECRET = 1 << 16
+#: A shorter value of a provider's variable may be an ordinary word.
+_MIN_KEY = 8
 BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
 _EDGE = re.compile(r"-----(?:BEGIN |(?P<end>END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)|END )")
-#: The longest key that is looked for, with all that stands before its lines.
+#: The longest private key, including the prefixes of its lines.
 MAX_KEY = 32_768
 _BREAK = re.compile(r"\n|\\n")
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
 _AFTER = frozenset("\r\t \"',;)")
-#: What stands before the lines ends with one of these.
-_BEFORE = ("", *"-+:|>→\"'")
+#: The prefix of a line ends with one of these.
+_PREFIX_ENDS = ("", *"-+:|>→\"'")
 _HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
-#: A shorter line is one of a key only as its last one: four characters at a time, behind as much as the others.
-_WHOLE_LINE = 20
+#: A shorter line belongs to a key only as its last line: a multiple of four characters, with the same prefix.
+_FULL_LINE = 20
 _QUARTET = 4
-#: Headers and empty lines; in the quotes of a program each line is two.
+#: Headers and empty lines between the lines of a key; inside a string literal each line counts twice.
 _MAX_BETWEEN = 12
 
 
 def _word(literal: str) -> str:
-    """A literal that no word goes on into. It comes first: a search for one is fast."""
+    """Return a pattern for a literal at the start of a word. The literal comes first, because that search is fast."""
     return rf"{literal}(?<![A-Za-z0-9_]{literal})"
 
 
-#: What it is -> how it looks; what is replaced is the first group, where there is one.
-#: Each is linear on any text: whatever is repeated cannot be begun again inside of itself, or is short.
+#: Kind of secret -> pattern. The first group is replaced, or else the whole match.
+#: Each pattern takes linear time on any text: a repetition cannot start again inside itself, or is short.
 PATTERNS: dict[str, re.Pattern[str]] = {
-    # Its end is looked for by `private_keys`.
+    # `end_of_key` finds its end.
     "private key": BEGIN,
     "Anthropic key": re.compile(rf"{_word('sk-')}ant-{_TOKEN}{{20,200}}"),
-    # Mixed, or without a break: names of CSS classes begin like this, too.
+    # With capitals or digits, or without a separator: the names of CSS classes also start like this.
     "OpenAI key": re.compile(
         rf"{_word('sk-')}(?:proj-)?(?:(?=[a-z_-]{{0,31}}+[A-Z0-9]){_TOKEN}{{32,200}}|[a-z]{{32,200}})"
     ),
@@ -59,7 +59,7 @@ PATTERNS: dict[str, re.Pattern[str]] = {
     "AWS key": re.compile(rf"{_word('A')}(?:KIA|SIA)[A-Z0-9]{{16}}\b"),
     "Google key": re.compile(rf"{_word('AIza')}{_TOKEN}{{35}}(?![A-Za-z0-9_])"),
     "Slack token": re.compile(rf"{_word('xox')}[abprs]-[A-Za-z0-9-]{{10,250}}"),
-    # Of a run of characters only the first `eyJ` counts: to try each of them would take a step for every pair.
+    # Only the first `eyJ` in a run of characters counts: trying each of them would take quadratic time.
     "JSON web token": re.compile(
         rf"(?<!{_TOKEN})(?>{_TOKEN}*?(?=eyJ))(eyJ{_TOKEN}{{10,}}+\.eyJ{_TOKEN}{{10,}}+\.{_TOKEN}{{10,}}+)"
     ),
@@ -68,37 +68,37 @@ PATTERNS: dict[str, re.Pattern[str]] = {
 
 
 def redact(text: str) -> str:
-    """The text with each secret replaced by what it was. For long texts call it in a thread."""
+    """Return a text with each secret replaced by its kind. For long texts, call it in a thread."""
     for variable, value in _own_keys():
         text = text.replace(value, f"[{variable} removed]")
     for name, pattern in PATTERNS.items():
-        if _NEEDED.get(name, "") in text:
-            text = _without(text, name, pattern)
+        if _REQUIRED.get(name, "") in text:
+            text = _replace_matches(text, name, pattern)
     return text
 
 
 def _own_keys() -> Iterator[tuple[str, str]]:
-    """The keys of providers that this process has, longest first; a provider may repeat one that it does not like."""
+    """Yield the provider keys of this process, longest first: a provider may repeat an invalid key in an error."""
     variables = [variable for names in KEYS.values() for variable in names]
-    found = [(variable, os.environ.get(variable, "").strip()) for variable in variables]
-    yield from sorted((pair for pair in found if len(pair[1]) >= _LEAST_KEY), key=lambda pair: -len(pair[1]))
+    pairs = [(variable, os.environ.get(variable, "").strip()) for variable in variables]
+    yield from sorted((pair for pair in pairs if len(pair[1]) >= _MIN_KEY), key=lambda pair: -len(pair[1]))
 
 
-def _without(text: str, name: str, pattern: re.Pattern[str]) -> str:
-    kept: list[str] = []
+def _replace_matches(text: str, name: str, pattern: re.Pattern[str]) -> str:
+    parts: list[str] = []
     position = 0
-    for start, end in _places(text, pattern):
-        kept += text[position:start], f"[{name} removed]"
+    for start, end in _matches(text, pattern):
+        parts += text[position:start], f"[{name} removed]"
         position = end
-    return "".join((*kept, text[position:])) if kept else text
+    return "".join((*parts, text[position:])) if parts else text
 
 
-def _places(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Where a pattern is found, piece by piece; one that begins in a piece is read to its end."""
+def _matches(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of a pattern, searching piece by piece. A match that starts in a piece is read to its end."""
     position = 0
     while position < len(text):
         edge = position + _PIECE
-        while position < edge and (found := pattern.search(text, position, edge + _LONGEST)):
+        while position < edge and (found := pattern.search(text, position, edge + _MAX_SECRET)):
             if found.start() >= edge:
                 break
             start, end = found.span(pattern.groups)
@@ -110,9 +110,9 @@ def _places(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
 
 
 def end_of_key(text: str, begun: int) -> int:
-    """Where the key ends whose first line ends at `begun`; it may break off, for output is cut and files read in part.
+    """Return the end of the key whose first line ends at `begun`. Its last line may be missing: output may be cut.
 
-    Linear in all: nothing is looked at beyond the next line that begins or ends a key.
+    This takes linear time in total: nothing beyond the next line that starts or ends a key is searched.
     """
     limit = min(len(text), begun + MAX_KEY)
     edge = _EDGE.search(text, begun, limit)
@@ -122,18 +122,18 @@ def end_of_key(text: str, begun: int) -> int:
 
 
 def _end_of_lines(text: str, begun: int, limit: int) -> int:
-    """Where the lines end that look like those of a key; headers and empty lines count if such lines follow."""
+    """Return the end of the lines that look like those of a key. Headers and empty lines count if such lines follow."""
     end = start = begun
     before = between = 0
     while start < limit:
         found = _BREAK.search(text, start, limit)
         stop = found.start() if found else limit
         first, last = _data(text, start, stop)
-        if last - first >= _WHOLE_LINE:
+        if last - first >= _FULL_LINE:
             end, before, between = stop, first - start, -1
         elif last > first and (last - first) % _QUARTET == 0 and end > begun and abs(first - start - before) <= 1:
             return stop
-        elif between > _MAX_BETWEEN or not _may_stand_between(text[start:stop]):
+        elif between > _MAX_BETWEEN or not _is_header_or_empty(text[start:stop]):
             return end
         between += 1
         start = found.end() if found else limit
@@ -141,7 +141,7 @@ def _end_of_lines(text: str, begun: int, limit: int) -> int:
 
 
 def _data(text: str, start: int, stop: int) -> tuple[int, int]:
-    """The characters of a key's alphabet that a line ends with, quotes and marks after them aside."""
+    """Return the span of base64 characters at the end of a line, without the quotes and marks after them."""
     while stop > start and text[stop - 1] in _AFTER:
         stop -= 1
     first = stop
@@ -150,7 +150,7 @@ def _data(text: str, start: int, stop: int) -> tuple[int, int]:
     return first, stop
 
 
-def _may_stand_between(line: str) -> bool:
-    """Whether a line is a header, or empty but for what stands before all of them."""
+def _is_header_or_empty(line: str) -> bool:
+    """Return whether a line is a header, or empty apart from the prefix that all lines have."""
     last = line.rstrip()[-1:]
-    return bool(_HEADER.search(line)) or last in _BEFORE or last.isdigit()
+    return bool(_HEADER.search(line)) or last in _PREFIX_ENDS or last.isdigit()

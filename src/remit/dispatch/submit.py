@@ -1,4 +1,4 @@
-"""Submitting a job: the request becomes a brief, what cannot run is refused, the rest goes into the queue."""
+"""Submit a job: resolve its request, reject one that cannot run, and put it into the queue."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from remit.store.submissions import Submission
 from remit.workspace import git
 from remit.workspace.safe_git import root_above
 
-#: The queue's name is a part of the channel that wakes workers up, and PostgreSQL allows no longer ones.
+#: Bytes of a queue's name: it is part of a notification channel, whose name PostgreSQL limits.
 MAX_QUEUE = 40
-#: Bytes of a key: it stands in an index.
+#: Bytes of a key: it is in an index.
 MAX_KEY = 1_000
 MAX_PRIORITY = 1_000_000
-#: Seconds of a delay: a year.
+#: Seconds of a delay: one year.
 MAX_DELAY = 366 * 86_400
-#: Numbers of jobs go up to this one.
-_LAST_JOB = 2**63 - 1
-_MODELS = ("model", "orchestrator")
+_MAX_JOB = 2**63 - 1
+#: Runners that call a model.
+_MODEL_RUNNERS = ("model", "orchestrator")
 
 
 class Queueing(NamedTuple):
-    """How a job is to be queued."""
+    """How to queue a job."""
 
     queue: str = "default"
     first_queue: str | None = None
@@ -52,12 +52,12 @@ class Queueing(NamedTuple):
     tree_max_cost: float | None = None
     tree_max_turns: int | None = None
     tree_max_seconds: float | None = None
-    #: What it is listed as, if it has no definition.
+    #: The agent name of a job without a definition.
     agent: str | None = None
 
 
 class Submitted(NamedTuple):
-    """A job that is in the store."""
+    """A submitted job."""
 
     id: int
     is_new: bool
@@ -65,7 +65,7 @@ class Submitted(NamedTuple):
 
 
 class Resolving(NamedTuple):
-    """How a request is to be resolved; see `remit.resolve`."""
+    """How to resolve a request; see `remit.resolve`."""
 
     plugin_path: str | Iterable[str] | None = None
     registry: Registry | None = None
@@ -82,19 +82,19 @@ async def submit(
     queueing: Queueing = Queueing(),  # noqa: B008 (it never changes)
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> Submitted:
-    """Resolve a request and put it into the queue."""
+    """Resolve a request and put the job into the queue. Raises UsageError if it cannot run."""
     check_queueing(queueing)
-    request = _cleaned(request)
+    request = _storable(request)
     job, _ = as_request(request)
     check_limits(job, queueing)
     brief = to_storable(resolve(request, **resolving._asdict()))
     check_brief(brief, settings, job)
-    if brief.runner in _MODELS and await _is_cost_limited(database, brief, queueing):
+    if brief.runner in _MODEL_RUNNERS and await _is_cost_limited(database, brief, queueing):
         check_price(brief.model)
     wanted = Submission(
         request=job,
         brief=brief,
-        workspace=await asyncio.to_thread(_folder, workspace, brief.isolation),
+        workspace=await asyncio.to_thread(_checked_folder, workspace, brief.isolation),
         isolation=brief.isolation,
         **queueing._asdict(),
     )
@@ -102,79 +102,79 @@ async def submit(
     return Submitted(number, is_new, brief)
 
 
-def _cleaned(request: JobRequest | Mapping[str, Any]) -> JobRequest | Mapping[str, Any]:
-    """A request without what cannot be stored."""
+def _storable(request: JobRequest | Mapping[str, Any]) -> JobRequest | Mapping[str, Any]:
+    """Return a request without the characters that cannot be stored."""
     try:
         return to_storable(request if isinstance(request, JobRequest) else dict(request))
     except RecursionError:
-        raise UsageError("a job's fields are nested too deeply") from None
+        raise UsageError("the fields of the job are nested too deeply") from None
 
 
 def check_queueing(queueing: Queueing) -> None:
-    """Refuse what the queue cannot keep."""
+    """Raise UsageError for values that the queue cannot store."""
     if not queueing.queue.isprintable() or not 0 < len(queueing.queue.encode()) <= MAX_QUEUE:
-        raise UsageError(f"a queue's name has 1 to {MAX_QUEUE} characters, not {queueing.queue[:60]!r}")
+        raise UsageError(f"the name of a queue must have 1 to {MAX_QUEUE} characters, not {queueing.queue[:60]!r}")
     key = queueing.key
     if key is not None and not (is_storable(key) and 0 < len(key.encode()) <= MAX_KEY):
-        raise UsageError(f"a key is text of 1 to {MAX_KEY} bytes in UTF-8, not {key[:60]!r}")
+        raise UsageError(f"a key must be text of 1 to {MAX_KEY} bytes in UTF-8, not {key[:60]!r}")
     if not -MAX_PRIORITY <= queueing.priority <= MAX_PRIORITY:
-        raise UsageError(f"a priority is from -{MAX_PRIORITY} to {MAX_PRIORITY}, not {queueing.priority}")
+        raise UsageError(f"a priority must be from -{MAX_PRIORITY} to {MAX_PRIORITY}, not {queueing.priority}")
     if not 0 <= queueing.delay <= MAX_DELAY:
-        raise UsageError(f"a delay is from 0 to {MAX_DELAY} seconds, not {queueing.delay}")
-    if queueing.parent is not None and not 0 < queueing.parent <= _LAST_JOB:
-        raise UsageError(f"there is no job {queueing.parent} to be the parent")
+        raise UsageError(f"a delay must be from 0 to {MAX_DELAY} seconds, not {queueing.delay}")
+    if queueing.parent is not None and not 0 < queueing.parent <= _MAX_JOB:
+        raise UsageError(f"the parent job {queueing.parent} does not exist")
 
 
 def check_limits(job: JobRequest, queueing: Queueing) -> None:
-    """Refuse limits that nothing can keep to, or that say nothing."""
+    """Raise UsageError for limits that are out of range or have no effect."""
     tree = {name: getattr(queueing, f"tree_max_{name}") for name in ("tokens", "cost", "turns", "seconds")}
     if queueing.parent is not None and any(limit is not None for limit in tree.values()):
-        raise UsageError("a tree's limits are said at its first job: a job with a parent cannot have any")
-    own = msgspec.structs.asdict(job.limits or Limits())
-    said = (*own.items(), *((f"a tree's {name}", limit) for name, limit in tree.items()))
-    for name, limit in said:
+        raise UsageError("only the first job of a tree can have tree limits; a job with a parent cannot")
+    own = {f"max_{name}": limit for name, limit in msgspec.structs.asdict(job.limits or Limits()).items()}
+    for name, limit in (*own.items(), *((f"tree_max_{name}", limit) for name, limit in tree.items())):
         if limit is not None and not 0 < limit < MAX_AMOUNT:
-            raise UsageError(f"a limit of {name} must be more than nothing and below {MAX_AMOUNT:,.0f}, not {limit}")
+            raise UsageError(f"{name} must be greater than 0 and less than {MAX_AMOUNT:,.0f}, not {limit}")
 
 
 async def _is_cost_limited(database: Database, brief: Brief, queueing: Queueing) -> bool:
-    """Whether a limit of money holds for a job: its own, or that of the tree it would belong to."""
+    """Return whether a job has a cost limit, or the tree that it would belong to has one."""
     if brief.limits.cost is not None or queueing.tree_max_cost is not None:
         return True
-    inside = queueing.parent if queueing.parent is not None else queueing.tree
-    return inside is not None and await submissions.tree_cost(database, inside) is not None
+    relative = queueing.parent if queueing.parent is not None else queueing.tree
+    return relative is not None and await submissions.tree_cost(database, relative) is not None
 
 
-def _folder(workspace: Path, isolation: str | None) -> str:
+def _checked_folder(workspace: Path, isolation: str | None) -> str:
+    """Return the resolved folder of a job. Raises UsageError if the job cannot work there."""
     if not is_storable(str(workspace)):
-        raise UsageError(f"{str(workspace)!r}: a folder to work in needs a name in UTF-8")
+        raise UsageError(f"the name of the folder {str(workspace)!r} is not valid UTF-8")
     if not workspace.is_dir():
-        raise UsageError(f"{workspace}: no such folder to work in")
+        raise UsageError(f"the folder {workspace} does not exist")
     if isolation == WORKTREE:
         root = root_above(workspace)
         if root is None:
-            raise UsageError(f"{workspace} is no git checkout: isolation by worktree needs one")
+            raise UsageError(f"{workspace} is not a git checkout, which isolation by worktree needs")
         if git.head(root) is None:
-            raise UsageError(f"{root} has no commit yet: isolation by worktree needs one")
+            raise UsageError(f"{root} has no commit, which isolation by worktree needs")
     resolved = str(workspace.resolve())
     if not is_storable(resolved):
-        raise UsageError(f"{resolved!r}: a folder to work in needs a name in UTF-8")
+        raise UsageError(f"the name of the folder {resolved!r} is not valid UTF-8")
     return resolved
 
 
 def check_brief(brief: Brief, settings: Settings, job: JobRequest) -> None:
-    """Refuse what could only fail later."""
+    """Raise UsageError for a brief that could only fail later."""
     if not job.prompt.strip():
-        raise UsageError("the job has no prompt: say what is to be done")
-    if brief.runner in _MODELS:
+        raise UsageError("the prompt of the job is empty")
+    if brief.runner in _MODEL_RUNNERS:
         check_model(brief.model)
         _check_servers(brief, settings)
         return
-    known = {**PRESETS, **settings.runners}
+    commands = {**PRESETS, **settings.runners}
     if brief.command is None:
-        raise UsageError(f"the runner {brief.runner!r} needs a command: one of {', '.join(sorted(known))}")
-    if brief.command not in known:
-        near = did_you_mean(brief.command, known) or f"; known are {', '.join(sorted(known))}"
+        raise UsageError(f"the runner {brief.runner!r} needs a command: one of {', '.join(sorted(commands))}")
+    if brief.command not in commands:
+        near = did_you_mean(brief.command, commands) or f"; the commands are {', '.join(sorted(commands))}"
         raise UsageError(f"there is no command {brief.command!r} under `runners` in the configuration{near}")
 
 

@@ -241,7 +241,7 @@ def _other_account() -> tuple[int, int]:
         with suppress(KeyError):
             account = pwd.getpwnam(name)
             return account.pw_uid, account.pw_gid
-    raise EnvironmentBroken("the embedded database does not run as root, and there is no account nobody to run it as")
+    raise EnvironmentBroken("the embedded database does not run as root, and there is no account `nobody` to run it as")
 
 
 def _without_root(folder: Path) -> list[str]:
