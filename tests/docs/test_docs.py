@@ -278,7 +278,7 @@ def test_every_tool_is_documented_with_its_arguments() -> None:
     shown = {cells[1].strip(" `"): cells[2].strip() for cells in rows}
     real = {
         name: ", ".join(
-            f"`{entry.encode_name}{'' if entry.required else '?'}`" for entry in msgspec.structs.fields(tool.takes)
+            f"`{entry.encode_name}{'' if entry.required else '?'}`" for entry in msgspec.structs.fields(tool.arguments)
         )
         for name, tool in TOOLS.items()
     }

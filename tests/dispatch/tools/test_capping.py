@@ -60,5 +60,5 @@ def test_a_spill_folder_that_cannot_be_used_is_said(bench: Bench) -> None:
     bench.spill.symlink_to(bench.outside)
     bench.write("long.txt", "match\n" * 1_000)
     got = ask(bench.box(characters=2_000), "Grep", pattern="match", output_mode="content", key="k")
-    assert "could not be kept" in got.text
+    assert "could not be stored" in got.text
     assert not (bench.outside / "k.txt").exists()

@@ -72,9 +72,9 @@ def test_one_place_is_changed(bench: Bench) -> None:
         ("x", "y", {}, "old_string occurs 3 times in a.py. Add surrounding lines until it occurs once"),
         ("", "y", {}, "old_string is empty"),
         ("x", "x", {}, "the same, so nothing would change"),
-        ("lenght = x + 1", "y", {}, "The nearest line is 3: 'length = x + 1'"),
+        ("lenght = x + 1", "y", {}, "The most similar line is 3: 'length = x + 1'"),
         ("nothing like it", "y", {}, "copy the text exactly"),
-        ("length", "\ud800", {}, "UTF-8 cannot hold"),
+        ("length", "\ud800", {}, "UTF-8 cannot encode"),
     ],
 )
 def test_an_edit_that_cannot_be_made_changes_nothing(

@@ -43,10 +43,10 @@ def test_names_are_capped(bench: Bench) -> None:
     for number in range(30):
         bench.write(f"f{number:02}.txt", "")
     got = ask(bench.box(names=10), "Glob", pattern="**")
-    assert got.text.split("\n")[-2:] == ["f09.txt", "[Only the first 10 are shown; use a narrower pattern.]"]
+    assert got.text.split("\n")[-2:] == ["f09.txt", "[Only the first 10 are shown. Use a narrower pattern.]"]
     assert len(got.receipt.hits) == 10
     assert ask(bench.box(names=10), "LS").text.endswith(
-        "[Only the first 10 of 30 names are shown; use Glob with a pattern.]"
+        "[Only the first 10 of 30 names are shown. Use Glob with a pattern.]"
     )
 
 

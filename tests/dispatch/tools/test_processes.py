@@ -18,7 +18,7 @@ def _ran(script: str, seconds: float, given: bytes = b"") -> ProcessResult:
     words = ["/bin/sh", "-c", script]
     environment = {"PATH": os.environ["PATH"]}
     return asyncio.run(
-        run_process(words, environment=environment, folder=Path("/"), seconds=seconds, most=1_000, given=given)
+        run_process(words, environment=environment, folder=Path("/"), seconds=seconds, limit=1_000, stdin=given)
     )
 
 

@@ -38,7 +38,7 @@ def test_a_long_file_is_shown_in_parts(bench: Bench) -> None:
     box = bench.box()
     first = ask(box, "Read", file_path="a.py")
     assert first.receipt.ranges == ((1, 2000),)
-    assert first.text.endswith("[Lines 1-2000 of 5000. For the next ones Read again with offset=2001.]")
+    assert first.text.endswith("[Lines 1-2000 of 5000. To continue, Read again with offset=2001.]")
     last = ask(box, "Read", file_path="a.py", offset=4_500)
     assert last.receipt.ranges == ((4500, 5000),)
 

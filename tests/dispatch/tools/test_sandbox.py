@@ -238,7 +238,7 @@ def test_the_history_of_a_checkout_around_the_workspace_can_be_read(bench: Bench
 
 def test_the_line_says_what_is_not_held_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "sandbox_problem", lambda: "")
-    assert "memory is limited for each process" in bench.box().sandbox
+    assert "memory is limited per process" in bench.box().sandbox
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert "as root the number of processes is not limited" in bench.box().sandbox
     monkeypatch.setattr(os, "geteuid", lambda: 1000)

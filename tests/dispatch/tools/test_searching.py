@@ -94,7 +94,7 @@ def test_a_pattern_that_is_none_is_explained(bench: Bench) -> None:
     bench.write("a.txt", "a\n")
     got = ask(bench.box(), "Grep", pattern="(a")
     assert got.failed
-    assert "The pattern is no regular expression: missing ), unterminated subpattern" in got.text
+    assert "The pattern is not a regular expression: missing ), unterminated subpattern" in got.text
 
 
 def test_no_match_is_no_failure(bench: Bench) -> None:
@@ -124,7 +124,7 @@ def test_large_files_are_left_out_and_counted(bench: Bench) -> None:
     bench.write("a.txt", "match\n" * 100)
     bench.write("b.txt", "match\n")
     got = ask(bench.box(file_bytes=200), "Grep", pattern="match")
-    assert got.text == "b.txt\n[1 files were not searched: too large, or they cannot be opened.]"
+    assert got.text == "b.txt\n[1 files were not searched: they are too large or cannot be opened.]"
 
 
 def test_names_in_any_encoding_do_no_harm(bench: Bench) -> None:

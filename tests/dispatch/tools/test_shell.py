@@ -102,7 +102,7 @@ def test_a_timeout_ends_everything(bench: Bench, what: str) -> None:
     got = ask(bench.box(shell_seconds=0.7), "Bash", command="echo begun; " + _STAY[what].format(mark=mark))
     assert time.monotonic() - began < 10
     assert (got.failed, got.receipt.exit) == (True, 124)
-    assert got.text.startswith("The command took longer than 0.7 seconds and was stopped with all it had started.")
+    assert got.text.startswith("The command took longer than 0.7 seconds and was stopped with all its processes.")
     assert got.text.endswith("begun")
     assert alive(f"sleep {mark}") == []
 
@@ -167,7 +167,7 @@ def test_huge_output_is_bounded(bench: Bench) -> None:
     assert len(got.text) <= 5_000
     kept = (bench.spill / "k.txt").read_text()
     assert len(kept) < 101_000
-    assert kept.endswith("[49,900,000 more bytes were printed and dropped. Print less, or into a file.]")
+    assert kept.endswith("[49,900,000 more bytes were printed and dropped. Print less, or redirect to a file.]")
     assert (got.failed, got.receipt.exit) == (False, 0)
 
 

@@ -27,7 +27,7 @@ def test_only_granted_tools_exist_in_the_order_granted(bench: Bench) -> None:
     assert [spec.name for spec in box.specs] == ["Grep", "Bash", "Read"]
     assert box.withheld == ["mcp__x__y", "Nonsense", "Write(src/**)"]
     got = ask(box, "Write", file_path="a", content="")
-    assert got.text == "There is no tool 'Write' for you. Your tools: Grep, Bash, Read. Use one of them."
+    assert got.text == "You do not have the tool 'Write'. Your tools: Grep, Bash, Read. Use one of them."
     assert (got.failed, got.receipt.tool, got.receipt.failed) == (True, "Write", True)
     assert not list(bench.root.iterdir())
 
@@ -52,7 +52,7 @@ _VALUES = st.recursive(
     max_leaves=5,
 )
 _NAMES = st.sampled_from(
-    [field.encode_name for tool in TOOLS.values() for field in msgspec.structs.fields(tool.takes)]
+    [field.encode_name for tool in TOOLS.values() for field in msgspec.structs.fields(tool.arguments)]
 ) | st.text(max_size=5)
 
 

@@ -1,1 +1,1 @@
-"""The tools that a subagent may call, all confined to the folder of its job."""
+"""The tools that a subagent can call, all confined to the folder of its job."""

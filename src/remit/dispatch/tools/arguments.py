@@ -1,6 +1,6 @@
-"""The arguments of each tool: Claude Code's names, so that models know them.
+"""The arguments of each tool. They have the same names as in Claude Code, because models know these.
 
-The classes are the schema that a model is shown and the check of what it sends.
+The classes define the schema that is sent to a model, and check the arguments that it sends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from remit.dispatch.tools.model import ToolRefused
 _MAX_PATTERN = 4_096
 Number = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Path = Annotated[str, Meta(description="Relative to the workspace, or absolute inside it.")]
-Folder = Annotated[str, Meta(description="A folder or file to stay within; the whole workspace without it.")]
+Folder = Annotated[str, Meta(description="The folder or file to search; default: the whole workspace.")]
 Rev = Annotated[str, Meta(description="A commit, branch, tag or range such as main..HEAD.", max_length=400)]
 
 
@@ -28,7 +28,7 @@ class Read(_Arguments, frozen=True):
 
     file_path: Path
     offset: Annotated[Number, Meta(description="The first line to show, counted from 1.")] | None = None
-    limit: Annotated[Number, Meta(description="How many lines to show.")] | None = None
+    limit: Annotated[Number, Meta(description="The number of lines to show.")] | None = None
 
 
 class Grep(_Arguments, frozen=True):
@@ -44,16 +44,14 @@ class Grep(_Arguments, frozen=True):
     ) = None
     output_mode: Annotated[
         Literal["files_with_matches", "content", "count"],
-        Meta(description="content: the lines; files_with_matches: the files; count: how often in each file."),
+        Meta(description="content: the lines; files_with_matches: the files; count: the matches in each file."),
     ] = "files_with_matches"
-    ignore_case: Annotated[bool, Meta(description="Upper and lower case are the same.")] = field(
-        default=False, name="-i"
-    )
+    ignore_case: Annotated[bool, Meta(description="Ignore case.")] = field(default=False, name="-i")
     numbers: Annotated[bool, Meta(description="Line numbers, with content.")] = field(default=True, name="-n")
     after: Annotated[Number, Meta(description="Lines after each match, with content.")] = field(default=0, name="-A")
     before: Annotated[Number, Meta(description="Lines before each match, with content.")] = field(default=0, name="-B")
     around: Annotated[Number, Meta(description="Lines before and after each match.")] = field(default=0, name="-C")
-    head_limit: Annotated[Number, Meta(description="Only the first so many lines or files.")] | None = None
+    head_limit: Annotated[Number, Meta(description="The maximum number of lines or files.")] | None = None
     multiline: Annotated[bool, Meta(description="The pattern may span lines; . matches a line end.")] = False
 
 
@@ -77,7 +75,7 @@ class GitLog(_Arguments, frozen=True):
     """Arguments of GitLog."""
 
     path: Folder | None = None
-    limit: Annotated[int, Meta(ge=1, le=500, description="How many commits.")] = 20
+    limit: Annotated[int, Meta(ge=1, le=500, description="The maximum number of commits.")] = 20
     rev: Rev | None = None
 
 
@@ -92,7 +90,7 @@ class GitShow(_Arguments, frozen=True):
     """Arguments of GitShow."""
 
     rev: Rev
-    path: Annotated[str, Meta(description="Show this file as it was then, instead of the commit.")] | None = None
+    path: Annotated[str, Meta(description="Show this file in that commit, instead of the commit.")] | None = None
 
 
 class GitBlame(_Arguments, frozen=True):
@@ -123,7 +121,7 @@ class Bash(_Arguments, frozen=True):
     """Arguments of Bash."""
 
     command: Annotated[str, Meta(min_length=1, max_length=20_000)]
-    timeout: Annotated[Number, Meta(description="Milliseconds; up to 600 is taken as seconds.")] | None = None
+    timeout: Annotated[Number, Meta(description="Milliseconds; a number up to 600 means seconds.")] | None = None
     description: Annotated[str, Meta(description="What the command does, in a few words.")] | None = None
 
 
@@ -131,20 +129,20 @@ _T = TypeVar("_T", bound=msgspec.Struct)
 
 
 def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """JSON Schema of a tool's arguments, complete in itself."""
+    """Return the JSON Schema of a tool's arguments, without references."""
     _, schemas = msgspec.json.schema_components([kind])
     schema = schemas[kind.__name__]
     return {key: value for key, value in schema.items() if key not in ("title", "description")}
 
 
-def parse_arguments(kind: type[_T], given: Any) -> _T:
-    """Arguments as a tool takes them; numbers and booleans written as text are understood."""
+def parse_arguments(kind: type[_T], values: Any) -> _T:
+    """Convert the arguments of a call; numbers and booleans may be text. Raises ToolRefused."""
     try:
-        return msgspec.convert(given, kind)
+        return msgspec.convert(values, kind)
     except msgspec.ValidationError:
         pass
     try:
-        return msgspec.convert(given, kind, strict=False)
+        return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        takes = ", ".join(entry.encode_name + ("" if entry.required else "?") for entry in msgspec.structs.fields(kind))
-        raise ToolRefused(f"Wrong arguments: {error}. {kind.__name__} takes {takes} (? = may be left out).") from error
+        names = ", ".join(entry.encode_name + ("" if entry.required else "?") for entry in msgspec.structs.fields(kind))
+        raise ToolRefused(f"Wrong arguments: {error}. {kind.__name__} takes {names} (? = optional).") from error

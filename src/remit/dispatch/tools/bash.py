@@ -1,4 +1,4 @@
-"""Bash: a command in the workspace, without secrets, limited, and ended with all it started."""
+"""The Bash tool: run a command in the workspace, without secrets, within limits, and end all its processes."""
 
 from __future__ import annotations
 
@@ -18,36 +18,38 @@ from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolRefused
 from remit.dispatch.tools.processes import GRACE, ProcessResult, isolated_command, run_process
 from remit.shell.syntax import parse
 
-#: All that a command gets of the worker's environment; everything else may be a secret.
-_KEPT = ("PATH", "LANG", "LANGUAGE", "TZ")
+#: The variables of the worker's environment that a command gets; all others could be secrets.
+_PASSED_VARIABLES = ("PATH", "LANG", "LANGUAGE", "TZ")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _TIMED_OUT = 124
-#: A wish up to this number can only mean seconds.
-_AS_SECONDS = 600
+#: A timeout up to this number can only mean seconds.
+_MAX_AS_SECONDS = 600
 
 
-async def bash(call: ToolCall, given: arguments.Bash) -> ToolAnswer:
-    """What a command prints, and how it ended."""
-    check_allowed(given.command, call.patterns)
-    if "\0" in given.command or not _encodable(given.command):
-        raise ToolRefused("The command holds characters that cannot be passed on. Write it as plain text.", exit=126)
-    why_open = await asyncio.to_thread(sandbox.sandbox_problem)
+async def bash(call: ToolCall, args: arguments.Bash) -> ToolAnswer:
+    """Run a command and return its output and exit code."""
+    check_allowed(args.command, call.patterns)
+    if "\0" in args.command or not _encodable(args.command):
+        raise ToolRefused(
+            "The command contains characters that cannot be passed to a program. Write it as plain text.", exit=126
+        )
+    problem = await asyncio.to_thread(sandbox.sandbox_problem)
     scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="remit-bash-"))
     try:
         (scratch / "home").mkdir(mode=0o700)
-        known = _environment(str(scratch) if why_open else sandbox.INSIDE)
-        words = await asyncio.to_thread(_words, call, given.command, scratch, known, sandboxed=not why_open)
-        ran = await run_process(
+        environment = _environment(str(scratch) if problem else sandbox.INSIDE)
+        words = await asyncio.to_thread(_words, call, args.command, scratch, environment, sandboxed=not problem)
+        result = await run_process(
             words,
-            environment=known,
-            folder=call.ground.root,
-            seconds=_seconds(given.timeout, call.limits),
-            most=call.limits.kept_bytes,
+            environment=environment,
+            folder=call.confined.root,
+            seconds=_seconds(args.timeout, call.limits),
+            limit=call.limits.kept_bytes,
             merged=True,
         )
     finally:
         await asyncio.shield(asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True))
-    return _told(ran, _seconds(given.timeout, call.limits))
+    return _answer(result, _seconds(args.timeout, call.limits))
 
 
 def _encodable(text: str) -> bool:
@@ -57,44 +59,44 @@ def _encodable(text: str) -> bool:
 def _seconds(timeout: int | None, limits: ToolLimits) -> float:
     if not timeout:
         return limits.shell_seconds
-    wish = float(timeout) if timeout <= _AS_SECONDS else timeout / 1000
-    return min(wish, limits.max_shell_seconds)
+    seconds = float(timeout) if timeout <= _MAX_AS_SECONDS else timeout / 1000
+    return min(seconds, limits.max_shell_seconds)
 
 
-def _words(call: ToolCall, command: str, scratch: Path, known: dict[str, str], *, sandboxed: bool) -> list[str]:
-    """Supervisor, sandbox, shell, command."""
+def _words(call: ToolCall, command: str, scratch: Path, environment: dict[str, str], *, sandboxed: bool) -> list[str]:
+    """Return the words of the command line: supervisor, sandbox, shell, command."""
     limits = call.limits
     settings = {
         "parent": os.getpid(),
         "grace": GRACE,
-        "environment": known,
+        "environment": environment,
         "limits": {
             "RLIMIT_CORE": 0,
             "RLIMIT_CPU": limits.processor_seconds,
-            # Not the address space: node and the JVM reserve far more of it than they ever use.
+            # Not the address space: node and the JVM reserve far more of it than they use.
             "RLIMIT_DATA": limits.memory_bytes,
             "RLIMIT_FSIZE": limits.written_bytes,
             "RLIMIT_NPROC": limits.processes,
         },
     }
-    shell = next((found for found in ("/bin/bash", "/usr/bin/bash") if Path(found).exists()), "/bin/sh")
+    shell = next((path for path in ("/bin/bash", "/usr/bin/bash") if Path(path).exists()), "/bin/sh")
     plain = ["--noprofile", "--norc"] if shell.endswith("bash") else []
-    around = (
-        sandbox.sandbox_command(call.ground.root, scratch, network=limits.network, hidden=limits.hidden)
+    prefix = (
+        sandbox.sandbox_command(call.confined.root, scratch, network=limits.network, hidden=limits.hidden)
         if sandboxed
         else []
     )
-    return isolated_command("supervisor", msgspec.json.encode(settings).decode(), *around, shell, *plain, "-c", command)
+    return isolated_command("supervisor", msgspec.json.encode(settings).decode(), *prefix, shell, *plain, "-c", command)
 
 
 def _environment(temporary: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
-    rustup = Path(os.path.expanduser("~/.rustup"))  # noqa: PTH111 (Path.home() raises where there is none)
-    if rustup.is_dir():  # else its programs look for their toolchain in the call's own home
-        kept["RUSTUP_HOME"] = str(rustup)
+    passed = {name: value for name, value in os.environ.items() if name in _PASSED_VARIABLES or name.startswith("LC_")}
+    rustup = Path(os.path.expanduser("~/.rustup"))  # noqa: PTH111 (Path.home() raises if there is no home)
+    if rustup.is_dir():  # otherwise its programs look for their toolchain in the call's temporary home
+        passed["RUSTUP_HOME"] = str(rustup)
     return (
         {"PATH": _PATH}
-        | kept
+        | passed
         | {
             "HOME": f"{temporary}/home",
             "TMPDIR": temporary,
@@ -108,18 +110,18 @@ def _environment(temporary: str) -> dict[str, str]:
     )
 
 
-def _told(ran: ProcessResult, seconds: float) -> ToolAnswer:
-    text = ran.output.decode("utf-8", "replace").rstrip("\n")
-    if ran.dropped:
-        text += f"\n[{ran.dropped:,} more bytes were printed and dropped. Print less, or into a file.]"
-    if ran.status is None:
-        why = (
-            f"The command took longer than {seconds:g} seconds and was stopped with all it had started. "
+def _answer(result: ProcessResult, seconds: float) -> ToolAnswer:
+    text = result.output.decode("utf-8", "replace").rstrip("\n")
+    if result.dropped:
+        text += f"\n[{result.dropped:,} more bytes were printed and dropped. Print less, or redirect to a file.]"
+    if result.status is None:
+        reason = (
+            f"The command took longer than {seconds:g} seconds and was stopped with all its processes. "
             "Set a longer timeout, or run less."
         )
-        return ToolAnswer(f"{why}\n{text}".rstrip("\n"), exit=_TIMED_OUT, failed=True)
-    if ran.status:
-        return ToolAnswer(f"Exit code {ran.status}\n{text}".rstrip("\n"), exit=ran.status, failed=True)
+        return ToolAnswer(f"{reason}\n{text}".rstrip("\n"), exit=_TIMED_OUT, failed=True)
+    if result.status:
+        return ToolAnswer(f"Exit code {result.status}\n{text}".rstrip("\n"), exit=result.status, failed=True)
     return ToolAnswer(text or "[The command printed nothing; exit code 0.]", exit=0)
 
 

@@ -1,4 +1,4 @@
-"""What a path means that a model wrote, and the one way to the file behind it."""
+"""Resolve the paths that a model writes, and open files only inside the workspace."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from remit.workspace.safe_git import root_above
 
 _MAX_PATH = 4_096
 _MAX_NEAR = 5_000
-_RESULT = re.compile(r"plan-\d{1,18}/\d{1,18}\.md")
-_SPILLED = re.compile(r"[A-Za-z0-9_-]{1,120}\.txt")
+_RESULT_FILE = re.compile(r"plan-\d{1,18}/\d{1,18}\.md")
+_SPILL_FILE = re.compile(r"[A-Za-z0-9_-]{1,120}\.txt")
 
 
 class Confined:
-    """The folder of a job, and the folder that holds the long outputs of its calls."""
+    """The folder of a job, and the folder with the long outputs of its calls."""
 
     def __init__(self, root: Path, spill: Path, limits: ToolLimits) -> None:
         self.root = root.resolve()
         self.top = str(self.root)
         self.spill = Path(os.path.abspath(spill))  # noqa: PTH100 (a link must stay visible: it is refused)
         self.limits = limits
-        hidden = (os.path.realpath(place) for place in limits.hidden)
-        #: A folder around the root, such as the one that holds the worktrees of all jobs, hides nothing in it.
-        self._hidden = tuple(place for place in hidden if not is_within(self.top, place))
+        hidden = (os.path.realpath(path) for path in limits.hidden)
+        #: A hidden folder that contains the root, such as the one with all worktrees, does not hide the root.
+        self._hidden = tuple(path for path in hidden if not is_within(self.top, path))
         self._named = os.path.abspath(root)  # noqa: PTH100 (as the caller spells it)
 
     def relative(self, written: str) -> str:
-        """A written path relative to the root; empty for the root itself."""
+        """Return a written path relative to the root; empty for the root itself. Raises ToolRefused."""
         if "\0" in written or not _encodable(written):
-            raise ToolRefused("The path holds characters that no file name can have; write it as plain text.")
+            raise ToolRefused("The path contains characters that a file name cannot have. Write it as plain text.")
         if len(written) > _MAX_PATH:
-            raise ToolRefused(f"The path is longer than {_MAX_PATH:,} characters; write the path of one file.")
+            raise ToolRefused(f"The path is longer than {_MAX_PATH:,} characters. Write the path of one file.")
         inside = normalize_path(written, self.top)
         if inside is None:
             inside = normalize_path(written, self._named)
@@ -50,33 +50,33 @@ class Confined:
         return inside
 
     def is_closed(self, inside: str) -> bool:
-        """Whether a path leads to what the job must not see, by its words or by a link."""
-        places = self._closed_places()
-        if not places:
+        """Return whether a path leads into a closed folder, directly or through a link."""
+        folders = self._closed_folders()
+        if not folders:
             return False
         real = os.path.realpath(os.path.join(self.top, inside))  # noqa: PTH118 (plain names)
-        return any(is_within(real, place) for place in places)
+        return any(is_within(real, folder) for folder in folders)
 
     @property
     def closed(self) -> Closed:
-        """The folders of the workspace that nothing may lead into."""
-        return closed_by(self._closed_places())
+        """Return the folders of the workspace that no path may lead into."""
+        return closed_by(self._closed_folders())
 
-    def _closed_places(self) -> tuple[str, ...]:
-        """What is hidden, and the folder that git takes for its own: a hook planted there would run outside."""
+    def _closed_folders(self) -> tuple[str, ...]:
+        """Return the hidden folders and the folders of git: a hook written there would run outside the sandbox."""
         checkout = root_above(self.root)
         own = map(str, git_folders(checkout)) if checkout else ()
-        return (*self._hidden, *(place for place in own if is_within(place, self.top) and place != self.top))
+        return (*self._hidden, *(folder for folder in own if is_within(folder, self.top) and folder != self.top))
 
     def _outside(self, written: str) -> ToolRefused:
         return ToolRefused(
-            f"{written[:200]!r} lies outside the workspace (or among git's or remit's own files) and cannot be used. "
-            f"Write a path relative to the workspace, such as src/main.py, or an absolute one below {self.top}."
+            f"{written[:200]!r} is outside the workspace (or belongs to git or Remit) and cannot be used. "
+            f"Write a path relative to the workspace, such as src/main.py, or an absolute path below {self.top}."
         )
 
     @contextlib.contextmanager
-    def _told(self, written: str, path: str) -> Iterator[None]:
-        """Turn what the disk says into a sentence for a model."""
+    def _refusing(self, written: str, path: str) -> Iterator[None]:
+        """Convert errors of the file system into refusals for a model."""
         shown = repr((path or ".")[:200])
         try:
             yield
@@ -91,16 +91,16 @@ class Confined:
         except NotADirectoryError as error:
             raise ToolRefused(f"A part of {shown} is a file, not a folder. Look at the folder with LS.") from error
         except PermissionError as error:
-            raise ToolRefused(f"{shown} may not be opened: permission denied. Go on without it.") from error
+            raise ToolRefused(f"{shown} cannot be opened: permission denied. Continue without it.") from error
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise ToolRefused(f"{shown} was not written: the disk is full. Say so in your result.") from error
-            what = error.strerror or "it cannot be opened"
-            raise ToolRefused(f"{shown}: {what}. Check the path with LS, or go on without it.") from error
+                raise ToolRefused(f"{shown} was not written: the disk is full. Report that in your result.") from error
+            reason = error.strerror or "it cannot be opened"
+            raise ToolRefused(f"{shown}: {reason}. Check the path with LS, or continue without it.") from error
 
     def _near(self, path: str) -> str:
-        """`; did you mean 'src/Main.py'?` for a name in the same folder that is nearly the last one, or a full stop."""
-        import difflib  # late: only a message needs it
+        """Return `; did you mean 'src/Main.py'?` for a similar name in the same folder, or a full stop."""
+        import difflib  # late: only an error message needs it
 
         above, _, last = path.rpartition("/")
         try:
@@ -113,54 +113,54 @@ class Confined:
         return f"; did you mean {to_storable(f'{above}/{names[near[0]]}'.lstrip('/'))!r}?" if near else "."
 
     def is_spilled(self, written: str) -> bool:
-        """Whether a path names a kept output, or a kept result of another agent."""
+        """Return whether a path names a stored output, or the stored result of another agent."""
         folder, _, name = written.strip().rpartition("/")
-        if self.limits.results and _RESULT.fullmatch(written.strip().removeprefix(f"{self.limits.results}/")):
+        if self.limits.results and _RESULT_FILE.fullmatch(written.strip().removeprefix(f"{self.limits.results}/")):
             return written.strip().startswith(f"{self.limits.results}/")
-        return folder == str(self.spill) and _SPILLED.fullmatch(name) is not None
+        return folder == str(self.spill) and _SPILL_FILE.fullmatch(name) is not None
 
     def read(self, written: str) -> tuple[str, bytes, os.stat_result]:
-        """A file's path for the receipt, its bytes and what it is."""
+        """Return a file's path for the receipt, its content and its status."""
         if self.is_spilled(written):
             path = written.strip()
             top, _, within = path.rpartition("/")
-            most, closed = 4 * self.limits.kept_bytes, Closed()
+            limit, closed = 4 * self.limits.kept_bytes, Closed()
         else:
             path = within = self.relative(written)
-            top, most, closed = self.top, self.limits.file_bytes, self.closed
-        with self._told(written, path):
-            data, about = read_file(top, within, most, closed)
-        if len(data) > most:
+            top, limit, closed = self.top, self.limits.file_bytes, self.closed
+        with self._refusing(written, path):
+            data, about = read_file(top, within, limit, closed)
+        if len(data) > limit:
             raise ToolRefused(
-                f"{path!r} is larger than {most // 1024**2:,} MB and is not read. Search it with Grep, "
-                "or look at a part of it with Bash (head, tail, sed -n) if you have it."
+                f"{path!r} is larger than {limit // 1024**2:,} MB and is not read. Search it with Grep, "
+                "or read a part of it with Bash (head, tail, sed -n) if you have it."
             )
         return path, data, about
 
     @contextlib.contextmanager
     def folder(self, written: str) -> Iterator[tuple[str, int]]:
-        """A folder below the root: its path and its descriptor."""
+        """Open a folder below the root and return its path and descriptor."""
         path = self.relative(written)
         with contextlib.ExitStack() as stack:
-            with self._told(written, path):
+            with self._refusing(written, path):
                 opened = stack.enter_context(open_folder(self.top, path, self.closed))
             yield path, opened
 
     def kind(self, written: str) -> tuple[str, bool]:
-        """A path relative to the root, and whether it names a folder (else a file)."""
+        """Return a path relative to the root, and whether it names a folder."""
         path = self.relative(written)
-        with self._told(written, path), parent_of(self.top, path, closed=self.closed) as (folder, name):
+        with self._refusing(written, path), parent_of(self.top, path, closed=self.closed) as (folder, name):
             about = os.stat(name, dir_fd=folder, follow_symlinks=False)
         return path, stat.S_ISDIR(about.st_mode)
 
     @contextlib.contextmanager
-    def place(self, written: str, *, create: bool) -> Iterator[tuple[str, int, str, os.stat_result | None]]:
-        """Where to write: the path, its opened folder, the name in it, and the regular file there now, if any."""
+    def target(self, written: str, *, create: bool) -> Iterator[tuple[str, int, str, os.stat_result | None]]:
+        """Open the folder to write to. Return the path, the folder, the name in it, and its current file if any."""
         path = self.relative(written)
         if not path:
             raise ToolRefused("The path is the workspace itself. Name a file in it.")
-        around = parent_of(self.top, path, create=create, closed=self.closed)
-        with self._told(written, path), around as (folder, name):
+        parent = parent_of(self.top, path, create=create, closed=self.closed)
+        with self._refusing(written, path), parent as (folder, name):
             try:
                 about = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
@@ -172,9 +172,9 @@ class Confined:
             yield path, folder, name, about
 
 
-def is_within(place: str, folder: str) -> bool:
-    """Whether a place is a folder or lies in it; both without links."""
-    return place == folder or place.startswith(f"{folder.rstrip('/')}/")
+def is_within(path: str, folder: str) -> bool:
+    """Return whether a path is a folder or is inside it; both without links."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
 def _encodable(text: str) -> bool:

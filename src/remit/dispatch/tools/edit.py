@@ -1,4 +1,4 @@
-"""Write and Edit: whole files and exact replacements, put in place at once."""
+"""The tools Write and Edit: write whole files and replace exact texts, atomically."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from remit.dispatch.tools.files import lines_of
 from remit.dispatch.tools.model import ToolAnswer, ToolRefused, digest_of
 from remit.dispatch.tools.openat import open_file, store_file
 
-_MAX_HINT = 5_000
-#: Below this a line is not what was meant.
-_ALIKE = 60
+_MAX_HINT_LINES = 5_000
+#: The minimum similarity of a line that a hint suggests.
+_MIN_SIMILARITY = 60
 
 
-async def write_file(call: ToolCall, given: arguments.Write) -> ToolAnswer:
-    """Create a file, or replace all of it."""
-    return await call.in_thread(lambda: _write(call, given))
+async def write_file(call: ToolCall, args: arguments.Write) -> ToolAnswer:
+    """Create a file, or replace its whole content."""
+    return await call.in_thread(lambda: _write(call, args))
 
 
-def _write(call: ToolCall, given: arguments.Write) -> ToolAnswer:
-    data = _encoded(given.content, call)
-    with call.ground.place(given.file_path, create=True) as (path, folder, name, about):
+def _write(call: ToolCall, args: arguments.Write) -> ToolAnswer:
+    data = _encoded(args.content, call)
+    with call.confined.target(args.file_path, create=True) as (path, folder, name, about):
         owner = (about.st_uid, about.st_gid) if about else None
         call.check()
         store_file(folder, name, data, about.st_mode if about else None, owner)
-    what = "Replaced" if about else "Created"
-    return ToolAnswer(f"{what} {path} ({len(lines_of(given.content)):,} lines).", path=path, digest=digest_of(data))
+    verb = "Replaced" if about else "Created"
+    return ToolAnswer(f"{verb} {path} ({len(lines_of(args.content)):,} lines).", path=path, digest=digest_of(data))
 
 
-async def edit_file(call: ToolCall, given: arguments.Edit) -> ToolAnswer:
+async def edit_file(call: ToolCall, args: arguments.Edit) -> ToolAnswer:
     """Replace a text that occurs exactly once, or every occurrence of it."""
-    return await call.in_thread(lambda: _edit(call, given))
+    return await call.in_thread(lambda: _edit(call, args))
 
 
-def _edit(call: ToolCall, given: arguments.Edit) -> ToolAnswer:
-    if not given.old_string:
+def _edit(call: ToolCall, args: arguments.Edit) -> ToolAnswer:
+    if not args.old_string:
         raise ToolRefused("old_string is empty. Give the text to replace, or use Write for a new file.")
-    if given.old_string == given.new_string:
+    if args.old_string == args.new_string:
         raise ToolRefused("old_string and new_string are the same, so nothing would change. Give the text you want.")
-    with call.ground.place(given.file_path, create=False) as (path, folder, name, about):
+    with call.confined.target(args.file_path, create=False) as (path, folder, name, about):
         if about is None:
             raise FileNotFoundError
         with open(open_file(name, folder), "rb") as file:  # noqa: PTH123 (a descriptor, not a path)
             data = file.read(call.limits.file_bytes + 1)
         text = _decoded(data, path, call)
-        changed, count = _replaced(text, given, path, call)
+        changed, count = _replaced(text, args, path, call)
         result = _encoded(changed, call)
         call.check()
         store_file(folder, name, result, about.st_mode, (about.st_uid, about.st_gid))
@@ -66,7 +66,7 @@ def _encoded(text: str, call: ToolCall) -> bytes:
         data = text.encode()
     except UnicodeEncodeError as error:
         raise ToolRefused(
-            "The text holds characters that UTF-8 cannot hold (lone surrogates). Leave them out."
+            "The text contains characters that UTF-8 cannot encode (lone surrogates). Leave them out."
         ) from error
     if len(data) > call.limits.file_bytes:
         raise _too_large(call)
@@ -77,22 +77,22 @@ def _too_large(call: ToolCall) -> ToolRefused:
     return ToolRefused(f"The file would be larger than {call.limits.file_bytes // 1024**2:,} MB. Write less.")
 
 
-def _replaced(text: str, given: arguments.Edit, path: str, call: ToolCall) -> tuple[str, int]:
-    """The text after the edit, and how often it was made. Line ends stay as the file has them."""
-    old, new = given.old_string, given.new_string
+def _replaced(text: str, args: arguments.Edit, path: str, call: ToolCall) -> tuple[str, int]:
+    """Return the text after the edit, and the number of replacements. Line ends stay as in the file."""
+    old, new = args.old_string, args.new_string
     if "\r\n" in text and old not in text:
         old, new = _with_crlf(old), _with_crlf(new)
     elif "\r\n" in text and "\r\n" not in new and text.count("\r\n") == text.count("\n"):
         new = _with_crlf(new)
     count = text.count(old)
     if count == 0:
-        raise ToolRefused(f"old_string does not occur in {path}. {_hint(text, given.old_string)}")
-    if count > 1 and not given.replace_all:
+        raise ToolRefused(f"old_string does not occur in {path}. {_hint(text, args.old_string)}")
+    if count > 1 and not args.replace_all:
         raise ToolRefused(
             f"old_string occurs {count} times in {path}. Add surrounding lines until it occurs once, "
             "or set replace_all to change every one."
         )
-    if len(text) + count * (len(new) - len(old)) > call.limits.file_bytes:  # before it takes the memory
+    if len(text) + count * (len(new) - len(old)) > call.limits.file_bytes:  # before the memory is allocated
         raise _too_large(call)
     return text.replace(old, new), count
 
@@ -102,15 +102,15 @@ def _with_crlf(text: str) -> str:
 
 
 def _hint(text: str, old: str) -> str:
-    """Where the text is that was probably meant: the line most like the first one."""
-    from rapidfuzz import fuzz, process  # late: only a mistake needs it
+    """Return a hint with the line that is most similar to the first line of `old`."""
+    from rapidfuzz import fuzz, process  # late: only an error message needs it
 
     first = next((line.strip() for line in lines_of(old) if line.strip()), "")[:400]
-    lines = [line.strip()[:400] for line in lines_of(text)[:_MAX_HINT]]
-    near = process.extractOne(first, lines, scorer=fuzz.ratio, score_cutoff=_ALIKE) if first else None
+    lines = [line.strip()[:400] for line in lines_of(text)[:_MAX_HINT_LINES]]
+    near = process.extractOne(first, lines, scorer=fuzz.ratio, score_cutoff=_MIN_SIMILARITY) if first else None
     if near is None:
         return "Read the file and copy the text exactly, with its indentation and without line numbers."
     return (
-        f"The nearest line is {near[2] + 1}: {near[0][:200]!r}. Read the file there and copy the text exactly, "
+        f"The most similar line is {near[2] + 1}: {near[0][:200]!r}. Read the file there and copy the text exactly, "
         "with its indentation and without line numbers."
     )

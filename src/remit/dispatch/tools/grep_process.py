@@ -1,6 +1,6 @@
-"""The process that searches: its regular expression may take for ever, so it must be possible to kill it.
+"""The process that searches for Grep. A regular expression may take for ever, so the search must be killable.
 
-Reads a JSON line (see `Wanted`) and then paths, each ended by a NUL. Prints JSON lines: rows
+Reads a JSON line (the request of `grep`) and then paths, each followed by a NUL. Prints JSON lines: rows
 `[path, line, is_match, text]`, `null` between groups of lines, and at the end `{"more", "unread"}` or `{"error"}`.
 Standard library only: it runs in an isolated interpreter.
 """
@@ -22,17 +22,17 @@ _BINARY_PROBE = 8_192
 _MEMORY = 2 * 1024**3
 
 
-class _Full(Exception):
-    """As many rows as were asked for."""
+class _LimitReached(Exception):
+    """The requested number of rows has been printed."""
 
 
 def main(_: list[str]) -> None:
-    """Search the files named on the standard input."""
+    """Search the files named on standard input."""
     head, _line, rest = sys.stdin.buffer.read().partition(b"\n")
-    wanted: dict[str, Any] = json.loads(head)
-    _limit(wanted["seconds"])
+    request: dict[str, Any] = json.loads(head)
+    _set_limits(request["seconds"])
     try:
-        search = FileSearch(wanted)
+        search = FileSearch(request)
     except (re.error, OverflowError, RecursionError) as error:
         _print({"error": str(error)})
         return
@@ -40,55 +40,55 @@ def main(_: list[str]) -> None:
     more = False
     try:
         if len(paths) == 1:
-            search.one(paths[0])
+            search.search_file(paths[0])
         else:
             for folder, names in groupby(paths, key=lambda path: path.rpartition("/")[0]):
-                search.folder(folder, [name.rpartition("/")[2] for name in names])
-    except _Full:
+                search.search_folder(folder, [name.rpartition("/")[2] for name in names])
+    except _LimitReached:
         more = True
     _print({"more": more, "unread": search.unread})
 
 
-def _limit(seconds: int) -> None:
-    """Bound memory, and the time in case that the worker dies and nobody is left to end this."""
+def _set_limits(seconds: int) -> None:
+    """Limit the memory, and the time in case the worker dies and cannot end this process."""
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _print(row: object) -> None:
-    # Names that are not UTF-8 hold lone surrogates, which no reader of JSON takes.
+    # Names that are not UTF-8 contain lone surrogates, which JSON readers reject.
     sys.stdout.buffer.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
     sys.stdout.buffer.flush()
 
 
 class FileSearch:
-    """What is looked for, and how many rows may still be printed."""
+    """A search in files that prints matching rows up to a limit."""
 
-    def __init__(self, wanted: dict[str, Any]) -> None:
+    def __init__(self, request: dict[str, Any]) -> None:
         self.unread = 0
-        self._top: str = wanted["top"]
-        self._closed = frozenset((device, number) for device, number in wanted["closed"])
-        self._mode: str = wanted["mode"]
-        self._multiline: bool = wanted["multiline"]
-        flags = re.MULTILINE | (re.IGNORECASE if wanted["ignore_case"] else 0)
-        self._pattern = re.compile(wanted["pattern"], flags | (re.DOTALL if self._multiline else 0))
-        self._before: int = wanted["before"]
-        self._after: int = wanted["after"]
-        self._left: int = wanted["rows"]
-        self._most: int = wanted["file_bytes"]
-        self._width: int = wanted["width"]
+        self._top: str = request["top"]
+        self._closed = frozenset((device, number) for device, number in request["closed"])
+        self._mode: str = request["mode"]
+        self._multiline: bool = request["multiline"]
+        flags = re.MULTILINE | (re.IGNORECASE if request["ignore_case"] else 0)
+        self._pattern = re.compile(request["pattern"], flags | (re.DOTALL if self._multiline else 0))
+        self._before: int = request["before"]
+        self._after: int = request["after"]
+        self._left: int = request["rows"]
+        self._max_bytes: int = request["file_bytes"]
+        self._width: int = request["width"]
 
-    def one(self, path: str) -> None:
-        """Search one file, which may be a link that stays inside."""
+    def search_file(self, path: str) -> None:
+        """Search one file. It may be a link that stays inside the workspace."""
         try:
             with parent_of(self._top, path, closed=self._closed) as (folder, name):
                 self._file(folder, name, path)
         except OSError:
             self.unread += 1
 
-    def folder(self, folder: str, names: list[str]) -> None:
-        """Search files of one folder; what cannot be opened is left out, links as well."""
+    def search_folder(self, folder: str, names: list[str]) -> None:
+        """Search files of one folder. Links and files that cannot be opened are skipped."""
         try:
             with open_folder(self._top, folder, self._closed) as opened:
                 for name in names:
@@ -99,10 +99,10 @@ class FileSearch:
     def _file(self, folder: int, name: str, path: str) -> None:
         try:
             with open(open_file(name, folder), "rb") as file:  # noqa: PTH123 (a descriptor, not a path)
-                data = file.read(self._most + 1)
+                data = file.read(self._max_bytes + 1)
         except OSError:
-            return  # a link, a pipe, forbidden, or gone meanwhile
-        if len(data) > self._most:
+            return  # a link, a pipe, without permission, or removed meanwhile
+        if len(data) > self._max_bytes:
             self.unread += 1
         elif b"\0" not in data[:_BINARY_PROBE]:
             self._text(path, data.decode("utf-8", "replace").replace("\r\n", "\n"))
@@ -111,21 +111,21 @@ class FileSearch:
         lines = text.split("\n")
         if lines[-1] == "":
             lines.pop()
-        found = self._across(text) if self._multiline else self._each(lines)
+        numbers = self._match_text(text) if self._multiline else self._match_lines(lines)
         if self._mode == "content":
-            self._content(path, lines, [number for number in found if number <= len(lines)])
+            self._print_lines(path, lines, [number for number in numbers if number <= len(lines)])
         elif self._mode == "count":
-            if count := sum(1 for _ in found):
-                self._row([path, 0, True, str(count)])
-        elif next(found, None) is not None:
-            self._row([path, 0, True, ""])
+            if count := sum(1 for _ in numbers):
+                self._print_row([path, 0, True, str(count)])
+        elif next(numbers, None) is not None:
+            self._print_row([path, 0, True, ""])
 
-    def _each(self, lines: list[str]) -> Iterator[int]:
+    def _match_lines(self, lines: list[str]) -> Iterator[int]:
         search = self._pattern.search
         return (number for number, line in enumerate(lines, 1) if search(line))
 
-    def _across(self, text: str) -> Iterator[int]:
-        """The lines that matches span, each once."""
+    def _match_text(self, text: str) -> Iterator[int]:
+        """Yield the lines that matches span, each once."""
         at, number, last = 0, 1, 0
         for match in self._pattern.finditer(text):
             number += text.count("\n", at, match.start())
@@ -134,18 +134,19 @@ class FileSearch:
             yield from range(max(number, last + 1), end + 1)
             last = max(end, last)
 
-    def _content(self, path: str, lines: list[str], found: list[int]) -> None:
-        matching, shown = set(found), 0
-        for number in found:
-            first = max(number - self._before, shown + 1, 1)
-            if shown and first > shown + 1 and (self._before or self._after):
+    def _print_lines(self, path: str, lines: list[str], numbers: list[int]) -> None:
+        """Print the matching lines with their context."""
+        matching, printed = set(numbers), 0
+        for number in numbers:
+            first = max(number - self._before, printed + 1, 1)
+            if printed and first > printed + 1 and (self._before or self._after):
                 _print(None)
-            for place in range(first, min(number + self._after, len(lines)) + 1):
-                self._row([path, place, place in matching, lines[place - 1][: self._width]])
-                shown = place
+            for line in range(first, min(number + self._after, len(lines)) + 1):
+                self._print_row([path, line, line in matching, lines[line - 1][: self._width]])
+                printed = line
 
-    def _row(self, row: list[Any]) -> None:
+    def _print_row(self, row: list[Any]) -> None:
         if not self._left:
-            raise _Full
+            raise _LimitReached
         self._left -= 1
         _print(row)

@@ -1,4 +1,4 @@
-"""What a tool is, what it may use up, and what a call gives back."""
+"""The types of tools: their specs, their limits, and the output of a call."""
 
 from __future__ import annotations
 
@@ -10,67 +10,67 @@ import msgspec
 from remit.evidence.model import Span
 from remit.evidence.receipts import Receipt
 
-#: Like the digests of receipts and snapshots elsewhere.
-_DIGEST = 32
+#: The same length as the digests of receipts and snapshots.
+_DIGEST_LENGTH = 32
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool as a model is told of it."""
+    """The description of a tool for a model."""
 
     name: str
     description: str
     #: JSON Schema of the arguments.
     schema: dict[str, Any]
     is_read_only: bool
-    #: Whether it may simply be run again where a crash left its outcome unknown.
+    #: Whether a call can be repeated if a crash left its outcome unknown.
     is_repeatable: bool
 
 
 class ToolOutput(msgspec.Struct, frozen=True):
-    """The outcome of a call."""
+    """The output of a call."""
 
-    #: For the model.
+    #: The text for the model.
     text: str
     receipt: Receipt
-    #: The call did not work; the text says why and what to do.
+    #: The call failed; the text contains the reason and what to do.
     failed: bool = False
 
 
 class ToolLimits(msgspec.Struct, frozen=True):
-    """What one call may use up."""
+    """The limits of one call."""
 
-    #: Characters of output shown; the rest is spilled to a file.
+    #: Characters of output for the model; the whole output is stored in a file.
     characters: int = 30_000
-    #: Seconds of a call, and of a command: without a wish, and at most.
+    #: Seconds of a call; and of a command, by default and at most.
     seconds: float = 120
     shell_seconds: float = 120
     max_shell_seconds: float = 600
-    #: Larger files are neither read nor searched nor changed.
+    #: Larger files are not read, searched or changed.
     file_bytes: int = 10 * 1024 * 1024
-    #: Output kept of a program; what comes after it is counted and dropped.
+    #: Bytes of a program's output; the rest is counted and dropped.
     kept_bytes: int = 8 * 1024 * 1024
     #: Lines of one Read, and characters of one line of output.
     lines: int = 2_000
     line_characters: int = 2_000
-    #: Lines that a search gives, names that a listing gives, files that are looked at.
+    #: Lines of a search result, names of a listing, files that are searched.
     matches: int = 2_000
     names: int = 1_000
     files: int = 200_000
-    #: Of a command: writable memory of each process, largest file, processor seconds, processes of the user.
+    #: For a command: writable memory per process, size of a file, processor seconds, processes of the user.
     memory_bytes: int = 4 * 1024**3
     written_bytes: int = 1024**3
     processor_seconds: int = 1_200
     processes: int = 4_096
-    #: Whether commands may use the network (the sandbox decides; without one they always can).
+    #: Whether commands may use the network. Only the sandbox enforces this.
     network: bool = False
-    #: Folders that commands in the sandbox must not see, beside the home folder and temporary files.
+    #: Folders that are hidden from commands in the sandbox, in addition to the home folder and temporary files.
     hidden: tuple[str, ...] = ()
-    #: A folder with the results of earlier phases, which may be read where a task names them.
+    #: The folder with the results of earlier phases, which a subagent may read.
     results: str = ""
 
 
 class ToolRefused(Exception):
-    """A call that cannot be done; the message tells a model why and what to do instead."""
+    """A call that cannot be answered. The message is for the model: the reason, and what to do instead."""
 
     def __init__(self, message: str, *, exit: int | None = None) -> None:  # noqa: A002 (the receipt's field)
         super().__init__(message)
@@ -78,7 +78,7 @@ class ToolRefused(Exception):
 
 
 class ToolAnswer(msgspec.Struct, frozen=True):
-    """What a tool found or did, before it is capped and becomes a receipt."""
+    """The answer of a tool, before its text is cut and a receipt is created."""
 
     text: str
     path: str | None = None
@@ -86,12 +86,12 @@ class ToolAnswer(msgspec.Struct, frozen=True):
     exit: int | None = None
     digest: str | None = None
     hits: dict[str, tuple[int, ...]] = {}
-    #: For each line of the text the place in a file that it shows: only places that are shown become hits.
+    #: For each line of the text, the file and line that it shows. Only those of the shown lines become hits.
     marks: tuple[tuple[str, int] | None, ...] = ()
     failed: bool = False
 
 
 def digest_of(data: bytes) -> str:
-    """The digest of a file's content, equal to the one that a snapshot of the tree has for it."""
+    """Return the digest of a file's content, as in a snapshot of the tree."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]

@@ -1,9 +1,8 @@
-"""Opening files below a folder so that no link, however it is swapped in, leads out of it.
+"""Open files below a folder so that no link leads out of it, even one that is replaced meanwhile.
 
-Every part of a path is opened by itself, relative to the folder opened before it, without following links.
-A link is read and its target walked in the same way from the top, so what it means is decided by these
-functions and not by the kernel: it must lie below the top, and never among git's own files. Folders that are closed
-by what they are (device and number), not by a name, are met in the same way, whatever leads to them.
+Each part of a path is opened separately, relative to the folder before it, without following links. A link is read,
+and its target is opened in the same way from the top. So these functions resolve links, not the kernel: a target must
+be below the top and outside git's own folders. Other closed folders are recognized by device and inode, not by name.
 Standard library only: the search process loads this module in an isolated interpreter.
 """
 
@@ -22,16 +21,15 @@ from remit.workspace.atomic_write import replace_file
 
 _MAX_LINKS = 40
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-#: Folders that nothing leads into: device and number of each.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+#: Folders that no path may lead into, by device and inode.
 Closed = frozenset[tuple[int, int]]
 _NONE: Closed = frozenset()
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _MAX_DEPTH = 200
 
 
 class OutsideRoot(OSError):
-    """A path leads out of the folder, or to git's or remit's own files."""
+    """A path leads out of the folder, or to the files of git or Remit."""
 
 
 class NotRegular(OSError):
@@ -39,9 +37,10 @@ class NotRegular(OSError):
 
 
 def is_closed_name(name: str) -> bool:
-    """Whether a disk may take a name for git's folder or ours: by case, ignorable characters, a short name or a dot.
+    """Return whether a file system may treat a name as `.git` or `.remit`.
 
-    A hook planted in `.git`, or a setting of the embedded database in `.remit`, would run outside of any sandbox.
+    Some ignore case, invisible characters or trailing dots, or have short names. A hook in `.git`, or a setting of the
+    embedded database in `.remit`, would run outside the sandbox.
     """
     bare = "".join(character for character in name if unicodedata.category(character) != "Cf")
     folded = unicodedata.normalize("NFKC", bare).casefold().split(":")[0].rstrip(". ")
@@ -50,9 +49,9 @@ def is_closed_name(name: str) -> bool:
 
 @contextlib.contextmanager
 def parent_of(top: str, path: str, *, create: bool = False, closed: Closed = _NONE) -> Iterator[tuple[int, str]]:
-    """The opened folder that holds a path below `top`, and the last name, which is no link.
+    """Open the folder that contains a path below `top`. Return it with the last name, which is not a link.
 
-    The name is `.` for the top itself. `create` makes the folders that are missing on the way.
+    The name is `.` for the top itself. `create` creates missing folders.
     """
     waiting = _parts(path)[::-1]
     done: list[str] = []
@@ -107,7 +106,7 @@ def _below(top: str, target: str) -> str:
 
 
 def _link(name: str, folder: int) -> str | None:
-    """Where a link points, or None if the name is no link."""
+    """Return the target of a link, or None if the name is not a link."""
     try:
         return os.readlink(name, dir_fd=folder)
     except OSError as error:
@@ -123,30 +122,30 @@ def _enter(name: str, folder: int, *, create: bool) -> int:
     return os.open(name, _FOLDER, dir_fd=folder)
 
 
-def closed_by(places: Iterable[str]) -> Closed:
-    """What tells folders apart from all others, of those that are there."""
+def closed_by(folders: Iterable[str]) -> Closed:
+    """Return the device and inode of each existing folder."""
     found = set()
-    for place in places:
+    for folder in folders:
         with contextlib.suppress(OSError):
-            about = os.stat(place)  # noqa: PTH116 (no pathlib here)
+            about = os.stat(folder)  # noqa: PTH116 (no pathlib here)
             found.add((about.st_dev, about.st_ino))
     return frozenset(found)
 
 
 def is_closed(opened: int, closed: Closed) -> bool:
-    """Whether an opened folder is one of the closed ones."""
+    """Return whether an opened folder is a closed one."""
     about = os.fstat(opened) if closed else None
     return about is not None and (about.st_dev, about.st_ino) in closed
 
 
 def check_open(opened: int, closed: Closed, path: str) -> None:
-    """Refuse an opened folder that is closed."""
+    """Raise OutsideRoot if an opened folder is a closed one."""
     if is_closed(opened, closed):
         raise OutsideRoot(errno.EXDEV, "is git's or remit's own", path)
 
 
 def open_file(name: str, folder: int) -> int:
-    """A regular file in an opened folder, never waiting for the other end of a pipe or a device."""
+    """Open a regular file in an opened folder, without waiting for the other end of a pipe or a device."""
     try:
         opened = os.open(name, _FILE, dir_fd=folder)
     except OSError as error:
@@ -162,17 +161,17 @@ def open_file(name: str, folder: int) -> int:
     raise NotRegular(errno.EINVAL, "is not a regular file", name)
 
 
-def read_file(top: str, path: str, most: int, closed: Closed = _NONE) -> tuple[bytes, os.stat_result]:
-    """At most so many bytes of a regular file below a folder, and one more if there are more; and what it is."""
+def read_file(top: str, path: str, limit: int, closed: Closed = _NONE) -> tuple[bytes, os.stat_result]:
+    """Return the first `limit` + 1 bytes of a regular file below a folder, and its status."""
     with parent_of(top, path, closed=closed) as (folder, name):
         opened = open_file(name, folder)
     with os.fdopen(opened, "rb") as file:
-        return file.read(most + 1), os.fstat(opened)
+        return file.read(limit + 1), os.fstat(opened)
 
 
 @contextlib.contextmanager
 def open_folder(top: str, path: str, closed: Closed = _NONE) -> Iterator[int]:
-    """A folder below `top`."""
+    """Open a folder below `top`."""
     with parent_of(top, path, closed=closed) as (folder, name):
         opened = os.open(name, _FOLDER, dir_fd=folder)
     try:
@@ -183,31 +182,31 @@ def open_folder(top: str, path: str, closed: Closed = _NONE) -> Iterator[int]:
 
 
 def store_file(folder: int, name: str, data: bytes, mode: int | None, owner: tuple[int, int] | None) -> None:
-    """Put content in place of a name in an opened folder, at once: a reader sees the old or the new, never half."""
+    """Replace a file in an opened folder atomically: a reader sees the old or the new content."""
     replace_file(name, data, mode=None if mode is None else mode & 0o777, folder=folder, owner=owner)
 
 
-class _Way(NamedTuple):
-    """What holds for a whole walk."""
+class _WalkOptions(NamedTuple):
+    """The options of a walk."""
 
     check: Callable[[], None]
-    named: frozenset[str]
+    included: frozenset[str]
     closed: Closed
 
 
 def walk(
-    folder: int, above: str, check: Callable[[], None], named: str = "", closed: Closed = frozenset()
+    folder: int, above: str, check: Callable[[], None], pattern: str = "", closed: Closed = frozenset()
 ) -> Iterator[str]:
-    """Paths of files and links below an opened folder, without those in closed folders.
+    """Yield the paths of files and links below an opened folder, sorted, without those in closed folders.
 
-    `named` is a text in which generated folders may be named.
+    Generated folders such as `node_modules` are skipped unless `pattern` names them.
     """
-    way = _Way(check, frozenset(named.split("/")), closed)
-    yield from _walk(folder, f"{above}/" if above else "", way, _MAX_DEPTH)
+    options = _WalkOptions(check, frozenset(pattern.split("/")), closed)
+    yield from _walk(folder, f"{above}/" if above else "", options, _MAX_DEPTH)
 
 
-def _walk(folder: int, above: str, way: _Way, depth: int) -> Iterator[str]:
-    way.check()
+def _walk(folder: int, above: str, options: _WalkOptions, depth: int) -> Iterator[str]:
+    options.check()
     folders: list[str] = []
     files: list[str] = []
     with os.scandir(folder) as entries:
@@ -216,22 +215,22 @@ def _walk(folder: int, above: str, way: _Way, depth: int) -> Iterator[str]:
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 files.append(entry.name)
-            elif entry.name not in SKIPPED_DIRECTORIES or entry.name in way.named:
+            elif entry.name not in SKIPPED_DIRECTORIES or entry.name in options.included:
                 folders.append(entry.name)
     for name in sorted([*files, *(f"{name}/" for name in folders)]):
         if not name.endswith("/"):
             yield above + name
         elif depth:
-            yield from _inside(folder, above, name, way, depth)
+            yield from _walk_folder(folder, above, name, options, depth)
 
 
-def _inside(folder: int, above: str, name: str, way: _Way, depth: int) -> Iterator[str]:
+def _walk_folder(folder: int, above: str, name: str, options: _WalkOptions, depth: int) -> Iterator[str]:
     try:
-        opened = os.open(name.rstrip("/"), _OPEN_FOLDER, dir_fd=folder)
+        opened = os.open(name.rstrip("/"), _FOLDER, dir_fd=folder)
     except OSError:
-        return  # forbidden, gone, or swapped for a link meanwhile
+        return  # no permission, or removed or replaced by a link meanwhile
     try:
-        if not is_closed(opened, way.closed):
-            yield from _walk(opened, above + name, way, depth - 1)
+        if not is_closed(opened, options.closed):
+            yield from _walk(opened, above + name, options, depth - 1)
     finally:
         os.close(opened)

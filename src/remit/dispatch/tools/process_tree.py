@@ -1,4 +1,4 @@
-"""All processes that a process has started, directly or not, by what `/proc` tells.
+"""Find the descendants of a process in `/proc`, and send signals to them.
 
 Standard library only: the supervisor loads this module in an isolated interpreter.
 """
@@ -11,7 +11,7 @@ import signal
 
 
 def descendants(of: int) -> list[int]:
-    """The living descendants of a process, nearest first; none where there is no `/proc`."""
+    """Return the living descendants of a process, nearest first; an empty list without `/proc`."""
     children: dict[int, list[int]] = {}
     try:
         names = os.listdir("/proc")  # noqa: PTH208 (as below)
@@ -30,7 +30,7 @@ def descendants(of: int) -> list[int]:
 
 
 def _living_parent(name: str) -> int | None:
-    """Whose child a process is; None for one that is gone or only waits to be taken note of."""
+    """Return the parent of a process; None if the process has ended or is a zombie."""
     try:
         with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 (hundreds of them, and no pathlib here)
             fields = file.read().rpartition(b")")[2].split()
@@ -40,7 +40,7 @@ def _living_parent(name: str) -> int | None:
 
 
 def send_signal(number: signal.Signals, processes: list[int]) -> None:
-    """Send a signal to processes, those that have ended meanwhile left out."""
+    """Send a signal to processes, ignoring those that have ended."""
     for process in processes:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(process, number)

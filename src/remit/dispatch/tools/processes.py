@@ -1,4 +1,4 @@
-"""Programs run from the event loop: limited in time and output, and always ended with what they started."""
+"""Run programs from the event loop, with limits on time and output, and end them with all their processes."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from typing import Any, NamedTuple
 
 from remit.dispatch.tools.process_tree import descendants, send_signal
 
-#: How long a program may take to end after SIGTERM before it is killed.
+#: Seconds that a program may take to end after SIGTERM before it is killed.
 GRACE = 0.5
-#: What the supervisor needs beyond that to end the rest.
-_SETTLE = 2.5
-#: How long the pipes may take to run dry when everybody who should write has ended.
-_DRY_SECONDS = 1.0
+#: Additional seconds for the supervisor to end the program's descendants.
+_SUPERVISOR_SECONDS = 2.5
+#: Seconds to read the rest from the pipes of a program that has ended.
+_DRAIN_SECONDS = 1.0
 _CHUNK = 65_536
-_MAX_COMPLAINT = 4_096
+_MAX_ERRORS = 4_096
 _START = "import sys;sys.path.insert(0,sys.argv[1]);from remit.dispatch.tools.{module} import main;main(sys.argv[2:])"
 
 
 class ProcessResult(NamedTuple):
-    """What a program did."""
+    """The result of a program."""
 
-    #: None: it was stopped because its time was up.
+    #: The exit code; None if the program was stopped because its time was up.
     status: int | None
     output: bytes
-    #: How much more it printed than was kept.
+    #: Bytes of output beyond the limit.
     dropped: int
-    complaint: str
+    #: The beginning of its standard error.
+    errors: str
 
 
 def isolated_command(module: str, *arguments: str) -> list[str]:
-    """A module of this package, started in an interpreter that sees neither site packages nor the environment."""
+    """Return the command that runs a module of this package without site packages and environment variables."""
     source = str(Path(__file__).resolve().parents[3])
     return [sys.executable, "-I", "-S", "-c", _START.format(module=module), source, *arguments]
 
@@ -47,23 +48,23 @@ async def run_process(
     environment: Mapping[str, str],
     folder: Path,
     seconds: float,
-    most: int,
-    given: bytes = b"",
+    limit: int,
+    stdin: bytes = b"",
     merged: bool = False,
 ) -> ProcessResult:
-    """Run a program; `merged` puts its complaints into its output, in order."""
+    """Run a program and return at most `limit` bytes of its output; `merged` includes its standard error."""
     process = await asyncio.create_subprocess_exec(
         *words,
-        stdin=asyncio.subprocess.PIPE if given else asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT if merged else asyncio.subprocess.PIPE,
         env=dict(environment),
         cwd=folder,
         start_new_session=True,
     )
-    output, complaint = _Kept(most), _Kept(_MAX_COMPLAINT)
+    output, errors = _LimitedReader(limit), _LimitedReader(_MAX_ERRORS)
     work = asyncio.gather(
-        _feed(process.stdin, given), output.read(process.stdout), complaint.read(process.stderr), process.wait()
+        _feed(process.stdin, stdin), output.read(process.stdout), errors.read(process.stderr), process.wait()
     )
     status: int | None = None
     try:
@@ -71,61 +72,61 @@ async def run_process(
             await asyncio.shield(work)
         status = process.returncode
     except TimeoutError:
-        pass  # it is stopped below, as it is where the call was cancelled or a reader failed
+        pass  # stopped below, like after a cancellation or a failed reader
     finally:
         if process.returncode is None:
-            send_signal(signal.SIGTERM, [process.pid])  # at once, even if the waiting is cancelled again
+            send_signal(signal.SIGTERM, [process.pid])  # before any await, which could be cancelled again
             await asyncio.shield(_stop(process))
         await close_pipes(process, work)
-    return ProcessResult(status, bytes(output.data), output.dropped, complaint.data.decode("utf-8", "replace").strip())
+    return ProcessResult(status, bytes(output.data), output.dropped, errors.data.decode("utf-8", "replace").strip())
 
 
-class _Kept:
-    """The beginning of what comes through a pipe; the rest is read, counted and dropped."""
+class _LimitedReader:
+    """Keeps the first bytes of a pipe; the rest is read, counted and dropped."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, limit: int) -> None:
         self.data = bytearray()
         self.dropped = 0
-        self._most = most
+        self._limit = limit
 
     async def read(self, pipe: asyncio.StreamReader | None) -> None:
         """Read to the end."""
         while pipe is not None and (chunk := await pipe.read(_CHUNK)):
-            room = self._most - len(self.data)
-            self.data += chunk[:room]
-            self.dropped += max(len(chunk) - room, 0)
+            left = self._limit - len(self.data)
+            self.data += chunk[:left]
+            self.dropped += max(len(chunk) - left, 0)
 
 
-async def _feed(pipe: asyncio.StreamWriter | None, given: bytes) -> None:
+async def _feed(pipe: asyncio.StreamWriter | None, data: bytes) -> None:
     if pipe is None:
         return
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        pipe.write(given)
+        pipe.write(data)
         await pipe.drain()
     pipe.close()
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """Wait for a program that was asked to end; then kill it and all it started."""
+    """Wait for the end of a program after SIGTERM; then kill it and all its processes."""
     try:
-        async with asyncio.timeout(GRACE + _SETTLE):
+        async with asyncio.timeout(GRACE + _SUPERVISOR_SECONDS):
             await process.wait()
     except TimeoutError:
         left = await asyncio.to_thread(descendants, process.pid)
         send_signal(signal.SIGKILL, [process.pid, *left])
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        with contextlib.suppress(TimeoutError):  # it also waits for whoever holds the other end of a pipe
+        with contextlib.suppress(TimeoutError):  # `wait` also waits for a descendant that keeps a pipe open
             async with asyncio.timeout(1):
                 await process.wait()
 
 
 async def close_pipes(process: asyncio.subprocess.Process, work: asyncio.Future[Any]) -> None:
-    """Let the readers take what is left in the pipes of a program that is over; somebody may hold one open for ever."""
-    done, _ = await asyncio.wait([work], timeout=_DRY_SECONDS)
+    """Read the rest from the pipes of a program that has ended, and close them: a descendant may keep one open."""
+    done, _ = await asyncio.wait([work], timeout=_DRAIN_SECONDS)
     if not done:
         work.cancel()
-        process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 (there is no public way to let go of the pipes)
+        process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 (there is no public way to close the pipes)
         await asyncio.wait([work])
     with contextlib.suppress(asyncio.CancelledError, OSError):
         work.result()

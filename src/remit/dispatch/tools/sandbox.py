@@ -1,9 +1,9 @@
-"""The confinement of commands: bubblewrap, where the host has it and it works.
+"""The sandbox of commands: bubblewrap, if the host has it and it works.
 
-In it a command sees, read-only, the system's programs and the folders that `PATH` leads to (`host_programs`), and of
-the rest of the host nothing but the workspace: no home, no other project, no socket of a service. It can write to the
-workspace and to a temporary folder of its own, not to the repository's git folder (a hook planted there would run
-outside); it has its own processes and, unless allowed, no network.
+In the sandbox, a command sees the system's programs and the folders of `PATH` read-only, and the workspace. It does
+not see the home folder, other projects or sockets of services. It can write to the workspace and to a private
+temporary folder, but not to the repository's git folder, because a hook written there would run outside the sandbox.
+It sees only its own processes and, unless allowed, has no network.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from remit.workspace.git_folder import git_folders, linked_home
 from remit.workspace.safe_git import root_above
 
 _NAMESPACES = ("--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
-_ALONE = ("--cap-drop", "ALL", "--die-with-parent", "--new-session")
-#: What a command sees as its temporary folder.
+_RESTRICTIONS = ("--cap-drop", "ALL", "--die-with-parent", "--new-session")
+#: The path of the temporary folder inside the sandbox.
 INSIDE = "/tmp"  # noqa: S108 (a private folder is mounted there)
 _ALSO_TEMPORARY = "/var/tmp"  # noqa: S108 (an empty one is mounted there)
 _PROBE_SECONDS = 20
-#: Shown whole. Each may be a link into `/usr`, and is one in the sandbox then.
+#: Folders that are visible as a whole. One that is a link into `/usr` is also a link in the sandbox.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-#: Of `/etc`; what others may not read is left out.
+#: Visible entries of `/etc`, unless other users may not read them.
 _ETC = (
     *("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload"),
     *("passwd", "group", "nsswitch.conf", "login.defs", "shells"),
@@ -41,33 +41,34 @@ _ETC = (
     *("mime.types", "magic", "inputrc", "bash.bashrc", "profile", "gitconfig", "fonts", "xdg", "terminfo"),
     *("java*", "maven", "gradle", "perl", "python*", "ruby*", "php*", "R", "ImageMagick*", "lsb-release"),
 )
-#: Programs that people install in their home folder: parts of it that hold nothing else.
+#: Folders of the home folder that contain only installed programs.
 _TOOLCHAINS = (
     *(".pyenv", ".nvm", ".nodenv", ".rbenv", ".volta", ".asdf", ".rustup", ".cargo/bin", ".bun/bin", ".deno/bin"),
     *(".local/bin", ".local/lib", ".local/share/uv", ".local/share/pipx", ".local/share/mise", ".sdkman/candidates"),
 )
-#: What name resolution needs, with a network.
-_NAMES = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
-#: How many processors there are.
+#: Folders that name resolution needs if the network is allowed.
+_NAME_RESOLUTION = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
+#: Contains the number of processors.
 _PROCESSORS = "/sys/devices/system/cpu"
+#: Names of folders with programs, and of the folders that are installed next to them.
 _PROGRAMS = frozenset({"bin", "sbin", "shims", "condabin", "Scripts"})
 _INSTALLED = ("lib", "lib64", "libexec")
-#: Folders that hold far more than programs: never shown whole.
+#: Folders that contain far more than programs, and are never visible as a whole.
 _WIDE = frozenset({"/", "/home", "/opt", "/srv", "/var", "/mnt", "/media", "/run", "/etc", "/tmp", "/dev", "/proc"})  # noqa: S108 (not used)
 
 
 @lru_cache(maxsize=1)
 def sandbox_problem() -> str:
-    """Why commands cannot be put into a sandbox here; empty if they can. Tried once in a process."""
+    """Return why commands cannot run in a sandbox on this host; empty if they can. Tested once per process."""
     program = shutil.which("bwrap")
     if program is None:
         return "bubblewrap (bwrap) is not installed"
-    with tempfile.TemporaryDirectory(prefix="remit-probe-") as folder:
-        place = Path(folder)
-        (place / "work").mkdir()
-        (place / "scratch").mkdir()
+    with tempfile.TemporaryDirectory(prefix="remit-probe-") as temporary:
+        folder = Path(temporary)
+        (folder / "work").mkdir()
+        (folder / "scratch").mkdir()
         words = [
-            *sandbox_command(place / "work", place / "scratch", network=False, hidden=()),
+            *sandbox_command(folder / "work", folder / "scratch", network=False, hidden=()),
             "/bin/sh",
             "-c",
             ": > tried",
@@ -76,44 +77,44 @@ def sandbox_problem() -> str:
             done = subprocess.run(words, capture_output=True, check=False, timeout=_PROBE_SECONDS)
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"bubblewrap does not work here ({type(error).__name__})"
-        if done.returncode or not (place / "work" / "tried").exists():
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            return f"bubblewrap does not work here ({said[0][:200] if said else 'no reason given'})"
+        if done.returncode or not (folder / "work" / "tried").exists():
+            errors = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            return f"bubblewrap does not work here ({errors[0][:200] if errors else 'no reason given'})"
     return ""
 
 
 def describe_sandbox(*, network: bool) -> str:
-    """One line on the confinement that commands get on this host."""
-    if why := sandbox_problem():
+    """Return one line on the sandbox of commands on this host."""
+    if problem := sandbox_problem():
         return (
-            f"none: {why}; commands run with this user's rights and can read and write outside the workspace, "
+            f"none: {problem}; commands run with this user's rights and can read and write outside the workspace, "
             "see other processes and use the network"
         )
     net = "network allowed" if network else "no network"
-    held = f"sees only system programs, the folders of PATH and the workspace, writes only there, own processes, {net}"
-    open_still = "memory is limited for each process, not for all together; sockets in the workspace can be reached"
+    limits = f"sees only system programs, folders of PATH and the workspace, writes only there, own processes, {net}"
+    gaps = "memory is limited per process, not in total; sockets in the workspace can be reached"
     as_root = "; as root the number of processes is not limited" if os.geteuid() == 0 else ""
-    return f"bubblewrap ({held}). Not held off: {open_still}{as_root}"
+    return f"bubblewrap ({limits}). Not prevented: {gaps}{as_root}"
 
 
 def sandbox_command(root: Path, scratch: Path, *, network: bool, hidden: tuple[str, ...]) -> list[str]:
-    """The beginning of a command line that runs the rest of it in the sandbox. It looks at the disk."""
-    words = ["bwrap", *_NAMESPACES, *_ALONE, *(() if network else ("--unshare-net",))]
+    """Return the prefix of a command line that runs the rest of it in the sandbox. Reads the file system."""
+    words = ["bwrap", *_NAMESPACES, *_RESTRICTIONS, *(() if network else ("--unshare-net",))]
     words += ["--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--tmpfs", _ALSO_TEMPORARY]
     words += ["--bind", str(scratch), INSIDE, *visible_mounts(network=network)]
-    around = [name for name in hidden if is_within(str(root), os.path.realpath(name))]
-    for name in around:
-        words += _covered(name)
-    words += _git_around(root)
+    enclosing = [name for name in hidden if is_within(str(root), os.path.realpath(name))]
+    for name in enclosing:
+        words += _hide(name)
+    words += _git_outside(root)
     words += ["--bind", str(root), str(root)]
     words += _git_inside(root)
     for name in hidden:
-        words += [] if name in around else _covered(name)
+        words += [] if name in enclosing else _hide(name)
     return [*words, "--remount-ro", "/", "--chdir", str(root), "--"]
 
 
-def _git_around(root: Path) -> list[str]:
-    """The repository of a checkout that lies outside of the workspace, where it is its own."""
+def _git_outside(root: Path) -> list[str]:
+    """Make the checkout's repository readable if it is outside the workspace and belongs to the checkout."""
     checkout = root_above(root)
     if checkout is None:
         return []
@@ -125,7 +126,7 @@ def _git_around(root: Path) -> list[str]:
 
 
 def _git_inside(root: Path) -> list[str]:
-    """The git folder in the workspace, wherever `.git` leads, cannot be written."""
+    """Make the git folders inside the workspace read-only, including those that `.git` leads to."""
     own = root / ".git"
     words = [] if own.is_symlink() else ["--ro-bind-try", str(own), str(own)]
     checkout = root_above(root)
@@ -135,69 +136,69 @@ def _git_inside(root: Path) -> list[str]:
     return words
 
 
-def _covered(name: str) -> list[str]:
-    """What hides a folder or file; a file only where it can be seen at all."""
-    place = Path(os.path.realpath(name))
-    if place.is_dir():
-        return ["--tmpfs", str(place)]
-    return ["--ro-bind", "/dev/null", str(place)] if place.exists() else []
+def _hide(name: str) -> list[str]:
+    """Hide a folder or an existing file."""
+    path = Path(os.path.realpath(name))
+    if path.is_dir():
+        return ["--tmpfs", str(path)]
+    return ["--ro-bind", "/dev/null", str(path)] if path.exists() else []
 
 
 def visible_mounts(*, network: bool) -> list[str]:
-    """The words for bubblewrap that show these parts, all of them read-only."""
+    """Return the options that make programs and settings of the host visible, all of them read-only."""
     words: list[str] = []
-    for place in _SYSTEM:
-        if os.path.islink(place):  # noqa: PTH114 (plain names)
-            words += ["--symlink", os.readlink(place), place]  # noqa: PTH115 (plain names)
+    for path in _SYSTEM:
+        if os.path.islink(path):  # noqa: PTH114 (plain names)
+            words += ["--symlink", os.readlink(path), path]  # noqa: PTH115 (plain names)
         else:
-            words += ["--ro-bind-try", place, place]
-    for place in (*_of_etc(), _PROCESSORS, *(_NAMES if network else ())):
-        words += ["--ro-bind-try", place, place]
-    for place in _toolchains(os.environ.get("PATH", ""), str(_home())):
-        words += ["--ro-bind-try", place, place]
+            words += ["--ro-bind-try", path, path]
+    for path in (*_visible_etc(), _PROCESSORS, *(_NAME_RESOLUTION if network else ())):
+        words += ["--ro-bind-try", path, path]
+    for path in _toolchains(os.environ.get("PATH", ""), str(_home())):
+        words += ["--ro-bind-try", path, path]
     return words
 
 
-def _of_etc() -> Iterator[str]:
+def _visible_etc() -> Iterator[str]:
     for pattern in _ETC:
-        for place in sorted(Path("/etc").glob(pattern)):
+        for path in sorted(Path("/etc").glob(pattern)):
             try:
-                mode = place.stat().st_mode
+                mode = path.stat().st_mode
             except OSError:
                 continue
             if mode & stat.S_IROTH:
-                yield str(place)
+                yield str(path)
 
 
 def _home() -> Path:
-    return Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111 (Path.home() raises where there is none)
+    return Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111 (Path.home() raises if there is no home)
 
 
 @lru_cache(maxsize=4)
 def _toolchains(path: str, home: str) -> tuple[str, ...]:
-    """The folders outside the system's own that programs are run from; each outer one before those in it."""
+    """Return the folders of programs outside the system's; each folder comes before those inside it."""
     found = {f"{home}/{name}" for name in _TOOLCHAINS} | {sys.prefix, sys.base_prefix}
     for entry in path.split(os.pathsep):
         if entry.startswith("/"):
-            found |= _installed(entry, home)
-            found |= {place for target in _linked_from(entry) for place in _installed(target, home)}
-    return tuple(sorted(place for place in found if _is_shown_apart(place, home)))
+            found |= _installation(entry, home)
+            found |= {folder for target in _link_targets(entry) for folder in _installation(target, home)}
+    return tuple(sorted(folder for folder in found if _is_mountable(folder, home)))
 
 
-def _installed(folder: str, home: str) -> set[str]:
-    """A folder of programs, and what was installed with it where that is clearly one thing."""
+def _installation(folder: str, home: str) -> set[str]:
+    """Return a folder of programs, and its parent if that contains one installation and nothing else."""
     found = {os.path.normpath(folder), os.path.realpath(folder)}
-    for place in tuple(found):
-        above, name = os.path.split(place)
-        holds_more = any(os.path.exists(f"{above}/{mark}") for mark in (".git", ".remit"))  # noqa: PTH110 (plain names)
-        installed = any(os.path.isdir(f"{above}/{part}") for part in _INSTALLED)  # noqa: PTH112 (plain names)
-        if name in _PROGRAMS and installed and not holds_more and _is_shown_apart(above, home):
+    for path in tuple(found):
+        above, name = os.path.split(path)
+        has_project = any(os.path.exists(f"{above}/{mark}") for mark in (".git", ".remit"))  # noqa: PTH110 (plain names)
+        has_libraries = any(os.path.isdir(f"{above}/{part}") for part in _INSTALLED)  # noqa: PTH112 (plain names)
+        if name in _PROGRAMS and has_libraries and not has_project and _is_mountable(above, home):
             found.add(above)
     return found
 
 
-def _linked_from(folder: str) -> set[str]:
-    """The folders outside the system's own that links in a folder of programs lead to."""
+def _link_targets(folder: str) -> set[str]:
+    """Return the folders outside the system's that links in a folder of programs lead to."""
     try:
         with os.scandir(folder) as entries:
             links = [entry.path for entry in entries if entry.is_symlink()]
@@ -207,10 +208,10 @@ def _linked_from(folder: str) -> set[str]:
     return {target for target in targets if os.path.basename(target) in _PROGRAMS and not _is_system(target)}  # noqa: PTH119 (as above)
 
 
-def _is_system(place: str) -> bool:
-    return any(place == one or place.startswith(f"{one}/") for one in _SYSTEM)
+def _is_system(path: str) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for folder in _SYSTEM)
 
 
-def _is_shown_apart(place: str, home: str) -> bool:
-    wide = place in _WIDE or place == home or home.startswith(f"{place}/")
-    return not wide and not _is_system(place) and os.path.isdir(place)  # noqa: PTH112 (plain names)
+def _is_mountable(path: str, home: str) -> bool:
+    is_wide = path in _WIDE or path == home or home.startswith(f"{path}/")
+    return not is_wide and not _is_system(path) and os.path.isdir(path)  # noqa: PTH112 (plain names)

@@ -1,4 +1,4 @@
-"""The tools of one job: which were granted, and how a call becomes an output and a receipt."""
+"""The tools of one job: grant them, run calls, and create the output and the receipt of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from remit.evidence.receipts import Receipt
 from remit.registry.tools import find_tool
 from remit.store.storable import to_storable
 
-#: Longer arguments are cut in a receipt: the content of a file is in the transcript and has a digest.
+#: Longer arguments are cut in a receipt. The transcript has the whole content, and the receipt its digest.
 _MAX_ARGUMENT = 20_000
 _MAX_ARGUMENTS = 50
 _DEFAULT = ToolLimits()
@@ -43,16 +43,16 @@ class Toolbox:
     ) -> None:
         self._limits = limits
         self._is_redacting = is_redacting
-        self._ground = Confined(root, spill, limits)
+        self._confined = Confined(root, spill, limits)
         self._tools: dict[str, ToolEntry] = {}
         self._patterns: list[str] = []
-        #: Names that are granted but not offered here: other systems' tools, and patterns that only Bash can keep.
+        #: Granted names without a tool here: tools of other systems, and patterns of tools other than Bash.
         self.withheld: list[str] = []
         self._grant(granted)
-        self._changing = asyncio.Lock()
+        self._writing = asyncio.Lock()
 
     def _grant(self, granted: Sequence[str]) -> None:
-        whole = False
+        is_unlimited = False
         for written in granted:
             tool = find_tool(written)
             if tool is None or tool.name not in TOOLS or (tool.pattern and tool.name != "Bash"):
@@ -61,18 +61,18 @@ class Toolbox:
             self._tools[tool.name] = TOOLS[tool.name]
             if tool.name == "Bash":
                 pattern = tool.pattern[1:-1].strip()
-                whole = whole or not tool.pattern or is_everything(pattern)
+                is_unlimited = is_unlimited or not tool.pattern or is_everything(pattern)
                 self._patterns.append(pattern)
-        if whole:
+        if is_unlimited:
             self._patterns.clear()
 
     @property
     def specs(self) -> list[ToolSpec]:
-        """The granted tools, in the order granted."""
+        """Return the specs of the granted tools, in the order granted."""
         specs = [tool.spec for tool in self._tools.values()]
         if not self._patterns:
             return specs
-        only = f" Only these commands are allowed: {', '.join(self._patterns)} (:* = and anything after it)."
+        only = f" Only these commands are allowed: {', '.join(self._patterns)} (:* = any further arguments)."
         return [
             msgspec.structs.replace(spec, description=spec.description + only) if spec.name == "Bash" else spec
             for spec in specs
@@ -80,48 +80,50 @@ class Toolbox:
 
     @property
     def sandbox(self) -> str:
-        """The confinement that Bash gets on this host."""
+        """Return a description of the sandbox of Bash on this host."""
         return sandbox.describe_sandbox(network=self._limits.network)
 
     async def call(self, name: str, arguments: Mapping[str, Any], *, key: str = "") -> ToolOutput:
-        """Run a tool. What a model can cause is never raised: the output says that and why it failed."""
-        began = datetime.now(UTC).isoformat(timespec="milliseconds")
+        """Run a tool. Errors that a model can cause are not raised: the output contains the reason."""
+        started = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
             answer = await self._answer(name, arguments)
         except ToolRefused as refused:
             answer = ToolAnswer(str(refused), exit=refused.exit, failed=True)
         except OSError as error:
             answer = ToolAnswer(
-                f"{name} failed: {error.strerror or error}. Try once more or go on without it.", failed=True
+                f"{name} failed: {error.strerror or error}. Try once more or continue without it.", failed=True
             )
         except MemoryError:
-            answer = ToolAnswer(f"{name} failed: there is not enough memory for it. Ask for less.", failed=True)
-        except (ValueError, RuntimeError) as error:  # a recursion that goes too deep is one of the latter
+            answer = ToolAnswer(f"{name} failed: there is not enough memory. Ask for less.", failed=True)
+        except (ValueError, RuntimeError) as error:  # RuntimeError includes RecursionError
             answer = ToolAnswer(f"{name} failed: {error}. Check the arguments.", failed=True)
-        return await asyncio.to_thread(self._settled, name, arguments, answer, key, began)
+        return await asyncio.to_thread(self._output, name, arguments, answer, key, started)
 
     async def _answer(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         tool = self._tools.get(name)
         if tool is None:
-            have = ", ".join(self._tools) or "none"
-            raise ToolRefused(f"There is no tool {name[:100]!r} for you. Your tools: {have}. Use one of them.")
-        given = parse_arguments(tool.takes, arguments)
+            granted = ", ".join(self._tools) or "none"
+            raise ToolRefused(f"You do not have the tool {name[:100]!r}. Your tools: {granted}. Use one of them.")
+        parsed = parse_arguments(tool.arguments, arguments)
         if tool.spec.is_read_only:
-            return await tool.runs(self._call(), given)
-        async with self._changing:
-            return await tool.runs(self._call(), given)
+            return await tool.run(self._call(), parsed)
+        async with self._writing:
+            return await tool.run(self._call(), parsed)
 
     def _call(self) -> ToolCall:
-        return ToolCall(self._ground, self._limits, tuple(self._patterns))
+        return ToolCall(self._confined, self._limits, tuple(self._patterns))
 
-    def _settled(self, name: str, arguments: Mapping[str, Any], answer: ToolAnswer, key: str, began: str) -> ToolOutput:
-        """Cap the output; only what is shown counts as seen."""
+    def _output(
+        self, name: str, arguments: Mapping[str, Any], answer: ToolAnswer, key: str, started: str
+    ) -> ToolOutput:
+        """Cut the text and create the receipt. Only lines that are sent to the model count as read."""
         text = to_storable(answer.text)
-        if self._is_redacting:  # all of it, before it is cut: the rest goes to a file
+        if self._is_redacting:  # before the text is cut: the whole text goes to a file
             text = redact(text)
-        shown = cap_text(text, self._limits.characters, self._ground.spill, key)
+        capped = cap_text(text, self._limits.characters, self._confined.spill, key)
         hits = {path: set(lines) for path, lines in answer.hits.items()}
-        for mark in filter(None, answer.marks[: shown.lines]):
+        for mark in filter(None, answer.marks[: capped.lines]):
             hits.setdefault(mark[0], set()).update((mark[1],) if mark[1] else ())
         receipt = Receipt(
             tool=to_storable(name[:200]),
@@ -130,15 +132,15 @@ class Toolbox:
             ranges=answer.ranges,
             exit=answer.exit,
             digest=answer.digest,
-            time=began,
+            time=started,
             hits={to_storable(path): tuple(sorted(lines)) for path, lines in hits.items()},
             failed=answer.failed,
         )
-        return ToolOutput(shown.text, receipt, answer.failed)
+        return ToolOutput(capped.text, receipt, answer.failed)
 
 
 def recorded_arguments(arguments: Any) -> dict[str, Any]:
-    """Arguments as a receipt keeps them: bounded, and fit to be stored."""
+    """Return arguments for a receipt: bounded and storable."""
     if not isinstance(arguments, Mapping):
         return {"arguments": _bounded(str(arguments))}
     return {
