@@ -48,7 +48,7 @@ async def test_a_refused_lookup_says_why_in_the_events_of_its_job(play: Play) ->
         ended = [event for event in await fleet.events(job.id) if event.kind == "tool-done"]
     said = [plain_lines(event_lines(event, 300)) for event in ended]
     assert said[0].endswith("Lookup failed: state the question that the lookup answers")
-    assert "lies outside the workspace" in said[1]
+    assert "is outside the workspace" in said[1]
     assert "\x1b" not in said[1]
 
 
