@@ -1,4 +1,4 @@
-"""The head of a definition is read as it is written, without guessing, and a fault is told with its place."""
+"""The head of a definition is read as written, without guessing, and an error has its location."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_each_field_knows_its_line() -> None:
 # where the head begins and ends
 
 
-def test_no_frontmatter_is_no_definition() -> None:
+def test_a_file_without_frontmatter_is_not_a_definition() -> None:
     for text in (
         "",
         "\n\n",
@@ -145,7 +145,7 @@ def test_a_head_marked_with_a_language_is_refused_and_never_run(opening: str) ->
     assert opening in str(error)
 
 
-def test_a_head_that_is_never_closed_is_said_with_its_line() -> None:
+def test_an_unclosed_head_is_reported_with_its_line() -> None:
     error = fault("\n\n---\nname: a\n\nBody\n")
     assert (error.line, str(error)) == (3, "line 3: the frontmatter is never closed: end it with a line ---")
 
@@ -174,9 +174,7 @@ def test_a_head_that_is_never_closed_is_said_with_its_line() -> None:
         ("---\n--- !!map\nname: x\n---\n", None, None, "YAML tags"),
     ],
 )
-def test_a_fault_is_told_with_line_column_and_what_to_do(
-    text: str, line: int | None, column: int | None, words: str
-) -> None:
+def test_an_error_has_line_column_and_advice(text: str, line: int | None, column: int | None, words: str) -> None:
     error = fault(text)
     assert words in str(error)
     if line is not None:
@@ -187,7 +185,7 @@ def test_a_fault_is_told_with_line_column_and_what_to_do(
 
 @pytest.mark.parametrize("before", ["", "\ufeff", "\n\n", "\ufeff\r\n\r\n", "\r\n \r\n"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_lines_are_counted_as_in_the_file_whatever_stands_before_the_head(before: str, end: str) -> None:
+def test_lines_are_counted_as_in_the_file_with_any_text_before_the_head(before: str, end: str) -> None:
     data = (before + end.join(["---", "name: a", "model: x", "model: é", "---", "b"])).encode()
     with pytest.raises(MalformedYaml) as raised:
         read_definition(data, Origin("p", "x.md", "x"), AllowList(OFFERED))
@@ -218,7 +216,7 @@ def test_a_value_may_be_nested_so_deep_and_no_deeper() -> None:
         read("a: " + "{a: " * 50_000)
 
 
-def test_there_may_be_so_many_values_and_no_more() -> None:
+def test_the_number_of_values_is_limited() -> None:
     assert values(f"a: [{', '.join(['x'] * (MAX_VALUES - 3))}]")
     with pytest.raises(RefusedYaml, match="more than 10000 values"):
         read(f"a: [{', '.join(['x'] * MAX_VALUES)}]")
@@ -312,7 +310,7 @@ def test_a_colon_in_a_plain_value_is_read_with_a_warning_that_names_the_line() -
 @pytest.mark.parametrize(
     "text", ["tea: 🎉 party", "é: ü", 'a "quoted: word" \\n here', "日本: 語", "x: \u2028 y", "a: \x9f b"]
 )
-def test_any_character_may_stand_beside_the_colon(text: str) -> None:
+def test_any_character_may_be_next_to_the_colon(text: str) -> None:
     if text.isprintable():
         assert read(f"description: {text}").fields["description"].value == text
     else:
@@ -416,7 +414,7 @@ def test_what_is_refused_is_not_read_line_by_line_either() -> None:
         read("hooks: !!python/name:os.system\nname: a")
 
 
-def test_tabs_after_a_colon_are_read_and_tabs_as_indent_are_told() -> None:
+def test_tabs_after_a_colon_are_read_and_tabs_as_indent_are_reported() -> None:
     assert read("name:\tscout\ntools:\tRead").fields["name"].value == "scout"
     assert "indent with spaces" in str(fault("---\nbudget:\n\ttokens: 1\nname: a\n---\n"))
 
@@ -448,7 +446,7 @@ def test_a_name_that_could_do_harm_is_refused_with_the_reason(name: str, words: 
     assert str(raised.value).isprintable()
 
 
-def test_a_name_that_is_no_text_is_refused_with_its_line() -> None:
+def test_a_name_that_is_not_text_is_refused_with_its_line() -> None:
     with pytest.raises(Exception, match="line 2: the name must be text"):
         definition("---\nname: [a]\n---\nb")
 
@@ -567,7 +565,7 @@ def test_an_unknown_name_in_allowed_tools_rejects_and_in_tools_is_withheld_with_
         assert f"line 3: {field}: withheld, there is no such tool as 'Raed', did you mean 'Read'?" in (found.warnings)
 
 
-def test_only_unknown_tools_are_no_tools_and_never_everything() -> None:
+def test_a_list_of_unknown_tools_grants_no_tools() -> None:
     assert definition("---\nname: a\ntools: postgres, docker\n---\nb").tools == ()
 
 
@@ -577,7 +575,7 @@ def test_tools_listed_twice_are_what_both_lists_have() -> None:
     assert "only what every list has is granted" in found.warnings[0]
 
 
-def test_an_unknown_name_in_disallowed_tools_takes_nothing_away_and_says_so() -> None:
+def test_an_unknown_name_in_disallowed_tools_removes_nothing_and_warns() -> None:
     found = definition("---\nname: a\ndisallowedTools: Bsah\n---\nb")
     assert "takes nothing away: no such tool as 'Bsah', did you mean 'Bash'?" in found.warnings[0]
 

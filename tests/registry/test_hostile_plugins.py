@@ -1,4 +1,4 @@
-"""A plugin can define subagents and do nothing else; what it tries is said, and the rest lives."""
+"""A plugin can define subagents and do nothing else; other attempts are reported, and the rest loads."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_links_in_a_circle_and_to_nowhere_come_back(plugin: Write) -> None:
     assert set(reasons(loaded)) == {"a.md", "b.md", "gone.md"}
 
 
-# what is no file
+# entries that are not files
 
 
 def test_a_pipe_a_folder_and_a_link_to_a_folder_named_like_definitions_neither_hang_nor_load(plugin: Write) -> None:
@@ -147,7 +147,7 @@ def test_folders_too_deep_are_left_out(plugin: Write) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_an_unreadable_file_folder_or_plugin_is_said_and_the_rest_lives(plugin: Write) -> None:
+def test_an_unreadable_file_folder_or_plugin_is_reported_and_the_rest_loads(plugin: Write) -> None:
     folder = plugin("x", {"good.md": GOOD, "shut/a.md": SECRET, "file.md": SECRET})
     shut = plugin("y", {"a.md": SECRET})
     closed = [folder / "shut", folder / "file.md", shut]

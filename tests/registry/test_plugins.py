@@ -55,7 +55,7 @@ def test_a_gbrain_plugin_may_name_its_folder(plugin: Write) -> None:
     assert names(load(plugin("x", files, manifest, layout="gbrain.plugin.json"))) == ["house:b"]
 
 
-def test_a_claude_code_plugin_has_its_definitions_in_agents_or_wherever_it_says(plugin: Write) -> None:
+def test_a_claude_code_plugin_has_its_definitions_in_agents_or_where_its_manifest_says(plugin: Write) -> None:
     files = {"agents/a.md": text("a"), "lib/b.md": text("b"), "lib/c.md": text("c"), "more/d.md": text("d")}
     layout = ".claude-plugin/plugin.json"
     assert names(load(plugin("x", files, MANIFEST, layout=layout))) == ["house:a"]
@@ -163,7 +163,7 @@ def test_a_manifest_that_cannot_be_one_costs_its_plugin_and_no_other(
     assert len(warning) < 600
 
 
-def test_a_manifest_that_is_a_folder_is_said(plugin: Write) -> None:
+def test_a_manifest_that_is_a_folder_is_reported(plugin: Write) -> None:
     folder = plugin("x", {"remit.plugin.json/a.md": text("a")})
     assert "is not loaded: remit.plugin.json: " in load(folder).warnings[0]
 
@@ -173,7 +173,7 @@ def test_a_manifest_with_a_byte_order_mark_is_read(plugin: Write) -> None:
     assert names(load(folder)) == ["house:a"]
 
 
-def test_a_manifest_with_no_such_folder_is_no_fault_unless_it_named_it(plugin: Write) -> None:
+def test_a_missing_default_folder_is_allowed_and_a_missing_named_one_is_not(plugin: Write) -> None:
     assert load(plugin("x", {}, MANIFEST)).warnings == ()
     [warning] = load(plugin("y", {}, {**MANIFEST, "agents": "defs"})).warnings
     assert "'defs' is neither a folder nor a Markdown file of the plugin" in warning
@@ -182,7 +182,7 @@ def test_a_manifest_with_no_such_folder_is_no_fault_unless_it_named_it(plugin: W
 
 
 @pytest.mark.parametrize("agents", [5, {"a": "b"}, [1, None], ["", " "]])
-def test_agents_that_are_no_paths_are_said(plugin: Write, agents: object) -> None:
+def test_agents_that_are_not_paths_are_reported(plugin: Write, agents: object) -> None:
     registry = load(plugin("x", {"agents/a.md": text("a")}, {**MANIFEST, "agents": agents}))
     assert names(registry) == []
     assert "agents must be a path or a list of paths" in registry.warnings[0]
@@ -208,7 +208,7 @@ def test_a_path_that_goes_out_and_comes_back_in_words_is_inside(plugin: Write) -
 @pytest.mark.parametrize(
     "source", ["x" * 5000, "a/" * 3000, "~/agents", "C:\\agents", "agents\\a.md", "*.md", "agents/*"]
 )
-def test_a_strange_path_in_a_manifest_is_said_and_the_rest_lives(plugin: Write, source: str) -> None:
+def test_an_invalid_path_in_a_manifest_is_reported_and_the_rest_loads(plugin: Write, source: str) -> None:
     registry = load(plugin("x", {"agents/a.md": text("a")}, {**MANIFEST, "agents": [source, "agents"]}))
     assert names(registry) == ["house:a"]
     assert registry.warnings or registry.plugins[0].rejected
@@ -251,7 +251,7 @@ def test_the_path_in_the_file_is_relative_to_it_and_comes_after_the_variables(
     assert bodies == ["variable", "file"]
 
 
-def test_a_plugin_path_that_is_given_is_read_anew_and_leaves_the_process_alone(plugin: Write) -> None:
+def test_an_explicit_plugin_path_is_read_again_and_does_not_change_the_process(plugin: Write) -> None:
     folder = plugin("x", {"a.md": text("a", "first")})
     assert resolve({"subagent_def": "a"}, plugin_path=str(folder)).system == "first"
     plugin("x", {"a.md": text("a", "second")})
@@ -275,7 +275,7 @@ def test_a_plugin_path_that_is_given_is_read_anew_and_leaves_the_process_alone(p
         ("/" + "x" * 5000, "file name too long"),
     ],
 )
-def test_an_entry_that_is_no_absolute_folder_is_refused_and_the_rest_lives(
+def test_an_entry_that_is_not_an_absolute_folder_is_refused_and_the_rest_loads(
     plugin: Write, entry: str, words: str
 ) -> None:
     registry = load(entry, plugin("good", {"a.md": text("a")}))
@@ -306,7 +306,7 @@ def test_a_trailing_slash_is_fine_and_the_same_folder_counts_once(plugin: Write,
     ] * 3
 
 
-def test_each_plugin_is_told_on_stderr_and_the_built_in_team_is_not(
+def test_each_plugin_is_reported_on_stderr_and_the_built_in_team_is_not(
     plugin: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = plugin("one", {"agents/a.md": text("a"), "agents/b.md": text("b"), "agents/c.md": "no"}, MANIFEST)
@@ -355,7 +355,7 @@ def test_a_qualified_name_never_falls_back_to_another_plugins_agent(plugin: Writ
     assert registry.get("built-in:code-explorer") is not None
 
 
-def test_a_definition_named_like_a_built_in_replaces_it_and_says_so(plugin: Write) -> None:
+def test_a_definition_named_like_a_built_in_replaces_it_with_a_warning(plugin: Write) -> None:
     folder = plugin("x", {"a.md": text("Code Explorer", "mine")})
     registry = load(folder, with_team=True)
     found, hidden = registry.get("code-explorer"), registry.get("built-in:code-explorer")
@@ -455,7 +455,7 @@ def test_a_file_of_256_kib_is_read_and_one_byte_more_is_not(plugin: Write) -> No
 
 
 @pytest.mark.slow
-def test_the_first_thousand_files_by_path_are_read_and_the_rest_is_said(plugin: Write) -> None:
+def test_the_first_thousand_files_by_path_are_read_and_the_rest_is_reported(plugin: Write) -> None:
     files = {f"{number:04}.md": text(f"agent-{number}") for number in range(1001)}
     registry = load(plugin("x", files))
     assert len(list(registry)) == 1000
@@ -464,7 +464,7 @@ def test_the_first_thousand_files_by_path_are_read_and_the_rest_is_said(plugin: 
     assert registry.warnings == ("plugin 'x': 1001 files: only the first 1000 by path are read",)
 
 
-def test_why_a_name_is_missing_is_said_where_its_file_was_rejected(plugin: Write) -> None:
+def test_the_reason_for_a_missing_name_is_its_rejected_file(plugin: Write) -> None:
     folder = plugin("x", {"scout.md": "---\nname: scout\nallowed_tools: [Raed]\n---\nb"})
     [warning] = resolve({"subagent_def": "scout"}, plugin_path=str(folder)).warnings
     assert (

@@ -99,7 +99,7 @@ def test_tools_of_other_systems_are_withheld_and_named(public: Registry) -> None
             assert any(repr(tool) in words for words in one.warnings)
 
 
-def test_fields_of_other_clients_are_no_misspelt_ones_of_ours(public: Registry) -> None:
+def test_fields_of_other_clients_are_not_reported_as_misspelt(public: Registry) -> None:
     found = public.get("switches")
     assert found is not None
     assert (found.warnings, found.denied) == ((), ("Write", "Bash"))

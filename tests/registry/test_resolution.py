@@ -1,4 +1,4 @@
-"""What a job is told and may do, and where each part comes from."""
+"""The prompt and tools of a job, and where each part comes from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from remit.reports.shapes import brief_schema
 from remit.rules.instructions import instructions
 from remit.testing import registry
 
-#: What is granted where nobody lists tools.
+#: The tools that are granted without a list of tools.
 UNASKED = tuple(name for name in OFFERED if name != "Bash")
 #: As the design fixes them.
 KEYS = (
@@ -87,7 +87,7 @@ def test_each_limit_is_chosen_alone() -> None:
     assert made.limits_from == {"tokens": "job", "cost": "default", "seconds": "definition"}
 
 
-def test_the_turns_of_a_budget_count_where_max_turns_is_not_said() -> None:
+def test_the_turns_of_a_budget_count_if_max_turns_is_absent() -> None:
     assert of("budget: {turns: 12}").max_turns == 12
     assert of("max_turns: 4\nbudget: {turns: 12}").max_turns == 4
     assert of("maxTurns: 6").max_turns == 6
@@ -99,13 +99,13 @@ def test_an_empty_system_of_the_job_wins_over_the_body() -> None:
     assert made.warnings == (), "the variables of a body that is not used need no value"
 
 
-def test_null_in_a_job_is_the_same_as_nothing_said() -> None:
+def test_null_in_a_job_means_absent() -> None:
     nothing = dict.fromkeys(name for name in JobRequest.__struct_fields__ if name != "subagent_def")
     assert of("tools: Read\nmodel: opus", "Body.", **nothing) == of("tools: Read\nmodel: opus")
     assert of("tools: Read", allowed_tools=None).tools_from == "definition"
 
 
-def test_null_in_a_definition_is_the_same_as_nothing_said() -> None:
+def test_null_in_a_definition_means_absent() -> None:
     for null in ("", "null", "~", "Null"):
         made = of(f"tools: {null}\nallowed_tools: {null}\nmodel: {null}\nmax_turns: {null}\nbudget: {null}")
         assert (made.tools_from, made.model_from, made.max_turns_from) == ("default", "default", "default")
@@ -114,12 +114,12 @@ def test_null_in_a_definition_is_the_same_as_nothing_said() -> None:
 
 
 @pytest.mark.parametrize("field", ["tools", "allowed_tools", "allowed-tools"])
-def test_an_empty_list_of_tools_is_no_tools_at_all(field: str) -> None:
+def test_an_empty_list_of_tools_grants_no_tools(field: str) -> None:
     made = of(f"{field}: []")
     assert (made.tools, made.tools_from, made.warnings) == ((), "definition", ())
 
 
-def test_an_empty_list_of_the_job_is_no_tools_at_all() -> None:
+def test_an_empty_list_in_the_job_grants_no_tools() -> None:
     assert (of("tools: Read", allowed_tools=[]).tools, of("tools: Read", allowed_tools="").tools) == ((), ())
 
 
@@ -134,7 +134,7 @@ def test_the_system_prompt_has_lf_line_ends_and_no_blank_lines_around_it(system:
     assert of("", system=system).system == text
 
 
-def test_a_body_with_crlf_is_told_with_lf_and_is_the_same_definition_as_one_with_lf() -> None:
+def test_a_body_with_crlf_is_sent_with_lf_and_has_the_digest_of_one_with_lf() -> None:
     unix = "---\nname: a\n---\n\n  indented\n\nend\n\n"
     made = [resolve({"subagent_def": "a"}, registry=registry(text)) for text in (unix, unix.replace("\n", "\r\n"))]
     assert made[0].system == "  indented\n\nend"
@@ -151,7 +151,7 @@ def test_short_names_of_models_are_looked_up_in_the_table(name: str) -> None:
     assert (made.model, made.model_from) == (TABLE[name.lower()], "definition")
 
 
-def test_inherit_is_no_choice_so_the_next_in_order_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inherit_means_that_the_next_source_in_order_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of("model: inherit").model_from == "default"
     assert of("model: opus", model="inherit").model == TABLE["opus"]
     monkeypatch.setenv("REMIT_MODEL", "haiku")
@@ -254,7 +254,7 @@ def test_a_tool_of_the_job_outside_the_allow_list_is_dropped_with_a_warning(
     ]
 
 
-def test_a_worker_may_offer_tools_of_its_own_and_a_definition_may_list_them() -> None:
+def test_a_worker_may_offer_further_tools_and_a_definition_may_list_them() -> None:
     team = registry("---\nname: a\ntools: Read, brain_search\n---\nb")
     assert resolve({"subagent_def": "a"}, registry=team).tools == ("Read",)
     made = resolve({"allowed_tools": ["brain_search"]}, allow_tools=["brain_search"])
@@ -288,7 +288,7 @@ def test_a_server_and_all_of_its_tools_are_one() -> None:
         assert of("tools: mcp__hub2__x", allow_tools=[offered]).tools == ()
 
 
-def test_the_servers_of_a_brief_are_those_that_somebody_names() -> None:
+def test_the_servers_of_a_brief_are_those_that_a_source_names() -> None:
     offered = ["Read", "mcp__hub", "mcp__docs"]
     assert of("tools: Read, mcp__hub__list", allow_tools=offered).mcp_servers == ("hub",)
     assert of("tools: mcp__hub\nmcpServers: docs, hub", allow_tools=offered).mcp_servers == ("docs", "hub")
@@ -313,7 +313,7 @@ def test_every_tool_in_the_allow_list_is_every_tool_that_a_worker_has() -> None:
 
 
 @pytest.mark.parametrize("head", ["", "tools:", "tools: '*'", "disallowedTools: Edit", "tools: {edit: false}"])
-def test_nobody_gets_bash_who_does_not_name_it(head: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bash_is_granted_only_if_it_is_named(head: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for offered in (None, ["*"], ["all", "brain_search"]):
         assert "Read" in of(head, allow_tools=offered).tools
         assert "Bash" not in of(head, allow_tools=offered).tools
@@ -427,7 +427,7 @@ def test_strict_refuses_what_open_warns_of(
     assert made.system.startswith(("About", "You are a subagent"))
 
 
-def test_open_says_every_warning_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_open_prints_every_warning_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     made = of("tools: Read, Grpe\ncolour_: red\ntool: x", "Body.", modle="x", allowed_tools=["Nothing"])
     assert len(made.warnings) == 4
     assert capsys.readouterr().err == "".join(f"[resolve] {words}\n" for words in made.warnings)
@@ -528,7 +528,7 @@ def test_a_brief_as_json_has_the_fixed_keys_and_keeps_the_printed_schema() -> No
     assert set(KEYS) <= set(schema["$defs"]["Brief"]["properties"])
 
 
-def test_equal_briefs_have_one_digest_whatever_was_warned_of() -> None:
+def test_equal_briefs_have_one_digest_with_any_warnings() -> None:
     made = of("tools: Read")
     assert made.digest == of("tools: Read").digest
     assert made.digest == msgspec.structs.replace(made, warnings=("anything",)).digest

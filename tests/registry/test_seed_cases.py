@@ -18,7 +18,7 @@ BODY = "You look after the house.\n\nReport every leak."
 KEEPER = f"---\nname: keeper\nallowed_tools: [Read, Grep]\n---\n\n{BODY}\n"
 BLANK = "---\nname: blank\nallowed_tools: [Read]\n---\n \n\t\n\n"
 
-#: Every tool of a worker that is granted to whom nobody lists tools: commands are run only where Bash is named.
+#: The tools of a worker that are granted without a list: Bash must be named.
 UNASKED = [name for name in OFFERED if name != "Bash"]
 
 Ask = Callable[..., dict[str, Any]]
@@ -26,7 +26,7 @@ Ask = Callable[..., dict[str, Any]]
 
 @pytest.fixture(params=["remit.resolve", "remit agents explain"])
 def brief(request: pytest.FixtureRequest, plugin: Any, remit: Any, capsys: pytest.CaptureFixture[str]) -> Ask:
-    """Asks for a brief in either way; what was said on standard error is under `stderr`."""
+    """Ask for a brief in either way; the output on standard error is under `stderr`."""
     if request.param == "remit.resolve":
         team = registry(KEEPER, BLANK)
 
@@ -70,7 +70,7 @@ def test_3_the_definitions_allowed_tools_are_used_when_the_job_names_none(brief:
     assert made["withheld"] == []
 
 
-def test_4_the_jobs_allowed_tools_override_the_definitions_wholly_and_are_no_intersection(brief: Ask) -> None:
+def test_4_the_jobs_allowed_tools_replace_the_definitions_and_are_not_an_intersection(brief: Ask) -> None:
     made = brief("keeper", allowed_tools=["Bash", "Read"])
     assert (made["tools"], made["tools_from"]) == (["Bash", "Read"], "job")
     assert made["system"] == BODY
@@ -97,7 +97,7 @@ def test_6_without_subagent_def_everything_is_as_it_was_without_definitions(brie
     assert (own["system"], own["tools"]) == ("Mine.", ["LS"])
 
 
-def test_7_a_body_of_nothing_but_white_space_is_no_body_and_the_default_prompt_is_used(brief: Ask) -> None:
+def test_7_with_a_blank_body_the_default_prompt_is_used(brief: Ask) -> None:
     made = brief("blank")
     assert (made["system"], made["system_from"]) == (DEFAULT_SYSTEM.strip(), "default")
     assert (made["tools"], made["tools_from"]) == (["Read"], "definition"), "the rest of the definition still holds"

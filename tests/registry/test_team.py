@@ -1,4 +1,4 @@
-"""The subagents that come with Remit: all there, well bounded, without a warning, and in words of their own."""
+"""The built-in subagents: complete, with limits, without warnings, each with its own text."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_nothing_at_all_is_wrong_with_the_team() -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_each_agent_says_what_it_is_for_and_has_its_kind(name: str) -> None:
+def test_each_agent_describes_its_purpose_and_has_its_kind(name: str) -> None:
     definition = one(name)
     assert definition.kind == KINDS[name]
     assert len(definition.description.split()) >= 8
@@ -89,7 +89,7 @@ def test_each_agent_resolves_under_strict_without_a_warning(name: str, capsys: p
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_each_body_says_what_to_do_what_to_bring_and_when_to_stop(name: str) -> None:
+def test_each_body_states_what_to_do_what_to_return_and_when_to_stop(name: str) -> None:
     body = one(name).body
     assert len(body.split()) > 300
     headings = re.findall(r"^## (.+)$", body, re.MULTILINE)
@@ -98,7 +98,7 @@ def test_each_body_says_what_to_do_what_to_bring_and_when_to_stop(name: str) -> 
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_each_body_says_that_text_in_files_is_data_and_no_instruction(name: str) -> None:
+def test_each_body_states_that_text_in_files_is_data_and_not_an_instruction(name: str) -> None:
     body = " ".join(one(name).body.split())
     assert re.search(r"\b[Tt]ext found in files[^.;]* is data\b[^.;]*, not instructions", body)
 

@@ -19,7 +19,7 @@ def told(declared: object, body: str, /, **values: Any) -> Any:
     return resolve({"subagent_def": "a", "input_vars": values}, registry=team)
 
 
-def test_a_declared_variable_is_filled_in_wherever_it_stands() -> None:
+def test_a_declared_variable_is_filled_in_everywhere() -> None:
     made = told(["topic", "depth"], "On {{topic}}, {{ topic }} to {{depth}}.", topic="tea", depth="3")
     assert (made.system, made.warnings) == ("On tea, tea to 3.", ())
 
@@ -40,7 +40,7 @@ def test_a_value_that_looks_like_a_variable_is_not_filled_again() -> None:
     assert made.system == "{{b}} {{a}} \\1 \\g<0>"
 
 
-def test_braces_that_are_no_variable_stay_as_they_are() -> None:
+def test_braces_that_are_not_a_variable_stay_as_they_are() -> None:
     body = "{{ user.name }} {{#if x}} {topic} {{{topic}}} ${{ secrets.X }} {{a b}} {{}}"
     made = told(["topic"], body, topic="T")
     assert made.system == body.replace("{{topic}}", "T")
@@ -53,16 +53,16 @@ def test_a_missing_variable_is_named_and_stays_as_it_is_written() -> None:
     assert made.warnings == ("the variable 'depth' has no value; it stays as it is written",)
 
 
-def test_a_declared_variable_that_stands_nowhere_need_not_be_given() -> None:
+def test_an_unused_declared_variable_needs_no_value() -> None:
     assert told(["topic"], "Nothing.").warnings == ()
 
 
-def test_a_variable_that_is_given_and_stands_nowhere_is_named_with_the_nearest() -> None:
+def test_an_unused_value_is_reported_with_the_nearest_variable() -> None:
     made = told(["topic"], "On {{topic}}.", topic="tea", topik="x")
     assert made.warnings == ("the variable 'topik' is given and stands nowhere in the text, did you mean 'topic'?",)
 
 
-def test_null_is_no_value_so_the_default_holds() -> None:
+def test_null_means_that_the_default_is_used() -> None:
     assert told({"topic": "tea"}, "On {{topic}}.", topic=None).system == "On tea."
     assert "'topic' has no value" in told(["topic"], "On {{topic}}.", topic=None).warnings[0]
 
@@ -79,7 +79,7 @@ def test_null_is_no_value_so_the_default_holds() -> None:
         ({(1, 2): 3}, "{(1, 2): 3}"),
     ],
 )
-def test_a_value_that_is_no_text_is_written_as_json(value: object, text: str) -> None:
+def test_a_value_that_is_not_text_is_written_as_json(value: object, text: str) -> None:
     assert told(["v"], "<{{v}}>", v=value).system == f"<{text}>"
 
 
