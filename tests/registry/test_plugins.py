@@ -55,7 +55,7 @@ def test_a_gbrain_plugin_may_name_its_folder(plugin: Write) -> None:
     assert names(load(plugin("x", files, manifest, layout="gbrain.plugin.json"))) == ["house:b"]
 
 
-def test_a_claude_code_plugin_has_its_definitions_in_agents_or_where_its_manifest_says(plugin: Write) -> None:
+def test_a_claude_code_plugin_has_its_definitions_in_agents_or_where_its_manifest_points(plugin: Write) -> None:
     files = {"agents/a.md": text("a"), "lib/b.md": text("b"), "lib/c.md": text("c"), "more/d.md": text("d")}
     layout = ".claude-plugin/plugin.json"
     assert names(load(plugin("x", files, MANIFEST, layout=layout))) == ["house:a"]
