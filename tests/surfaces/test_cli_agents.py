@@ -220,7 +220,7 @@ def test_show_of_a_misspelt_name_suggests_the_right_one(remit: Remit) -> None:
 # explain
 
 
-def test_explain_tells_in_about_ten_lines_what_an_agent_is_told_and_may_do_and_why(remit: Remit) -> None:
+def test_explain_shows_prompt_tools_and_sources_in_about_ten_lines(remit: Remit) -> None:
     ran = remit("agents", "explain", "security-auditor")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
@@ -233,7 +233,7 @@ def test_explain_tells_in_about_ten_lines_what_an_agent_is_told_and_may_do_and_w
     assert "Bash" not in ran.out
 
 
-def test_explain_says_of_every_option_that_it_is_the_jobs(remit: Remit, folder: Write) -> None:
+def test_explain_names_the_job_as_source_of_every_option(remit: Remit, folder: Write) -> None:
     path = folder("house", {"a.md": SCOUT.replace("Look around.", "Look at {{what}}.")})
     words = ["agents", "explain", "scout", "--plugin-path", str(path)]
     own = ["--allowed-tools", "LS,Bash", "--model", "haiku", "--max-turns", "3", "--format", "json"]
@@ -295,7 +295,7 @@ def test_a_misspelt_tool_is_impossible_to_miss(remit: Remit, folder: Write) -> N
     assert "no such definition: the defaults" in ran.out
 
 
-def test_a_plugin_on_the_path_changes_what_an_agent_is_told(
+def test_a_plugin_on_the_path_changes_the_prompt_of_an_agent(
     remit: Remit, folder: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = remit("agents", "explain", "security-auditor", "--format", "json").json
@@ -318,7 +318,7 @@ def test_check_of_good_definitions_ends_with_0(remit: Remit, folder: Write) -> N
     assert ran.out.splitlines()[-1] == "1 loaded, 0 rejected, 1 skipped, 0 with warnings"
 
 
-def test_check_of_a_rejected_definition_ends_with_1_and_says_where(remit: Remit, folder: Write) -> None:
+def test_check_of_a_rejected_definition_exits_1_and_names_the_line(remit: Remit, folder: Write) -> None:
     path = folder("house", {"a.md": SCOUT, "b.md": "---\nname: b\nallowed_tools: [Raed]\n---\nb", "c.md": SCOUT})
     ran = remit("agents", "check", str(path))
     assert ran.code == 1
@@ -392,7 +392,7 @@ MENDED = (
 )
 
 
-def test_fix_mends_what_is_mechanical_says_so_and_has_nothing_left_to_do(remit: Remit, folder: Write) -> None:
+def test_fix_repairs_mechanical_errors_reports_them_and_is_idempotent(remit: Remit, folder: Write) -> None:
     path = folder("house", {"a.md": FAULTY})
     ran = remit("agents", "check", str(path), "--fix")
     assert ran.code == 0
@@ -447,7 +447,7 @@ def test_fix_changes_no_meaning(remit: Remit, folder: Write) -> None:
         b"",
     ],
 )
-def test_fix_leaves_alone_what_is_no_definition_what_it_cannot_mend_and_what_is_well(
+def test_fix_does_not_change_other_files_unfixable_definitions_and_valid_ones(
     remit: Remit, folder: Write, data: bytes
 ) -> None:
     path = folder("house", {"a.md": data})
@@ -456,7 +456,7 @@ def test_fix_leaves_alone_what_is_no_definition_what_it_cannot_mend_and_what_is_
     assert ran.err == ""
 
 
-def test_fix_does_not_follow_a_link_out_and_mends_through_one_inside(remit: Remit, folder: Write) -> None:
+def test_fix_does_not_follow_a_link_outside_and_follows_one_inside(remit: Remit, folder: Write) -> None:
     outside = folder("outside", {"b.md": FAULTY})
     path = folder("house", {"lib/a.txt": FAULTY})
     (path / "out.md").symlink_to(outside / "b.md")

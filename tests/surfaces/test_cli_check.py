@@ -87,7 +87,7 @@ def run_many(folder: Path, *lines: list[str]) -> list[Ran]:
 
 @pytest.fixture(scope="session")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with results of every sort, and beside them the project that they speak of."""
+    """A folder with results of every kind and the project that they cite."""
     folder = tmp_path_factory.mktemp("desk")
     shutil.copytree(TREE, folder / "tree")
     (folder / "good.md").write_text(GOOD)
@@ -110,14 +110,14 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_an_accepted_result_ends_with_0_and_the_report_says_what_it_was_held_against(desk: Path) -> None:
+def test_an_accepted_result_exits_0_and_the_report_names_the_repository(desk: Path) -> None:
     ran = run(desk, "check", "good.md", "--repo", "tree")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("ACCEPT  good.md  security-auditor · review · v2 · confidence 90\n")
     assert ran.out.endswith("claims checked against tree (--repo)\n")
 
 
-def test_a_result_that_is_not_accepted_ends_with_1_even_beside_an_accepted_one(desk: Path) -> None:
+def test_a_result_that_is_not_accepted_exits_1_even_with_an_accepted_one(desk: Path) -> None:
     ran = run(desk, "check", "good.md", "reason.md", "--repo", "tree")
     assert (ran.code, ran.err) == (1, "")
     assert "2 results: 1 accept, 1 revise, 0 reject · violations: 1 L2" in ran.out
@@ -323,7 +323,7 @@ def test_without_a_checkout_the_current_folder_is_taken(desk: Path) -> None:
     assert ran.out.endswith(f"claims checked against {desk / 'tree'} (the current folder)\n")
 
 
-def test_claims_may_be_held_against_a_commit_instead_of_the_files_on_disk(tmp_path: Path) -> None:
+def test_claims_can_be_checked_against_a_commit_instead_of_the_files_on_disk(tmp_path: Path) -> None:
     shutil.copytree(TREE, tmp_path / "tree")
     git = ["git", "-c", "user.name=T", "-c", "user.email=t@example.org", "-C", str(tmp_path / "tree")]
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
@@ -392,7 +392,7 @@ def test_a_mistake_does_not_reach_the_terminal_raw(desk: Path) -> None:
         assert raw_controls(ran.err) == set()
 
 
-def test_every_violation_is_one_workflow_command_whatever_the_name_holds(hostile: dict[str, Ran]) -> None:
+def test_every_violation_is_one_workflow_command_for_any_file_name(hostile: dict[str, Ran]) -> None:
     lines = hostile["github"].out.splitlines()
     violations = hostile["json"].results[0]["violations"]
     assert len(lines) == len(violations)
@@ -415,7 +415,7 @@ def test_junit_is_xml_with_a_failure_for_each_result_that_is_not_accepted(hostil
     assert len((failure.text or "").splitlines()) == len(hostile["json"].results[0]["violations"])
 
 
-def test_the_json_report_keeps_what_the_document_says(hostile: dict[str, Ran]) -> None:
+def test_the_json_report_keeps_the_text_of_the_document(hostile: dict[str, Ran]) -> None:
     assert hostile["json"].results[0]["path"] == NAME
     assert "\x1b" not in hostile["json"].out
 
@@ -450,7 +450,7 @@ def test_a_terminal_that_does_not_know_unicode_gets_the_report_all_the_same(desk
         "json",
     ],
 )
-def test_a_name_that_is_not_utf8_is_no_crash(form: str, desk: Path, tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf8_does_not_crash(form: str, desk: Path, tmp_path: Path) -> None:
     place = os.fsencode(tmp_path) + b"/\xff.md"
     with open(place, "wb") as file:  # noqa: PTH123 (a path of bytes)
         file.write(GOOD.encode())
@@ -463,7 +463,7 @@ def test_an_interrupt_while_waiting_for_input_is_one_line_and_130(desk: Path) ->
     # A shell starts what runs in the background with interrupts ignored; a person's terminal does not.
     waiting = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     waiting += "import sys; sys.argv[0]='remit'; import remit.surfaces.cli.check as check; "
-    # The process says that it waits for input just before it does: no clock decides.
+    # The process reports that it waits for input just before it does: no clock decides.
     waiting += "found = check.open_sources; "
     waiting += "check.open_sources = lambda *a, **k: (found(*a, **k), print('ready', flush=True))[0]; "
     waiting += "from remit.surfaces.cli import main; main()"

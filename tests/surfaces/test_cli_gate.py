@@ -127,7 +127,7 @@ class TestCheck:
         assert found["rule"] == "tool-limits"
 
     @pytest.mark.parametrize("given", [b"", b"{", b"[]", b"{}", b'{"tool_name": 5}', b"\xff\xfe", b"[" * 50_000])
-    def test_what_is_no_payload_is_an_error_of_one_line(self, remit: Remit, given: bytes) -> None:
+    def test_an_invalid_payload_is_an_error_of_one_line(self, remit: Remit, given: bytes) -> None:
         found = remit("gate", "check", given=given)
         assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
 
@@ -145,14 +145,14 @@ class TestCheck:
 
 class TestAsking:
     @pytest.mark.parametrize("words", [["log"], ["status"], ["why"], ["declare", "edit", "a", "--why", "x"]])
-    def test_without_a_session_it_says_how_to_get_one(self, remit: Remit, project: Path, words: list[str]) -> None:
+    def test_without_a_session_it_explains_how_to_get_one(self, remit: Remit, project: Path, words: list[str]) -> None:
         found = remit("gate", *words)
         assert (found.code, found.out) == (2, "")
         assert "no session has been recorded" in found.err
         assert "remit install claude-code" in found.err
         assert not (project / ".remit").exists()
 
-    def test_the_log_tells_what_a_hook_denied(self, remit: Remit, project: Path) -> None:
+    def test_the_log_shows_what_a_hook_denied(self, remit: Remit, project: Path) -> None:
         hook(project, READ, call="toolu_01")
         hook(project, SED, call="toolu_02")
         shown = remit("gate", "log", "--denied").out
@@ -258,7 +258,7 @@ class TestDeclare:
         assert remit("gate", "check", given={**READ, "session_id": "s1"}).json["rule"] == "presentation-size"
         assert "declared presentation: src/long.py (show me)" in remit("gate", "status").out
 
-    def test_paths_are_those_of_the_folder_one_stands_in(
+    def test_paths_are_relative_to_the_current_folder(
         self, remit: Remit, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hook(project, READ)

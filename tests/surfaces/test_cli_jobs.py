@@ -49,7 +49,7 @@ JOB_KEYS = {
     *("schema", "id", "agent", "definition", "state", "outcome", "error", "attempts", "turns", "tool_calls"),
     *("tokens", "cost", "verdict", "result", "created", "started", "finished"),
 }
-#: Beside what the design fixes: what a job with a worktree changed.
+#: In addition to the fixed shape: the changes of a job with a worktree.
 MORE_KEYS = {"diff"}
 
 
@@ -154,7 +154,7 @@ def test_run_completes_in_this_process_where_no_worker_is_alive(remit: Commands,
         assert words in refused.err
 
 
-def test_run_as_json_prints_one_document_and_its_code_says_that_it_is_not_accepted(remit: Commands) -> None:
+def test_run_as_json_prints_one_document_and_exits_1_if_it_is_not_accepted(remit: Commands) -> None:
     ran = remit("run", "generic", "be bad", "--format", "json", "--allowed-tools", "Read")
     assert ran.code == 1
     assert set(ran.json) - MORE_KEYS == JOB_KEYS
@@ -162,7 +162,7 @@ def test_run_as_json_prints_one_document_and_its_code_says_that_it_is_not_accept
     assert ran.json["result"] == "It is fine."
 
 
-def test_what_a_model_says_is_shown_and_not_obeyed(remit: Commands, here: Here) -> None:
+def test_text_of_a_model_is_printed_escaped(remit: Commands, here: Here) -> None:
     ran = remit("run", "generic", "be nasty")
     shown = here("jobs", "show", "1")
     logs = here("logs", "1")
@@ -191,7 +191,7 @@ def test_retry_goes_on_from_the_transcript(remit: Commands, here: Here, server: 
     assert rows(remit, "SELECT count(*) FROM remit.tool_calls WHERE turn = 1") == [(1,)]
 
 
-def test_submit_says_that_nothing_will_pick_the_job_up_and_a_worker_does(remit: Commands, here: Here) -> None:
+def test_submit_warns_without_a_worker_and_a_worker_takes_the_job(remit: Commands, here: Here) -> None:
     asked = here("submit", "generic", "be bad", "--allowed-tools", "Read")
     assert (asked.code, asked.out) == (0, "job 1 waits (generic)\n")
     assert "no worker is alive, so nothing will pick it up; start one with `remit worker`" in asked.err
@@ -209,7 +209,7 @@ def test_submit_says_that_nothing_will_pick_the_job_up_and_a_worker_does(remit: 
         until(remit, "SELECT 1 FROM remit.jobs WHERE id = 3 AND state = 'finished'")
 
 
-def test_a_worker_of_another_queue_is_no_worker_for_this_one(remit: Commands, here: Here) -> None:
+def test_a_worker_of_another_queue_does_not_count(remit: Commands, here: Here) -> None:
     with working(remit, "--queue", "nightly"):
         asked = here("submit", "generic", "be bad")
         assert "no worker is alive that takes the queue 'default', so nothing will pick it up" in asked.err
@@ -229,14 +229,14 @@ def test_a_living_worker_does_the_work_of_run(remit: Commands, server: RemoteSer
         assert "It is fine." in out
 
 
-def test_run_with_the_key_of_a_job_that_waits_for_nobody_runs_it(remit: Commands, here: Here) -> None:
+def test_run_with_the_key_of_a_waiting_job_runs_it(remit: Commands, here: Here) -> None:
     here("submit", "generic", "be bad", "--key", "k", "--allowed-tools", "Read")
     ran = remit("run", "generic", "be bad", "--key", "k", "--allowed-tools", "Read")
     assert "job 1 has this key already; waiting for it" in ran.err
     assert "It is fine." in ran.out
 
 
-def test_an_interrupt_where_nobody_can_be_asked_leaves_the_job_to_a_worker(
+def test_an_interrupt_without_a_terminal_leaves_the_job_to_a_worker(
     remit: Commands, here: Here, server: RemoteServer
 ) -> None:
     with remit.start("run", "generic", "stall", "--allowed-tools", "Read") as run:
@@ -343,7 +343,7 @@ def test_a_job_that_ends_while_it_is_asked_about_is_shown(remit: Commands, serve
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_run_that_is_told_to_go_leaves_its_job_at_once(
+def test_a_run_that_is_terminated_leaves_its_job_at_once(
     remit: Commands, here: Here, server: RemoteServer, number: signal.Signals
 ) -> None:
     with remit.start("run", "generic", "hang") as run:
@@ -420,7 +420,9 @@ def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Here) -> No
         (("submit", "nobody", "go", "--policy", "strict"), "there is no definition 'nobody'"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line_with_code_2(here: Here, words: tuple[str, ...], said: str) -> None:
+def test_an_impossible_request_is_refused_in_one_line_with_code_2(
+    here: Here, words: tuple[str, ...], said: str
+) -> None:
     ran = here(*words)
     assert ran.code == 2
     assert ran.err.splitlines()[-1].startswith("remit: ")
@@ -446,7 +448,7 @@ COMMANDS = (
 
 
 @pytest.mark.process
-def test_a_command_without_its_extra_says_what_to_install(tmp_path: Path) -> None:
+def test_a_command_without_its_extra_names_what_to_install(tmp_path: Path) -> None:
     running = {
         words: subprocess.Popen(
             [sys.executable, "-c", BLOCKED, *words],

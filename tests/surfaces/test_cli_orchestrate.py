@@ -27,7 +27,7 @@ Begin = Callable[[dict[str, Any]], tuple[Commands, RemoteServer]]
 
 @pytest.fixture
 def begin(address: str, project: Path, tmp_path: Path) -> Iterator[Begin]:
-    """The command in the project that results of tests are about, beside a model that follows a script."""
+    """The command in the project that the tests' results cite, with a scripted model."""
     shutil.copytree(testing.project(), project, dirs_exist_ok=True)
     with ExitStack() as stack:
 
@@ -112,7 +112,7 @@ TELL = tools(("Tell", {"text": "The first phase\x1b[2J is over.\n\nThe second be
 SHOWN = "The first phase\u241b[2J is over."
 
 
-def test_what_it_tells_is_shown_as_it_goes_and_in_its_logs_with_nothing_raw_in_it(begin: Begin) -> None:
+def test_its_messages_are_shown_live_and_in_its_logs_and_escaped(begin: Begin) -> None:
     remit, _ = begin({ME: [TELL, {"text": "Done."}]})
     ran = remit("orchestrate", "mend the leak", "--model", ANTHROPIC)
     for shown in (ran.err, remit("logs", "1").out):
@@ -122,7 +122,7 @@ def test_what_it_tells_is_shown_as_it_goes_and_in_its_logs_with_nothing_raw_in_i
         assert "\x1b" not in shown
 
 
-def test_what_it_tells_stays_on_a_terminal_above_the_line_that_moves(begin: Begin) -> None:
+def test_its_messages_stay_on_a_terminal_above_the_progress_line(begin: Begin) -> None:
     remit, _ = begin({ME: [TELL, {"text": "Done."}]})
     ours, theirs = pty.openpty()
     with remit.start("orchestrate", "mend the leak", "--model", ANTHROPIC, stdin=theirs, stderr=theirs) as ran:

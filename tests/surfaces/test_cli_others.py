@@ -1,4 +1,4 @@
-"""The commands beside `check` and `merge`, as a person or a script meets them."""
+"""The commands other than `check` and `merge`, as a person or a script uses them."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_several_results_become_a_list_and_come_back_as_one_file(tmp_path: Path)
     assert again.out == canonical.out
 
 
-def test_what_is_no_result_cannot_be_converted_and_one_line_says_so(tmp_path: Path) -> None:
+def test_a_file_without_a_result_is_refused_in_one_line_by_convert(tmp_path: Path) -> None:
     (tmp_path / "chat.md").write_text("Sure, I will have a look.\n")
     (tmp_path / "other.json").write_text('{"name": "shop"}')
     (tmp_path / "latin.md").write_bytes(b"## Caf\xe9 Result\n")
@@ -239,7 +239,7 @@ def unbroken(text: str) -> str:
     return "".join(text.split())
 
 
-def test_doctor_says_of_each_value_whether_it_is_a_default_or_from_a_file_or_a_variable(tmp_path: Path) -> None:
+def test_doctor_shows_the_source_of_each_value(tmp_path: Path) -> None:
     (tmp_path / "remit.toml").write_text('[check]\nignore = ["CNF", "raw-dump"]\n')
     variables = {"REMIT_PROFILE": "v1", "REMIT_PROFIL": "v1"}
     lines = (["doctor"], ["doctor", "--all"], ["doctor", "--format", "json"])
@@ -265,7 +265,7 @@ def test_doctor_says_of_each_value_whether_it_is_a_default_or_from_a_file_or_a_v
     assert text.out.splitlines()[-1] == f"{len(SETTINGS) - 2} settings have their default: `remit doctor --all`"
 
 
-def test_doctor_says_first_what_works_and_marks_what_does_not(tmp_path: Path) -> None:
+def test_doctor_lists_the_checks_first_and_marks_failures(tmp_path: Path) -> None:
     agents = tmp_path / "plugin" / "agents"
     agents.mkdir(parents=True)
     (tmp_path / "plugin" / "remit.plugin.json").write_text(
@@ -353,7 +353,7 @@ def test_the_version_is_printed(tmp_path: Path) -> None:
     assert run(tmp_path, "--version") == (0, f"remit {__version__}\n", "")
 
 
-def test_the_help_of_every_command_shows_examples_and_says_what_it_does(tmp_path: Path) -> None:
+def test_the_help_of_every_command_has_a_description_and_examples(tmp_path: Path) -> None:
     pages = run_many(tmp_path, ["--help"], ["-h"], *([name, "--help"] for name in COMMANDS))
     assert pages[0] == pages[1]
     for ran in pages:

@@ -193,7 +193,7 @@ def test_what_agents_say_never_reaches_the_terminal_raw() -> None:
             assert len(text) <= 80
 
 
-def test_a_dry_run_says_what_would_be_dispatched_and_dispatches_nothing(place: Place) -> None:
+def test_a_dry_run_lists_the_delegations_and_dispatches_nothing(place: Place) -> None:
     text = f"name = {json.dumps(LONG)}\n" + one_phase(SURE, GOOD) + one_phase(GOOD, name="then")
     text = text.replace('name = "then"', 'name = "then"\ninputs = ["look"]')
     ran = place.remit("plan", place.plan(text), "--dry-run")
@@ -273,7 +273,7 @@ def test_progress_shows_an_older_tools_file(place: Place) -> None:
 
 
 @pytest.mark.parametrize("blockers", [None, "a word", 3, {"a": 1}, [None]])
-def test_progress_bears_whatever_an_older_tool_wrote(place: Place, blockers: Any) -> None:
+def test_progress_reads_files_of_older_tools(place: Place, blockers: Any) -> None:
     file = place.remit.project / "p.json"
     file.write_text(json.dumps({"blockers": blockers, "resumptionContext": {"blockers": blockers}}), encoding="utf-8")
     ran = place.remit("progress", "--file", "p.json")

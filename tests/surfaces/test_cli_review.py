@@ -1,4 +1,4 @@
-"""`remit review`, the main job: offline on the example shop, and with a scripted model beside the analysers."""
+"""`remit review`, the main job: offline on the example shop, and with a scripted model and the analysers."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_only_what_changed(shop: Shop) -> None:
         (["--agents", "security-auditor"], "security-auditor cannot review here: no key for anthropic is set"),
     ],
 )
-def test_what_cannot_be_reviewed_is_said_at_once(shop: Shop, words: list[str], said: str) -> None:
+def test_an_impossible_review_is_refused_at_once(shop: Shop, words: list[str], said: str) -> None:
     ran = shop.remit("review", *words)
     assert ran.code == 2
     assert said in ran.err

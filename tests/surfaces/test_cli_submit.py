@@ -1,4 +1,4 @@
-"""`remit submit` with what nobody should write: a sentence and exit code 2, or a job; never a traceback."""
+"""`remit submit` with hostile values: a sentence and exit code 2, or a job; never a traceback."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def test_a_task_in_bad_bytes_is_stored_readably(play: Play, task: str, giv
         assert await fleet.rows("SELECT prompt FROM remit.jobs") == [("caf\ufffd",)]
 
 
-def test_a_retry_that_meets_no_database_says_so_in_a_sentence(
+def test_a_retry_without_a_database_fails_with_one_sentence(
     remit: Commands, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in remit.environment.items():

@@ -39,7 +39,7 @@ def server(tmp_path: Path) -> Iterator[RemoteServer]:
 @pytest.fixture
 def remit(address: str, tmp_path: Path, server: RemoteServer) -> Commands:
     commands = Commands(address, sample_project(), tmp_path / "data", server.url)
-    # A terminal says itself how wide it is, and nobody here is a test or another program.
+    # A terminal reports its own width, and the process must not think that it runs in a test.
     foreign = ("COLUMNS", "CI", "NO_COLOR")
     for name in [name for name in commands.environment if name in foreign or name.startswith("PYTEST")]:
         del commands.environment[name]
@@ -82,7 +82,7 @@ def until(remit: Commands, sql: str) -> None:
 
 @contextlib.contextmanager
 def working(remit: Commands, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """A worker that is told to end when the block is left."""
+    """A worker that is terminated at the end of the block."""
     with remit.start("worker", *words) as worker:
         try:
             until(remit, "SELECT 1 FROM remit.workers WHERE is_listed")
@@ -106,7 +106,7 @@ def test_no_library_advertises_on_the_terminal(remit: Commands, command: str) ->
         assert words not in shown
 
 
-def test_a_worker_says_at_once_that_it_starts_and_every_line_has_a_time(remit: Commands) -> None:
+def test_a_worker_reports_its_start_at_once_and_every_line_has_a_time(remit: Commands) -> None:
     ran = without_keys(remit)("worker", "--until-idle", "--concurrency", "1", "--queue", "nightly")
     assert ran.code == 0, ran
     lines = ran.err.splitlines()
@@ -134,7 +134,7 @@ def test_a_worker_starts_before_what_takes_long_to_import(remit: Commands) -> No
     assert done.stderr.splitlines()[0].endswith("worker is starting")
 
 
-def test_connections_that_are_lost_are_not_told_in_the_drivers_words(remit: Commands) -> None:
+def test_lost_connections_are_not_reported_with_the_drivers_text(remit: Commands) -> None:
     with working(remit) as worker:
         ours = "datname = current_database() AND application_name LIKE 'remit %'"
         rows(remit, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}")
@@ -149,7 +149,7 @@ def test_connections_that_are_lost_are_not_told_in_the_drivers_words(remit: Comm
 
 
 @pytest.mark.parametrize("queue", ["default", "nightly"])
-def test_logs_that_follow_say_at_once_that_nobody_will_take_the_job(remit: Commands, queue: str) -> None:
+def test_following_logs_report_at_once_that_no_worker_takes_the_job(remit: Commands, queue: str) -> None:
     remit("submit", "generic", "be bad", "--queue", queue)
     other = "default" if queue == "nightly" else "nightly"
     with working(remit, "--queue", other), remit.start("logs", "-f", "1") as logs:
@@ -163,7 +163,7 @@ def test_logs_that_follow_say_at_once_that_nobody_will_take_the_job(remit: Comma
     assert said == f"remit: {words}; start one with `remit worker`\n"
 
 
-def test_logs_that_follow_say_that_nobody_goes_on_with_a_job_whose_worker_is_gone(remit: Commands) -> None:
+def test_following_logs_report_that_no_worker_continues_the_job(remit: Commands) -> None:
     remit("submit", "generic", "be bad")
     rows(remit, "UPDATE remit.jobs SET state = 'running'")
     with remit.start("logs", "-f", "1") as logs:

@@ -104,7 +104,7 @@ def place(finding: dict[str, Any]) -> str:
     return f"{finding['path']}:{finding['line']}"
 
 
-def test_the_reviews_break_what_their_readme_says(checkout: Path) -> None:
+def test_the_reviews_break_the_rules_that_their_readme_lists(checkout: Path) -> None:
     done = run([*REMIT, "check", REVIEWS, "--repo", ".", "--format", "json"], checkout)
     broken = {
         result["agent"]: {violation["rule"] for violation in result["violations"]}
@@ -121,13 +121,13 @@ def test_the_reviews_break_what_their_readme_says(checkout: Path) -> None:
     }
 
 
-def test_the_merge_of_the_reviews_has_the_conflicts_that_are_told(reviews: dict[str, Any]) -> None:
+def test_the_merge_of_the_reviews_has_the_documented_conflicts(reviews: dict[str, Any]) -> None:
     found = [[c["kind"], c["finding"].lower(), ", ".join(c["agents"])] for c in reviews["conflicts"]]
     assert sorted(found) == sorted([kind, about.lower(), who] for kind, about, who in told("conflict"))
     assert reviews["decision"] == "review"
 
 
-def test_the_merge_of_the_reviews_agrees_where_it_is_told(reviews: dict[str, Any]) -> None:
+def test_the_merge_of_the_reviews_agrees_as_documented(reviews: dict[str, Any]) -> None:
     shared = [finding for finding in reviews["all"] if len(finding["agents"]) > 1]
     found = [[finding["id"], place(finding), ", ".join(finding["agents"])] for finding in shared]
     assert sorted(found) == sorted(told("finding"))
@@ -136,7 +136,7 @@ def test_the_merge_of_the_reviews_agrees_where_it_is_told(reviews: dict[str, Any
     assert {name for name, own in flags.items() if own == {"agreed"}} == {"QA-001", "QA-003", "SEC-002", "SEC-005"}
 
 
-def test_the_merge_of_the_reviews_distrusts_what_is_told(reviews: dict[str, Any]) -> None:
+def test_the_merge_of_the_reviews_drops_what_is_documented(reviews: dict[str, Any]) -> None:
     failed = [finding for finding in reviews["all"] if finding["verified"] is False]
     assert sorted([finding["id"], place(finding)] for finding in failed) == sorted(row[:2] for row in told("failed"))
     assert [finding["id"] for finding in reviews["findings"] if finding["verified"] is False] == ["SEC-006"]
@@ -193,7 +193,7 @@ def test_the_merged_reviews_are_valid_sarif(checkout: Path) -> None:
 
 @pytest.fixture
 def results(checkout: Path) -> Iterator[Path]:
-    """A folder with one result, for more to be put beside it."""
+    """A folder with one result, to which a test adds more."""
     folder = checkout / "results"
     folder.mkdir()
     shutil.copy(ROOT / "examples/results/review-quality.md", folder)
@@ -206,7 +206,7 @@ def agents(checkout: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["README.md", "LICENSE.md", "CHANGELOG.md", "CONTRIBUTING.md", "readme.markdown"])
-def test_a_page_beside_results_is_no_result_unless_it_has_the_title_of_one(
+def test_a_page_next_to_results_is_a_result_only_with_the_title_of_one(
     results: Path, checkout: Path, name: str
 ) -> None:
     page = results / name
@@ -253,7 +253,7 @@ def test_the_merged_reviews_merged_again_are_the_same_bytes(results: Path, check
     assert merged(checkout, "results/merge.json") == merged(checkout)
 
 
-def test_the_merge_of_the_reviews_keeps_what_was_claimed_and_says_why_evidence_failed(reviews: dict[str, Any]) -> None:
+def test_the_merge_of_the_reviews_keeps_the_claims_and_why_evidence_failed(reviews: dict[str, Any]) -> None:
     said = {opinion["id"]: opinion for finding in reviews["all"] for opinion in finding["opinions"]}
     moved = said["SEC-004"]
     assert (moved["claimed_line"], moved["line"], moved["claimed_confidence"], moved["confidence"]) == (44, 31, 94, 84)
