@@ -12,7 +12,6 @@ from functools import cache
 from hypothesis import strategies as st
 
 from remit.contract.chunks import title_agent
-from remit.contract.fields import _AROUND, read_score, read_status
 from remit.contract.kinds import KINDS
 from remit.contract.lines import plain_text
 from remit.contract.model import (
@@ -38,6 +37,7 @@ from remit.contract.model import (
     Tick,
 )
 from remit.contract.render import free_text
+from remit.contract.section_fields import _AROUND, read_score, read_status
 from remit.rules.examples import sample_text
 
 PIECES = [

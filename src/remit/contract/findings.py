@@ -10,11 +10,11 @@ from typing import Literal
 
 import msgspec
 
-from remit.contract.fields import read_score
 from remit.contract.headings import block_key, column_index
 from remit.contract.kinds import slug
 from remit.contract.lines import is_none_text, plain_text
 from remit.contract.model import Block, Code, Content, Heading, Result, Table, Text
+from remit.contract.section_fields import read_score
 from remit.lazy import lazy_pattern
 
 Severity = Literal["critical", "important", "minor"]

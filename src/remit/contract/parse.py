@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from remit.contract import fields, outline
+from remit.contract import outline, section_fields
 from remit.contract.chunks import Chunk, split
 from remit.contract.escape import clean, unguard_heading
 from remit.contract.findings import Finding, FindingDetail, details_of, findings_of
 from remit.contract.lines import entries, lines_of
-from remit.contract.model import SCHEMA, Block, Extra, Result
+from remit.contract.model import SCHEMA, STATUSES, Block, Extra, Result
 from remit.contract.render import free_text, render
 from remit.contract.sections import Outline, Section, arrange
 from remit.lazy import lazy_pattern
@@ -194,8 +194,12 @@ def _status(section: Section) -> str:
     lines = [line.text for line in lines_of(section.content)]
     if not lines:
         return ""
-    status, _ = fields.read_status(lines[0])
-    others = {found for line in lines[1:] if (found := fields.read_status(line)[0]) in ("SUCCESS", "PARTIAL", "FAILED")}
+    status, _ = section_fields.read_status(lines[0])
+    others = {
+        found
+        for line in lines[1:]
+        if (found := section_fields.read_status(line)[0]) in ("SUCCESS", "PARTIAL", "FAILED")
+    }
     return " / ".join([status, *sorted(others - {status})])
 
 
@@ -210,20 +214,20 @@ def _list(section: Section) -> tuple[str, ...]:
 _READERS: dict[str, Callable[[Section], Any]] = {
     "status": _status,
     "summary": _text,
-    "references": lambda section: tuple(fields.read_references(section.content)),
-    "confidence": lambda section: fields.read_confidence(section.content, section.line),
-    "justification": lambda section: fields.read_justification(section.content, section.line),
+    "references": lambda section: tuple(section_fields.read_references(section.content)),
+    "confidence": lambda section: section_fields.read_confidence(section.content, section.line),
+    "justification": lambda section: section_fields.read_justification(section.content, section.line),
     "uncertainty": _text,
-    "checklist": lambda section: tuple(fields.read_checklist(section.content)),
-    "issues": lambda section: tuple(fields.read_issues(section.content)),
-    "blockers": lambda section: tuple(fields.read_blockers(section.content)),
-    "error": lambda section: fields.read_error(section.content, section.line),
+    "checklist": lambda section: tuple(section_fields.read_checklist(section.content)),
+    "issues": lambda section: tuple(section_fields.read_issues(section.content)),
+    "blockers": lambda section: tuple(section_fields.read_blockers(section.content)),
+    "error": lambda section: section_fields.read_error(section.content, section.line),
     "attempted_actions": _list,
     "root_cause": _text,
     "recovery_options": _list,
     "next_steps": _list,
     "tradeoffs": _list,
-    "severity_summary": lambda section: tuple(fields.read_counts(section.content)),
+    "severity_summary": lambda section: tuple(section_fields.read_counts(section.content)),
     "insights": _list,
-    "overrides": lambda section: tuple(fields.read_overrides(section.content)),
+    "overrides": lambda section: tuple(section_fields.read_overrides(section.content)),
 }

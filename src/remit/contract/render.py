@@ -22,7 +22,6 @@ from remit.contract.escape import (
     join_colon,
     unguard_lines,
 )
-from remit.contract.fields import is_bare_headline, split_severity
 from remit.contract.headings import SECTIONS, block_key, section_key
 from remit.contract.lines import split_tail
 from remit.contract.model import (
@@ -44,6 +43,7 @@ from remit.contract.model import (
     Text,
     without_lines,
 )
+from remit.contract.section_fields import is_bare_headline, split_severity
 from remit.contract.sections import has_bold_name, split_name
 from remit.lazy import lazy_pattern
 

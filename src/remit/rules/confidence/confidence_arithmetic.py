@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.fields import is_not_applicable
 from remit.contract.model import Confidence
 from remit.contract.render import format_number
+from remit.contract.section_fields import is_not_applicable
 from remit.rules.base import Case, Example, Fault, Rule
 
 #: "± 1", plus the rounding error of floating-point numbers.

@@ -11,7 +11,7 @@ THRESHOLD = 70
 
 
 class ConfidenceUncertainty(Rule):
-    """A confidence below 70 comes without an Uncertainty section.
+    """A confidence below 70 has no Uncertainty section.
 
     The reader must know which parts are unreliable.
     """

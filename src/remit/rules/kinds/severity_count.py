@@ -30,6 +30,7 @@ class SeverityCount(Rule):
             edits=(("### Next Steps", "### Issues\n- Slow start: loads twice | Severity: minor\n\n### Next Steps"),),
         ),
         Example("review", edits=(("- Important: 0\n- Minor: 1", "- Low: 1"),)),
+        Example("review", edits=(("- Important: 0", "- Total: 2"),)),
     )
     bad = (
         Example("review", edits=(("- Important: 0", "- Important: 1"),), expect=("severity-count",)),
