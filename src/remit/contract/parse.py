@@ -195,11 +195,7 @@ def _status(section: Section) -> str:
     if not lines:
         return ""
     status, _ = section_fields.read_status(lines[0])
-    others = {
-        found
-        for line in lines[1:]
-        if (found := section_fields.read_status(line)[0]) in ("SUCCESS", "PARTIAL", "FAILED")
-    }
+    others = {found for line in lines[1:] if (found := section_fields.read_status(line)[0]) in STATUSES}
     return " / ".join([status, *sorted(others - {status})])
 
 
