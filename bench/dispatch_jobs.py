@@ -83,7 +83,7 @@ class _Forgetful(Transcript):
     async def call(self, call: str) -> None:
         return None
 
-    async def _held(self, query: str, **values: Any) -> None:
+    async def _loaded(self, query: str, **values: Any) -> None:
         return None
 
 
@@ -177,7 +177,7 @@ async def _takeover(address: str | None, where: str) -> float:
 
 async def _taken_over(address: str | None) -> tuple[float, float]:
     """Seconds from the death until the job has been started again, and until the model has been asked."""
-    async with _held(address) as (server, database, start):
+    async with _loaded(address) as (server, database, start):
         job, _new = await submit(database, _submission(0))
         first = start()
         await asyncio.to_thread(server.wait, "held", timeout=60)
@@ -194,7 +194,7 @@ async def _taken_over(address: str | None) -> tuple[float, float]:
 
 async def _memory(address: str | None, where: str) -> float:
     """Megabytes of a worker in which conversations wait for the model."""
-    async with _held(address) as (server, database, start):
+    async with _loaded(address) as (server, database, start):
         worker = start("--concurrency", str(_WAITING))
         await _alive(database, 1)
         idle = _megabytes(worker.pid)
@@ -207,7 +207,7 @@ async def _memory(address: str | None, where: str) -> float:
 
 
 @asynccontextmanager
-async def _held(address: str | None) -> AsyncIterator[tuple[Any, Database, Start]]:
+async def _loaded(address: str | None) -> AsyncIterator[tuple[Any, Database, Start]]:
     """A model that holds its second answer back, a database, and what starts a worker there."""
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
         turns = [_read(), {"text": "done", "gate": "held"}]

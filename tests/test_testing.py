@@ -54,9 +54,9 @@ def test_definition_may_have_a_plugin_and_custom_tools() -> None:
     [
         ("Just text.", "not a definition: it has no frontmatter; begin it with a line ---"),
         ("", "not a definition: it has no frontmatter"),
-        ("---\nname: a\nname: b\n---\n", "not a definition: line 3, column 1: 'name' is given twice"),
+        ("---\nname: a\nname: b\n---\n", "not a definition: line 3, column 1: 'name' occurs twice"),
         ({"name": "a", "allowed_tools": ["Raed"]}, "did you mean 'Read'?"),
-        ({"name": "a/b"}, "holds a slash"),
+        ({"name": "a/b"}, "contains a slash"),
     ],
 )
 def test_invalid_definition_is_a_usage_error_with_the_line(source: str | dict[str, object], expected: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from remit.contract.kinds import KINDS
 from remit.errors import UsageError, did_you_mean
 from remit.evidence.receipts import Receipt
-from remit.registry.fields import Origin, read_definition
+from remit.registry.fields import DefinitionFile, read_definition
 from remit.registry.frontmatter import MalformedYaml
 from remit.registry.lookup import Registry
 from remit.registry.model import Definition, Plugin
@@ -35,9 +35,9 @@ def definition(
 ) -> Definition:
     """Read a definition from the text of its file, or from its fields and `body`. Raise UsageError if it is invalid."""
     text = source if isinstance(source, str) else _as_text(source)
-    origin = Origin(plugin, f"{plugin}.md", plugin)
+    file = DefinitionFile(plugin, f"{plugin}.md", plugin)
     try:
-        read = read_definition(text.encode(), origin, AllowList(allow_tools))
+        read = read_definition(text.encode(), file, AllowList(allow_tools))
     except MalformedYaml as error:
         raise UsageError(f"not a definition: {error}") from error
     if read is None:

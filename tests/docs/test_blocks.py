@@ -79,7 +79,7 @@ def folder(tmp_path: Path, source: ForkServer, address: str, monkeypatch: pytest
     source.write_program(programs / "remit")
     for name in [name for name in os.environ if name.startswith(FOREIGN) or name.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr(api, "_held", [])  # a registry of this page's own
+    monkeypatch.setattr(api, "_loaded", [])  # a registry of this page's own
     for arguments in (["init", "--quiet"], ["add", "."], [*AUTHOR, "commit", "--quiet", "--message", "the shop"]):
         subprocess.run(["git", *arguments], cwd=home, check=True, capture_output=True)
     own = str(Path(sys.executable).parent)  # where ruff is, as in the reader's environment

@@ -185,7 +185,7 @@ def test_yaml_is_refused_with_the_line_too(tmp_path: Path, name: str, begin: str
     [
         ("name: x\nphases: [a\n", "line 3"),
         ("name: x\nphases:\n  - *a\n", "line 3, column 5: YAML anchors and aliases"),
-        ("name: x\nname: y\n", "line 2, column 1: 'name' is given twice (line 1 too)"),
+        ("name: x\nname: y\n", "line 2, column 1: 'name' occurs twice (also on line 1)"),
         ("name: x\nphases: []\n---\nname: y\n", "more than one YAML document"),
         ("- a\n- b\n", "line 1"),
     ],

@@ -29,7 +29,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("scout", "helper"):
         (folder / f"{name}.md").write_text(agent(name), encoding="utf-8")
     monkeypatch.setenv("REMIT_PLUGIN_PATH", str(folder.parent))
-    monkeypatch.setattr(registry_api, "_held", [])
+    monkeypatch.setattr(registry_api, "_loaded", [])
 
 
 @pytest.fixture

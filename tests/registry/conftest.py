@@ -33,7 +33,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
         if name.startswith(("REMIT_", "GBRAIN_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(api, "_held", [])
+    monkeypatch.setattr(api, "_loaded", [])
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from remit.registry.fields import HONOURED, Origin, read_definition
+from remit.registry.fields import HONOURED, DefinitionFile, read_definition
 from remit.registry.frontmatter import (
     MAX_DEPTH,
     MAX_VALUES,
@@ -147,7 +147,7 @@ def test_a_head_marked_with_a_language_is_refused_and_never_run(opening: str) ->
 
 def test_an_unclosed_head_is_reported_with_its_line() -> None:
     error = fault("\n\n---\nname: a\n\nBody\n")
-    assert (error.line, str(error)) == (3, "line 3: the frontmatter is never closed: end it with a line ---")
+    assert (error.line, str(error)) == (3, "line 3: the frontmatter is not closed: end it with a line ---")
 
 
 # faults
@@ -156,14 +156,14 @@ def test_an_unclosed_head_is_reported_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "words"),
     [
-        ("---\nname: a\nname: b\n---\n", 3, 1, "'name' is given twice (line 2 too)"),
-        ("---\nname: a\nbudget:\n  k: 1\n  k: 2\n---\n", 5, 3, "'k' is given twice (line 4 too)"),
-        ("\n\n---\na: 1\na: 2\n---\n", 5, 1, "(line 4 too)"),
-        ("---\nname: [a, b\n---\n", 3, None, "a list that is opened with ["),
-        ("---\nname: {a: b\n---\n", 3, None, "a mapping that is opened with {"),
-        ('---\nname: "a\n---\n', None, None, "a quote that is opened and never closed"),
-        ("---\njust words\n---\n", 2, 1, "one `field: value` a line"),
-        ("---\n- a\n- b\n---\n", 2, 1, "one `field: value` a line"),
+        ("---\nname: a\nname: b\n---\n", 3, 1, "'name' occurs twice (also on line 2)"),
+        ("---\nname: a\nbudget:\n  k: 1\n  k: 2\n---\n", 5, 3, "'k' occurs twice (also on line 4)"),
+        ("\n\n---\na: 1\na: 2\n---\n", 5, 1, "(also on line 4)"),
+        ("---\nname: [a, b\n---\n", 3, None, "a list is opened with ["),
+        ("---\nname: {a: b\n---\n", 3, None, "a mapping is opened with {"),
+        ('---\nname: "a\n---\n', None, None, "a quote is opened and not closed"),
+        ("---\njust words\n---\n", 2, 1, "one `field: value` per line"),
+        ("---\n- a\n- b\n---\n", 2, 1, "one `field: value` per line"),
         ("---\nname: a\n[x]: b\n---\n", 3, None, "a field's name must be plain text"),
         ("---\ntools: [a,\n  b\x07]\n---\n", 3, None, "a control character (number 7)"),
         ("---\nname: !!python/object/apply:os.system [id]\n---\n", 2, 7, "YAML tags (!) are not read"),
@@ -188,10 +188,10 @@ def test_an_error_has_line_column_and_advice(text: str, line: int | None, column
 def test_lines_are_counted_as_in_the_file_with_any_text_before_the_head(before: str, end: str) -> None:
     data = (before + end.join(["---", "name: a", "model: x", "model: é", "---", "b"])).encode()
     with pytest.raises(MalformedYaml) as raised:
-        read_definition(data, Origin("p", "x.md", "x"), AllowList(OFFERED))
+        read_definition(data, DefinitionFile("p", "x.md", "x"), AllowList(OFFERED))
     first = before.count("\n") + 4
     assert raised.value.line == first
-    assert str(raised.value).startswith(f"line {first}, column 1: 'model' is given twice (line {first - 1} too)")
+    assert str(raised.value).startswith(f"line {first}, column 1: 'model' occurs twice (also on line {first - 1})")
 
 
 def test_columns_count_characters_not_bytes() -> None:
@@ -208,7 +208,7 @@ def test_a_bomb_of_aliases_is_refused_before_anything_is_built() -> None:
 def test_a_value_may_be_nested_so_deep_and_no_deeper() -> None:
     deep = MAX_DEPTH - 1
     assert values("a: " + "[" * deep + "]" * deep)
-    with pytest.raises(RefusedYaml, match="nested more than 16 deep"):
+    with pytest.raises(RefusedYaml, match="nested more than 16 levels deep"):
         read("a: " + "[" * (deep + 1) + "]" * (deep + 1))
     with pytest.raises(MalformedYaml):
         read("a: " + "[" * 100_000)
@@ -248,7 +248,7 @@ def test_the_number_of_values_is_limited() -> None:
 def test_hostile_heads_come_back(head: str) -> None:
     said = ""
     try:
-        read_definition(f"---\n{head}\n---\nb".encode(), Origin("p", "x.md", "x"), AllowList(OFFERED))
+        read_definition(f"---\n{head}\n---\nb".encode(), DefinitionFile("p", "x.md", "x"), AllowList(OFFERED))
     except MalformedYaml as error:
         said = str(error)
     assert len(said) < 1000
@@ -284,7 +284,7 @@ def test_any_text_is_read_or_is_malformed_and_nothing_else(text: str, is_closed:
 def test_any_bytes_are_a_definition_or_none_or_malformed(data: bytes) -> None:
     for whole in (data, b"---\n" + data + b"\n---\nbody"):
         try:
-            found = read_definition(whole, Origin("p", "x.md", "x"), AllowList(OFFERED))
+            found = read_definition(whole, DefinitionFile("p", "x.md", "x"), AllowList(OFFERED))
         except MalformedYaml:
             continue
         assert found is None or found.name
@@ -430,12 +430,12 @@ def test_a_name_may_be_any_printable_text(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("x" * 65, "a name of 65 characters: at most 64"),
-        ("a\nb", "holds a line break or a control character"),
-        ("a\x1b[31mb", "holds a line break or a control character"),
-        ("a\u202eb", "holds a line break or a control character"),
-        ("../evil", "holds a slash"),
-        ("a\\b", "holds a slash"),
+        ("x" * 65, "the name has 65 characters; at most 64"),
+        ("a\nb", "contains a line break or a control character"),
+        ("a\x1b[31mb", "contains a line break or a control character"),
+        ("a\u202eb", "contains a line break or a control character"),
+        ("../evil", "contains a slash"),
+        ("a\\b", "contains a slash"),
         ("", "at least one letter or digit"),
         ("-- --", "at least one letter or digit"),
     ],
@@ -477,10 +477,10 @@ def test_every_field_is_understood() -> None:
         ("budget: {tokens: 1.5}", "budget: tokens must be a whole number, not '1.5'"),
         ("budget: {time: 2d}", "budget: time must be seconds, or 90s, 10m, 2h, not '2d'"),
         ("budget: {cost: -1}", "budget: cost must be an amount of money"),
-        ("budget: {cost: 0}", "budget: cost must be more than nothing"),
+        ("budget: {cost: 0}", "budget: cost must be greater than 0"),
         ("budget: {turns: 10001}", "budget: turns must be at most 10000"),
-        ("tools: [" + ", ".join(f"t{n}" for n in range(201)) + "]", "201 tools: at most 200"),
-        ("tools: {" + ", ".join(f"t{n}: true" for n in range(201)) + "}", "201 tools: at most 200"),
+        ("tools: [" + ", ".join(f"t{n}" for n in range(201)) + "]", "201 tools; at most 200"),
+        ("tools: {" + ", ".join(f"t{n}: true" for n in range(201)) + "}", "201 tools; at most 200"),
     ],
 )
 def test_a_limit_that_cannot_be_meant_rejects_the_definition_with_its_line(line: str, words: str) -> None:
@@ -494,13 +494,13 @@ def test_a_limit_that_cannot_be_meant_rejects_the_definition_with_its_line(line:
     [
         ("kind: reviw", "there is no kind 'reviw', did you mean 'review'?; the field is not used"),
         ("profile: v7", "there is no profile 'v7'"),
-        ("runner: shell", "there is no runner 'shell'; known are model, command, sarif"),
+        ("runner: shell", "there is no runner 'shell'; choose from model, command, sarif"),
         ("budget: 5", "a budget is a mapping of turns, tokens, cost, time"),
         ("budget: {token: 5}", "a budget has no 'token', did you mean 'tokens'?"),
         ("discription: x", "the field 'discription' is not used, did you mean 'description'?"),
         ("max_turn: 5", "the field 'max_turn' is not used, did you mean 'max_turns'?"),
         ("allowed_tool: Read", "the field 'allowed_tool' is not used, did you mean 'allowed_tools'?"),
-        ("model: [a]", "'model' must be text and is not used"),
+        ("model: [a]", "'model' must be text; the field is not used"),
     ],
 )
 def test_a_slip_is_a_warning_with_its_line_and_a_suggestion(line: str, words: str) -> None:
@@ -562,7 +562,7 @@ def test_an_unknown_name_in_allowed_tools_rejects_and_in_tools_is_withheld_with_
     for field in ("tools", "allowed-tools"):
         found = definition(f"---\nname: a\n{field}: [Raed, Grep]\n---\nb")
         assert (found.tools, found.unknown_tools) == (("Grep",), ("Raed",))
-        assert f"line 3: {field}: withheld, there is no such tool as 'Raed', did you mean 'Read'?" in (found.warnings)
+        assert f"line 3: {field}: withheld, no such tool as 'Raed', did you mean 'Read'?" in (found.warnings)
 
 
 def test_a_list_of_unknown_tools_grants_no_tools() -> None:
@@ -572,22 +572,24 @@ def test_a_list_of_unknown_tools_grants_no_tools() -> None:
 def test_tools_listed_twice_are_what_both_lists_have() -> None:
     found = definition("---\nname: a\ntools: Read, Grep\nallowed_tools: [Grep, LS]\n---\nb")
     assert found.tools == ("Grep",)
-    assert "only what every list has is granted" in found.warnings[0]
+    assert "only tools that are in every list are granted" in found.warnings[0]
 
 
 def test_an_unknown_name_in_disallowed_tools_removes_nothing_and_warns() -> None:
     found = definition("---\nname: a\ndisallowedTools: Bsah\n---\nb")
-    assert "takes nothing away: no such tool as 'Bsah', did you mean 'Bash'?" in found.warnings[0]
+    assert "has no effect: no such tool as 'Bsah', did you mean 'Bash'?" in found.warnings[0]
 
 
 def test_bytes_that_are_not_utf_8_are_replaced_with_a_warning() -> None:
-    found = read_definition(b"---\nname: a\n---\ncaf\xe9", Origin("p", "x.md", "x"), AllowList(OFFERED))
+    found = read_definition(b"---\nname: a\n---\ncaf\xe9", DefinitionFile("p", "x.md", "x"), AllowList(OFFERED))
     assert found is not None
     assert found.body == "caf\ufffd"
-    assert found.warnings == ("it is not UTF-8: unreadable bytes were replaced; save it as UTF-8",)
+    assert found.warnings == ("it is not UTF-8: invalid bytes were replaced; save it as UTF-8",)
 
 
 def test_without_a_name_it_is_the_files() -> None:
-    found = read_definition(b"---\ndescription: x\n---\nb", Origin("p", "q/code-scout.md", "code-scout"), AllowList([]))
+    found = read_definition(
+        b"---\ndescription: x\n---\nb", DefinitionFile("p", "q/code-scout.md", "code-scout"), AllowList([])
+    )
     assert found is not None
     assert found.name == "code-scout"

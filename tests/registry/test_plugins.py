@@ -72,7 +72,7 @@ def test_a_plain_folder_is_a_plugin_named_after_it(plugin: Write) -> None:
     [loaded] = registry.plugins
     assert (loaded.version, loaded.warnings) == (None, ())
     [skipped] = loaded.skipped
-    assert (skipped.path, skipped.reason) == (f"{folder}/README.md", "it has no frontmatter, so it defines nothing")
+    assert (skipped.path, skipped.reason) == (f"{folder}/README.md", "it has no frontmatter, so it is not a definition")
 
 
 def test_remits_own_manifest_is_read_before_the_others(plugin: Write) -> None:
@@ -138,13 +138,13 @@ def test_a_wrong_plugin_version_is_refused_and_the_others_live(
         ({}, 'has no name: add "name"'),
         ({"name": 5}, 'has no name: add "name"'),
         ({"name": "  "}, 'has no name: add "name"'),
-        ({"name": "a:b"}, "holds a colon"),
-        ({"name": "a/b"}, "holds a slash"),
-        ({"name": "a\nb"}, "holds a line break or a control character"),
-        ({"name": "a\x1b[2J"}, "holds a line break or a control character"),
+        ({"name": "a:b"}, "contains a colon"),
+        ({"name": "a/b"}, "contains a slash"),
+        ({"name": "a\nb"}, "contains a line break or a control character"),
+        ({"name": "a\x1b[2J"}, "contains a line break or a control character"),
         ({"name": "x" * 65}, "at most 64"),
-        ({"name": "built-in"}, "is the built-in team's"),
-        ({"name": " Built-In "}, "is the built-in team's"),
+        ({"name": "built-in"}, "is reserved for the built-in team"),
+        ({"name": " Built-In "}, "is reserved for the built-in team"),
         (b'{"name": "a", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "is not JSON"),
         (b'{"name": "a", "x": "' + b"x" * 300_000 + b'"}', "larger than 256 KiB"),
     ],
@@ -266,9 +266,9 @@ def test_an_explicit_plugin_path_is_read_again_and_does_not_change_the_process(p
         ("file:///srv/plugin", "a URL is not loaded"),
         ("~/plugins", "~ is not expanded"),
         ("~root", "~ is not expanded"),
-        ("plugins/house", "a relative path is refused"),
-        (".", "a relative path is refused"),
-        ("../x", "a relative path is refused"),
+        ("plugins/house", "a relative path is not loaded"),
+        (".", "a relative path is not loaded"),
+        ("../x", "a relative path is not loaded"),
         ("/no/such/folder", "no such file or directory"),
         ("/dev/null", "not a directory"),
         ("/a\0b", "null character"),
@@ -291,7 +291,7 @@ def test_a_url_in_the_variable_is_refused_whole(
     monkeypatch.setenv("REMIT_PLUGIN_PATH", "https://example.com/x")
     assert get_definition("code-explorer") is not None
     assert capsys.readouterr().err == (
-        "[plugins] 'https://example.com/x' is not loaded: a URL is not loaded: fetch it yourself and give the folder\n"
+        "[plugins] 'https://example.com/x' is not loaded: a URL is not loaded: download it and set the folder\n"
     )
 
 
@@ -329,7 +329,7 @@ def test_the_left_plugin_wins_and_both_sides_are_named(plugin: Write) -> None:
     assert found is not None
     assert found.body == "left"
     [warning] = registry.warnings
-    for words in ("'left'", "'right'", f"{left}/scout.md", f"{right}/x.md", "'right:scout' names it"):
+    for words in ("'left'", "'right'", f"{left}/scout.md", f"{right}/x.md", "use 'right:scout'"):
         assert words in warning
     hidden = registry.get("right:scout")
     assert hidden is not None
@@ -368,7 +368,7 @@ def test_a_definition_named_like_a_built_in_replaces_it_with_a_warning(plugin: W
 def test_no_folder_can_pass_for_the_built_in_team(plugin: Write) -> None:
     registry = load(plugin("built-in", {"a.md": text("code-explorer", "evil")}), with_team=True)
     assert names(registry) == names(built_in_team().definitions)
-    assert "is the built-in team's" in registry.warnings[0]
+    assert "is reserved for the built-in team" in registry.warnings[0]
 
 
 def test_two_plugins_of_one_name_are_both_loaded_and_the_left_one_is_meant(plugin: Write) -> None:
@@ -380,7 +380,7 @@ def test_two_plugins_of_one_name_are_both_loaded_and_the_left_one_is_meant(plugi
     assert found.body == "left"
     assert registry.get("house:b") is not None
     assert any(
-        "two plugins are called" in words and str(one) in words and str(two) in words for words in registry.warnings
+        "two plugins have the name" in words and str(one) in words and str(two) in words for words in registry.warnings
     )
 
 

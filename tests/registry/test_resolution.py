@@ -239,7 +239,7 @@ def test_a_tool_that_this_worker_does_not_offer_is_withheld_and_named() -> None:
     made = of("tools: Read, WebSearch, Raed")
     assert (made.tools, set(made.withheld)) == (("Read",), {"WebSearch", "Raed"})
     told = "\n".join(made.warnings)
-    assert "the tool 'WebSearch' is not offered by this worker" in told
+    assert "the tool 'WebSearch' is not allowed by this worker" in told
     assert "'Raed', did you mean 'Read'?" in told
 
 
@@ -249,8 +249,8 @@ def test_a_tool_of_the_job_outside_the_allow_list_is_dropped_with_a_warning(
     made = of("", allowed_tools=["Read", "Bash", "Grpe"], allow_tools=["Read", "Grep"])
     assert (made.tools, made.withheld) == (("Read",), ("Bash", "Grpe"))
     assert capsys.readouterr().err.splitlines() == [
-        "[resolve] the tool 'Bash' is not offered by this worker; it is dropped",
-        "[resolve] the tool 'Grpe' is not known here, did you mean 'Grep'? It is dropped",
+        "[resolve] the tool 'Bash' is not allowed by this worker; it is withheld",
+        "[resolve] the tool 'Grpe' is unknown, did you mean 'Grep'? It is withheld",
     ]
 
 
@@ -297,7 +297,7 @@ def test_the_servers_of_a_brief_are_those_that_a_source_names() -> None:
     assert of("tools: Read", allow_tools=offered, allowed_tools=["mcp__docs__x"]).mcp_servers == ("docs",)
     assert of("tools: mcp__hub__list", allow_tools=["Read"]).mcp_servers == ()
     idle = of("tools: Read\nmcpServers: docs", allow_tools=offered)
-    assert "none of the tools of the MCP server 'docs' is granted; list 'mcp__docs'" in idle.warnings
+    assert "no tool of the MCP server 'docs' is granted; add 'mcp__docs' to the list of tools" in idle.warnings
     assert not [one for one in of("tools: mcp__docs\nmcpServers: docs", allow_tools=offered).warnings if "MCP" in one]
 
 
@@ -405,11 +405,11 @@ def test_nothing_ever_exceeds_the_allow_list(
     ("head", "job", "words"),
     [
         ("", {"subagent_def": "on"}, "there is no definition 'on'"),
-        ("", {"allowed_tools": ["Read", "Grpe"]}, "the tool 'Grpe' is not known here, did you mean 'Grep'?"),
-        ("", {"allowed_tools": ["WebFetch"]}, "the tool 'WebFetch' is not offered by this worker"),
-        ("tools: Read, Grpe", {}, "the tool 'Grpe' is not known here"),
-        ("tools: Read, Grpe", {"allowed_tools": ["Read"]}, "the tool 'Grpe' is not known here"),
-        ("tools: WebFetch", {}, "the tool 'WebFetch' is not offered by this worker"),
+        ("", {"allowed_tools": ["Read", "Grpe"]}, "the tool 'Grpe' is unknown, did you mean 'Grep'?"),
+        ("", {"allowed_tools": ["WebFetch"]}, "the tool 'WebFetch' is not allowed by this worker"),
+        ("tools: Read, Grpe", {}, "the tool 'Grpe' is unknown"),
+        ("tools: Read, Grpe", {"allowed_tools": ["Read"]}, "the tool 'Grpe' is unknown"),
+        ("tools: WebFetch", {}, "the tool 'WebFetch' is not allowed by this worker"),
         ("", {"alowed_tools": ["Read"]}, "a job has no field 'alowed_tools', did you mean 'allowed_tools'?"),
         ("input_vars: topic", {}, "the variable 'topic' has no value"),
     ],
@@ -487,16 +487,16 @@ def test_under_open_no_name_of_a_definition_can_make_a_job_fail(name: str) -> No
     [
         ({"max_turns": 0}, "max_turns must be from 1 to 10000, not 0"),
         ({"max_turns": 10_001}, "max_turns must be from 1 to 10000"),
-        ({"max_turns": "5"}, "a job's fields: "),
-        ({"system": 5}, "a job's fields: "),
-        ({"allowed_tools": [1]}, "a job's fields: "),
+        ({"max_turns": "5"}, "invalid fields of a job: "),
+        ({"system": 5}, "invalid fields of a job: "),
+        ({"allowed_tools": [1]}, "invalid fields of a job: "),
         ({"kind": "reviw"}, "there is no kind 'reviw', did you mean 'review'"),
         ({"profile": "v9"}, "there is no profile 'v9'"),
         ({"runner": "modle"}, "there is no runner 'modle', did you mean 'model'"),
-        ({"limits": {"tokens": -1}}, "limits: tokens must be more than nothing, not -1"),
-        ({"limits": {"seconds": 0}}, "limits: seconds must be more than nothing"),
-        ({"limits": {"cost": float("nan")}}, "limits: cost must be more than nothing"),
-        ({"limits": {"token": 1}}, "a job's fields: "),
+        ({"limits": {"tokens": -1}}, "limits: tokens must be greater than 0 and less than 1,000,000,000,000, not -1"),
+        ({"limits": {"seconds": 0}}, "limits: seconds must be greater than 0"),
+        ({"limits": {"cost": float("nan")}}, "limits: cost must be greater than 0"),
+        ({"limits": {"token": 1}}, "invalid fields of a job: "),
     ],
 )
 @pytest.mark.parametrize("policy", ["open", "strict"])

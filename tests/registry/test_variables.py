@@ -50,7 +50,7 @@ def test_braces_that_are_not_a_variable_stay_as_they_are() -> None:
 def test_a_missing_variable_is_named_and_stays_as_it_is_written() -> None:
     made = told(["topic", "depth"], "On {{topic}} to {{depth}}.", topic="tea")
     assert made.system == "On tea to {{depth}}."
-    assert made.warnings == ("the variable 'depth' has no value; it stays as it is written",)
+    assert made.warnings == ("the variable 'depth' has no value; it is not replaced",)
 
 
 def test_an_unused_declared_variable_needs_no_value() -> None:
@@ -59,7 +59,7 @@ def test_an_unused_declared_variable_needs_no_value() -> None:
 
 def test_an_unused_value_is_reported_with_the_nearest_variable() -> None:
     made = told(["topic"], "On {{topic}}.", topic="tea", topik="x")
-    assert made.warnings == ("the variable 'topik' is given and stands nowhere in the text, did you mean 'topic'?",)
+    assert made.warnings == ("the variable 'topik' has a value, but does not occur in the text, did you mean 'topic'?",)
 
 
 def test_null_means_that_the_default_is_used() -> None:
@@ -87,7 +87,7 @@ def test_variables_are_not_filled_into_the_jobs_own_system() -> None:
     team = registry({"name": "a", "input_vars": ["v"], "body": "{{v}}"})
     made = resolve({"subagent_def": "a", "system": "own {{v}}", "input_vars": {"v": 1}}, registry=team)
     assert made.system == "own {{v}}"
-    assert "'v' is given and stands nowhere" in made.warnings[0]
+    assert "'v' has a value, but does not occur" in made.warnings[0]
 
 
 def test_a_large_value_is_fine_and_values_that_are_too_large_together_are_refused() -> None:

@@ -166,7 +166,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(api, "_held", [])
+    monkeypatch.setattr(api, "_loaded", [])
     tiny = (0.001, 0.001, 0.001)
     monkeypatch.setattr("remit.dispatch.model_client.PAUSES", tiny)
     monkeypatch.setattr("remit.dispatch.conversation.PAUSES", tiny)

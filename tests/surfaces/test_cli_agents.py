@@ -48,7 +48,7 @@ def remit(
         if name.startswith(("REMIT_", "GBRAIN_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(api, "_held", [])
+    monkeypatch.setattr(api, "_loaded", [])
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
 
     def run(*words: str) -> Ran:
@@ -141,8 +141,8 @@ def test_the_list_shows_plugin_tools_digest_and_everything_that_is_odd(remit: Re
         "no tools",
         "no such tool as 'Raed', did you mean 'Read'?",
         "allowed_tools: no such tool as 'Raed', did you mean 'Read'?",
-        "'relative' is not loaded: a relative path is refused",
-        "which stands further left; 'right:scout' names it",
+        "'relative' is not loaded: a relative path is not loaded",
+        "which comes first; use 'right:scout'",
     ):
         assert words in text, words
 
@@ -400,10 +400,10 @@ def test_fix_repairs_mechanical_errors_reports_them_and_is_idempotent(remit: Rem
     assert ran.err.splitlines() == [
         f"[fixed] '{path}/a.md': {words}"
         for words in (
-            "the byte order mark is gone",
-            "lines end with \\n",
-            "line 3: 'description': its value is in quotes",
-            "'View, MultiEdit, Bash(git:*), Nope' is 'Read, Edit, Bash(git:*), Nope'",
+            "removed the byte order mark",
+            "changed line ends to \\n",
+            "line 3: 'description': put the value in quotes",
+            "changed 'View, MultiEdit, Bash(git:*), Nope' to 'Read, Edit, Bash(git:*), Nope'",
         )
     ]
     before = (path / "a.md").stat()

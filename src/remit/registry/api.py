@@ -1,4 +1,4 @@
-"""The public functions: `resolve`, `get_definition` and the registry of this process."""
+"""The public functions of the registry: `resolve`, `get_definition`, and the registry of this process."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from remit.registry.resolve import RequestRefused, ResolveDefaults, resolve_requ
 from remit.registry.tools import EVERY_TOOL, AllowList, nearest_tool, split_names
 
 _LIMITS = Limits.__struct_fields__
+#: The registry of this process, once it is loaded.
+_loaded: list[Registry] = []
 
 
 def resolve(
@@ -31,104 +33,101 @@ def resolve(
     policy: str | None = None,
     allow_tools: Iterable[str] | None = None,
 ) -> Brief:
-    """What a subagent would be told and may do: the brief of a job.
+    """Return the brief of a job: the prompt, tools, model and limits of the subagent.
 
-    `plugin_path` is read anew; without it the registry of this process is used, see `get_definition`. What is
-    not as asked for is in the brief's `warnings` and on standard error. Under the policy `strict` it is an error.
+    `plugin_path` is read again on each call. Without it the registry of this process is used, see `get_definition`.
+    Deviations from the request are printed on standard error and are in the brief's `warnings`. With the policy
+    `strict` they are an error.
     """
     configured = load()
     allowed = allow_list(configured, allow_tools)
     chosen = check_policy(policy or configured["policy"])
     if registry is None:
         registry = _current(configured) if plugin_path is None else open_registry(plugin_path, allowed)
-    job, strange = as_request(request)
-    if strange and chosen == "strict":
-        raise RequestRefused("; ".join(strange))
+    job, unknown_fields = as_request(request)
+    if unknown_fields and chosen == "strict":
+        raise RequestRefused("; ".join(unknown_fields))
     defaults = configured_defaults(configured, is_listed=allow_tools is not None)
     brief = resolve_request(job, registry, policy=chosen, allowed=allowed, defaults=defaults)
-    if strange:
-        brief = msgspec.structs.replace(brief, warnings=(*strange, *brief.warnings))
-    for words in brief.warnings:
-        print_notice(words, "resolve")
+    if unknown_fields:
+        brief = msgspec.structs.replace(brief, warnings=(*unknown_fields, *brief.warnings))
+    for warning in brief.warnings:
+        print_notice(warning, "resolve")
     return brief
 
 
 def get_definition(name: str) -> Definition | None:
-    """The definition that a name or `plugin:name` means, or None.
+    """Return the definition with a name or `plugin:name`, or None.
 
-    The plugins are read once for the life of the process; `reload_registry` reads them again.
+    The plugins are read once per process; `reload_registry` reads them again.
     """
     return _current(load()).get(name)
 
 
-_held: list[Registry] = []
-
-
 def _current(configured: Configuration) -> Registry:
-    if not _held:
-        _held.append(open_registry(configured["plugin_path"], allow_list(configured, None)))
-    return _held[0]
+    if not _loaded:
+        _loaded.append(open_registry(configured["plugin_path"], allow_list(configured, None)))
+    return _loaded[0]
 
 
 def reload_registry() -> Registry:
-    """Read the plugins again. The new registry takes the old one's place in one step, and only if it was read."""
+    """Read the plugins again, and replace the registry of this process if that succeeds."""
     configured = load()
-    _held[:] = [open_registry(configured["plugin_path"], allow_list(configured, None))]
-    return _held[0]
+    _loaded[:] = [open_registry(configured["plugin_path"], allow_list(configured, None))]
+    return _loaded[0]
 
 
-def open_registry(plugin_path: str | Iterable[str], allowed: AllowList, *, tell_faults: bool = True) -> Registry:
-    """The registry of a path, told on standard error plugin by plugin, with what is wrong unless a report says it."""
+def open_registry(plugin_path: str | Iterable[str], allowed: AllowList, *, print_problems: bool = True) -> Registry:
+    """Load the registry of a path. Print the plugins and, with `print_problems`, their problems on standard error."""
     entries = split_path(plugin_path) if isinstance(plugin_path, str) else list(plugin_path)
     registry = load_registry(entries, allowed)
     for plugin in (one for one in registry.plugins if one.name != BUILT_IN):
-        print_notice(loaded_line(plugin))
-        for file in plugin.rejected if tell_faults else ():
+        print_notice(_loaded_line(plugin))
+        for file in plugin.rejected if print_problems else ():
             print_notice(f"rejected {file.path!r}: {file.reason}")
-    for words in registry.warnings if tell_faults else ():
-        print_notice(words)
+    for warning in registry.warnings if print_problems else ():
+        print_notice(warning)
     return registry
 
 
-def loaded_line(plugin: Plugin) -> str:
-    """One line for a plugin."""
+def _loaded_line(plugin: Plugin) -> str:
     version = f" v{plugin.version}" if plugin.version else ""
     return f"loaded {plugin.name!r}{version} ({len(plugin.definitions)} subagents)"
 
 
-def print_notice(words: str, who: str = "plugins") -> None:
-    """Say something on standard error. Names and paths in it are quoted, so that nothing in them is obeyed."""
-    sys.stderr.write(f"[{who}] {words}\n")
+def print_notice(text: str, topic: str = "plugins") -> None:
+    """Print a notice on standard error. Quote names and paths in it, because they may contain anything."""
+    sys.stderr.write(f"[{topic}] {text}\n")
 
 
-def allow_list(configured: Configuration, given: Iterable[str] | None) -> AllowList:
-    """What the worker lets subagents use."""
-    names = split_names(given) if isinstance(given, str) else given
+def allow_list(configured: Configuration, allow_tools: Iterable[str] | None) -> AllowList:
+    """Return the tools that subagents may use: those in `allow_tools`, or the configured ones."""
+    names = split_names(allow_tools) if isinstance(allow_tools, str) else allow_tools
     servers = [f"mcp__{name}" for name in configured["mcp_servers"]]
     allowed = AllowList(names if names is not None else configured["allow_tools"] or (EVERY_TOOL, *servers))
     for name in sorted(allowed.own):
-        _tell_near(name)
+        _warn_about_typo(name)
     return allowed
 
 
 @cache
-def _tell_near(name: str) -> None:
-    """Say once that a tool of the worker's own is nearly one of the catalogue's."""
+def _warn_about_typo(name: str) -> None:
+    """Print once that a custom tool of the worker has almost the name of a tool of the catalogue."""
     if near := nearest_tool(name):
-        print_notice(f"allow_tools: {name!r} is taken for a tool of the worker's own{near}")
+        print_notice(f"allow_tools: {name!r} is treated as a custom tool of the worker{near}")
 
 
 def check_policy(policy: str) -> Policy:
-    """A policy by its name."""
-    for known in POLICIES:
-        if policy == known:
-            return known
-    near = did_you_mean(policy, POLICIES) or f"; known are {', '.join(POLICIES)}"
+    """Return the policy with a name. Raise UsageError if there is no such policy."""
+    for one in POLICIES:
+        if policy == one:
+            return one
+    near = did_you_mean(policy, POLICIES) or f"; choose from {', '.join(POLICIES)}"
     raise UsageError(f"there is no policy {policy!r}{near}")
 
 
 def configured_defaults(configured: Configuration, *, is_listed: bool = False) -> ResolveDefaults:
-    """What the configuration says where a job and its definition do not. `is_listed`: the caller gave the tools."""
+    """Return the configured defaults of a job. `is_listed`: the caller passed the allowed tools."""
     limits = {name: configured[f"budget.{name}"] or None for name in _LIMITS}
     _check_settings(configured)
     if limits["tokens"] is not None:
@@ -148,12 +147,12 @@ def configured_defaults(configured: Configuration, *, is_listed: bool = False) -
 
 
 def _check_settings(configured: Configuration) -> None:
-    """Refuse what a brief cannot be made with, by the setting's name."""
+    """Raise ConfigurationError for settings that no brief can use."""
     chosen: list[tuple[str, str, Collection[str]]] = [("profile", configured["profile"], PROFILES)]
     chosen += [("agents.kinds", kind, KINDS) for kind in configured["agents.kinds"].values()]
     for key, value, values in chosen:
         if value not in values:
-            near = did_you_mean(value, values) or f"; known are {', '.join(values)}"
+            near = did_you_mean(value, values) or f"; choose from {', '.join(values)}"
             raise ConfigurationError(f"{key}: there is no {value!r}{near}")
     if not 1 <= configured["max_turns"] <= MAX_TURNS:
         raise ConfigurationError(f"max_turns must be from 1 to {MAX_TURNS}, not {configured['max_turns']:g}")

@@ -1,4 +1,4 @@
-"""Checking a plugin, a folder or a file of definitions, and mending what is mechanical."""
+"""Check a plugin, a folder or a file of definitions, and fix simple mistakes."""
 
 from __future__ import annotations
 
@@ -22,91 +22,94 @@ _TOOL_LINE = re.compile(
 
 
 def check_path(path: Path, allowed: AllowList, *, fix: bool) -> tuple[list[Plugin], list[str], list[str]]:
-    """The plugin at a path (none, if it cannot be one), what is odd about it, and what was mended."""
+    """Return the plugin at a path (an empty list if it cannot be loaded), its warnings, and the repairs."""
     if not path.exists():
         raise UsageError(f"{path}: no such file or folder")
-    place = PluginRoot(str(path if path.is_dir() else path.parent))
+    root = PluginRoot(str(path if path.is_dir() else path.parent))
     try:
-        manifest = read_manifest(place) if path.is_dir() else Manifest(Path(place.root).name, None, (path.name,))
+        manifest = read_manifest(root) if path.is_dir() else Manifest(Path(root.root).name, None, (path.name,))
     except InvalidManifest as error:
         return [], [f"{str(path)!r} is not loaded: {error}"], []
     if path.is_file() and path.suffix.lower() != ".md":
         raise UsageError(f"{path}: a definition is a Markdown file (.md)")
-    repairs = _mend_all(place, manifest) if fix else []
-    plugin = load_plugin(place, allowed, manifest)
+    repairs = _fix_all(root, manifest) if fix else []
+    plugin = load_plugin(root, allowed, manifest)
     return [plugin], list(Registry([plugin]).warnings), repairs
 
 
-def _mend_all(place: PluginRoot, manifest: Manifest) -> list[str]:
-    done: list[str] = []
-    for path in definition_files(place, manifest).files:
+def _fix_all(root: PluginRoot, manifest: Manifest) -> list[str]:
+    repairs: list[str] = []
+    for path in definition_files(root, manifest).files:
         try:
-            data = place.read(path)
+            data = root.read(path)
         except OSError:
-            continue  # checking it says why
-        mended = fix_definition(data) if len(data) <= MAX_FILE else None
-        if mended is not None and mended.repairs:
-            _replace(Path(place.root) / path, mended.data)
-            done += [f"{place.name_of(path)!r}: {words}" for words in mended.repairs]
-    return done
+            continue  # the check reports the reason
+        fixed = fix_definition(data) if len(data) <= MAX_FILE else None
+        if fixed is not None and fixed.repairs:
+            _replace(Path(root.root) / path, fixed.data)
+            repairs += [f"{root.name_of(path)!r}: {repair}" for repair in fixed.repairs]
+    return repairs
 
 
 def _replace(file: Path, data: bytes) -> None:
-    """Write a file whole or not at all, where it really stands and with the rights it had."""
+    """Replace a file atomically. Links are followed, and the permissions are kept."""
     target = file.resolve()
     try:
         replace_file(target, data, mode=permissions(target))
     except OSError as error:
-        raise UsageError(f"{file}: it cannot be mended: {error.strerror}") from error
+        raise UsageError(f"{file}: it cannot be fixed: {error.strerror}") from error
 
 
 class FixedDefinition(NamedTuple):
-    """A file as it should be, and what was done to it."""
+    """The fixed content of a file, and the repairs."""
 
     data: bytes
     repairs: tuple[str, ...]
 
 
 def fix_definition(data: bytes) -> FixedDefinition:
-    """Repair a file; one that is no UTF-8, has no frontmatter or is beyond repair stays as it is."""
+    """Fix simple mistakes in a definition file.
+
+    A file that is not UTF-8, has no frontmatter or cannot be fixed is returned unchanged.
+    """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return FixedDefinition(data, ())
     repairs: list[str] = []
     if text.startswith("\ufeff"):
-        text, repairs = text.removeprefix("\ufeff"), ["the byte order mark is gone"]
+        text, repairs = text.removeprefix("\ufeff"), ["removed the byte order mark"]
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-        repairs.append("lines end with \\n")
+        repairs.append("changed line ends to \\n")
     try:
         span = head_span(text)
         if span is None:
             return FixedDefinition(data, ())
-        head = _head(text[span.start : span.end].split("\n")[:-1], span.line, repairs)
-        mended = text[: span.start] + "".join(f"{line}\n" for line in head) + text[span.end :]
-        read_document(mended, HONOURED)
+        head = _fix_head(text[span.start : span.end].split("\n")[:-1], span.line, repairs)
+        fixed = text[: span.start] + "".join(f"{line}\n" for line in head) + text[span.end :]
+        read_document(fixed, HONOURED)
     except MalformedYaml:
         return FixedDefinition(data, ())
-    return FixedDefinition(mended.encode(), tuple(repairs)) if repairs else FixedDefinition(data, ())
+    return FixedDefinition(fixed.encode(), tuple(repairs)) if repairs else FixedDefinition(data, ())
 
 
-def _head(head: list[str], offset: int, repairs: list[str]) -> list[str]:
-    """The fields, each plain value that is not YAML quoted, tools by their own names."""
+def _fix_head(head: list[str], offset: int, repairs: list[str]) -> list[str]:
+    """Quote plain values that are not valid YAML, and write tools with their canonical names."""
     quoted, warnings = quoted_lines(head, offset, HONOURED)
-    if warnings and not _reads(head):
-        repairs += [f"{words.partition(' is ')[0]}: its value is in quotes" for words in warnings]
+    if warnings and not _is_valid(head):
+        repairs += [f"{warning.partition(' is ')[0]}: put the value in quotes" for warning in warnings]
         head = [line for line, old in zip(quoted, head, strict=True) if line or not old.strip()]
     for number, line in enumerate(head):
         match = _TOOL_LINE.match(line)
-        if match and (named := _named(match[2])) != match[2].strip():
-            repairs.append(f"{match[2].strip()!r} is {named!r}")
-            head[number] = match[1] + named
+        if match and (names := _canonical_names(match[2])) != match[2].strip():
+            repairs.append(f"changed {match[2].strip()!r} to {names!r}")
+            head[number] = match[1] + names
     return head
 
 
-def _reads(head: list[str]) -> bool:
-    """Whether the fields are YAML as they stand."""
+def _is_valid(head: list[str]) -> bool:
+    """Return whether the fields are valid YAML."""
     try:
         document = read_document("\n".join(["---", *head, "---"]), HONOURED)
     except MalformedYaml:
@@ -114,6 +117,6 @@ def _reads(head: list[str]) -> bool:
     return document is not None and not document.warnings
 
 
-def _named(written: str) -> str:
-    """A list of tools with each known one under its own name; anything else as it was."""
-    return ", ".join(str(find_tool(name) or name) for name in split_names(written))
+def _canonical_names(text: str) -> str:
+    """Return a list of tools with the canonical name of each tool; unknown names are kept."""
+    return ", ".join(str(find_tool(name) or name) for name in split_names(text))

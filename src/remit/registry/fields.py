@@ -1,4 +1,4 @@
-"""What the fields of a definition mean. A field that means nothing here is kept, never an error."""
+"""Read the fields of a definition. A field that Remit does not use is kept and is not an error."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from remit.registry.tools import EVERY_TOOL, MAX_TOOLS, AllowList, find_tool, is
 
 MAX_NAME = 64
 MAX_TURNS = 10_000
-#: Tokens, money or seconds.
+#: The largest number of tokens, dollars or seconds.
 MAX_AMOUNT = 1e12
 
-#: Field -> the spellings it is found under; the first is ours.
+#: Field -> its accepted spellings; the first is the canonical one.
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "name": ("name",),
     "description": ("description",),
@@ -42,7 +42,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
 }
 _CANONICAL = {spelling: name for name, spellings in SPELLINGS.items() for spelling in spellings}
 HONOURED = frozenset(_CANONICAL)
-#: Claude Code's and other clients' own fields that mean nothing here; some are near to ours, but no mistake.
+#: Fields of Claude Code and other clients that Remit does not use. Some are similar to its own, but not mistakes.
 _CLIENT = frozenset(
     {"effort", "permissionMode", "hooks", "initialPrompt", "memory", "background", "color"} | {"mode", "temperature"}
 )
@@ -51,69 +51,69 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?$")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
-class Origin(NamedTuple):
-    """Where a definition's text comes from."""
+class DefinitionFile(NamedTuple):
+    """The file of a definition."""
 
     plugin: str
     path: str
-    #: The file's name without its ending, for a definition that does not say its name.
+    #: The name of the file without its suffix: the name of a definition without the field `name`.
     stem: str
 
 
-def read_definition(data: bytes, origin: Origin, allowed: AllowList) -> Definition | None:
-    """The definition in a file; None if it has no frontmatter. Malformed: it cannot be one."""
-    text, warnings = decode_definition(data)
+def read_definition(data: bytes, file: DefinitionFile, allowed: AllowList) -> Definition | None:
+    """Read the definition in a file; None if it has no frontmatter. Raise MalformedYaml if it is invalid."""
+    text, warnings = _decode(data)
     document = read_document(text, HONOURED)
     if document is None:
         return None
-    return _Reader(document, allowed, [*warnings, *document.warnings]).definition(origin, digest_of(text))
+    return _Reader(document, allowed, [*warnings, *document.warnings]).definition(file, digest_of(text))
 
 
-def decode_definition(data: bytes) -> tuple[str, list[str]]:
-    """A file's text with `\\n` line ends and without a byte order mark, and what was wrong with it."""
+def _decode(data: bytes) -> tuple[str, list[str]]:
+    """Return the text of a file with `\\n` line ends and without a byte order mark, and the warnings."""
     try:
         text, warnings = data.decode("utf-8-sig"), []
     except UnicodeDecodeError:
         text = data.decode("utf-8-sig", "replace")
-        warnings = ["it is not UTF-8: unreadable bytes were replaced; save it as UTF-8"]
+        warnings = ["it is not UTF-8: invalid bytes were replaced; save it as UTF-8"]
     return text.replace("\r\n", "\n").replace("\r", "\n"), warnings
 
 
 def check_name(name: str) -> str | None:
-    """Why a text cannot be a name; None: it can."""
+    """Return why a text is not a valid name; None if it is valid."""
     if not name.strip() or not slug(name):
         return "a name needs at least one letter or digit"
     if len(name) > MAX_NAME:
-        return f"a name of {len(name)} characters: at most {MAX_NAME}"
+        return f"the name has {len(name)} characters; at most {MAX_NAME} are allowed"
     if not name.isprintable():
-        return f"the name {name!r} holds a line break or a control character"
+        return f"the name {name!r} contains a line break or a control character"
     if "/" in name or "\\" in name:
-        return f"the name {name!r} holds a slash: a name is no path"
+        return f"the name {name!r} contains a slash; a name is not a path"
     return None
 
 
 class _Reader:
-    """Reads the fields of one document, noting what is odd about them."""
+    """Reads the fields of one document and collects warnings."""
 
     def __init__(self, document: DefinitionDocument, allowed: AllowList, warnings: list[str]) -> None:
         self._document = document
         self._allowed = allowed
         self._warnings = warnings
         self._unknown: list[str] = []
-        said = ((name, field) for name, field in document.fields.items() if field.value is not None)
-        self._fields = {_CANONICAL[name]: field for name, field in said if name in HONOURED}
+        set_fields = ((name, field) for name, field in document.fields.items() if field.value is not None)
+        self._fields = {_CANONICAL[name]: field for name, field in set_fields if name in HONOURED}
 
-    def definition(self, origin: Origin, digest: str) -> Definition:
-        self._spellings()
-        self._empty_lists()
+    def definition(self, file: DefinitionFile, digest: str) -> Definition:
+        self._warn_about_spellings()
+        self._warn_about_empty_lists()
         tools, denied = self._tools()
         limits, turns = self._budget()
         if not self._document.body and self._text("runner") in ("", "model"):
-            self._warnings.append("its body is empty: the default prompt is used")
+            self._warnings.append("its body is empty, so the default prompt is used")
         return Definition(
-            name=self._name(origin.stem),
-            plugin=origin.plugin,
-            path=origin.path,
+            name=self._name(file.stem),
+            plugin=file.plugin,
+            path=file.path,
             digest=digest,
             body=self._document.body,
             description=self._text("description"),
@@ -145,22 +145,22 @@ class _Reader:
             return ""
         if isinstance(field.value, str):
             return field.value.strip()
-        self._warn(field, f"{name!r} must be text and is not used")
+        self._warn(field, f"{name!r} must be text; the field is not used")
         return ""
 
-    def _warn(self, field: YamlField, words: str) -> None:
-        self._warnings.append(f"line {field.line}: {words}")
+    def _warn(self, field: YamlField, text: str) -> None:
+        self._warnings.append(f"line {field.line}: {text}")
 
-    def _spellings(self) -> None:
-        """Name each field that looks like a misspelt one of ours."""
+    def _warn_about_spellings(self) -> None:
+        """Warn about each unknown field that looks like a misspelt one."""
         for name, field in self._document.fields.items():
             if name not in HONOURED and name not in _CLIENT:
                 near = _near_field(name[:64])
                 if near:
                     self._warn(field, f"the field {name[:64]!r} is not used{near}")
 
-    def _empty_lists(self) -> None:
-        """An empty list of tools that means all of them is worth a word."""
+    def _warn_about_empty_lists(self) -> None:
+        """Warn about an empty field for tools, which grants the default tools."""
         for name in ("tools", "allowed_tools", "allowed-tools"):
             field = self._document.fields.get(name)
             if field is not None and field.value is None:
@@ -176,12 +176,12 @@ class _Reader:
             raise MalformedYaml(line, why)
         return name
 
-    def _choice(self, name: str, known_values: Mapping[str, Any] | tuple[str, ...]) -> str | None:
+    def _choice(self, name: str, choices: Mapping[str, Any] | tuple[str, ...]) -> str | None:
         value = self._text(name)
         field = self._field(name)
-        if not value or field is None or value in known_values:
+        if not value or field is None or value in choices:
             return value or None
-        near = did_you_mean(value[:64], known_values) or f"; known are {', '.join(known_values)}"
+        near = did_you_mean(value[:64], choices) or f"; choose from {', '.join(choices)}"
         self._warn(field, f"there is no {name} {value[:64]!r}{near}; the field is not used")
         return None
 
@@ -189,10 +189,10 @@ class _Reader:
         field = self._field("max_turns")
         if field is None:
             return None
-        number = _whole(field.value)
+        number = _integer(field.value)
         if number is None or not 0 < number <= MAX_TURNS:
             raise MalformedYaml(
-                field.line, f"max_turns must be a number from 1 to {MAX_TURNS}, not {_shown(field.value)}"
+                field.line, f"max_turns must be a number from 1 to {MAX_TURNS}, not {_display(field.value)}"
             )
         return number
 
@@ -218,11 +218,12 @@ class _Reader:
         if match is None or (match[2] and key != "time") or (key in ("turns", "tokens") and "." in text):
             forms = {"time": "seconds, or 90s, 10m, 2h", "cost": "an amount of money"}
             raise MalformedYaml(
-                field.line, f"budget: {key} must be {forms.get(key, 'a whole number')}, not {_shown(field.value[key])}"
+                field.line,
+                f"budget: {key} must be {forms.get(key, 'a whole number')}, not {_display(field.value[key])}",
             )
         amount = float(match[1]) * _SECONDS[match[2] or "s"]
         if not 0 < amount < MAX_AMOUNT:
-            raise MalformedYaml(field.line, f"budget: {key} must be more than nothing")
+            raise MalformedYaml(field.line, f"budget: {key} must be greater than 0 and less than {MAX_AMOUNT:,.0f}")
         return amount
 
     def _variables(self) -> dict[str, str | None]:
@@ -234,100 +235,96 @@ class _Reader:
         return dict.fromkeys(self._names("input_vars"))
 
     def _servers(self) -> list[str]:
-        """The names of MCP servers; a definition can choose one of the worker's, not bring its own."""
+        """Return the names of MCP servers. A definition can choose configured servers, but not define its own."""
         field = self._field("mcp_servers")
         if field is None or not isinstance(field.value, dict | list):
             return list(self._names("mcp_servers"))
-        described = isinstance(field.value, dict) or any(isinstance(one, dict) for one in field.value)
-        if described:
-            self._warn(
-                field, "MCP servers are started as the configuration says (`mcp_servers`), not as described here"
-            )
+        has_own = isinstance(field.value, dict) or any(isinstance(one, dict) for one in field.value)
+        if has_own:
+            self._warn(field, "MCP servers are started as configured in `mcp_servers`, not as described here")
         listed = [field.value] if isinstance(field.value, dict) else field.value
         return [name for one in listed for name in (one if isinstance(one, dict) else [one]) if isinstance(name, str)]
 
     def _names(self, name: str) -> Iterator[str]:
-        """A list, or text with commas."""
+        """Yield the names in a list, or in a text with commas."""
         field = self._field(name)
         value = field.value if field is not None else None
         listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
         yield from (one.strip() for one in listed if isinstance(one, str) and one.strip())
 
     def _tools(self) -> tuple[tuple[str, ...] | None, list[str]]:
-        """What the definition lists, known names only; None: it does not say. And what it takes away."""
+        """Return the known tools that the definition lists (None if it has no list), and those that it denies."""
         lists: list[list[str]] = []
         denied: list[str] = []
         for name in ("allowed_tools", "tools", "allowed-tools"):
             field = self._field(name)
             if field is not None:
-                listed, refused = self._listed(name, field)
-                lists += [listed] if listed is not None else []
-                denied += refused
+                tools, switched_off = self._listed(name, field)
+                lists += [tools] if tools is not None else []
+                denied += switched_off
         field = self._field("denied")
         if field is not None:
             denied += self._listed("disallowedTools", field)[0] or []
         if len(lists) > 1:
-            self._warnings.append("it lists its tools more than once: only what every list has is granted")
+            self._warnings.append("it has several lists of tools: only tools that are in every list are granted")
             lists[0] = [tool for tool in lists[0] if all(tool in other for other in lists)]
         return (tuple(dict.fromkeys(lists[0])) if lists else None), denied
 
     def _listed(self, name: str, field: YamlField) -> tuple[list[str] | None, list[str]]:
-        """The known tools of one list (None: all), and those that a mapping switches off."""
+        """Return the known tools of one list (None: all), and those that a mapping switches off."""
         off: list[str] = []
-        if isinstance(field.value, dict):  # `read: true`, as other clients write it
+        if isinstance(field.value, dict):  # `read: true`, the format of other clients
             self._check_count(field)
-            chosen = {key: str(value).lower() for key, value in field.value.items()}
-            off = self._known(
-                [key for key, said in chosen.items() if said in ("false", "none")], "disallowedTools", field
-            )
-            written = [key for key, said in chosen.items() if said not in ("false", "none")]
-            return (self._known(written, name, field) if written else None), off
-        written = split_names(field.value) if isinstance(field.value, str) else _texts(field.value)
-        self._check_count(YamlField(written, field.line))
-        if any(is_all_tools(one) for one in written):
+            is_off = {key: str(value).lower() in ("false", "none") for key, value in field.value.items()}
+            off = self._known_tools([key for key in is_off if is_off[key]], "disallowedTools", field)
+            names = [key for key in is_off if not is_off[key]]
+            return (self._known_tools(names, name, field) if names else None), off
+        names = split_names(field.value) if isinstance(field.value, str) else _texts(field.value)
+        self._check_count(YamlField(names, field.line))
+        if any(is_all_tools(one) for one in names):
             return ([EVERY_TOOL] if name == "disallowedTools" else None), off
-        return self._known(written, name, field), off
+        return self._known_tools(names, name, field), off
 
     def _check_count(self, field: YamlField) -> None:
         if len(field.value) > MAX_TOOLS:
-            raise MalformedYaml(field.line, f"{len(field.value)} tools: at most {MAX_TOOLS}")
+            raise MalformedYaml(field.line, f"{len(field.value)} tools; at most {MAX_TOOLS} are allowed")
 
-    def _known(self, written: list[str], name: str, field: YamlField) -> list[str]:
-        found = {one: find_tool(one, self._allowed.own) for one in written}
-        strange = [one for one, tool in found.items() if tool is None]
+    def _known_tools(self, names: list[str], field_name: str, field: YamlField) -> list[str]:
+        tools = {one: find_tool(one, self._allowed.own) for one in names}
+        unknown = [one for one, tool in tools.items() if tool is None]
         own = self._allowed.own
-        told = ", ".join(f"{one[:MAX_NAME]!r}{nearest_tool(one, own)}" for one in strange)
-        if strange and name == "allowed_tools":
-            raise MalformedYaml(field.line, f"allowed_tools: no such tool as {told}")
-        if strange and name == "disallowedTools":
-            self._warn(field, f"disallowedTools takes nothing away: no such tool as {told}")
-        elif strange:
-            self._warn(field, f"{name}: withheld, there is no such tool as {told}")
-        if name != "disallowedTools":
-            self._unknown += strange
-        return [str(tool) for tool in found.values() if tool is not None]
+        listed = ", ".join(f"{one[:MAX_NAME]!r}{nearest_tool(one, own)}" for one in unknown)
+        if unknown and field_name == "allowed_tools":
+            raise MalformedYaml(field.line, f"allowed_tools: no such tool as {listed}")
+        if unknown and field_name == "disallowedTools":
+            self._warn(field, f"disallowedTools has no effect: no such tool as {listed}")
+        elif unknown:
+            self._warn(field, f"{field_name}: withheld, no such tool as {listed}")
+        if field_name != "disallowedTools":
+            self._unknown += unknown
+        return [str(tool) for tool in tools.values() if tool is not None]
 
 
 @lru_cache(maxsize=1024)
 def _near_field(name: str) -> str:
-    """`, did you mean 'tools'?` for a field that is nearly one of ours."""
+    """Return `, did you mean 'tools'?` for a misspelt field."""
     return did_you_mean(name, HONOURED) if len(name) > 3 else ""
 
 
 def _texts(value: Value) -> list[str]:
-    """The items of a list; one that is no text is told as it is."""
-    return [item if isinstance(item, str) else _shown(item) for item in value if item is not None]
+    """Return the items of a list as text."""
+    return [item if isinstance(item, str) else _display(item) for item in value if item is not None]
 
 
 def _line_of(warning: str) -> int:
-    """The line that a warning speaks of; none comes first."""
+    """Return the line of a warning; 0 if it has no line."""
     match = re.match(r"line (\d+)", warning)
     return int(match[1]) if match else 0
 
 
-def _whole(value: Value) -> int | None:
+def _integer(value: Value) -> int | None:
     return int(value) if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value.strip()) else None
 
 
-def _shown(value: Value) -> str:
+def _display(value: Value) -> str:
     return repr(value)[:64]

@@ -1,7 +1,7 @@
-"""The head of a definition: YAML between two lines `---`, read without guessing.
+"""Read the frontmatter of a definition: YAML between two lines `---`.
 
-Every plain value is the text that was written (`on`, `1.10` and dates stay what they are); what a field means
-is decided where it is used. Nothing is constructed: tags, anchors and aliases are refused.
+Every plain value is kept as text (`on`, `1.10` and dates too); the reader of a field interprets it. No objects are
+constructed: tags, anchors and aliases are refused.
 """
 
 from __future__ import annotations
@@ -13,58 +13,64 @@ from typing import Any, NamedTuple
 
 import yaml
 
-#: How deep values may be nested, and how many there may be.
+#: The maximum depth of nested values, and their maximum number.
 MAX_DEPTH = 16
 MAX_VALUES = 10_000
-#: Fields of a head that is put right line by line.
+#: The maximum number of fields in a frontmatter that is repaired line by line.
 MAX_REPAIRED = 1_000
 
-#: Text, nothing (null), a list or a mapping of these.
+#: Text, None, or a list or mapping of these.
 Value = Any
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _ENTRY = re.compile(r"([A-Za-z][\w.-]{0,63})[ \t]*:(?:[ \t]+(.*))?$")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
-#: How a value begins that is not plain text.
+#: The first characters of values that are not plain text.
 _STRUCTURE = tuple("\"'[{|>&!")
-#: What JSON leaves as it is and YAML does not: control characters and its further line ends.
+#: Characters that JSON does not escape and YAML does not accept: control characters and further line ends.
 _NOT_PLAIN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-#: What libyaml says, and what to do about it.
+#: Error of libyaml -> what to do.
 _ADVICE = (
     ("mapping values are not allowed", "a colon in a plain value: put the value in quotes"),
     ("expected alphabetic or numeric", "a value that begins with * or &: put it in quotes"),
     ("cannot start any token", "a tab, @, ` or % where a value should begin: indent with spaces, quote the value"),
-    ("unexpected end of stream", "a quote that is opened and never closed"),
-    ("expected ',' or ']'", "a list that is opened with [ and not closed: write [one, two]"),
-    ("expected ',' or '}'", "a mapping that is opened with { and not closed"),
-    ("expected key", "no `field: value`: indent what belongs to the field above, or put its value in quotes"),
-    ("could not find expected ':'", "no `field: value`: indent what belongs to the field above, or quote its value"),
+    ("unexpected end of stream", "a quote is opened and not closed"),
+    ("expected ',' or ']'", "a list is opened with [ and not closed: write [one, two]"),
+    ("expected ',' or '}'", "a mapping is opened with { and not closed"),
+    (
+        "expected key",
+        "expected `field: value`: indent lines that belong to the field above, or put its value in quotes",
+    ),
+    (
+        "could not find expected ':'",
+        "expected `field: value`: indent lines that belong to the field above, or quote its value",
+    ),
     ("expected <document start>", "more than one YAML document: keep one"),
 )
 
 
 class MalformedYaml(Exception):
-    """A file that is no readable definition; the reason says what to write instead."""
+    """An invalid definition; the message states what to write instead."""
 
     def __init__(self, line: int, reason: str, column: int | None = None) -> None:
-        place = f"line {line}, column {column}" if column is not None else f"line {line}"
-        super().__init__(f"{place}: {reason}")
+        position = f"line {line}, column {column}" if column is not None else f"line {line}"
+        super().__init__(f"{position}: {reason}")
         self.line = line
 
 
 class RefusedYaml(MalformedYaml):
-    """A file that holds what YAML could do harm with; it is not read in another way either."""
+    """A definition with a feature of YAML that may be harmful. It is not repaired either."""
 
 
 class YamlField(NamedTuple):
-    """A field's value and the line it stands on."""
+    """The value of a field, and its line."""
 
     value: Value
     line: int
 
 
 class DefinitionDocument(NamedTuple):
-    """A definition file, taken apart."""
+    """The fields, the body and the warnings of a definition file."""
 
     fields: dict[str, YamlField]
     body: str
@@ -72,9 +78,9 @@ class DefinitionDocument(NamedTuple):
 
 
 def read_document(text: str, honoured: Iterable[str]) -> DefinitionDocument | None:
-    """The fields and the body of a file with `\\n` line ends; None if it has no frontmatter.
+    """Read a file with `\\n` line ends; None if it has no frontmatter.
 
-    Values of fields that are not `honoured` may be any text at all.
+    Fields that are not `honoured` may have any text as value.
     """
     span = head_span(text)
     if span is None:
@@ -93,7 +99,7 @@ def read_document(text: str, honoured: Iterable[str]) -> DefinitionDocument | No
 
 
 class HeadSpan(NamedTuple):
-    """Where the fields stand in a text, the line they begin on, and where the body begins."""
+    """Where the fields start and end in a text, their first line, and where the body starts."""
 
     start: int
     end: int
@@ -102,40 +108,42 @@ class HeadSpan(NamedTuple):
 
 
 def head_span(text: str) -> HeadSpan | None:
-    """Where the frontmatter is; None: there is none."""
+    """Find the frontmatter; None if a text has no frontmatter. Raise MalformedYaml if it is not closed."""
     begin = text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1
     line = text.count("\n", 0, begin) + 1
     opening = text[begin : begin + 40].partition("\n")[0].rstrip()
     if opening != "---":
         if re.match(r"---\w", opening):
-            raise MalformedYaml(line, f"frontmatter marked {opening[:20]!r} is not read: YAML between two lines ---")
+            raise MalformedYaml(
+                line, f"frontmatter marked {opening[:20]!r} is not read: use YAML between two lines ---"
+            )
         return None
     start = text.find("\n", begin) + 1
     closing = _CLOSING.search(text, start) if start else None
     if closing is None:
-        raise MalformedYaml(line, "the frontmatter is never closed: end it with a line ---")
+        raise MalformedYaml(line, "the frontmatter is not closed: end it with a line ---")
     return HeadSpan(start, closing.start(), line + 1, closing.end())
 
 
 def trim_body(text: str) -> str:
-    """A text without the blank lines around it."""
+    """Remove blank lines at the start and the end of a text."""
     start = text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1
     end = text.find("\n", len(text.rstrip()))
     return text[start:end] if 0 <= start < end else text[start:] if end < 0 and text.strip() else ""
 
 
 def _mapping(text: str, offset: int) -> dict[str, YamlField]:
-    """The fields of a YAML text whose first line is line `offset` of its file."""
+    """Read the fields of a YAML text whose first line is line `offset` of its file."""
     try:
         return _Builder(offset).fields(_events(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        said = error.problem or "not YAML"
-        advice = next((words for part, words in _ADVICE if part in said), said)
+        problem = error.problem or "not YAML"
+        advice = next((text for part, text in _ADVICE if part in problem), problem)
         raise MalformedYaml(offset + (mark.line if mark else 0), advice, mark.column + 1 if mark else None) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position)
-        raise MalformedYaml(offset + line, f"a control character (number {error.character}): take it out") from error
+        raise MalformedYaml(offset + line, f"a control character (number {error.character}): remove it") from error
 
 
 def _events(text: str) -> Iterator[yaml.Event]:
@@ -148,7 +156,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 
 class _Builder:
-    """Builds values from YAML events, within limits; the parser itself never goes deeper than it is asked to."""
+    """Builds values from YAML events, within limits. The parser reads only as far as events are requested."""
 
     def __init__(self, offset: int) -> None:
         self._offset = offset
@@ -157,34 +165,32 @@ class _Builder:
     def fields(self, events: Iterator[yaml.Event]) -> dict[str, YamlField]:
         for event in events:
             if isinstance(event, yaml.MappingStartEvent):
-                found = self._top(event, events)
-                for after in events:  # to the end: what follows must be YAML too
+                fields = self._top(event, events)
+                for after in events:  # the rest must be valid YAML too
                     if isinstance(after, yaml.DocumentStartEvent):
-                        raise self._fault(after, "more than one YAML document: keep one")
-                return found
+                        raise self._malformed(after, "more than one YAML document: keep one")
+                return fields
             if isinstance(event, yaml.ScalarEvent) and not event.value and event.anchor is None:
                 return {}
             if isinstance(event, yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.AliasEvent):
-                raise self._fault(event, "the frontmatter must be fields, one `field: value` a line")
+                raise self._malformed(event, "the frontmatter must consist of fields, one `field: value` per line")
         return {}
 
     def _top(self, event: yaml.Event, events: Iterator[yaml.Event]) -> dict[str, YamlField]:
         self._check(event)
-        found: dict[str, YamlField] = {}
-        for key, line, value in self._pairs(events, 1):
-            found[key] = YamlField(value, line)
-        return found
+        return {key: YamlField(value, line) for key, line, value in self._pairs(events, 1)}
 
     def _pairs(self, events: Iterator[yaml.Event], depth: int) -> Iterator[tuple[str, int, Value]]:
-        seen: dict[str, int] = {}
+        lines: dict[str, int] = {}
         while not isinstance(event := next(events), yaml.MappingEndEvent):
             self._check(event)
             if not isinstance(event, yaml.ScalarEvent):
-                raise self._fault(event, "a field's name must be plain text")
+                raise self._malformed(event, "a field's name must be plain text")
             line = self._line(event)
-            if event.value in seen:
-                raise self._fault(event, f"{event.value!r} is given twice (line {seen[event.value]} too): keep one")
-            seen[event.value] = line
+            if event.value in lines:
+                first = lines[event.value]
+                raise self._malformed(event, f"{event.value!r} occurs twice (also on line {first}): keep one")
+            lines[event.value] = line
             yield event.value, line, self._value(next(events), events, depth)
 
     def _value(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Value:
@@ -192,7 +198,7 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent):
             return None if event.value in _NULL and event.style in (None, "") else event.value
         if depth >= MAX_DEPTH:
-            raise self._refusal(event, f"nested more than {MAX_DEPTH} deep")
+            raise self._refusal(event, f"nested more than {MAX_DEPTH} levels deep")
         if isinstance(event, yaml.MappingStartEvent):
             return {key: value for key, _, value in self._pairs(events, depth + 1)}
         items: list[Value] = []
@@ -220,12 +226,15 @@ class _Builder:
     def _refusal(self, event: yaml.Event, reason: str) -> RefusedYaml:
         return RefusedYaml(self._line(event), reason, self._column(event))
 
-    def _fault(self, event: yaml.Event, reason: str) -> MalformedYaml:
+    def _malformed(self, event: yaml.Event, reason: str) -> MalformedYaml:
         return MalformedYaml(self._line(event), reason, self._column(event))
 
 
 def quoted_lines(head: list[str], offset: int, honoured: frozenset[str]) -> tuple[list[str], list[str]]:
-    """The lines with every plain value that is not YAML put in quotes, and what was done; nothing: it cannot help."""
+    """Quote each plain value that is not valid YAML.
+
+    Return the lines and a warning for each quoted value. Both are empty if quoting does not help.
+    """
     lines, warnings = list(head), []
     entries = list(_entries(head))
     for start, stop in entries if len(entries) <= MAX_REPAIRED else ():
@@ -236,8 +245,8 @@ def quoted_lines(head: list[str], offset: int, honoured: frozenset[str]) -> tupl
         more = [line.strip() for line in head[start + 1 : stop]]
         if name in honoured and (value.startswith(_STRUCTURE) or (any(more) and name != "description")):
             return [], []
-        whole = [value, *more]
-        lines[start:stop] = [f"{name}: {_quoted(trim_body(chr(10).join(whole)))}", *[""] * (stop - start - 1)]
+        text = trim_body("\n".join([value, *more]))
+        lines[start:stop] = [f"{name}: {_quoted(text)}", *[""] * (stop - start - 1)]
         warnings.append(
             f"line {offset + start}: {name!r} is not valid YAML and is read as plain text: put it in quotes"
         )
@@ -245,12 +254,12 @@ def quoted_lines(head: list[str], offset: int, honoured: frozenset[str]) -> tupl
 
 
 def _quoted(text: str) -> str:
-    """A text in double quotes that mean the same in JSON and in YAML."""
+    """Return a text in double quotes that has the same meaning in JSON and YAML."""
     return _NOT_PLAIN.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def _entries(head: list[str]) -> Iterator[tuple[int, int]]:
-    """Where each field begins and ends. Inside <example> nothing is a field: people paste whole conversations."""
+    """Yield the first line of each field, and the line after it. A line inside <example> is not a field."""
     start, in_example = 0, 0
     last_end = max((number for number, line in enumerate(head) if "</example>" in line), default=-1)
     for number, line in enumerate(head):

@@ -1,4 +1,4 @@
-"""The registry: every definition under its name. It never changes; a new one takes its place."""
+"""The registry: all definitions by name. It is immutable; a reload creates a new one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remit.registry.tools import AllowList
 
 
 class Registry:
-    """Definitions from left to right: the first of a name is found by it, each by `plugin:name`."""
+    """Definitions of plugins, in the order of the path. A name finds the first definition, `plugin:name` finds each."""
 
     def __init__(self, plugins: Iterable[Plugin], warnings: Iterable[str] = ()) -> None:
         self.plugins = tuple(plugins)
@@ -25,35 +25,35 @@ class Registry:
             if first is not definition:
                 collisions.append(_collision(first, definition))
             self._qualified.setdefault(_qualified(definition.plugin, definition.name), definition)
-        own = (f"plugin {plugin.name!r}: {words}" for plugin in self.plugins for words in plugin.warnings)
+        own = (f"plugin {plugin.name!r}: {warning}" for plugin in self.plugins for warning in plugin.warnings)
         self.warnings = (*warnings, *own, *_same_names(self.plugins), *collisions)
 
     def __iter__(self) -> Iterator[Definition]:
-        """Every definition, also those that another of the same name hides."""
+        """Iterate over all definitions, including those that are hidden by another with the same name."""
         return (definition for plugin in self.plugins for definition in plugin.definitions)
 
     def get(self, name: str) -> Definition | None:
-        """The definition that a name or `plugin:name` means."""
+        """Return the definition with a name or `plugin:name`, or None."""
         plugin, colon, agent = name.partition(":")
         found = self._qualified.get(_qualified(plugin, agent)) if colon else None
         return found or self._first.get(slug(name))
 
     def is_hidden(self, definition: Definition) -> bool:
-        """Whether its bare name means another definition."""
+        """Return whether the name without the plugin finds another definition."""
         return self._first[slug(definition.name)] is not definition
 
     def why_missing(self, name: str) -> str:
-        """What to say after a name that is not there: that its file was rejected, or what was perhaps meant."""
-        wanted = slug(name.rpartition(":")[2])
+        """Return the reason why a name is missing: its file was rejected, or a similar name exists; else empty."""
+        stem = slug(name.rpartition(":")[2])
         for plugin in self.plugins:
             for file in plugin.rejected:
-                if slug(PurePosixPath(file.path).stem) == wanted:
+                if slug(PurePosixPath(file.path).stem) == stem:
                     return f" ({file.path!r} was rejected: {file.reason})"
         return did_you_mean(slug(name[:100]), (*self._first, *self._qualified))
 
 
 def load_registry(entries: Iterable[str], allowed: AllowList, *, with_team: bool = True) -> Registry:
-    """The registry of a plugin path, the built-in team behind it."""
+    """Load the registry of a plugin path, followed by the built-in team."""
     plugins, warnings = load_plugins(entries, allowed)
     return Registry([*plugins, *([built_in_team()] if with_team else [])], warnings)
 
@@ -67,7 +67,7 @@ def _collision(first: Definition, other: Definition) -> str:
         return f"{first.path!r} (plugin {first.plugin!r}) replaces the built-in {other.name!r}"
     return (
         f"{other.name!r} of plugin {other.plugin!r} ({other.path!r}) is hidden by plugin {first.plugin!r} "
-        f"({first.path!r}), which stands further left; {other.qualified!r} names it"
+        f"({first.path!r}), which comes first; use {other.qualified!r}"
     )
 
 
@@ -76,4 +76,5 @@ def _same_names(plugins: tuple[Plugin, ...]) -> Iterator[str]:
     for plugin in plugins:
         earlier = first.setdefault(slug(plugin.name), plugin)
         if earlier is not plugin:
-            yield f"two plugins are called {plugin.name!r}: {earlier.path!r} and {plugin.path!r}; the left one is meant"
+            paths = f"{earlier.path!r} and {plugin.path!r}"
+            yield f"two plugins have the name {plugin.name!r}: {paths}; the first one is used"

@@ -1,4 +1,4 @@
-"""What the registry speaks of: definitions, plugins, requests and briefs."""
+"""The data types of the registry: definitions, plugins, requests and briefs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Origin = Literal["job", "definition", "configuration", "default"]
 Policy = Literal["open", "strict"]
 POLICIES: tuple[Policy, ...] = ("open", "strict")
 RUNNERS = ("model", "command", "sarif")
-#: A runner that a job may ask for and a definition may not.
+#: A runner that a job may use, but a definition may not.
 ORCHESTRATOR = "orchestrator"
 JOB_RUNNERS = (*RUNNERS, ORCHESTRATOR)
 ISOLATIONS = ("worktree",)
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a job may use up; None: no limit of its own. Turns are a field of their own."""
+    """The limits of a job, except turns; None: no limit."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -38,10 +38,10 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     body: str
     description: str = ""
-    #: None: it does not say, so all that the worker grants unasked; empty: no tools.
+    #: None: not set, so the default tools of the worker are granted; empty: no tools.
     tools: tuple[str, ...] | None = None
     denied: tuple[str, ...] = ()
-    #: Names that it lists and that are no tool; never granted.
+    #: Names in its lists that are not tools; never granted.
     unknown_tools: tuple[str, ...] = ()
     model: str | None = None
     max_turns: int | None = None
@@ -58,18 +58,18 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     command: str | None = None
     #: MCP servers of the configuration that it uses.
     mcp_servers: tuple[str, ...] = ()
-    #: Fields that have no meaning here, as they were written.
+    #: Fields that Remit does not use, as written.
     unused: dict[str, Value] = {}
     warnings: tuple[str, ...] = ()
 
     @property
     def qualified(self) -> str:
-        """The name that is this definition's alone."""
+        """The unique name: `plugin:name`."""
         return f"{self.plugin}:{self.name}"
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """A file that should be a definition and cannot be one."""
+    """A file with an invalid definition."""
 
     path: str
     line: int | None
@@ -77,14 +77,14 @@ class Rejected(msgspec.Struct, frozen=True):
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """A file that is no definition."""
+    """A file without a definition."""
 
     path: str
     reason: str
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder of definitions, as it was loaded."""
+    """A loaded folder of definitions."""
 
     name: str
     version: str | None
@@ -96,7 +96,7 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a caller asks for. Absent and null are the same; an empty text or list is said."""
+    """The request of a caller. An absent field and null mean the same; an empty text or list is a value."""
 
     prompt: str = ""
     subagent_def: str | None = None
@@ -111,12 +111,12 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     limits: Limits | None = None
     isolation: str | None = None
     command: str | None = None
-    #: Files and folders that the job is about; a program is given them.
+    #: Files and folders that the job is about; they are passed to a program.
     scope: list[str] = []
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The definition that a brief was made from."""
+    """The definition of a brief."""
 
     name: str
     plugin: str
@@ -124,7 +124,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
-    """What a subagent is told and may do, and where each part came from. A job runs the brief it began with."""
+    """The prompt, tools, model and limits of a job, with the source of each value. A job keeps its brief."""
 
     schema: Literal["remit.brief/1"] = "remit.brief/1"
     system: str
@@ -150,24 +150,24 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """The same for every brief that tells and allows the same; warnings are no part of it."""
+        """The digest of everything except warnings."""
         return digest_of(msgspec.json.encode(msgspec.structs.replace(self, warnings=())))
 
 
 def digest_of(data: bytes | str) -> str:
-    """A digest as it is stored and shown."""
+    """Return the SHA-256 digest of data, as it is stored and shown."""
     data = data.encode("utf-8", "replace") if isinstance(data, str) else data
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def as_request(request: JobRequest | Mapping[str, Any]) -> tuple[JobRequest, list[str]]:
-    """A request from a mapping with the fields' names, and which of its keys are no field."""
+    """Return the request in a mapping, and a message for each unknown key."""
     if isinstance(request, JobRequest):
         return request, []
-    known = JobRequest.__struct_fields__
-    strange = [f"a job has no field {key!r}{did_you_mean(str(key), known)}" for key in request if key not in known]
-    fields = {key: value for key, value in request.items() if key in known and value is not None}
+    names = JobRequest.__struct_fields__
+    unknown = [f"a job has no field {key!r}{did_you_mean(str(key), names)}" for key in request if key not in names]
+    fields = {key: value for key, value in request.items() if key in names and value is not None}
     try:
-        return msgspec.convert(fields, JobRequest), strange
+        return msgspec.convert(fields, JobRequest), unknown
     except msgspec.ValidationError as error:
-        raise UsageError(f"a job's fields: {error}") from error
+        raise UsageError(f"invalid fields of a job: {error}") from error

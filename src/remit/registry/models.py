@@ -1,26 +1,26 @@
-"""Model names: short ones by a table, bare ones by their maker, others as they are."""
+"""Names of models: short names are looked up, and names without a provider get one if it is known."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Short name -> provider:model; configuration adds to it.
+#: Short name -> provider:model; the configuration adds more.
 TABLE = {
     "haiku": "anthropic:claude-haiku-5-5",
     "sonnet": "anthropic:claude-sonnet-5-5",
     "opus": "anthropic:claude-opus-5-5",
 }
-#: "The caller's model": not a choice of its own.
+#: The model of the caller; it has no effect here.
 INHERIT = "inherit"
-_MAKERS = {"claude": "anthropic", "gpt": "openai", "gemini": "google"}
+_PROVIDERS = {"claude": "anthropic", "gpt": "openai", "gemini": "google"}
 
 
 def full_name(name: str, configured: Mapping[str, str]) -> str:
-    """The model that a name stands for, `provider:model` wherever that can be known."""
+    """Return the model of a name as `provider:model`, if the provider is known."""
     table = TABLE | dict(configured)
-    written = name.strip()
-    chosen = table.get(written) or table.get(written.lower()) or written
-    if ":" in chosen:
-        return chosen
-    maker = _MAKERS.get(chosen.partition("-")[0].lower())
-    return f"{maker}:{chosen}" if maker else chosen
+    name = name.strip()
+    model = table.get(name) or table.get(name.lower()) or name
+    if ":" in model:
+        return model
+    provider = _PROVIDERS.get(model.partition("-")[0].lower())
+    return f"{provider}:{model}" if provider else model

@@ -1,4 +1,4 @@
-"""Reading a plugin's folder: nothing outside it, nothing but regular files, everything bounded and in order."""
+"""Read the folder of a plugin: only regular files inside it, within limits, in a fixed order."""
 
 from __future__ import annotations
 
@@ -11,69 +11,72 @@ from remit.globs import SKIPPED_WITH_VENV
 
 MAX_FILE = 256 * 1024
 MAX_DEPTH = 8
-#: Entries of a folder and its folders that are looked at.
+#: Entries that are read in a folder and its subfolders.
 MAX_ENTRIES = 20_000
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def entry_problem(entry: str) -> str | None:
-    """Why an entry of the plugin path is not followed; None: it may be."""
+    """Return why an entry of the plugin path is not loaded; None if it may be."""
     if _URL.match(entry):
-        return "a URL is not loaded: fetch it yourself and give the folder"
+        return "a URL is not loaded: download it and set the folder"
     if entry.startswith("~"):
-        return "~ is not expanded: write the whole path"
+        return "~ is not expanded: write the absolute path"
     if "\0" in entry:
-        return "it holds a null character"
+        return "it contains a null character"
     if not os.path.isabs(entry):
-        return "a relative path is refused: write the absolute one"
+        return "a relative path is not loaded: write the absolute path"
     return None
 
 
 class PluginRoot:
-    """A plugin's folder. Links may lead anywhere inside it, and nowhere else."""
+    """The folder of a plugin. Links inside it are followed, links out of it are not."""
 
-    def __init__(self, shown: str) -> None:
-        self.shown = shown.rstrip("/") or "/"
-        self.root = os.path.realpath(shown)
+    def __init__(self, path: str) -> None:
+        #: The folder as the user wrote it.
+        self.path = path.rstrip("/") or "/"
+        self.root = os.path.realpath(path)
         self._folders: dict[str, str | None] = {}
 
-    def inside(self, written: str) -> str | None:
-        """A written path as one inside the plugin with `/`; None if it leads out, by its words or by a link."""
-        path = os.path.normpath(written)
-        if "\0" in written or _URL.match(written) or os.path.isabs(path) or path.split(os.sep)[0] == "..":
+    def inside(self, path: str) -> str | None:
+        """Return a path relative to the plugin with `/`; None if it or a link leads out of the plugin."""
+        if "\0" in path or _URL.match(path):
+            return None
+        path = os.path.normpath(path)
+        if os.path.isabs(path) or path.split(os.sep)[0] == "..":
             return None
         return path.replace(os.sep, "/") if self._real(path) is not None else None
 
     def _real(self, path: str) -> str | None:
-        """Where a path really stands; None: outside. Each folder is looked up once, and a file in it as it is."""
+        """Resolve a path; None if it is outside. Each folder is resolved once."""
         folder, name = os.path.split(path)
         if folder not in self._folders:
             real = os.path.realpath(os.path.join(self.root, folder))
-            self._folders[folder] = real if self._holds(real) else None
+            self._folders[folder] = real if self._contains(real) else None
         real_folder = self._folders[folder]
         if real_folder is None:
             return None
-        whole = os.path.join(real_folder, name)
-        if not os.path.islink(whole):
-            return whole
-        target = os.path.realpath(whole)
-        return target if self._holds(target) else None
+        file = os.path.join(real_folder, name)
+        if not os.path.islink(file):
+            return file
+        target = os.path.realpath(file)
+        return target if self._contains(target) else None
 
-    def _holds(self, real: str) -> bool:
+    def _contains(self, real: str) -> bool:
         return real == self.root or real.startswith(self.root.rstrip(os.sep) + os.sep)
 
     def is_folder(self, relative: str) -> bool:
-        """Whether there is such a folder inside."""
+        """Return whether a folder exists inside the plugin."""
         real = self._real(relative) if self.inside(relative) is not None else None
         return real is not None and os.path.isdir(real)
 
     def read(self, relative: str) -> bytes:
-        """A file's bytes, at most one more than `MAX_FILE`. Raises OSError where it cannot be read."""
+        """Read a file, at most one byte more than `MAX_FILE`. Raise OSError if it cannot be read."""
         inside = self.inside(relative)
         real = self._real(inside) if inside is not None else None
         if real is None:
             raise OSError(None, "a link that leads out of the plugin")
-        # Not followed any further; a pipe does not make it wait.
+        # Links are resolved already, and a named pipe must not block.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         descriptor = os.open(real, flags)
         try:
@@ -85,25 +88,25 @@ class PluginRoot:
             os.close(descriptor)
 
     def name_of(self, relative: str) -> str:
-        """A file's path as a person may open it; bytes of it that are not UTF-8 are shown as numbers."""
-        path = f"{self.shown.rstrip('/')}/{relative}" if relative not in ("", ".") else self.shown
+        """Return the path of a file for the user; bytes that are not UTF-8 are escaped."""
+        path = f"{self.path.rstrip('/')}/{relative}" if relative not in ("", ".") else self.path
         return os.fsencode(path).decode("utf-8", "backslashreplace")
 
     def markdown(self, folder: str) -> tuple[list[str], list[str]]:
-        """The Markdown files below a folder, sorted by path, and which folders were not looked into, with the reason.
+        """Return the Markdown files below a folder, sorted by path, and a warning for each folder that was skipped.
 
-        Raises OSError where there are too many.
+        Raise OSError if there are too many entries.
         """
-        found: list[str] = []
-        odd: list[str] = []
+        files: list[str] = []
+        warnings: list[str] = []
         left = MAX_ENTRIES
-        waiting = [(folder, 0)]
-        while waiting:
-            current, depth = waiting.pop()
+        folders = [(folder, 0)]
+        while folders:
+            current, depth = folders.pop()
             try:
                 entries = self._entries(current)
             except OSError as error:
-                odd.append(f"{current!r} cannot be read: {error.strerror}")
+                warnings.append(f"{current!r} cannot be read: {error.strerror}")
                 continue
             left -= len(entries)
             if left < 0:
@@ -112,14 +115,14 @@ class PluginRoot:
                 path = entry.name if current in ("", ".") else f"{current}/{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
                     if depth < MAX_DEPTH and not entry.name.startswith(".") and entry.name not in SKIPPED_WITH_VENV:
-                        waiting.append((path, depth + 1))
+                        folders.append((path, depth + 1))
                 elif entry.name.lower().endswith(".md"):
-                    found.append(path)
+                    files.append(path)
                 elif entry.is_symlink() and entry.is_dir():
-                    odd.append(f"{path!r} is a link to a folder and is not followed")
-        return sorted(found), sorted(odd)
+                    warnings.append(f"{path!r} is a link to a folder and is not followed")
+        return sorted(files), sorted(warnings)
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
-        """What a folder holds, as far as it is looked at."""
+        """Return the entries of a folder, up to the limit."""
         with os.scandir(os.path.join(self.root, folder)) as entries:
             return list(islice(entries, MAX_ENTRIES + 1))

@@ -1,4 +1,4 @@
-"""Plugins: each entry of the path becomes a plugin, or a warning; one bad file never costs another."""
+"""Load plugins: each entry of the plugin path becomes a plugin or a warning. An invalid file does not affect others."""
 
 from __future__ import annotations
 
@@ -11,123 +11,26 @@ from typing import Any, NamedTuple
 import msgspec
 
 from remit.contract.kinds import slug
-from remit.registry.fields import Origin, check_name, read_definition
+from remit.registry.fields import DefinitionFile, check_name, read_definition
 from remit.registry.frontmatter import MalformedYaml
 from remit.registry.model import Definition, Plugin, Rejected, Skipped
 from remit.registry.plugin_root import MAX_FILE, PluginRoot, entry_problem
 from remit.registry.tools import OFFERED, AllowList
 
-#: Definitions of one plugin.
+#: The maximum number of definitions of one plugin.
 MAX_DEFINITIONS = 1_000
-#: The built-in team's; no plugin may call itself so.
+#: The name of the built-in team, which no other plugin may have.
 BUILT_IN = "built-in"
 
 
-def load_plugins(entries: Iterable[str], allowed: AllowList) -> tuple[list[Plugin], list[str]]:
-    """The plugins of a path from left to right, and why entries were not loaded."""
-    plugins: list[Plugin] = []
-    warnings: list[str] = []
-    seen: dict[str, str] = {}
-    for entry in entries:
-        why = entry_problem(entry) or _no_folder(entry)
-        place = PluginRoot(entry) if why is None else None
-        if place is None:
-            warnings.append(f"{entry[:300]!r} is not loaded: {why}")
-        elif place.root in seen:
-            warnings.append(f"{entry[:300]!r} is not loaded: it is the same folder as {seen[place.root]!r}")
-        else:
-            seen[place.root] = entry
-            try:
-                plugins.append(load_plugin(place, allowed))
-            except InvalidManifest as error:
-                warnings.append(f"{entry[:300]!r} is not loaded: {error}")
-    return plugins, warnings
-
-
-def _no_folder(entry: str) -> str | None:
-    try:
-        with os.scandir(entry):
-            return None
-    except OSError as error:
-        return error.strerror.lower() if error.strerror else "it cannot be read"
-
-
-def load_plugin(place: PluginRoot, allowed: AllowList, manifest: Manifest | None = None) -> Plugin:
-    """One plugin. Raises BadManifest if it cannot be loaded as a whole."""
-    manifest = manifest or read_manifest(place)
-    files, warnings = definition_files(place, manifest)
-    if len(files) > MAX_DEFINITIONS:
-        warnings.append(f"{len(files)} files: only the first {MAX_DEFINITIONS} by path are read")
-    reader = _PluginReader(place, manifest.name, allowed)
-    for path in files[:MAX_DEFINITIONS]:
-        reader.read(path)
-    return Plugin(
-        name=manifest.name,
-        version=manifest.version,
-        path=place.shown,
-        definitions=tuple(reader.definitions.values()),
-        rejected=tuple(reader.rejected),
-        skipped=tuple(reader.skipped),
-        warnings=(*manifest.warnings, *warnings, *reader.warnings),
-    )
-
-
-class _PluginReader:
-    """Reads the files of one plugin; inside it, the first of a name wins."""
-
-    def __init__(self, place: PluginRoot, plugin: str, allowed: AllowList) -> None:
-        self.definitions: dict[str, Definition] = {}
-        self.rejected: list[Rejected] = []
-        self.skipped: list[Skipped] = []
-        self.warnings: list[str] = []
-        self._place = place
-        self._plugin = plugin
-        self._allowed = allowed
-
-    def read(self, path: str) -> None:
-        shown = self._place.name_of(path)
-        try:
-            data = self._place.read(path)
-        except OSError as error:
-            self.rejected.append(Rejected(shown, None, f"it cannot be read: {error.strerror}"))
-            return
-        if len(data) > MAX_FILE:
-            self.rejected.append(Rejected(shown, None, f"larger than {MAX_FILE >> 10} KiB: shorten it"))
-            return
-        origin = Origin(self._plugin, shown, PurePosixPath(path).stem)
-        try:
-            definition = read_definition(data, origin, self._allowed)
-        except MalformedYaml as error:
-            self.rejected.append(Rejected(shown, error.line, str(error)))
-            return
-        if definition is None:
-            self.skipped.append(Skipped(shown, "it has no frontmatter, so it defines nothing"))
-        else:
-            self._take(definition)
-
-    def _take(self, definition: Definition) -> None:
-        first = self.definitions.setdefault(slug(definition.name), definition)
-        if first is not definition:
-            self.warnings.append(
-                f"{definition.path!r} is not used: {first.path!r} already defines {definition.name!r} in this plugin"
-            )
-
-
-@cache
-def built_in_team() -> Plugin:
-    """The definitions that come with Remit."""
-    place = PluginRoot(str(Path(__file__).with_name("team")))
-    return load_plugin(place, AllowList(OFFERED), Manifest(BUILT_IN, None, (".",)))
-
-
 class PluginLayout(NamedTuple):
-    """A kind of manifest."""
+    """A format of manifests."""
 
     file: str
-    #: The field that names folders or files of definitions, and the folder where it is absent.
+    #: The field with the folders or files of definitions, and the default folder.
     field: str
     folder: str
-    #: What `plugin_version` must be, if it is said; `is_locked`: it must be said.
+    #: The only accepted value of `plugin_version`; `is_locked`: the field is required.
     version: str | None = None
     is_locked: bool = False
 
@@ -140,38 +43,142 @@ LAYOUTS = (
 
 
 class Manifest(NamedTuple):
-    """What a plugin says of itself."""
+    """The manifest of a plugin."""
 
     name: str
     version: str | None
-    #: Folders and files that hold definitions, as written.
+    #: The folders and files of definitions, as written.
     sources: tuple[str, ...]
-    #: Whether those sources were named, so that a missing one is a mistake.
+    #: Whether the manifest names the sources, so that a missing one is a mistake.
     is_explicit: bool = False
     warnings: tuple[str, ...] = ()
 
 
 class InvalidManifest(Exception):
-    """A plugin that is not loaded at all; the reason says why."""
+    """A plugin that is not loaded; the message is the reason."""
 
 
-def read_manifest(place: PluginRoot) -> Manifest:
-    """The plugin's manifest; a folder without one is a plugin named after it."""
+class FoundFiles(NamedTuple):
+    """The definition files of a plugin in their order, and warnings."""
+
+    files: list[str]
+    warnings: list[str]
+
+
+def load_plugins(entries: Iterable[str], allowed: AllowList) -> tuple[list[Plugin], list[str]]:
+    """Load the plugins of a path in its order. Return them, and a warning for each entry that was not loaded."""
+    plugins: list[Plugin] = []
+    warnings: list[str] = []
+    loaded: dict[str, str] = {}
+    for entry in entries:
+        why = entry_problem(entry) or _folder_problem(entry)
+        root = PluginRoot(entry) if why is None else None
+        if root is None:
+            warnings.append(f"{entry[:300]!r} is not loaded: {why}")
+        elif root.root in loaded:
+            warnings.append(f"{entry[:300]!r} is not loaded: it is the same folder as {loaded[root.root]!r}")
+        else:
+            loaded[root.root] = entry
+            try:
+                plugins.append(load_plugin(root, allowed))
+            except InvalidManifest as error:
+                warnings.append(f"{entry[:300]!r} is not loaded: {error}")
+    return plugins, warnings
+
+
+def _folder_problem(entry: str) -> str | None:
+    try:
+        with os.scandir(entry):
+            return None
+    except OSError as error:
+        return error.strerror.lower() if error.strerror else "it cannot be read"
+
+
+@cache
+def built_in_team() -> Plugin:
+    """Return the definitions that come with Remit."""
+    root = PluginRoot(str(Path(__file__).with_name("team")))
+    return load_plugin(root, AllowList(OFFERED), Manifest(BUILT_IN, None, (".",)))
+
+
+def load_plugin(root: PluginRoot, allowed: AllowList, manifest: Manifest | None = None) -> Plugin:
+    """Load one plugin. Raise InvalidManifest if it cannot be loaded."""
+    manifest = manifest or read_manifest(root)
+    files, warnings = definition_files(root, manifest)
+    if len(files) > MAX_DEFINITIONS:
+        warnings.append(f"{len(files)} files: only the first {MAX_DEFINITIONS} by path are read")
+    reader = _PluginReader(root, manifest.name, allowed)
+    for path in files[:MAX_DEFINITIONS]:
+        reader.read(path)
+    return Plugin(
+        name=manifest.name,
+        version=manifest.version,
+        path=root.path,
+        definitions=tuple(reader.definitions.values()),
+        rejected=tuple(reader.rejected),
+        skipped=tuple(reader.skipped),
+        warnings=(*manifest.warnings, *warnings, *reader.warnings),
+    )
+
+
+class _PluginReader:
+    """Reads the files of one plugin. The first definition with a name is used."""
+
+    def __init__(self, root: PluginRoot, plugin: str, allowed: AllowList) -> None:
+        self.definitions: dict[str, Definition] = {}
+        self.rejected: list[Rejected] = []
+        self.skipped: list[Skipped] = []
+        self.warnings: list[str] = []
+        self._root = root
+        self._plugin = plugin
+        self._allowed = allowed
+
+    def read(self, path: str) -> None:
+        name = self._root.name_of(path)
+        try:
+            data = self._root.read(path)
+        except OSError as error:
+            self.rejected.append(Rejected(name, None, f"it cannot be read: {error.strerror}"))
+            return
+        if len(data) > MAX_FILE:
+            self.rejected.append(Rejected(name, None, f"larger than {MAX_FILE >> 10} KiB: shorten it"))
+            return
+        file = DefinitionFile(self._plugin, name, PurePosixPath(path).stem)
+        try:
+            definition = read_definition(data, file, self._allowed)
+        except MalformedYaml as error:
+            self.rejected.append(Rejected(name, error.line, str(error)))
+            return
+        if definition is None:
+            self.skipped.append(Skipped(name, "it has no frontmatter, so it is not a definition"))
+        else:
+            self._add(definition)
+
+    def _add(self, definition: Definition) -> None:
+        first = self.definitions.setdefault(slug(definition.name), definition)
+        if first is not definition:
+            self.warnings.append(
+                f"{definition.path!r} is not used: {first.path!r} already defines {definition.name!r} in this plugin"
+            )
+
+
+def read_manifest(root: PluginRoot) -> Manifest:
+    """Read the manifest of a plugin. A folder without a manifest is a plugin with the name of the folder."""
     for layout in LAYOUTS:
         try:
-            data = place.read(layout.file)
+            data = root.read(layout.file)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             raise InvalidManifest(f"{layout.file}: {error.strerror}") from error
-        return _manifest(layout, data)
-    name = PurePath(place.root).name or "root"
-    if why := _bad_name(name):
-        raise InvalidManifest(f"a folder without a manifest is named after itself, and {why}")
+        return _parse_manifest(layout, data)
+    name = PurePath(root.root).name or "root"
+    if why := _name_problem(name):
+        raise InvalidManifest(f"a plugin without a manifest has the name of its folder, and {why}")
     return Manifest(name, None, (".",))
 
 
-def _manifest(layout: PluginLayout, data: bytes) -> Manifest:
+def _parse_manifest(layout: PluginLayout, data: bytes) -> Manifest:
     if len(data) > MAX_FILE:
         raise InvalidManifest(f"{layout.file} is larger than {MAX_FILE >> 10} KiB")
     try:
@@ -183,7 +190,7 @@ def _manifest(layout: PluginLayout, data: bytes) -> Manifest:
     name, warnings = fields.get("name"), []
     if not isinstance(name, str) or not name.strip():
         raise InvalidManifest(f'{layout.file} has no name: add "name"')
-    if why := _bad_name(name):
+    if why := _name_problem(name):
         raise InvalidManifest(f"{layout.file}: {why}")
     _check_version(layout, fields)
     version = fields.get("version")
@@ -195,55 +202,48 @@ def _manifest(layout: PluginLayout, data: bytes) -> Manifest:
     return Manifest(name.strip(), version and version[:64], sources, is_explicit, (*warnings, *more))
 
 
-def _bad_name(name: str) -> str | None:
+def _name_problem(name: str) -> str | None:
     if name.strip().lower() == BUILT_IN:
-        return f"the name {BUILT_IN!r} is the built-in team's: choose another"
+        return f"the name {BUILT_IN!r} is reserved for the built-in team: choose another"
     if ":" in name:
-        return f"the name {name[:64]!r} holds a colon, which separates plugin and agent"
+        return f"the name {name[:64]!r} contains a colon, which separates plugin and agent"
     return check_name(name)
 
 
 def _check_version(layout: PluginLayout, fields: dict[str, Any]) -> None:
-    said = fields.get("plugin_version")
-    if layout.version is None or (said is None and not layout.is_locked) or said == layout.version:
+    version = fields.get("plugin_version")
+    if layout.version is None or (version is None and not layout.is_locked) or version == layout.version:
         return
-    raise InvalidManifest(f"{layout.file}: plugin_version must be {layout.version!r}, not {str(said)[:64]!r}")
+    raise InvalidManifest(f"{layout.file}: plugin_version must be {layout.version!r}, not {str(version)[:64]!r}")
 
 
 def _sources(layout: PluginLayout, fields: dict[str, Any]) -> tuple[tuple[str, ...], list[str]]:
-    said = fields.get(layout.field)
-    if said is None:
+    value = fields.get(layout.field)
+    if value is None:
         return (layout.folder,), []
-    listed = [said] if isinstance(said, str) else said if isinstance(said, list) else []
+    listed = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     sources = [one for one in listed if isinstance(one, str) and one.strip()]
-    strange = len(listed) - len(sources) or not isinstance(said, str | list)
-    return tuple(sources), [f"{layout.file}: {layout.field} must be a path or a list of paths"] if strange else []
+    is_invalid = len(sources) < len(listed) or not isinstance(value, str | list)
+    return tuple(sources), [f"{layout.file}: {layout.field} must be a path or a list of paths"] if is_invalid else []
 
 
-class FoundFiles(NamedTuple):
-    """Files that should be definitions, in order, and what was odd on the way."""
-
-    files: list[str]
-    warnings: list[str]
-
-
-def definition_files(place: PluginRoot, manifest: Manifest) -> FoundFiles:
-    """The definition files of a plugin: listed folders and files, sorted by path; order in the manifest is none."""
+def definition_files(root: PluginRoot, manifest: Manifest) -> FoundFiles:
+    """Find the definition files of a plugin in its folders and files, sorted by path."""
     files: dict[str, None] = {}
     warnings: list[str] = []
     for source in manifest.sources:
-        inside = place.inside(source)
-        if inside is None:
+        path = root.inside(source)
+        if path is None:
             warnings.append(f"{source[:200]!r} leads out of the plugin and is not read")
-        elif place.is_folder(inside):
+        elif root.is_folder(path):
             try:
-                found, odd = place.markdown(inside)
+                found, more = root.markdown(path)
                 files.update(dict.fromkeys(found))
-                warnings += odd
+                warnings += more
             except OSError as error:
                 warnings.append(f"{source[:200]!r} cannot be read: {error.strerror}")
-        elif PurePosixPath(inside).suffix.lower() == ".md":
-            files[inside] = None
+        elif PurePosixPath(path).suffix.lower() == ".md":
+            files[path] = None
         elif manifest.is_explicit:
             warnings.append(f"{source[:200]!r} is neither a folder nor a Markdown file of the plugin")
     return FoundFiles(sorted(files), warnings)

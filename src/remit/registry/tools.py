@@ -1,4 +1,4 @@
-"""Tool names: Claude Code's, so that public definitions work as they are, and what a worker grants of them.
+"""The names of tools, and the tools that a worker grants. The names are those of Claude Code.
 
 A tool is written `Name` or `Name(pattern)`; a tool of an MCP server `mcp__server__tool`, `mcp__server__*` or
 `mcp__server`. Names outside the catalogue are never granted.
@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from remit.errors import did_you_mean
 
-#: What Remit's own worker offers, in the order people read it.
+#: The tools of Remit's worker, in the order in which they are shown.
 OFFERED = (
     *("Read", "Grep", "Glob", "LS", "GitLog", "GitDiff", "GitShow", "GitBlame"),
     *("Edit", "Write", "Bash"),
 )
-#: What Claude Code has beside these: known names, so not typing mistakes.
+#: Further tools of Claude Code. They are known names, so they are not reported as typing mistakes.
 _CLIENT = (
     *("Agent", "AskUserQuestion", "BashOutput", "EnterPlanMode", "ExitPlanMode", "EnterWorktree", "ExitWorktree"),
     *("KillShell", "ListMcpResources", "LSP", "Monitor", "NotebookEdit", "NotebookRead", "ReadMcpResource"),
@@ -26,7 +26,7 @@ _CLIENT = (
     *("TaskUpdate", "TodoRead", "TodoWrite", "ToolSearch", "WebFetch", "WebSearch"),
 )
 CATALOGUE = (*OFFERED, *_CLIENT)
-#: Earlier names, and names that other clients give to the same tool. Compared without case, `_`, `-` and spaces.
+#: Earlier names, and names of other clients for the same tool. They are compared without case, `_`, `-` and spaces.
 ALIASES = {
     "Task": "Agent",
     "MultiEdit": "Edit",
@@ -46,10 +46,10 @@ ALIASES = {
     "ListMcpResourcesTool": "ListMcpResources",
     "ReadMcpResourceTool": "ReadMcpResource",
 }
-#: Words for "every tool"; the first is ours.
+#: Ways to write "every tool"; the first is the canonical one.
 EVERY_TOOL = "*"
 EVERYTHING = frozenset({EVERY_TOOL, "all", "alltools"})
-#: Granted only where somebody names them: "every tool" does not mean these.
+#: Tools that have to be named: "every tool" does not include them.
 BY_NAME = ("Bash",)
 MAX_TOOLS = 200
 MAX_NAME = 200
@@ -59,7 +59,7 @@ _WRITTEN = re.compile(r"([^()]+?)\s*(\(.*\))?$", re.DOTALL)
 
 
 class KnownTool(NamedTuple):
-    """A tool as written: its name in the catalogue, and a pattern with its brackets or nothing."""
+    """A tool: its name in the catalogue, and its pattern with brackets or an empty text."""
 
     name: str
     pattern: str = ""
@@ -76,9 +76,9 @@ _BY_FOLDED = {_folded(name): name for name in CATALOGUE} | {_folded(name): tool 
 
 
 @lru_cache(maxsize=4096)
-def find_tool(written: str, own: frozenset[str] = frozenset()) -> KnownTool | None:
-    """The tool that a text names, or None; `own` are further names that a worker offers."""
-    text = written.strip()
+def find_tool(text: str, own: frozenset[str] = frozenset()) -> KnownTool | None:
+    """Return the tool that a text names, or None; `own` are the custom tools of a worker."""
+    text = text.strip()
     if text in own or (_MCP.match(text) and len(text) <= MAX_NAME):
         return KnownTool(text)
     parts = _WRITTEN.match(text) if len(text) <= MAX_NAME and text.isprintable() else None
@@ -89,26 +89,26 @@ def find_tool(written: str, own: frozenset[str] = frozenset()) -> KnownTool | No
 
 
 def server_of(name: str) -> str | None:
-    """The MCP server that a tool belongs to, if it is one's."""
+    """Return the MCP server of a tool; None if it is not a tool of a server."""
     return name.removeprefix("mcp__").partition("__")[0] if _MCP.match(name) else None
 
 
-def is_all_tools(written: str) -> bool:
-    """Whether a text asks for every tool."""
-    return _folded(written) in EVERYTHING
+def is_all_tools(text: str) -> bool:
+    """Return whether a text means every tool."""
+    return _folded(text) in EVERYTHING
 
 
-def nearest_tool(written: str, own: Iterable[str] = ()) -> str:
-    """`, did you mean 'Read'?` for a misspelt name, or nothing."""
+def nearest_tool(text: str, own: Iterable[str] = ()) -> str:
+    """Return `, did you mean 'Read'?` for a misspelt name; empty if no name is similar."""
     by_folded = {name.lower(): name for name in (*CATALOGUE, *own)}
-    near = did_you_mean(written[:MAX_NAME].partition("(")[0].strip(), by_folded)
+    near = did_you_mean(text[:MAX_NAME].partition("(")[0].strip(), by_folded)
     for folded, name in by_folded.items():
         near = near.replace(f"{folded!r}", f"{name!r}")
     return near
 
 
 def split_names(text: str) -> list[str]:
-    """Names from text: separated by commas or lines, by spaces where every word is a tool; brackets hold together."""
+    """Split a text into names at commas and line breaks, and at spaces if every word is a tool; not inside brackets."""
     return list(_split(text))
 
 
@@ -117,48 +117,49 @@ def _split(text: str) -> tuple[str, ...]:
     names: list[str] = []
     for piece in _pieces(text, ",\n"):
         words = list(_pieces(piece, " \t"))
-        whole = find_tool(piece) is not None or is_all_tools(piece)
-        names += words if len(words) > 1 and not whole and all(find_tool(word) for word in words) else [piece]
+        is_name = find_tool(piece) is not None or is_all_tools(piece)
+        names += words if len(words) > 1 and not is_name and all(find_tool(word) for word in words) else [piece]
     return tuple(names)
 
 
 def _pieces(text: str, separators: str) -> Iterator[str]:
     depth, start = 0, 0
-    for place, character in enumerate(text):
+    for position, character in enumerate(text):
         depth = max(0, depth + (character == "(") - (character == ")"))
         if character in separators and not depth:
-            if piece := text[start:place].strip():
+            if piece := text[start:position].strip():
                 yield piece
-            start = place + 1
+            start = position + 1
     if piece := text[start:].strip():
         yield piece
 
 
 class AllowList:
-    """What a worker lets subagents use."""
+    """The tools that subagents may use."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        given: list[str] = []
-        named: list[str] = []
+        expanded: list[str] = []
+        explicit: list[str] = []
         for name in filter(None, map(str.strip, names)):
-            given += OFFERED if is_all_tools(name) else (name,)
-            named += () if is_all_tools(name) else (name,)
-        self.own = frozenset(name for name in given if find_tool(name) is None)
-        self.tools = tuple(dict.fromkeys(filter(None, (find_tool(name, self.own) for name in given))))
-        meant = {find_tool(name, self.own) for name in named}
-        #: What a subagent gets for whom nobody lists tools.
-        self.unasked = tuple(tool for tool in self.tools if tool.name not in BY_NAME or tool in meant)
+            expanded += OFFERED if is_all_tools(name) else (name,)
+            explicit += () if is_all_tools(name) else (name,)
+        #: Custom tools of the worker, which are not in the catalogue.
+        self.own = frozenset(name for name in expanded if find_tool(name) is None)
+        self.tools = tuple(dict.fromkeys(filter(None, (find_tool(name, self.own) for name in expanded))))
+        named = {find_tool(name, self.own) for name in explicit}
+        #: The tools of a subagent if neither its job nor its definition lists tools.
+        self.default = tuple(tool for tool in self.tools if tool.name not in BY_NAME or tool in named)
         whole = {tool.name for tool in self.tools if not tool.pattern}
         self._servers = tuple(
             name.removesuffix("*") if name.endswith("__*") else f"{name}__"
             for name in whole
             if _MCP.match(name) and (name.endswith("__*") or name.count("__") == 1)
         )
-        #: `mcp__server` and `mcp__server__*` are one.
+        #: Names that are allowed without a pattern. `mcp__server` and `mcp__server__*` mean the same.
         self._whole = whole | {prefix.removesuffix("__") for prefix in self._servers}
 
     def granted(self, tool: KnownTool) -> tuple[KnownTool, ...]:
-        """The part of a tool that is allowed: all of it, the allowed patterns of it, or nothing."""
+        """Return the allowed part of a tool: the tool, its allowed patterns, or nothing."""
         if tool.name in self._whole or (self._servers and tool.name.startswith(self._servers)):
             return (tool,)
         if tool in self.tools:
@@ -171,5 +172,5 @@ class AllowList:
 
 
 def intersection(tools: Iterable[KnownTool], others: Collection[KnownTool]) -> list[KnownTool]:
-    """What both lists allow; the narrower of two ways to write one tool."""
+    """Return the tools that both lists allow. If only one list has a pattern for a tool, the pattern remains."""
     return [granted for tool in tools for granted in AllowList(map(str, others)).granted(tool)]

@@ -76,7 +76,7 @@ def test_a_job_that_is_ours_and_is_not_run_here_is_given_back(postgres: Postgres
             await workers.register(database, worker.id, [], 1, is_listed=True)
             for number in (lost, held):
                 assert isinstance(await jobs.claim(database, number, worker.id, number), Job)
-            worker._held[held] += 1
+            worker._loaded[held] += 1
 
             await worker._supervise(HeartbeatThread(address, worker.id, 5, 18), 30)
 

@@ -53,7 +53,7 @@ def list_command(plugin_path: str | None = None, form: str = "text") -> int:
     """
     from remit.reports.agents import agents_shape, list_lines
 
-    registry = _registry(plugin_path, None, tell_faults=False)
+    registry = _registry(plugin_path, None, print_problems=False)
     if form == "json":
         _print_json(agents_shape(registry.plugins, registry.warnings))
     else:
@@ -163,9 +163,9 @@ def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
     return 1 if not plugins or any(plugin.rejected for plugin in plugins) else 0
 
 
-def _registry(plugin_path: str | None, names: list[str] | None, *, tell_faults: bool = True) -> Registry:
+def _registry(plugin_path: str | None, names: list[str] | None, *, print_problems: bool = True) -> Registry:
     path = plugin_path if plugin_path is not None else load()["plugin_path"]
-    return api.open_registry(path, _allowed(names), tell_faults=tell_faults)
+    return api.open_registry(path, _allowed(names), print_problems=print_problems)
 
 
 def _allowed(names: list[str] | None) -> AllowList:
