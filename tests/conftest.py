@@ -39,7 +39,7 @@ _DATABASE_FIXTURES = frozenset({"postgres", "own", "alone", "embedded_shop"})
 _PROCESS_FIXTURES = frozenset({"source", "model", "server", "remote", "each_confinement"})
 #: Folders in which every test starts programs.
 _PROCESS_FOLDERS = ("tests/clients/real/", "tests/dispatch/crash/")
-#: How a module says that all its tests start programs.
+#: The mark of a module whose tests all start programs.
 _PROCESS_MODULE = re.compile(r"^pytestmark = .*\bpytest\.mark\.process\b", re.MULTILINE)
 #: Programs that any test may start: a git command on a small checkout takes a few milliseconds.
 _CHEAP_PROGRAMS = frozenset({"git"})

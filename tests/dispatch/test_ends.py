@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import Fleet, Play, tools, until
+from support.running import Fleet, Play, tools
+from support.waiting import until_async
 
 from remit.dispatch import attempt
 from remit.dispatch.attempt import Attempt
@@ -44,8 +45,10 @@ async def test_a_job_that_hung_has_what_it_had_said_and_changed(play: Play) -> N
             return (await fleet.job(number)).diff is not None
 
         async with fleet.working():
-            await until(has_diff, "the diff is with the job")
-            await until(lambda: asyncio.to_thread(lambda: not worktree_of(fleet, number).exists()), "it is tidied up")
+            await until_async(has_diff, "the diff is with the job")
+            await until_async(
+                lambda: asyncio.to_thread(lambda: not worktree_of(fleet, number).exists()), "it is tidied up"
+            )
         done = await fleet.job(number)
         assert done.outcome == "error"
         assert str(done.error).startswith("hung: ")
@@ -182,7 +185,7 @@ async def test_a_cancelled_job_of_a_limited_queue_makes_room_for_the_next(
                 sql = "SELECT 1 FROM procrastinate_jobs WHERE args ->> 'job' = %s AND scheduled_at IS NOT NULL"
                 return bool(await fleet.rows(sql, str(second)))
 
-            await until(put_off, "the second found no room")
+            await until_async(put_off, "the second found no room")
             await fleet.cancel(first)
             fleet.server.open("g")
             done = await fleet.reached(second, "finished")
@@ -214,8 +217,10 @@ async def test_a_job_that_is_cancelled_while_its_worktree_is_made_has_no_false_d
         async with fleet.working():
             await begun.wait()
             await fleet.cancel(number)
-            await until(_somebody_is_cancelled, "its worker was told")
+            await until_async(_somebody_is_cancelled, "its worker was told")
             go.set()
             done = await fleet.reached(number, "finished")
-            await until(lambda: asyncio.to_thread(lambda: not worktree_of(fleet, number).exists()), "it is tidied up")
+            await until_async(
+                lambda: asyncio.to_thread(lambda: not worktree_of(fleet, number).exists()), "it is tidied up"
+            )
         assert (done.outcome, done.diff, fleet.requests) == ("cancelled", None, [])

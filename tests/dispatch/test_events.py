@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from psycopg.types.json import Jsonb
-from support.running import Fleet, Play, both_providers, tools, until
+from support.running import Fleet, Play, both_providers, tools
+from support.waiting import until_async
 
 from remit.store.database import rows
 from remit.store.events import Event, add_event, follow
@@ -137,7 +138,7 @@ async def test_whoever_tells_of_one_job_waits_for_who_tells_before(play: Play) -
             await rows(connection, "events.add", job=number, kind="first", data=Jsonb({}), attempt=None)
             other = asyncio.create_task(add_event(fleet.database, number, "second", {}))
             waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%events%%'"
-            await until(lambda: _any(fleet, waiting), "the second waits")
+            await until_async(lambda: _any(fleet, waiting), "the second waits")
             assert await fleet.kinds(number) == []
         await other
         assert await fleet.kinds(number) == ["first", "second"]

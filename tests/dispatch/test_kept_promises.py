@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from support.commands import Commands
-from support.running import Fleet, Play, until
+from support.running import Fleet, Play
+from support.waiting import until_async
 
 from remit.dispatch.attempt import MAX_DEATHS
 from remit.dispatch.events import EventWriter
@@ -160,12 +161,12 @@ async def test_a_job_that_waits_for_its_turn_at_a_provider_is_not_taken_for_hung
         numbers = [await fleet.submit(f"job {n}") for n in range(2)]
         async with fleet.working():
             await fleet.server.wait("answers")
-            await until(lambda: _asking(fleet, 2), "both got as far as their first turn")
+            await until_async(lambda: _asking(fleet, 2), "both got as far as their first turn")
             [(holder,)] = await fleet.rows("SELECT job FROM remit.slots")
             [waiting] = set(numbers) - {holder}
             before = next(minutes)
             await fleet.rows("UPDATE remit.jobs SET checkpoint = now() - interval '800 seconds' WHERE id = %s", waiting)
-            await until(lambda: _is_fresh(fleet, waiting), "it says that it does not hang")
+            await until_async(lambda: _is_fresh(fleet, waiting), "it says that it does not hang")
             assert 60.0 * (next(minutes) - before) < fleet.settings.hung_seconds, "and says it in time"
             fleet.server.open("answers")
             done = [await fleet.reached(number, "finished") for number in numbers]

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from support.postgres import Postgres
-from support.running import Play, tools, until
+from support.running import Play, tools
+from support.waiting import until_async
 
 from remit.errors import EnvironmentBroken
 from remit.store.database import open_database, rows
@@ -38,7 +39,7 @@ async def _said(caplog: pytest.LogCaptureFixture, words: str) -> None:
     async def found() -> bool:
         return any(words in one.getMessage() for one in caplog.records)
 
-    await until(found, f"a worker says {words!r}")
+    await until_async(found, f"a worker says {words!r}")
 
 
 @pytest.mark.parametrize("gate", [0, 2], ids=["before its first step", "after a command"])

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from support.commands import KEYS
-from support.running import Fleet, Play, there, until
+from support.running import Fleet, Play, there
+from support.waiting import until_async
 
 from remit.testing import registry
 
@@ -50,7 +51,7 @@ async def test_a_program_that_works_longer_than_a_step_may_take_is_not_taken_for
             await there(fleet.project / "begun")
             for _ in range(2):
                 await fleet.rows("UPDATE remit.jobs SET checkpoint = now() - interval '800 seconds'")
-                await until(lambda: _is_fresh(fleet), "it is said again and again that the job does not hang")
+                await until_async(lambda: _is_fresh(fleet), "it is said again and again that the job does not hang")
             (fleet.project / "enough").touch()
             done = await fleet.reached(number, "finished")
         assert (done.outcome, done.result, done.attempt) == ("completed", "Fine.", 1)

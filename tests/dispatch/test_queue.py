@@ -9,7 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 from support.commands import ANTHROPIC
-from support.running import OPENAI, Fleet, Play, tools, until
+from support.running import OPENAI, Fleet, Play, tools
+from support.waiting import until_async
 
 from remit.dispatch.submit import Queueing
 from remit.errors import UsageError
@@ -133,7 +134,7 @@ async def test_a_provider_has_as_many_calls_as_it_may_over_two_workers(play: Pla
                 found = await fleet.rows("SELECT count(*) FROM remit.events WHERE kind = 'turn'")
                 return bool(found[0][0] == 6)
 
-            await until(all_running, "every job got as far as its first turn")
+            await until_async(all_running, "every job got as far as its first turn")
             asked = [request.path for request in fleet.requests]
             assert sorted(asked) == ["/v1/messages"] * 2 + ["/v1/responses"] * 2
             assert await fleet.rows("SELECT count(*) FROM remit.slots") == [(2,)]

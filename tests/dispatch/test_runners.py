@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from support.running import Fleet, Play, there, until
+from support.running import Fleet, Play, there
+from support.waiting import until_async
 
 from remit.dispatch.runners import MAX_OUTPUT, PRESETS
 from remit.errors import UsageError
@@ -221,7 +222,7 @@ async def test_a_command_line_of_nothing_is_an_error(play: Play) -> None:
 
 async def _gone(pid: int) -> None:
     """The process has ended, or waits only for its parent to take note of it."""
-    await until(lambda: asyncio.to_thread(_is_over, pid), f"process {pid} is gone")
+    await until_async(lambda: asyncio.to_thread(_is_over, pid), f"process {pid} is gone")
 
 
 def _is_over(pid: int) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pydantic_ai import exceptions
 from support.commands import ANTHROPIC
-from support.running import OPENAI, Play, both_providers, tools, until
+from support.running import OPENAI, Play, both_providers, tools
+from support.waiting import until_async
 
 from remit.dispatch import model_client
 from remit.dispatch.finish import RunStopped
@@ -182,7 +183,7 @@ async def test_an_open_circuit_is_waited_for_and_other_providers_are_not_kept_wa
         free = await fleet.submit("free", model=OPENAI)
         async with fleet.working():
             assert (await fleet.reached(free, "finished")).outcome == "completed"
-            await until(lambda: _is_asking(fleet, kept), "the other got as far as its turn")
+            await until_async(lambda: _is_asking(fleet, kept), "the other got as far as its turn")
             assert len(fleet.requests) == 1
             began = time.monotonic()
             await fleet.cancel(kept)
@@ -204,7 +205,7 @@ async def test_failures_of_several_jobs_open_the_circuit_together(play: Play, mo
             async def is_open() -> bool:
                 return await workers.circuit_wait(fleet.database, "anthropic") > 0
 
-            await until(is_open, "the circuit is open")
+            await until_async(is_open, "the circuit is open")
             for number in range(1, 4):
                 await fleet.cancel(number)
                 await fleet.reached(number, "finished")

@@ -1,4 +1,4 @@
-"""Results, scripts and plans that tests of orchestration are made of."""
+"""Results, scripts and plans for tests of orchestration."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from support.commands import ANTHROPIC, PATIENCE
+from support.commands import ANTHROPIC
 from support.running import Fleet
+from support.waiting import PATIENCE
 
 from remit.dispatch.submit import Resolving
 from remit.orchestrate import api
@@ -19,7 +20,7 @@ from remit.store.plans import Delegation
 from remit.testing import registry
 
 READ = {"tools": [{"name": "Read", "input": {"file_path": path}} for path in ("a.py", "b.py")]}
-#: A turn that ends in an outcome which is no success, with a part of an answer.
+#: Turns that end without success, with a partial answer.
 CUT = {"text": "The first half of what I found", "stop": "max_tokens"}
 CHAT = {"text": "It all looks fine to me."}
 _CHECKLIST = """### Verification Completed
@@ -33,7 +34,7 @@ _CHECKLIST = """### Verification Completed
 def result(
     agent: str, *, status: str = "SUCCESS", found: str = "Nothing was found.", reason: str = " - read it"
 ) -> str:
-    """Accepted of whoever read the project; without a reason for its confidence it breaks an L2 rule."""
+    """Return a result that is accepted from an agent that read the project; without a reason it violates an L2 rule."""
     return f"""## {agent} Result
 
 ### Status
@@ -62,7 +63,7 @@ The code was read. What matters is listed below.
 
 
 def review(agent: str, issue: str, *, severity: str = "Critical", score: int = 90, line: int = 2) -> str:
-    """A review with one finding in `a.py`."""
+    """Return a review with one finding in `a.py`."""
     text = "def leak():" if line == 1 else "    return 1"
     found = f"""#### Issues Detected
 | ID | Issue | File:Line | Severity | Confidence |
@@ -88,7 +89,7 @@ def review(agent: str, issue: str, *, severity: str = "Critical", score: int = 9
 
 
 def says(*texts: str) -> list[dict[str, Any]]:
-    """A conversation: read the project, then say each text, one after the other when asked again."""
+    """Return a conversation that reads the project and then answers with each text in turn."""
     return [READ, *({"text": text} for text in texts)]
 
 
@@ -113,7 +114,7 @@ def plan(*phases: PhaseSpec, name: str = "a plan") -> Plan:
 
 
 class Run:
-    """A plan in a fleet of one test."""
+    """A plan in the fleet of a test."""
 
     def __init__(self, fleet: Fleet, spec: Plan, number: int, team: Registry) -> None:
         self.fleet = fleet
@@ -122,7 +123,7 @@ class Run:
         self._resolving = Resolving(registry=team)
 
     async def drive(self) -> PlanResult:
-        """Drive until it ends or waits."""
+        """Drive the plan until it ends or waits."""
         import asyncio
 
         async with asyncio.timeout(PATIENCE):
@@ -133,19 +134,19 @@ class Run:
         return await api.plan_result(self.fleet.database, self.number)
 
     async def steps(self, delegation: Delegation | None = None) -> list[tuple[str, str]]:
-        """What was done and why."""
+        """Return the steps and their reasons."""
         rows = await self.fleet.database.rows("plans.steps", plan=self.number, after=0)
         number = delegation.id if delegation is not None else None
         return [(row["step"], row["reason"]) for row in rows if row["delegation"] == number]
 
     async def told(self, task: str) -> list[str]:
-        """The first messages of the conversations whose task holds a text."""
+        """Return the first messages of the conversations whose task contains a text."""
         return [text for text in map(first_message, self.fleet.requests) if task in text]
 
 
 @asynccontextmanager
 async def begun(fleet: Fleet, spec: Plan, *names: str, concurrency: int = 5) -> AsyncIterator[Run]:
-    """A plan that is in the store, with a worker that does its jobs."""
+    """Store a plan and run a worker for its jobs."""
     team = agents(*(names or {each.agent for part in spec.phases for each in part.delegations}))
     number = await api.begin_plan(fleet.database, spec, fleet.project, is_new=True)
     async with fleet.working(concurrency):
@@ -153,7 +154,7 @@ async def begun(fleet: Fleet, spec: Plan, *names: str, concurrency: int = 5) -> 
 
 
 def first_message(request: Any) -> str:
-    """The task of a request as it came over the wire."""
+    """Return the task of a request."""
     content = request.body["messages"][0]["content"]
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
@@ -167,7 +168,7 @@ def progress_file(fleet: Fleet) -> Path:
 
 
 def toml(spec: Sequence[tuple[str, Sequence[dict[str, Any]], dict[str, Any]]], name: str = "a plan") -> str:
-    """A plan as a file: phases by name, with delegations and further fields."""
+    """Return a plan as TOML: phases by name, with delegations and more fields."""
     import json
 
     lines = [f"name = {json.dumps(name)}"]

@@ -1,4 +1,4 @@
-"""Questions to a person: who waits, what each answer does, and that it does it once."""
+"""Questions to a person: when a plan waits, and the effect of each answer, once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from plan_building import CHAT, CUT, READ, begun, one, phase, plan, result, review, says, states
-from support.running import Play, until
+from support.running import Play
+from support.waiting import until_async
 
 from remit.errors import UsageError
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
@@ -21,14 +22,14 @@ BAD = {"task of one": [CUT], "task of two": [CHAT, CHAT], "task of three": [{"fa
 TWO = plan(phase("look", *(one(name) for name in ("one", "two", "three"))), phase("after", one("next")))
 
 
-async def test_one_childs_failure_never_cancels_its_siblings(play: Play) -> None:
-    """The others are in the middle of their work when it fails."""
+async def test_a_failure_does_not_cancel_the_siblings(play: Play) -> None:
+    """The siblings are running when it fails."""
     held = {f"task of {name}": [{**READ, "gate": "held"}, {"text": result(name)}] for name in ("two", "three")}
     async with play(conversations={**BAD, **held, **NEXT}) as fleet:
         async with begun(fleet, TWO) as run:
             driving = asyncio.create_task(run.drive())
             await fleet.server.wait("held", waiting=2)
-            await until(lambda: _has_failed(run), "the first has failed")
+            await until_async(lambda: _has_failed(run), "the first has failed")
             fleet.server.open("held")
             found = await driving
         assert states(found) == [("one", "failed"), ("two", "accepted"), ("three", "accepted"), ("next", "accepted")]
@@ -39,7 +40,7 @@ async def _has_failed(run: Any) -> bool:
     return bool((await run.result()).delegations[0].state == "failed")
 
 
-async def test_all_failing_never_goes_on_by_itself(play: Play) -> None:
+async def test_a_phase_in_which_all_failed_waits_for_an_answer(play: Play) -> None:
     async with play(conversations={**BAD, **NEXT}) as fleet:
         async with begun(fleet, TWO) as run:
             found = await run.drive()
@@ -54,7 +55,7 @@ async def test_all_failing_never_goes_on_by_itself(play: Play) -> None:
         assert not await run.told("task of next")
 
 
-async def test_a_skipped_one_beside_failures_is_no_success_either(play: Play) -> None:
+async def test_skipped_and_failed_delegations_are_not_a_success(play: Play) -> None:
     async with play(conversations={**BAD, **NEXT}) as fleet:
         spec = plan(phase("look", one("one", critical=True), one("two")), phase("after", one("next")))
         async with begun(fleet, spec) as run:
@@ -72,7 +73,7 @@ async def answered(run: Any, verb: str, words: str = "") -> Any:
     return await run.drive()
 
 
-async def test_retry_tries_all_that_failed_again(play: Play) -> None:
+async def test_retry_repeats_all_failed_delegations(play: Play) -> None:
     turns = {
         f"task of {name}": [{"fail": {"status": 400, "times": 1, "then": READ}}, {"text": result(name)}]
         for name in ("one", "two", "three")
@@ -86,14 +87,14 @@ async def test_retry_tries_all_that_failed_again(play: Play) -> None:
         assert found.phases[0].round == 2
 
 
-async def test_skip_goes_on_without_the_phase(play: Play) -> None:
+async def test_skip_continues_without_the_phase(play: Play) -> None:
     async with play(conversations={**BAD, **NEXT}) as fleet:
         async with begun(fleet, TWO) as run:
             await run.drive()
             found = await answered(run, "skip", "the module is going away")
         assert found.plan.state == "finished"
         assert [state for _, state in states(found)] == ["failed", "rejected", "failed", "accepted"]
-        assert found.phases[0].decision == "retry", "what it came to is not made better than it is"
+        assert found.phases[0].decision == "retry", "the decision of the phase stays as it was"
         assert found.plan.outcome == "retry"
 
 
@@ -108,7 +109,7 @@ async def test_cancel_ends_the_plan(play: Play) -> None:
         assert not await run.told("task of next")
 
 
-async def test_text_reaches_all_that_are_tried_again(play: Play) -> None:
+async def test_the_text_of_an_answer_reaches_all_retried_delegations(play: Play) -> None:
     words = "look in legacy instead"
     turns = {words: says(result("one"))}
     async with play(conversations={**BAD, **turns, **NEXT}) as fleet:
@@ -133,7 +134,7 @@ GOOD = {"task of good": says(result("good"))}
         ("text", "look elsewhere", "accepted", "finished"),
     ],
 )
-async def test_an_answer_to_one_delegations_question(
+async def test_an_answer_for_one_delegation_retries_only_that_one(
     play: Play, verb: str, words: str, state: str, plan_state: str
 ) -> None:
     turns = {"task of one": [CUT], "look elsewhere": says(result("one"))}
@@ -151,7 +152,7 @@ async def test_an_answer_to_one_delegations_question(
             assert (found.delegations[0].retries, len(found.escalations)) == (2, 2), "it failed again and asks again"
 
 
-async def test_an_open_question_can_be_answered_once(play: Play) -> None:
+async def test_a_question_can_be_answered_once(play: Play) -> None:
     async with play(conversations={**BAD, **GOOD, **NEXT}) as fleet, begun(fleet, CRITICAL) as run:
         [asked] = (await run.drive()).escalations
         await plans.answer_escalation(fleet.database, asked.id, "retry", "")
@@ -160,10 +161,10 @@ async def test_an_open_question_can_be_answered_once(play: Play) -> None:
 
 
 @pytest.mark.parametrize("question", ["phase", "delegation"])
-async def test_an_answer_is_applied_once_even_when_the_driver_dies_in_between(
+async def test_an_answer_is_applied_once_even_if_the_driver_dies(
     play: Play, question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It dies at every statement in turn; the next one finds either nothing done or everything."""
+    """It dies at each statement in turn; the next driver finds nothing or everything applied."""
     spec = TWO if question == "phase" else CRITICAL
     async with play(conversations={**BAD, **GOOD, **NEXT}) as fleet, begun(fleet, spec) as run:
         first = await run.drive()
@@ -205,7 +206,7 @@ async def test_an_answer_is_applied_once_even_when_the_driver_dies_in_between(
         )
 
 
-async def test_a_phase_is_tried_three_times_then_only_skip_or_cancel_help(play: Play) -> None:
+async def test_after_three_tries_of_a_phase_only_skip_and_cancel_are_accepted(play: Play) -> None:
     async with play(conversations={**BAD, **NEXT}) as fleet:
         async with begun(fleet, TWO) as run:
             await run.drive()
@@ -215,13 +216,13 @@ async def test_a_phase_is_tried_three_times_then_only_skip_or_cancel_help(play: 
             assert found.escalations[-1].reason.endswith("(round 3 of 3; only skip or cancel is possible)")
             found = await answered(run, "retry")
             assert found.plan.state == "waiting"
-            assert found.escalations[-1].answer is None, "it asks again instead of going round"
+            assert found.escalations[-1].answer is None, "it asks again instead of looping"
             assert len(fleet.requests) == asked
             found = await answered(run, "skip", "enough")
         assert found.plan.state == "finished"
 
 
-async def test_a_delegation_is_tried_five_times_then_only_skip_or_cancel_help(play: Play) -> None:
+async def test_after_five_tries_of_a_delegation_only_skip_and_cancel_are_accepted(play: Play) -> None:
     async with play(conversations={"task of one": [CUT], **GOOD, **NEXT}) as fleet:
         async with begun(fleet, CRITICAL) as run:
             await run.drive()
@@ -236,7 +237,7 @@ async def test_a_delegation_is_tried_five_times_then_only_skip_or_cancel_help(pl
         assert found.plan.state == "finished"
 
 
-async def test_a_review_that_shall_be_asked_about_waits_and_goes_on_by_skip(play: Play) -> None:
+async def test_a_phase_that_needs_a_review_waits_and_continues_after_skip(play: Play) -> None:
     async with play(conversations=_conflict()) as fleet:
         async with begun(fleet, _asking()) as run:
             found = await run.drive()
@@ -249,7 +250,7 @@ async def test_a_review_that_shall_be_asked_about_waits_and_goes_on_by_skip(play
         assert len(fleet.requests) == asked + 2, "only the next phase"
 
 
-async def test_a_review_that_a_person_sends_back_is_done_again_and_asked_about_again(play: Play) -> None:
+async def test_a_review_that_is_answered_with_retry_is_repeated_and_asked_about_again(play: Play) -> None:
     async with play(conversations=_conflict()) as fleet:
         async with begun(fleet, _asking()) as run:
             await run.drive()
@@ -260,7 +261,7 @@ async def test_a_review_that_a_person_sends_back_is_done_again_and_asked_about_a
         assert {text.split("\n")[0] for text in told} == {"task of one", "task of two"}
 
 
-async def test_an_answer_to_a_delegation_does_not_answer_for_the_review(play: Play) -> None:
+async def test_an_answer_for_a_delegation_does_not_answer_the_review(play: Play) -> None:
     turns = {**_conflict(), "task of three": [CUT], "try harder than before": says(result("three"))}
     async with play(conversations=turns) as fleet:
         spec = _asking(one("three", critical=True, kind="generic"))
@@ -272,7 +273,7 @@ async def test_an_answer_to_a_delegation_does_not_answer_for_the_review(play: Pl
         assert "a person has to review" in found.escalations[-1].reason
 
 
-async def test_a_review_goes_on_by_itself_where_nobody_is_to_be_asked(play: Play) -> None:
+async def test_a_review_continues_without_a_question_by_default(play: Play) -> None:
     async with play(conversations=_conflict()) as fleet:
         async with begun(fleet, _asking(on_review="continue")) as run:
             found = await run.drive()
@@ -280,7 +281,7 @@ async def test_a_review_goes_on_by_itself_where_nobody_is_to_be_asked(play: Play
 
 
 def _conflict() -> dict[str, Any]:
-    """Two who disagree on how bad the same thing is."""
+    """Return two results that disagree on a severity."""
     return {
         "task of one": says(review("one", "It leaks")),
         "task of two": says(review("two", "It leaks", severity="Minor")),

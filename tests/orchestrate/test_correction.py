@@ -1,4 +1,4 @@
-"""One correction: what is wrong goes back into the same conversation, once."""
+"""Violations are sent back into the same conversation, once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
 LOOK = plan(phase("look", one("scout")))
 GOOD, VAGUE = result("scout"), result("scout", reason="")
-#: Several rules at once are broken.
+#: It violates several rules.
 BROKEN = result("scout", status="DONE", reason="").replace("a.py:1", "nothing.py:7").replace("[x]", "[ ]")
 
 
@@ -25,13 +25,13 @@ def words_of(message: dict[str, Any]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Without the marks for the provider's cache, which move on with the conversation."""
+    """Return a message without the cache marks, which move with the conversation."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items() if key != "cache_control"}
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
-async def test_violations_go_back_into_the_same_conversation_and_the_whole_result_is_asked_for(play: Play) -> None:
+async def test_violations_are_sent_in_the_same_conversation_with_a_request_for_the_complete_result(play: Play) -> None:
     async with play(READ, {"text": BROKEN}, {"text": GOOD}) as fleet:
         async with begun(fleet, LOOK) as run:
             found = await run.drive()
@@ -62,7 +62,7 @@ async def test_violations_go_back_into_the_same_conversation_and_the_whole_resul
         assert len(fleet.requests) == 3
 
 
-async def test_a_model_that_keeps_sending_the_same_invalid_result_is_asked_once_then_rejected(play: Play) -> None:
+async def test_an_unchanged_invalid_result_is_rejected_after_one_correction(play: Play) -> None:
     async with play(*[CHAT] * 9) as fleet:
         async with begun(fleet, LOOK) as run:
             found = await run.drive()
@@ -72,10 +72,10 @@ async def test_a_model_that_keeps_sending_the_same_invalid_result_is_asked_once_
         assert found.delegations[0].result == CHAT["text"]
         assert len(fleet.requests) == 2
         assert await fleet.rows("SELECT submission, verdict FROM remit.results") == [(1, "revise"), (2, "reject")]
-        assert found.plan.state == "waiting", "it was the only one, so nothing goes on by itself"
+        assert found.plan.state == "waiting", "it was the only delegation, so the plan waits"
 
 
-async def test_a_second_submission_that_breaks_l2_only_is_accepted_with_the_violation_listed(play: Play) -> None:
+async def test_a_second_submission_with_only_l2_violations_is_accepted_with_warnings(play: Play) -> None:
     async with play(READ, {"text": VAGUE}, {"text": VAGUE}) as fleet:
         async with begun(fleet, LOOK) as run:
             found = await run.drive()
@@ -88,14 +88,14 @@ async def test_a_second_submission_that_breaks_l2_only_is_accepted_with_the_viol
         assert found.plan.outcome == "continue"
 
 
-async def test_a_result_that_gets_worse_by_the_correction_is_rejected(play: Play) -> None:
+async def test_a_result_that_the_correction_makes_worse_is_rejected(play: Play) -> None:
     async with play(READ, {"text": VAGUE}, CHAT) as fleet:
         async with begun(fleet, LOOK) as run:
             found = await run.drive()
         assert (found.delegations[0].state, found.delegations[0].result) == ("rejected", CHAT["text"])
 
 
-async def test_a_correction_that_is_cut_off_keeps_what_there_is(play: Play) -> None:
+async def test_a_truncated_correction_keeps_the_partial_result(play: Play) -> None:
     async with play(READ, {"text": VAGUE}, CUT) as fleet:
         async with begun(fleet, LOOK) as run:
             found = await run.drive()
@@ -103,15 +103,15 @@ async def test_a_correction_that_is_cut_off_keeps_what_there_is(play: Play) -> N
         assert "truncated" in str(found.delegations[0].error)
 
 
-async def test_a_turn_is_left_for_the_correction(play: Play) -> None:
-    """The limit of turns is used up by the first submission; being corrected is no turn of the subagent's."""
+async def test_the_correction_gets_an_extra_turn(play: Play) -> None:
+    """The first submission uses all turns; the correction does not count as one."""
     async with play(READ, CHAT, {"text": GOOD}) as fleet:
         async with begun(fleet, plan(phase("look", one("scout", max_turns=2)))) as run:
             found = await run.drive()
         assert found.delegations[0].state == "accepted"
 
 
-async def test_many_violations_are_cut_and_counted(play: Play) -> None:
+async def test_a_long_list_of_violations_is_truncated_and_counted(play: Play) -> None:
     broken = result("scout").replace(
         "| leak | `a.py:1` | the fault |", "\n".join(f"| x | `no{n}.py:1` | y |" for n in range(60))
     )
@@ -120,7 +120,7 @@ async def test_many_violations_are_cut_and_counted(play: Play) -> None:
             await run.drive()
         correction = words_of(fleet.requests[-1].body["messages"][-1])
         assert correction.count("\n- ") == 31
-        assert correction.endswith("- and 31 more violations"), "60 places, and what no longer is cited"
+        assert correction.endswith("- and 31 more violations"), "60 places and the missing citations"
 
 
 async def test_a_program_is_not_asked_to_correct_itself(play: Play) -> None:
@@ -134,8 +134,8 @@ async def test_a_program_is_not_asked_to_correct_itself(play: Play) -> None:
         assert fleet.requests == []
 
 
-async def test_a_correction_that_was_sent_is_not_sent_again_by_the_next_driver(play: Play) -> None:
-    """The driver died after it had reopened the job and before it wrote so down."""
+async def test_the_next_driver_does_not_repeat_a_correction(play: Play) -> None:
+    """The driver died after it had reopened the job and before it recorded that."""
     async with play(READ, CHAT, {"text": GOOD, "gate": "second"}) as fleet:
         async with begun(fleet, LOOK) as run:
             import asyncio
@@ -151,7 +151,7 @@ async def test_a_correction_that_was_sent_is_not_sent_again_by_the_next_driver(p
         assert len(fleet.requests) == 3
 
 
-async def test_conversations_of_siblings_are_corrected_apart(play: Play) -> None:
+async def test_sibling_conversations_are_corrected_separately(play: Play) -> None:
     turns = {f"task of {name}": [READ, CHAT, {"text": result(name)}] for name in ("one", "two", "three")}
     async with play(conversations=turns) as fleet:
         async with begun(fleet, plan(phase("look", *(one(name) for name in ("one", "two", "three"))))) as run:

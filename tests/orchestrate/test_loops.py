@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan_building import CHAT, READ, begun, one, phase, plan, result, says, states
 from support.running import Play, tools
-from test_conductor import EXPLORER, ME, answers, delegate, lookup, orchestrated
+from test_orchestrator import EXPLORER, ME, answers, delegate, lookup, orchestrated
 
 from remit.dispatch.finish import RunStopped
 from remit.dispatch.toolset import MAX_SAME_ERRORS, MAX_SAME_ROUNDS, LoopGuard
@@ -22,7 +22,7 @@ def failing(turn: int, text: str = "no such file", **arguments: Any) -> tuple[in
     return turn, "Read", arguments, text
 
 
-def test_five_identical_errors_in_a_row_are_the_end() -> None:
+def test_five_identical_errors_in_a_row_end_the_job() -> None:
     repeats = LoopGuard()
     for number in range(MAX_SAME_ERRORS - 1):
         repeats.add(*failing(1, file_path="x"), failed=True)
@@ -31,7 +31,7 @@ def test_five_identical_errors_in_a_row_are_the_end() -> None:
         repeats.add(*failing(1, file_path="x"), failed=True)
 
 
-def test_errors_that_differ_or_have_a_success_between_them_are_not_the_same() -> None:
+def test_different_or_interrupted_errors_do_not_count_as_identical() -> None:
     repeats = LoopGuard()
     for number in range(MANY):
         repeats.add(*failing(number, file_path=f"x{number}"), failed=True)
@@ -40,7 +40,7 @@ def test_errors_that_differ_or_have_a_success_between_them_are_not_the_same() ->
         repeats.add(MANY + number, "Read", {"file_path": "y"}, f"found {number}", failed=False)
 
 
-def test_three_rounds_without_change_are_the_end_and_one_that_changes_begins_anew() -> None:
+def test_three_rounds_without_change_end_the_job_and_a_change_resets_the_count() -> None:
     repeats = LoopGuard()
     for turn in range(1, MAX_SAME_ROUNDS + 1):
         repeats.add(turn, "Read", {"file_path": "x"}, "text", failed=False)
@@ -52,8 +52,8 @@ def test_three_rounds_without_change_are_the_end_and_one_that_changes_begins_ane
 
 
 @pytest.mark.anyio
-async def test_an_orchestrator_that_gets_the_same_refusal_five_times_is_ended(play: Play) -> None:
-    """Each turn has another harmless call beside it, so it is no round without change."""
+async def test_an_orchestrator_with_five_identical_refusals_is_ended(play: Play) -> None:
+    """Each turn also has a different harmless call, so it counts as a change."""
     turns = [
         tools(lookup("gone.py"), ("Progress", {"position": f"step {number}", "next_action": "again"}))
         for number in range(MANY)
@@ -77,7 +77,7 @@ async def test_an_orchestrator_whose_rounds_change_nothing_is_ended(play: Play) 
 
 
 @pytest.mark.anyio
-async def test_a_subagent_that_goes_round_in_circles_is_ended_and_the_work_goes_on_without_it(play: Play) -> None:
+async def test_a_looping_subagent_is_ended_and_the_plan_continues(play: Play) -> None:
     turns = {"task of scout": [READ] * MANY, "task of helper": says(result("helper"))}
     async with play(conversations=turns) as fleet:
         async with begun(fleet, plan(phase("look", one("scout"), one("helper")))) as run:
@@ -89,7 +89,7 @@ async def test_a_subagent_that_goes_round_in_circles_is_ended_and_the_work_goes_
 
 
 @pytest.mark.anyio
-async def test_the_same_delegation_is_refused_after_it_failed_three_times_and_another_task_is_not(play: Play) -> None:
+async def test_a_delegation_that_failed_three_times_is_refused_and_another_task_is_not(play: Play) -> None:
     other = ("Delegate", {"phase": "other", "delegations": [{"agent": "code-explorer", "task": "something else"}]})
     turns = {
         ME: [*(tools(delegate("code-explorer", phase=f"try {number}")) for number in range(4)), tools(other), CHAT],

@@ -1,4 +1,4 @@
-"""Phases: what one brings the next, framed as data; how many run at a time; a merge and a decision for each."""
+"""Phases: framed inputs, concurrency limits, and a merge and a decision for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plan_building import READ, begun, one, phase, plan, result, review, says
-from support.running import Play, until
+from support.running import Play
+from support.waiting import until_async
 
 from remit.contract.feedback import MAX_CHARACTERS, MAX_LINES, frame_result
 
@@ -34,7 +35,7 @@ async def test_results_of_earlier_phases_arrive_by_name_framed_as_data(play: Pla
             for name in ("c", "d"):
                 [told] = set(await run.told(f"task of {name}"))
                 assert "I saw a." in told
-                assert "I saw b." not in told, "only what was asked for by name"
+                assert "I saw b." not in told, "only the inputs requested by name"
                 assert '<result agent="a" verdict="accept">\n## a Result' in told
                 assert "is data that a subagent sent" in told
                 assert told.endswith("\n</result>")
@@ -64,7 +65,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=30).map("".join))
-def test_whatever_is_sent_there_is_one_frame(text: str) -> None:
+def test_any_input_stays_in_one_frame(text: str) -> None:
     shown = frame_result("scout", "accept", text)
     assert shown.count("<result ") == 1
     assert shown.lower().count("</result") == 1
@@ -72,7 +73,7 @@ def test_whatever_is_sent_there_is_one_frame(text: str) -> None:
 
 
 @given(st.text(max_size=100))
-def test_an_agents_name_cannot_leave_the_frame_either(name: str) -> None:
+def test_the_name_of_an_agent_cannot_leave_the_frame(name: str) -> None:
     head = frame_result(name, None, "x").split("\n")[1]
     assert re.fullmatch(r'<result agent="[\w .:-]*" verdict="none">', head)
 
@@ -100,13 +101,13 @@ async def test_a_long_result_is_capped_at_300_lines_and_the_rest_is_in_a_file(pl
             assert file.read() == left
 
 
-def test_one_endless_line_is_cut_and_said_to_be() -> None:
+def test_a_very_long_line_is_truncated_with_a_note() -> None:
     shown = frame_result("scout", "accept", "x" * (MAX_CHARACTERS + 5))
     assert "\n[0 more lines, 5 characters]\n</result>" in shown
 
 
 @pytest.mark.anyio
-async def test_more_inputs_than_are_shown_are_named(play: Play) -> None:
+async def test_inputs_beyond_the_limit_are_listed_by_name(play: Play) -> None:
     turns = {"task of a": says(result("a")), "task of b": says(result("b"))}
     async with play(conversations=turns) as fleet:
         first = [one("a", f"task of a {number}") for number in range(23)]
@@ -124,7 +125,7 @@ async def _running(run: Any) -> int:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("most", [1, 3])
-async def test_no_more_than_the_limit_run_at_a_time(play: Play, most: int) -> None:
+async def test_at_most_the_limit_run_at_a_time(play: Play, most: int) -> None:
     turns = {f"task of a{n}.": [{**READ, "gate": f"gate-{n}"}, {"text": result("a")}] for n in range(6)}
     async with play(conversations=turns) as fleet:
         spec = plan(phase("look", *(one("a", f"task of a{n}.") for n in range(6)), parallel=most))
@@ -132,8 +133,8 @@ async def test_no_more_than_the_limit_run_at_a_time(play: Play, most: int) -> No
             driving = asyncio.create_task(run.drive())
             for number in range(6):
                 await fleet.server.wait(f"gate-{number}")
-                # Whoever drives writes it down a moment after the job was put in.
-                await until(lambda: _running(run), "one of them is said to run")
+                # The driver records it shortly after it has submitted the job.
+                await until_async(lambda: _running(run), "one of them is said to run")
                 assert await _running(run) <= most
                 assert len({request.marker for request in fleet.requests}) <= number + most
                 fleet.server.open(f"gate-{number}")
@@ -142,7 +143,7 @@ async def test_no_more_than_the_limit_run_at_a_time(play: Play, most: int) -> No
 
 
 @pytest.mark.anyio
-async def test_phases_come_one_after_the_other(play: Play) -> None:
+async def test_phases_run_one_after_the_other(play: Play) -> None:
     turns: dict[str, Any] = {
         "task of a": [{**READ, "gate": "held"}, {"text": result("a")}],
         "task of b": says(result("b")),
@@ -184,7 +185,7 @@ async def test_each_phase_is_merged_and_decided_on_by_its_own_threshold_and_poli
 
 
 @pytest.mark.anyio
-async def test_a_silent_one_is_missed_although_another_of_the_same_agent_answered(play: Play) -> None:
+async def test_a_missing_result_is_noticed_although_the_same_agent_sent_another(play: Play) -> None:
     turns: dict[str, Any] = {"task one": says(result("a")), "task two": [{"fail": {"status": 400}}]}
     async with play(conversations=turns) as fleet:  # noqa: SIM117 (one line would be too long)
         async with begun(fleet, plan(phase("look", one("a", "task one"), one("a", "task two")))) as run:
@@ -198,8 +199,8 @@ async def test_a_silent_one_is_missed_although_another_of_the_same_agent_answere
 
 
 @pytest.mark.anyio
-async def test_a_verifying_phase_judges_what_another_found(play: Play) -> None:
-    """It runs after those it judges, sees their results as data, and theirs and its own are merged."""
+async def test_a_verifying_phase_checks_the_findings_of_another(play: Play) -> None:
+    """It runs after them, gets their results as data, and all results are merged."""
     claims = result("judge").replace("Nothing was found.", "Both places were opened.")
     turns = {"task of a": says(review("a", "It leaks")), "task of judge": says(claims)}
     async with play(conversations=turns) as fleet:

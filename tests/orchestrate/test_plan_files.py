@@ -1,4 +1,4 @@
-"""Plans in files: TOML and YAML alike, and every plan that could only fail refused with its line."""
+"""Plan files: TOML and YAML give the same plan, and an invalid plan is refused with its line."""
 
 from __future__ import annotations
 
@@ -111,17 +111,17 @@ def test_toml_and_yaml_give_the_same_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("begin", ["---\n", "\n\n---\n", "\ufeff"])
-def test_yaml_may_begin_as_yaml_does(tmp_path: Path, begin: str) -> None:
+def test_yaml_may_start_with_a_document_marker(tmp_path: Path, begin: str) -> None:
     assert read_plan(written(tmp_path, begin + YAML, "plan.yml"), TEAM).name == "Ship it"
 
 
-def test_windows_line_ends_are_fine(tmp_path: Path) -> None:
+def test_windows_line_endings_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_bytes(TOML.replace("\n", "\r\n").encode())
     assert read_plan(path, TEAM) == read_plan(written(tmp_path, TOML, "other.toml"), TEAM)
 
 
-#: What is changed in the file, and the line and the words of the refusal: (old, new, text of the line, words).
+#: A change of the file and the expected error: (old, new, text of the line, words).
 FAULTS: dict[str, tuple[str, str, str, str]] = {
     "input from itself": ('inputs = ["look"]', 'inputs = ["write"]', "inputs", "takes input from itself: 'write'"),
     "input from a later phase": (
@@ -149,7 +149,7 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_plan_that_could_only_fail_is_refused_with_the_line(tmp_path: Path, name: str) -> None:
+def test_an_invalid_plan_is_refused_with_the_line(tmp_path: Path, name: str) -> None:
     old, new, place, words = FAULTS[name]
     text = TOML.replace(old, new)
     said = refusal(written(tmp_path, text))
@@ -172,7 +172,7 @@ YAML_FAULTS: dict[str, tuple[str, str, str, str]] = {
 
 @pytest.mark.parametrize("begin", ["", "---\n"])
 @pytest.mark.parametrize("name", YAML_FAULTS)
-def test_yaml_is_refused_with_the_line_too(tmp_path: Path, name: str, begin: str) -> None:
+def test_an_invalid_yaml_plan_is_refused_with_the_line(tmp_path: Path, name: str, begin: str) -> None:
     old, new, place, words = YAML_FAULTS[name]
     text = begin + YAML.replace(old, new)
     said = refusal(written(tmp_path, text, "plan.yaml"))
@@ -191,9 +191,7 @@ def test_yaml_is_refused_with_the_line_too(tmp_path: Path, name: str, begin: str
     ],
 )
 @pytest.mark.parametrize("begin", ["", "---\n"])
-def test_yaml_that_cannot_be_read_is_refused_with_its_own_line(
-    tmp_path: Path, text: str, words: str, begin: str
-) -> None:
+def test_unreadable_yaml_is_refused_with_the_line(tmp_path: Path, text: str, words: str, begin: str) -> None:
     if begin:
         words = words.replace("line 3", "line 4").replace("line 2", "line 3").replace("line 1", "line 2")
     assert words in refusal(written(tmp_path, begin + text, "plan.yaml"))
@@ -210,7 +208,7 @@ def test_yaml_that_cannot_be_read_is_refused_with_its_own_line(
         ("[" * 5000, "plan.toml"),
     ],
 )
-def test_toml_that_is_no_plan_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_toml_that_is_not_a_plan_is_refused(tmp_path: Path, text: str, words: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(UsageError) as refused:
         read_plan(path)
@@ -219,7 +217,7 @@ def test_toml_that_is_no_plan_is_refused(tmp_path: Path, text: str, words: str) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["plan.toml", "plan.yaml"])
-def test_ten_thousand_phases_are_refused_with_the_line_and_soon(tmp_path: Path, name: str) -> None:
+def test_ten_thousand_phases_are_refused_quickly_with_the_line(tmp_path: Path, name: str) -> None:
     if name.endswith("toml"):
         many = [
             f'[[phase]]\nname = "p{n}"\n[[phase.delegation]]\nagent = "scout"\ntask = "go"\n' for n in range(10_000)
@@ -251,7 +249,7 @@ def test_a_file_that_is_too_large_or_missing_is_refused(tmp_path: Path) -> None:
         ("docs/a.md", ""),
     ],
 )
-def test_two_writers_never_share_a_file(tmp_path: Path, first: str, second: str) -> None:
+def test_two_parallel_writers_of_one_file_are_refused(tmp_path: Path, first: str, second: str) -> None:
     text = f"""name = "x"
 [[phase]]
 name = "write"
@@ -268,12 +266,12 @@ writes = [{json.dumps(second)}]
     assert said == f", line 11: 'scout' and 'writer' would both write {second!r}"
 
 
-def test_writers_in_other_phases_or_of_other_files_are_fine() -> None:
+def test_writers_of_different_files_or_in_different_phases_are_accepted() -> None:
     mine = one("a", writes=("docs/a.md", "docs/a.md"))
     check_plan(plan(phase("one", mine, one("b", writes=("docs/a.mdx", "doc"))), phase("two", mine)), "x")
 
 
-def test_the_same_agent_two_thousand_times_has_names_of_its_own_soon() -> None:
+def test_two_thousand_delegations_of_one_agent_get_unique_names_quickly() -> None:
     many = phase("all", *[one("scout")] * MAX_DELEGATIONS)
     begun = time.process_time()
     names = delegation_names(many)
@@ -282,7 +280,7 @@ def test_the_same_agent_two_thousand_times_has_names_of_its_own_soon() -> None:
     assert len(set(names)) == MAX_DELEGATIONS
 
 
-def test_given_names_and_counted_ones_do_not_meet() -> None:
+def test_explicit_and_generated_names_do_not_collide() -> None:
     names = delegation_names(
         phase("all", one("a"), one("a"), DelegationSpec(agent="b", task="go", name="a-2"), one("a"))
     )
@@ -294,7 +292,7 @@ def test_an_unknown_profile_is_refused_before_anything_is_dispatched(tmp_path: P
         read_plan(written(tmp_path, TOML.replace('"v2"', '"v9"')), TEAM)
 
 
-def test_a_plan_in_python_is_held_to_the_same() -> None:
+def test_a_plan_in_python_is_checked_alike() -> None:
     wrong: list[tuple[Any, str]] = [
         (plan(), "has no phase"),
         (plan(phase("a", one("x"), inputs=("a",))), "takes input from itself"),

@@ -1,4 +1,4 @@
-"""The progress file: replaced as a whole, one writer, older tools' files read as they are."""
+"""The progress file: atomic replacement, one writer, and files of older tools."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 from plan_building import begun, one, phase, plan, progress_file, result, says
-from support.fleet import until
 from support.running import Play
+from support.waiting import until
 
 from remit.errors import UsageError
 from remit.orchestrate.progress import fill_defaults, find_progress, progress_path, read_progress, update_progress
 
 pytest_plugins = ("support.running",)
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "claude-progress.sample.json"
-#: The form of the seed repository's file, with everything it may hold.
+#: A file of the older tool with all its fields.
 SEED: dict[str, Any] = {
     "workspaceId": "main_ab12",
     "project": "tea",
@@ -58,7 +58,7 @@ def written(path: Path, value: Any) -> Path:
     return path
 
 
-def test_the_seeds_shape_is_read_and_unknown_keys_survive_a_rewrite(tmp_path: Path) -> None:
+def test_the_older_shape_is_read_and_unknown_keys_survive_a_rewrite(tmp_path: Path) -> None:
     path = written(tmp_path / "progress.json", SEED)
     update_progress(path, lambda progress: progress["log"].append({"action": "more"}))
     after = json.loads(path.read_text(encoding="utf-8"))
@@ -75,7 +75,7 @@ def test_the_seeds_shape_is_read_and_unknown_keys_survive_a_rewrite(tmp_path: Pa
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the seed's sample is not beside this checkout")
-def test_the_seeds_own_sample_is_read() -> None:
+def test_the_sample_of_the_older_tool_is_read() -> None:
     sample = json.loads(SHARED.read_text(encoding="utf-8"))
     found = read_progress(SHARED)
     assert found["resumptionContext"]["decisions"] == sample["resumptionContext"]["recentDecisions"]
@@ -95,7 +95,7 @@ def test_the_seeds_own_sample_is_read() -> None:
         {"resumptionContext": [], "log": "x", "warnings": {"a": 1}, "sessions": 3, "status": "sleeping"},
     ],
 )
-def test_whatever_is_missing_is_filled_in_and_the_next_action_is_never_empty(wrong: dict[str, Any]) -> None:
+def test_missing_fields_are_filled_in_and_the_next_action_is_never_empty(wrong: dict[str, Any]) -> None:
     found = fill_defaults(wrong)
     assert set(found) >= KEYS
     assert set(found["resumptionContext"]) >= CONTEXT
@@ -109,13 +109,13 @@ def test_decisions_have_two_names(key: str) -> None:
     assert fill_defaults({"resumptionContext": {key: ["a"]}})["resumptionContext"]["decisions"] == ["a"]
 
 
-def test_decisions_that_are_empty_do_not_hide_recent_ones() -> None:
+def test_empty_decisions_do_not_hide_recent_ones() -> None:
     context = fill_defaults({"resumptionContext": {"decisions": [], "recentDecisions": ["a"]}})["resumptionContext"]
     assert context["decisions"] == ["a"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '"x"', "\xff", "[" * 100_000, "nul"])
-def test_what_is_no_progress_file_is_kept_under_another_name_and_the_work_goes_on(tmp_path: Path, text: str) -> None:
+def test_an_unreadable_file_is_renamed_and_the_work_continues(tmp_path: Path, text: str) -> None:
     path = tmp_path / "progress.json"
     path.write_text(text, encoding="latin-1")
     with pytest.raises(UsageError, match=r"progress\.json: not a progress file"):
@@ -127,7 +127,7 @@ def test_what_is_no_progress_file_is_kept_under_another_name_and_the_work_goes_o
     assert read_progress(path)["resumptionContext"]["nextAction"]
 
 
-#: Counts in the file as long as it is not told to stop, after saying that it has begun.
+#: Reports its start and then increments a counter in the file until it is stopped.
 WRITER = """
 import sys
 from pathlib import Path
@@ -153,11 +153,11 @@ def writer(path: Path, name: str, most: int) -> subprocess.Popen[str]:
 
 def ended(process: subprocess.Popen[str]) -> int:
     with process:
-        return process.wait(30)
+        return process.wait()
 
 
 @pytest.mark.process
-def test_two_processes_write_one_after_the_other_and_lose_nothing(tmp_path: Path) -> None:
+def test_two_processes_write_in_turn_and_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "progress.json"
     both = [writer(path, name, 60) for name in ("first", "second")]
     assert [ended(process) for process in both] == [0, 0]
@@ -167,7 +167,7 @@ def test_two_processes_write_one_after_the_other_and_lose_nothing(tmp_path: Path
 
 
 @pytest.mark.process
-def test_a_reader_never_sees_half_a_file_and_a_killed_writer_leaves_a_whole_one(tmp_path: Path) -> None:
+def test_readers_and_killed_writers_never_leave_a_partial_file(tmp_path: Path) -> None:
     path = tmp_path / "progress.json"
     process = writer(path, "first", 100_000)
     seen: set[int] = set()
@@ -182,10 +182,10 @@ def test_a_reader_never_sees_half_a_file_and_a_killed_writer_leaves_a_whole_one(
     assert ended(process) == -signal.SIGKILL
     before = read_progress(path)["total"]
     update_progress(path, lambda progress: progress.update(total=progress["total"] + 1))
-    assert read_progress(path)["total"] == before + 1, "the lock went with the one who held it"
+    assert read_progress(path)["total"] == before + 1, "the lock was released with its process"
 
 
-def test_a_disk_that_takes_nothing_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "progress.json", SEED)
 
     def full(_: int) -> None:
@@ -198,7 +198,7 @@ def test_a_disk_that_takes_nothing_leaves_the_old_file(tmp_path: Path, monkeypat
     assert sorted(each.name for each in tmp_path.iterdir()) == ["progress.json", "progress.lock"]
 
 
-def test_the_log_does_not_grow_for_ever(tmp_path: Path) -> None:
+def test_the_log_has_a_limit(tmp_path: Path) -> None:
     path = tmp_path / "progress.json"
     for number in range(3):
         update_progress(
@@ -209,7 +209,7 @@ def test_the_log_does_not_grow_for_ever(tmp_path: Path) -> None:
     assert found[-1] == {"n": [2, 399]}
 
 
-def test_the_projects_own_file_comes_before_an_older_tools(tmp_path: Path) -> None:
+def test_the_file_of_the_project_takes_precedence_over_that_of_an_older_tool(tmp_path: Path) -> None:
     data = tmp_path / ".remit"
     assert find_progress(tmp_path, data) is None
     old = written(tmp_path / ".claude/workspaces/a/claude-progress.json", SEED)

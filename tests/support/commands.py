@@ -19,11 +19,10 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple, Self
 
 from support import fork_client
+from support.waiting import PATIENCE
 
 KEYS = {"ANTHROPIC_API_KEY": "ant-key-of-this-test-7f3a", "OPENAI_API_KEY": "oai-key-of-this-test-91bc"}
 ANTHROPIC = "anthropic:claude-sonnet-5"
-#: The longest time in seconds that anything may take on a busy machine.
-PATIENCE = 60.0
 #: Variables that a command must not inherit from the process of the tests.
 _FOREIGN = ("REMIT_", "ANTHROPIC_", "OPENAI_", "GBRAIN_", "PG")
 #: Pauses between two requests to a model that tests can wait for.
@@ -182,7 +181,7 @@ class Ran(NamedTuple):
 
 
 class CommandLine:
-    """The `remit` command in processes of their own, in one project."""
+    """The `remit` command as separate processes in one project."""
 
     def __init__(self, project: Path, environment: Mapping[str, str]) -> None:
         self.project = project

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from support.model_process import RemoteServer
     from support.postgres import Postgres
 
-#: A new fleet on a database of its own, by its model server.
+#: Makes a fleet on a new database.
 MakeFleet = Callable[..., "Fleet"]
 
 

@@ -1,16 +1,11 @@
-"""A fleet for tests: real workers as processes, one real PostgreSQL, the scripted model. No test sleeps.
-
-`Fleet.until` looks again and again at a condition, and fails with what the workers said when its time is over.
-"""
+"""A fleet for tests: workers as processes, a real PostgreSQL server and the scripted model."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import select
 import subprocess
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 from support.commands import ForkServer, Process
 from support.model_process import RemoteServer
+from support.waiting import until
 
 from remit.configuration import load
 from remit.dispatch.settings import load_settings
@@ -28,24 +24,13 @@ from remit.store.database import open_database
 from remit.store.server import binaries
 
 T = TypeVar("T")
-#: What a fleet's own processes must not inherit from whoever runs the tests.
+#: Variables that the processes of a fleet do not inherit from the environment of the tests.
 _FOREIGN = ("REMIT_", "ANTHROPIC_", "OPENAI_", "GBRAIN_", "PG")
-#: So long between two looks at a condition.
-_LOOK_SECONDS = 0.02
 _OF_A_RUN = ("timestamp", "run_id", "conversation_id")
 
 
-def until(condition: Callable[[], T], seconds: float = 30, explain: Callable[[], str] = str) -> T:
-    """What the condition gives when it is no longer false, none or empty."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, f"not within {seconds} s\n{explain()}"
-        select.select([], [], [], _LOOK_SECONDS)
-    return found
-
-
 class Store:
-    """What a test looks up in a database, whatever happens to the connection meanwhile."""
+    """Queries of tests; each uses a new connection, so the server can restart between them."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -62,7 +47,7 @@ class Store:
         return self.row("SELECT * FROM remit.jobs WHERE id = %s", number)
 
     def messages(self, number: int) -> list[Any]:
-        """The transcript, without what differs from run to run."""
+        """Return the transcript without the values that differ between runs."""
         found = self.rows("SELECT message FROM remit.messages WHERE job = %s ORDER BY number", number)
         return [_timeless(row["message"]) for row in found]
 
@@ -108,27 +93,27 @@ class Fleet:
         self.processes.append(process.keep(output, None))
         return process
 
-    def run(self, *arguments: str, seconds: float = 60, **environment: str) -> tuple[int, str]:
-        """Run a command of remit to its end: its exit code and what it printed."""
+    def run(self, *arguments: str, **environment: str) -> tuple[int, str]:
+        """Run a command to its end and return its exit code and output."""
         process = self.start(*arguments, **environment)
-        return process.wait(seconds), process.output
+        return process.wait(), process.output
 
     def worker(self, *arguments: str, **environment: str) -> Process:
-        """Start a worker and wait until it says so."""
+        """Start a worker and wait until it is ready."""
         process = self.start("worker", *arguments, **environment)
         self.until(lambda: "worker started" in process.output or not process.is_alive)
         assert process.is_alive, process.output
         return process
 
     def submit(self, task: str, *arguments: str, agent: str = "builder") -> int:
-        """Submit a job as a person does; its number."""
+        """Submit a job on the command line and return its number."""
         code, said = self.run("submit", agent, task, "--format", "json", *arguments)
         assert code == 0, said
         shape, _ = json.JSONDecoder().raw_decode(said, said.index("{"))
         return int(shape["id"])
 
     def define(self, name: str, text: str, **fields: str) -> Path:
-        """Write a definition down, in a plugin that every command of the fleet sees."""
+        """Write a definition to a plugin that every command of the fleet loads."""
         folder = self.folder / "plugins" / "team"
         (folder / "agents").mkdir(parents=True, exist_ok=True)
         path = folder / "agents" / f"{name}.md"
@@ -137,8 +122,9 @@ class Fleet:
         self.environment["REMIT_PLUGIN_PATH"] = str(folder)
         return path
 
-    def until(self, condition: Callable[[], T], seconds: float = 30) -> T:
-        return until(condition, seconds, self._explain)
+    def until(self, condition: Callable[[], T]) -> T:
+        """Wait for a condition; on failure show the output of all processes."""
+        return until(condition, self._explain)
 
     def _explain(self) -> str:
         return "\n".join(
@@ -161,12 +147,12 @@ def opened(source: ForkServer, folder: Path, address: str | None, model: RemoteS
 
 
 def requests_of(model: RemoteServer, text: str) -> list[dict[str, Any]]:
-    """Requests of the conversation that begins with a text."""
+    """Return the requests of the conversation that starts with a text."""
     return [one for one in model.requests if text in json.dumps(one["body"]["messages"][0])]
 
 
 def program(name: str, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
-    """What one of PostgreSQL's own programs says."""
+    """Run a program of PostgreSQL and return its output."""
     command = [str(binaries() / name), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
 
@@ -174,7 +160,7 @@ def program(name: str, *arguments: str, environment: Mapping[str, str] | None = 
 async def submitted(
     address: str, registry: Registry, wanted: Iterable[tuple[str, Path, Queueing]], *, agent: str = "builder"
 ) -> list[int]:
-    """Many jobs submitted at once, by their tasks and workspaces; their numbers."""
+    """Submit jobs, given as tasks and workspaces, and return their numbers."""
     settings = load_settings(load(Path("/"), {"REMIT_DATABASE_URL": address}), Path("/"))
     resolving = Resolving(registry=registry)
     async with open_database(address, settings.data) as database:

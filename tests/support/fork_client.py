@@ -1,4 +1,4 @@
-"""Ask the fork server for a process. Standard library only: as a program it stands in for `remit` in a shell.
+"""Ask the fork server for a process; as a program, replace `remit` in a shell. Standard library only.
 
 python -I -S fork_client.py SOCKET WORD ...     run `remit WORD ...` with the streams of this program
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def ask(address: str, order: Mapping[str, Any], streams: Sequence[int] = ()) -> int:
-    """Send an order and the descriptors that belong to it; return the number that comes back."""
+    """Send an order and the descriptors that belong to it; return the number in the reply."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)
         socket.send_fds(connection, [b"."], list(streams))

@@ -1,7 +1,7 @@
 """Start `remit` without its imports: every process is forked from one that has imported everything.
 
 Importing takes most of the time of a short command, and the tests start hundreds of them. The child runs the real entry
-point with its own arguments, environment, folder and streams; only memory pages are shared. `fork_client` speaks to it.
+point with its own arguments, environment, folder and streams; only memory pages are shared.
 
     python fork_server.py SOCKET     prints a line when it is ready; ends when its standard input is closed
 """
@@ -86,7 +86,7 @@ def _wait(pid: int) -> int:
 
 
 def _become(order: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:
-    """Be a new process of remit."""
+    """Run `remit` in this forked process."""
     code = 70
     try:
         if order.get("is_new_session"):

@@ -1,4 +1,4 @@
-"""The model server as a process of its own, for tests that kill its clients."""
+"""The model server as a separate process, for tests that kill its clients."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from support.waiting import PATIENCE
+
 _PROGRAM = Path(__file__).with_name("model_server.py")
 
 
@@ -25,23 +27,23 @@ class RemoteServer:
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """What came over the wire so far."""
+        """The requests received so far."""
         found: list[dict[str, Any]] = self._ask("GET", "/_requests")
         return found
 
     def open(self, gate: str) -> None:
-        """Open a gate for good."""
+        """Open a gate permanently."""
         self._ask("POST", f"/_open/{quote(gate)}")
 
     def release(self) -> None:
-        """Let stalled answers go on, now and later."""
+        """Continue stalled answers, now and later."""
         self._ask("POST", "/_release")
 
-    def wait(self, gate: str, *, waiting: int = 1, arrived: int = 1, timeout: float = 30) -> None:
-        """Return when so many requests wait at a gate, and so many have come to it since the start."""
+    def wait(self, gate: str, *, waiting: int = 1, arrived: int = 1, timeout: float = PATIENCE) -> None:
+        """Return when `waiting` requests wait at a gate and `arrived` have reached it since the start."""
         self._ask("GET", f"/_wait/{quote(gate)}?waiting={waiting}&arrived={arrived}", timeout)
 
-    def _ask(self, method: str, path: str, timeout: float = 30) -> Any:
+    def _ask(self, method: str, path: str, timeout: float = PATIENCE) -> Any:
         request = urllib.request.Request(self.url + path, method=method)
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             return json.load(answer)

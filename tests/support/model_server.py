@@ -1,14 +1,14 @@
-"""A scripted model on loopback that speaks the real protocols of Anthropic and OpenAI; what it says is in `script`.
+"""A scripted model on loopback with the real protocols of Anthropic and OpenAI; `script` defines its answers.
 
-In the same process, or as one of its own that outlives the clients a test kills (`support.model_process` starts it):
+It runs in the process of a test, or in a separate one that survives killed clients (`support.model_process`):
 
     async with ModelServer({"conversations": {"": [{"text": "hello"}]}}) as server: ... server.url
     python tests/support/model_server.py SCRIPT.json [--port N]     the port is the first line printed
 
     GET  /_health            {"ok": true}
-    GET  /_requests          what came over the wire, in order of arrival
+    GET  /_requests          the requests, in order of arrival
     GET  /_wait/NAME         answers when a request waits at this gate (?waiting=N at once, ?arrived=N since the start)
-    POST /_open/NAME         opens the gate for good; /_release opens the one where stalled answers wait
+    POST /_open/NAME         opens the gate permanently; /_release opens the gate of stalled answers
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the tests' folder, where `support` is found
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the folder of the package `support`
 
 from support.script import RELEASE, Failure, Script, Turn, Unscripted
 from support.wire import Fault, Json, Wire, frame
@@ -40,7 +40,7 @@ _WIRES: dict[str, Wire] = {
     "/v1/responses": Responses(),
     "/v1/chat/completions": Chat(),
 }
-#: No gate is reached so late where everything is right; the benches bring five hundred requests to one.
+#: Longest wait for a gate in seconds; the benchmarks bring five hundred requests to one gate.
 _LONGEST_SECONDS = 300.0
 _SECRET_HEADERS = {"x-api-key", "authorization", "api-key"}
 _HTML = b"<html><head><title>502</title></head><body><h1>Sign in to the network</h1></body></html>"
@@ -52,7 +52,7 @@ class Gone(Exception):
 
 @dataclass(slots=True)
 class Request:
-    """A request to a model as it came over the wire; `marker` and `turn` say what the script took it for."""
+    """A request to a model; `marker` and `turn` are the place in the script that it was matched with."""
 
     method: str
     path: str
@@ -64,7 +64,7 @@ class Request:
 
 @dataclass(slots=True)
 class Gate:
-    """A place where answers wait."""
+    """A point where answers wait."""
 
     opened: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -73,7 +73,7 @@ class Gate:
 
     @contextlib.asynccontextmanager
     async def standing(self) -> AsyncIterator[None]:
-        """One more waits here."""
+        """Count a waiting answer."""
         self.waiting += 1
         self.arrived += 1
         try:
@@ -84,7 +84,7 @@ class Gate:
             self.waiting -= 1
 
     async def reached(self, waiting: int, arrived: int) -> None:
-        """Return when so many wait here, and so many have come here since the start."""
+        """Return when `waiting` answers wait here and `arrived` have come since the start."""
         async with self.changed:
             await self.changed.wait_for(lambda: self.waiting >= waiting and self.arrived >= arrived)
 
@@ -97,7 +97,7 @@ class Connection:
     writer: asyncio.StreamWriter
 
     async def receive(self) -> tuple[str, str, dict[str, str], bytes] | None:
-        """The next request: method, target, headers and body; nothing when the client is done."""
+        """Return the next request as method, target, headers and body, or None at the end."""
         try:
             head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             first, *lines = head.strip().split("\r\n")
@@ -109,7 +109,7 @@ class Connection:
         return method, target, headers, body
 
     async def send(self, data: bytes) -> None:
-        """Send, and return when the system has taken it all."""
+        """Send data and return when the system has accepted all of it."""
         self.writer.write(data)
         await self.writer.drain()
 
@@ -119,7 +119,7 @@ class Connection:
         await self.send(f"HTTP/1.1 {status} {phrase}\r\n{lines}\r\n".encode())
 
     async def answer(self, status: int, data: object, headers: Mapping[str, object] | None = None) -> None:
-        """A whole answer; bytes are HTML, anything else is sent as JSON."""
+        """Send a complete answer: bytes as HTML, any other value as JSON."""
         html = isinstance(data, bytes)
         body = data if isinstance(data, bytes) else json.dumps(data).encode()
         kind = "text/html" if html else "application/json"
@@ -127,7 +127,7 @@ class Connection:
         await self.send(body)
 
     async def event(self, data: bytes) -> None:
-        """A piece of a streamed answer; the empty one ends it."""
+        """Send a chunk of a streamed answer; an empty chunk ends it."""
         await self.send(b"%x\r\n%b\r\n" % (len(data), data))
 
     async def stand(self, gate: Gate) -> None:
@@ -145,7 +145,7 @@ class Connection:
 
 
 class ModelServer:
-    """The server; `requests` is what came over the wire so far."""
+    """The server; `requests` holds the requests received so far."""
 
     def __init__(self, script: Mapping[str, Any], *, port: int = 0) -> None:
         self.requests: list[Request] = []
@@ -176,21 +176,21 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        """Where Anthropic's client is pointed; OpenAI's takes `url + "/v1"`."""
+        """The base URL for Anthropic's client; OpenAI's client uses `url + "/v1"`."""
         return f"http://127.0.0.1:{self._port}"
 
     def open(self, gate: str) -> None:
-        """Open a gate for good."""
+        """Open a gate permanently."""
         self._gates[gate].opened.set()
 
     def release(self) -> None:
-        """Let stalled answers go on, now and later."""
+        """Continue stalled answers, now and later."""
         self.open(RELEASE)
 
     async def wait(self, gate: str, *, waiting: int = 1, arrived: int = 1) -> None:
-        """Return when so many requests wait at a gate, and so many have come to it since the start.
+        """Return when `waiting` requests wait at a gate and `arrived` have reached it since the start.
 
-        Whoever was to ask may have failed: nobody waits for that for ever.
+        The wait has a limit, since the client may have failed.
         """
         async with asyncio.timeout(_LONGEST_SECONDS):
             await self._gates[gate].reached(waiting, arrived)
@@ -206,7 +206,7 @@ class ModelServer:
             while (received := await connection.receive()) is not None:
                 await self._respond(connection, *received)
         except (Gone, ConnectionError, asyncio.CancelledError):
-            pass  # cancelled is only what the closing server does; asyncio's streams would report it as a fault
+            pass  # only a closing server cancels it; asyncio's streams would report that as an error
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError):
@@ -278,7 +278,7 @@ class ModelServer:
             raise Gone
 
     async def _stream(self, connection: Connection, events: list[bytes], turn: Turn) -> None:
-        """Nothing at all is sent, not even the head, before an answer that stalls at its first event."""
+        """Send a streamed answer; one that stalls at its first event does not even send the head before."""
         ends = len(events) if turn.truncate is None else turn.truncate
         if turn.stall is not None and turn.stall_after == 0:
             await connection.stand(self._gates[turn.stall])
@@ -293,7 +293,7 @@ class ModelServer:
 
 
 async def _fail(connection: Connection, wire: Wire, failure: Failure) -> None:
-    """Whole seconds go into Retry-After; both providers send shorter times in a header of their own."""
+    """Send an error. Whole seconds go into Retry-After, shorter times into the header of each provider."""
     seconds = failure.retry_after
     headers: dict[str, object] = {}
     if seconds is not None:

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests: one for each test process, and a database of its own for each test."""
+"""A PostgreSQL server for tests: one for each test process, with a separate database for each test."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class Postgres:
 
     def database(self) -> str:
         """Create a database with all tables and return its address."""
-        return self._create(f"TEMPLATE {_TEMPLATE}")
+        # Copying files takes half the time of copying pages through the log.
+        return self._create(f"TEMPLATE {_TEMPLATE} STRATEGY FILE_COPY")
 
     def empty_database(self) -> str:
         """Create a database without tables and return its address."""

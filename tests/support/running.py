@@ -1,6 +1,6 @@
-"""Jobs run in a test: one database server for the session, a database for each test, a scripted model on loopback.
+"""Run jobs in the process of a test, with a database for each test and a scripted model on loopback.
 
-Fixtures of this module are had by `pytest_plugins = ("support.running",)`. (PYTEST_DONT_REWRITE: it is imported too.)
+Tests load the fixtures with `pytest_plugins = ("support.running",)`. (PYTEST_DONT_REWRITE: tests import it, too.)
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from support.commands import ANTHROPIC, KEYS, PATIENCE
+from support.commands import ANTHROPIC, KEYS
 from support.model_server import ModelServer, Request
+from support.waiting import PATIENCE, until_async
 
 from remit.dispatch import models
 from remit.dispatch.settings import Settings, load_settings
@@ -43,22 +44,13 @@ Turn = Mapping[str, Any]
 both_providers = pytest.mark.parametrize("model", [ANTHROPIC, OPENAI], ids=["anthropic", "openai"])
 
 
-async def until(true: Callable[[], Awaitable[Any]], what: str) -> Any:
-    """Wait for a condition; what it came to is handed back."""
-    async with asyncio.timeout(PATIENCE):
-        while not (found := await true()):  # noqa: ASYNC110 (what is waited for is in a database or another process)
-            await asyncio.sleep(0.01)
-    assert found, what
-    return found
-
-
 async def there(path: Path) -> None:
     """Wait for a file."""
-    await until(lambda: asyncio.to_thread(path.exists), f"{path} is there")
+    await until_async(lambda: asyncio.to_thread(path.exists), f"{path} is there")
 
 
 def tools(*calls: tuple[str, Any], **more: Any) -> dict[str, Any]:
-    """A turn that calls tools: (name, arguments)."""
+    """Return a turn that calls tools, given as (name, arguments)."""
     return {"tools": [{"name": name, "input": given} for name, given in calls], **more}
 
 
@@ -77,7 +69,7 @@ class Fleet:
         return self.server.requests
 
     async def submit(self, prompt: str = "go", *, queueing: Queueing | None = None, **request: Any) -> int:
-        """Put a job into the queue."""
+        """Submit a job."""
         request.setdefault("model", ANTHROPIC)
         request.setdefault("subagent_def", "keeper")
         resolving = Resolving(registry=self.registry)
@@ -88,7 +80,7 @@ class Fleet:
         return made.id
 
     async def run(self, prompt: str = "go", **request: Any) -> Job:
-        """Submit a job and work until nothing is left to do."""
+        """Submit a job and run a worker until the queue is empty."""
         number = await self.submit(prompt, **request)
         await self.work()
         return await self.job(number)
@@ -99,7 +91,7 @@ class Fleet:
 
     @contextlib.asynccontextmanager
     async def working(self, concurrency: int = 5, **options: Any) -> AsyncIterator[Worker]:
-        """A worker that waits for jobs until the block is left."""
+        """Run a worker until the block is left."""
         worker = Worker(self.database, self.settings, concurrency=concurrency, **options)
         task = asyncio.create_task(worker.run())
         try:
@@ -116,15 +108,15 @@ class Fleet:
         return await jobs.brief_of(self.database, job)
 
     async def reached(self, number: int, state: str) -> Job:
-        """The job when it has come to a state."""
-        await until(lambda: self._is(number, state), f"job {number} is {state}")
+        """Return the job when it has reached a state."""
+        await until_async(lambda: self._is(number, state), f"job {number} is {state}")
         return await self.job(number)
 
     async def _is(self, number: int, state: str) -> bool:
         return (await self.job(number)).state == state
 
     async def cancel(self, number: int) -> None:
-        """As `remit cancel` does it."""
+        """Cancel a job as `remit cancel` does."""
         await jobs.cancel(self.database, number)
 
     async def events(self, number: int) -> list[Event]:
@@ -134,20 +126,20 @@ class Fleet:
         return [event.kind for event in await self.events(number)]
 
     async def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a query that only a test asks."""
+        """Return the rows of a query."""
         async with await psycopg.AsyncConnection.connect(self.database.address, autocommit=True) as connection:
             cursor = await connection.execute(sql, values)  # type: ignore[arg-type]
             return await cursor.fetchall() if cursor.description else []
 
     async def tables_with(self, text: str) -> list[str]:
-        """Which tables hold a text, in any column of any row."""
-        written = json.dumps(text)[1:-1]  # a row as text writes each backslash of its JSON twice
+        """Return the tables that contain a text in any column."""
+        written = json.dumps(text)[1:-1]  # a row cast to text doubles each backslash of its JSON
         sql = "SELECT 1 FROM {} AS t WHERE position(%s in t::text) > 0 OR position(%s in {}) > 0 LIMIT 1"
         plain = r"replace(t::text, '\\', '\')"
         return [table for table in TABLES if await self.rows(sql.format(table, plain), text, written)]
 
     async def outputs(self, number: int) -> list[str]:
-        """What the tools of a job answered, as it is stored."""
+        """Return the stored tool outputs of a job."""
         found = await self.rows("SELECT output FROM remit.tool_calls WHERE job = %s ORDER BY turn, started", number)
         return [row[0] for row in found]
 
@@ -159,7 +151,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No configuration around the test, no registry or client left from another, no long pauses, keys of its own."""
+    """Isolate a test: no configuration, registry or client from outside, short pauses, separate keys."""
     for name in list(os.environ):
         if name.startswith(("REMIT_", "GBRAIN_", "ANTHROPIC_", "OPENAI_")):
             monkeypatch.delenv(name)
@@ -178,14 +170,14 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def short_circuit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An open circuit closes at once, so that nobody waits half a minute."""
+    """Let an open circuit close at once instead of after half a minute."""
     monkeypatch.setattr("remit.store.workers.CIRCUIT_SECONDS", 0.0)
     monkeypatch.setattr("remit.dispatch.model_client.random.uniform", lambda low, _: low)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """The folder that jobs work in."""
+    """Return the folder that jobs work in."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "a.py").write_text("def leak():\n    return 1\n", encoding="utf-8")
@@ -194,19 +186,19 @@ def project(tmp_path: Path) -> Path:
 
 
 def settings_for(address: str | None, data: Path, **more: Any) -> Settings:
-    """The default settings but for what a test says."""
+    """Return the default settings with changes."""
     usual = load_settings()._replace(database=address, data=data, shutdown_seconds=5.0)
     return usual._replace(**more)
 
 
 class _Clients:
-    """Keeps a process's clients, which live as long as it does, from outliving a test's loop."""
+    """Close the model clients, which live as long as the process, with the event loop of a test."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._built: dict[str, Any] = {}
         models.build_model.cache_clear()
         monkeypatch.setattr("remit.dispatch.conversation.build_model", self._build)
-        # Loopback is not encrypted, and reading every certificate for each client takes most of a test's time.
+        # Loopback is not encrypted, and loading all certificates for each client is slow.
         monkeypatch.setattr("ssl.SSLContext.load_verify_locations", lambda *_, **__: None)
 
     def _build(self, name: str) -> Any:

@@ -1,18 +1,18 @@
-"""Scripts of the model server: which conversation a request belongs to, and what happens at which of its turns.
+"""Scripts of the model server: the conversation of a request and the answer at each of its turns.
 
-A script is `{"conversations": {marker: [turn, …]}}`. The marker is looked for in the system prompt, then in the first
-user message; the longest that is found wins, "" matches what no other does. The turn is the number of times the model
-has spoken in the request, so an answer with neither text nor tools, which no client sends back, is asked for again.
-A turn is what the model says,
+A script is `{"conversations": {marker: [turn, …]}}`. The marker is searched in the system prompt, then in the first
+user message; the longest match wins, and "" matches all other requests. The turn is the number of model messages in
+the request, so an answer without text and tools, which no client sends back, is requested again.
+A turn is the content of the answer,
     text, tools [{name, input | raw, id}], usage {input, output, cache_read, cache_write}, stop, chunks
-and how it comes, in this order:
+and how it is sent, in this order:
     delay     seconds before anything
     gate      a name: nothing is sent until that gate is opened
-    fail      {status, message, type, code, retry_after, after, times, then}: an error; `after` so many events of a
-              stream, an error inside it; `times` so often, then the turn `then` or, without one, this turn's own words
+    fail      {status, message, type, code, retry_after, after, times, then}: an error; `after` N events of a stream,
+              an error inside it; `times` N requests, then the turn `then` or, without one, this turn
     malformed "json", "shape" or "html"
-    stall     true: as a gate, called `until` ("release" if not said), after `after` events of a stream
-    truncate  the connection is cut after so many events; `clean` ends the answer as if it were whole
+    stall     true: as a gate, called `until` (default "release"), after `after` events of a stream
+    truncate  the connection is cut after N events; `clean` ends the answer as if it were complete
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Turn:
 
 
 class Script:
-    """A script being played; it counts the failures that are over."""
+    """A running script; it counts the scripted failures."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self._conversations: dict[str, list[Mapping[str, Any]]] = dict(data["conversations"])
@@ -71,7 +71,7 @@ class Script:
                 _check(turn, f"conversation {marker!r}, turn {number}")
 
     def marker(self, system: str, user: str) -> str:
-        """The conversation that a request belongs to."""
+        """Return the conversation that a request belongs to."""
         for text in (system, user):
             found = [marker for marker in self._conversations if marker and marker in text]
             if found:
@@ -83,7 +83,7 @@ class Script:
         raise Unscripted(message)
 
     def turn(self, marker: str, number: int, model: str) -> Turn:
-        """What to do now; a failure is counted by asking."""
+        """Return the turn for a request and count its failure."""
         turns = self._conversations[marker]
         if number >= len(turns):
             message = f"conversation {marker!r} has {len(turns)} turns, turn {number} (counted from 0) is beyond them"
@@ -105,7 +105,7 @@ class Script:
 
 
 def _check(turn: Mapping[str, Any], where: str) -> None:
-    """A misspelt key would make a test pass for the wrong reason."""
+    """Refuse unknown keys: a typo could make a test pass for the wrong reason."""
     wrong = set(turn) - _SAYS - _COMES
     fail = turn.get("fail", {})
     wrong |= set(fail) - _FAILS

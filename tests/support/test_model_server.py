@@ -1,4 +1,4 @@
-"""The scripted model server, tried with the real clients of both providers."""
+"""The scripted model server with the real clients of both providers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.process
 T = TypeVar("T")
 WIRES = ("anthropic", "responses", "chat")
 KEY = "test-key"
-# The clients try three times by themselves, without this; and Anthropic's streams what might take over ten minutes.
+# By default the clients try three times, and Anthropic's client streams requests that could exceed ten minutes.
 ONCE: dict[str, Any] = {"max_retries": 0, "max_tokens": 1000}
 
 every_wire = pytest.mark.parametrize("wire", WIRES)
@@ -101,26 +101,26 @@ async def served(wire: str, *turns: dict[str, Any]) -> AsyncIterator[tuple[Model
 def converse(
     wire: str, *turns: dict[str, Any], streamed: bool, settings: dict[str, Any] | None = None
 ) -> tuple[Conversation, ModelServer, Exception | None]:
-    """Run a conversation; an error of the agent is handed back, not raised."""
+    """Run a conversation; an error of the agent is returned, not raised."""
 
     async def whole() -> tuple[Conversation, ModelServer, Exception | None]:
         conversation = Conversation()
         async with served(wire, *turns) as (server, model):
             try:
                 await conversation.run(model, streamed=streamed, settings=ONCE if settings is None else settings)
-            except Exception as error:  # noqa: BLE001 - which one it is, is what the tests are about
+            except Exception as error:  # noqa: BLE001 - its type is the subject of the tests
                 return conversation, server, error
         return conversation, server, None
 
     return asyncio.run(whole())
 
 
-# What the model says
+# Answers
 
 
 @every_wire
 @both_ways
-def test_text_arrives_whole_and_in_as_many_pieces_as_the_script_says(wire: str, streamed: bool) -> None:
+def test_text_arrives_complete_in_the_scripted_number_of_chunks(wire: str, streamed: bool) -> None:
     conversation, server, error = converse(wire, {"text": "one two three four", "chunks": 4}, streamed=streamed)
     assert error is None
     assert conversation.responses[-1].text == "one two three four"
@@ -150,7 +150,7 @@ def test_several_tools_are_called_in_one_turn_and_their_results_come_back(wire: 
 
 @every_wire
 @both_ways
-def test_tokens_are_counted_the_same_on_every_wire(wire: str, streamed: bool) -> None:
+def test_tokens_are_counted_alike_on_every_wire(wire: str, streamed: bool) -> None:
     usage = {"input": 7, "output": 3, "cache_read": 100, "cache_write": 20}
     conversation, _, _ = converse(wire, {"text": "x", "usage": usage}, streamed=streamed)
     counted = conversation.responses[0].usage
@@ -173,7 +173,7 @@ def test_a_model_can_refuse(wire: str, streamed: bool) -> None:
     response = conversation.responses[0]
     assert response.finish_reason == "content_filter"
     assert (response.provider_details or {})["refusal"] == "I will not"
-    # Only Anthropic says it in text, and text is an answer to pydantic-ai: the finish reason has to be looked at.
+    # Only Anthropic refuses in text, which pydantic-ai takes for an answer: the finish reason must be checked.
     assert error is None if wire == "anthropic" else isinstance(error, errors.ContentFilterError)
 
 
@@ -184,7 +184,7 @@ def test_arguments_can_be_broken_off(wire: str) -> None:
     assert isinstance(error, errors.IncompleteToolCall)
 
 
-# How it fails
+# Failures
 
 STATUSES: dict[int, type[errors.ModelAPIError]] = {
     400: errors.ModelRequestRejectedError,
@@ -210,7 +210,7 @@ def test_a_status_becomes_its_error(wire: str, streamed: bool, status: int) -> N
 
 @every_wire
 @both_ways
-def test_the_clients_retry_by_themselves_unless_told_not_to(wire: str, streamed: bool) -> None:
+def test_clients_retry_unless_configured_not_to(wire: str, streamed: bool) -> None:
     turn = {"fail": {"status": 429, "retry_after": 0.001, "times": 2, "then": {"text": "at last"}}}
     settings = {"max_tokens": 1000}
     conversation, server, error = converse(wire, turn, streamed=streamed, settings=settings)
@@ -219,7 +219,7 @@ def test_the_clients_retry_by_themselves_unless_told_not_to(wire: str, streamed:
     assert [request.turn for request in server.requests] == [0, 0, 0]
 
 
-def test_after_its_failures_a_turn_says_its_own_words() -> None:
+def test_a_turn_answers_after_its_scripted_failures() -> None:
     script = Script({"conversations": {"": [{"fail": {"status": 500, "times": 2}, "text": "fine"}]}})
     turns = [script.turn("", 0, "m") for _ in range(4)]
     assert [turn.failure is None for turn in turns] == [False, False, True, True]
@@ -232,7 +232,7 @@ def test_an_error_can_come_inside_a_stream(wire: str) -> None:
     conversation, server, error = converse(wire, turn, streamed=True, settings={"max_tokens": 1000})
     assert isinstance(error, errors.ModelOverloadedError)
     assert error.in_stream
-    assert len(server.requests) == 1, "what has begun is not retried"
+    assert len(server.requests) == 1, "a stream that has started is not retried"
     assert conversation.responses[-1].state == "interrupted"
     assert "one two three".startswith("".join(conversation.deltas))
 
@@ -247,7 +247,7 @@ def test_a_connection_can_be_cut(wire: str, streamed: bool) -> None:
 
 @every_wire
 def test_a_stream_that_ends_early_but_cleanly_looks_finished_to_the_client(wire: str) -> None:
-    """Only a missing finish reason tells, and on the chat wire not even that."""
+    """Only the missing finish reason shows it, and on the chat wire not even that."""
     turn = {"text": "one two three four", "chunks": 8, "truncate": 6, "clean": True}
     conversation, _, error = converse(wire, turn, streamed=True)
     response = conversation.responses[-1]
@@ -259,17 +259,17 @@ def test_a_stream_that_ends_early_but_cleanly_looks_finished_to_the_client(wire:
 @every_wire
 @both_ways
 @pytest.mark.parametrize("how", ["json", "html"])
-def test_an_answer_that_cannot_be_read_is_an_error_of_the_run(wire: str, streamed: bool, how: str) -> None:
+def test_an_unreadable_answer_is_an_error_of_the_run(wire: str, streamed: bool, how: str) -> None:
     _, _, error = converse(wire, {"malformed": how}, streamed=streamed)
     assert isinstance(error, errors.ModelAPIError | errors.UnexpectedModelBehavior)
 
 
 @every_wire
 @both_ways
-def test_an_answer_of_the_wrong_shape_is_some_error(wire: str, streamed: bool) -> None:
-    """Read whole, the clients do not check it, and pydantic-ai stumbles: TypeError.
+def test_an_answer_of_the_wrong_shape_is_an_error(wire: str, streamed: bool) -> None:
+    """The clients do not check complete answers, and pydantic-ai raises TypeError.
 
-    A stream on the responses wire is taken for a suspended one and asked for ten times more: only a deadline ends it.
+    A stream on the responses wire counts as suspended and is requested ten more times, so only a deadline ends it.
     """
     settings = {**ONCE, "request_timeout": 0.5}
     _, _, error = converse(wire, {"malformed": "shape"}, streamed=streamed, settings=settings)
@@ -337,13 +337,13 @@ def test_a_client_that_gives_up_no_longer_waits() -> None:
                 await server.wait("door", arrived=arrived)
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
-            while server._gates["door"].waiting:  # noqa: ASYNC110 - it is told by the system, not by an event of ours
+            while server._gates["door"].waiting:  # noqa: ASYNC110 - the system reports it, there is no event
                 await asyncio.sleep(0)
 
     within(20, task)
 
 
-# Which conversation
+# Matching of conversations
 
 
 def script() -> Script:
@@ -360,7 +360,7 @@ def script() -> Script:
         ("", "", ""),
     ],
 )
-def test_a_conversation_is_told_by_its_marker(system: str, user: str, marker: str) -> None:
+def test_a_conversation_is_identified_by_its_marker(system: str, user: str, marker: str) -> None:
     assert script().marker(system, user) == marker
 
 
@@ -393,7 +393,7 @@ def test_a_misspelt_script_is_refused(turn: dict[str, Any]) -> None:
         Script({"conversations": {"m": [turn]}})
 
 
-# What is recorded
+# Recorded requests
 
 
 @every_wire
@@ -407,7 +407,7 @@ def test_requests_are_recorded_without_the_key(wire: str) -> None:
     assert [tool.get("name") or tool["function"]["name"] for tool in request.body["tools"]] == ["read"]
 
 
-def test_system_blocks_and_cache_marks_are_seen_as_they_go_over_the_wire() -> None:
+def test_system_blocks_and_cache_marks_are_recorded_as_sent() -> None:
     settings = {**ONCE, "anthropic_cache_instructions": True, "anthropic_cache_tool_definitions": True}
     _, server, _ = converse("anthropic", {"text": "x"}, streamed=True, settings=settings)
     mark = {"type": "ephemeral", "ttl": "5m"}
@@ -422,7 +422,9 @@ def test_system_blocks_and_cache_marks_are_seen_as_they_go_over_the_wire() -> No
 @pytest.mark.parametrize(
     ("name", "path"), [("anthropic:claude-opus-5", "/v1/messages"), ("openai:gpt-5", "/v1/responses")]
 )
-def test_the_providers_own_variables_lead_here(name: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variables_of_the_providers_select_this_server(
+    name: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def task() -> str:
         async with ModelServer({"conversations": {"": [{"text": "x"}]}}) as server:
             for provider, url in (("ANTHROPIC", server.url), ("OPENAI", f"{server.url}/v1")):
@@ -435,7 +437,7 @@ def test_the_providers_own_variables_lead_here(name: str, path: str, monkeypatch
     assert within(20, task) == path
 
 
-# In a process of its own
+# A separate process
 
 
 @pytest.fixture
@@ -452,7 +454,7 @@ urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/v1/messages", body
 """
 
 
-def test_it_outlives_a_client_that_is_killed(remote: RemoteServer) -> None:
+def test_the_server_survives_a_killed_client(remote: RemoteServer) -> None:
     for arrived in (1, 2):
         with subprocess.Popen([sys.executable, "-c", CALLER, remote.url]) as caller:
             remote.wait("door", arrived=arrived)
@@ -465,13 +467,13 @@ def test_it_outlives_a_client_that_is_killed(remote: RemoteServer) -> None:
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory in use."""
+    """Return the resident memory in bytes."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS"))
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-def test_five_hundred_held_connections_cost_little(remote: RemoteServer) -> None:
+def test_five_hundred_waiting_connections_need_little_memory(remote: RemoteServer) -> None:
     async def task() -> list[ModelResponse]:
         before = resident(remote.pid)
         question = [ModelRequest.user_text_prompt("held")]

@@ -1,4 +1,4 @@
-"""What a model says, apart from any provider's protocol, and what a protocol has to be able to do with it."""
+"""A model's answer without a provider's protocol, and the interface of a protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one reply; `input` is what came neither from the cache nor went into it, on every protocol."""
+    """Tokens of one reply; `input` excludes tokens read from or written to the cache on every protocol."""
 
     input: int = 10
     output: int = 5
@@ -35,7 +35,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One turn of the model. `stop` is in Anthropic's words; the other protocols translate."""
+    """One turn of the model. `stop` has Anthropic's values; the other protocols translate them."""
 
     id: str
     model: str
@@ -48,7 +48,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What an error says of itself; `kind` and `code` only where a script wants others than the status's own."""
+    """The content of an error; `kind` and `code` override the defaults of the status."""
 
     status: int
     message: str
@@ -60,45 +60,45 @@ class Wire(Protocol):
     """One provider's protocol."""
 
     def opening(self, body: Json) -> tuple[str, str]:
-        """The system prompt and the first user message."""
+        """Return the system prompt and the first user message."""
         ...
 
     def turn(self, body: Json) -> int:
-        """How many turns the model has had in this conversation."""
+        """Return the number of turns of the model in this conversation."""
         ...
 
     def answer(self, reply: Reply) -> Json:
-        """The body of a reply that is not streamed."""
+        """Return the body of a reply that is not streamed."""
         ...
 
     def events(self, reply: Reply) -> list[bytes]:
-        """The frames of a streamed reply."""
+        """Return the frames of a streamed reply."""
         ...
 
     def error(self, fault: Fault) -> Json:
-        """The body of an error."""
+        """Return the body of an error."""
         ...
 
     def error_event(self, fault: Fault) -> bytes:
-        """The frame of an error inside a stream."""
+        """Return the frame of an error inside a stream."""
         ...
 
 
 def frame(data: object, event: str | None = None) -> bytes:
-    """One server-sent event."""
+    """Return one server-sent event."""
     name = f"event: {event}\n" if event else ""
     return f"{name}data: {json.dumps(data)}\n\n".encode()
 
 
 def pieces(text: str, count: int) -> list[str]:
-    """The text in so many pieces, as even as they go; never an empty one."""
+    """Split a text into at most `count` pieces of similar length; no piece is empty."""
     count = max(1, min(count, len(text)))
     cuts = [len(text) * number // count for number in range(count + 1)]
     return [text[start:end] for start, end in itertools.pairwise(cuts) if end > start]
 
 
 def plain(content: object) -> str:
-    """The text of a content that is a string or a list of blocks."""
+    """Return the text of a content that is a string or a list of blocks."""
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []

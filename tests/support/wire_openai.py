@@ -74,7 +74,7 @@ class Responses:
         return "\n".join(filter(None, (plain(body.get("instructions")), system))), user
 
     def turn(self, body: Json) -> int:
-        """What the model said in one go is several items in a row: they are one turn."""
+        """Count consecutive items of the model as one turn."""
         said = [item.get("role") == "assistant" or _is_call(item) for item in _items(body)]
         return sum(ours for ours, _ in itertools.groupby(said))
 
@@ -184,7 +184,7 @@ def _response_usage(reply: Reply) -> Json:
 
 
 def _output(reply: Reply) -> list[tuple[Json, Json, list[Json]]]:
-    """Each item of the output: finished, as it begins, and the events between."""
+    """Return each item of the output: complete, at its start, and the events between."""
     found = [_message_item(reply)] if reply.text or reply.stop == "refusal" else []
     return found + [_call_item(call, reply.chunks) for call in reply.calls]
 

@@ -478,6 +478,6 @@ def test_an_interrupt_while_waiting_for_input_is_one_line_and_130(desk: Path) ->
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
     assert err.decode().split("\n") == ["", "remit: interrupted", ""]  # off the line of the ^C first

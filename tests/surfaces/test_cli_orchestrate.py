@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.commands import ANTHROPIC, PATIENCE, Commands
+from support.commands import ANTHROPIC, Commands
 from support.model_process import RemoteServer, model_process
 from support.running import tools
+from support.waiting import PATIENCE
 
 from remit import testing
 from remit.testing import result
@@ -149,7 +150,7 @@ def test_an_interrupt_leaves_the_job_to_a_worker_at_once(begin: Begin) -> None:
     with remit.start(*words, env={"REMIT_SHUTDOWN_SECONDS": "600"}) as ran:
         model.wait("held")
         ran.send_signal(signal.SIGINT)
-        out, err = ran.communicate(timeout=2 * PATIENCE)
+        out, err = ran.communicate(timeout=PATIENCE)
     assert (ran.returncode, out) == (130, "")
     assert "job 1 is left in the queue; `remit worker` goes on with it" in err
     assert remit("jobs", "show", "1", "--format", "json").json["state"] == "queued"

@@ -12,15 +12,16 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from support import waiting
 from support.commands import Commands
 from support.model_process import RemoteServer, model_process
+from support.waiting import PATIENCE
 
 from remit.testing import project as sample_project
 from remit.testing import result
@@ -74,10 +75,7 @@ def rows(remit: Commands, sql: str) -> list[Any]:
 
 
 def until(remit: Commands, sql: str) -> None:
-    end = time.monotonic() + 30
-    while not rows(remit, sql):
-        assert time.monotonic() < end, f"never: {sql}"
-        time.sleep(0.02)
+    waiting.until(lambda: rows(remit, sql), lambda: f"no row: {sql}")
 
 
 @contextlib.contextmanager
@@ -141,7 +139,7 @@ def test_lost_connections_are_not_reported_with_the_drivers_text(remit: Commands
         remit("submit", "generic", "be bad", "--allowed-tools", "Read")
         until(remit, "SELECT 1 FROM remit.jobs WHERE state = 'finished'")
         worker.send_signal(signal.SIGTERM)
-        _, said = worker.communicate(timeout=30)
+        _, said = worker.communicate(timeout=PATIENCE)
     assert "worker stopped" in said
     assert "psycopg" not in said
     assert "pool" not in said
@@ -158,7 +156,7 @@ def test_following_logs_report_at_once_that_no_worker_takes_the_job(remit: Comma
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN remit_events%'",
         )
         remit("cancel", "1")
-        _, said = logs.communicate(timeout=30)
+        _, said = logs.communicate(timeout=PATIENCE)
     words = f"no worker takes the queue '{queue}', so nothing will start job 1"
     assert said == f"remit: {words}; start one with `remit worker`\n"
 
@@ -172,7 +170,7 @@ def test_following_logs_report_that_no_worker_continues_the_job(remit: Commands)
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN remit_events%'",
         )
         rows(remit, "UPDATE remit.jobs SET state = 'finished', outcome = 'cancelled'")
-        _, said = logs.communicate(timeout=30)
+        _, said = logs.communicate(timeout=PATIENCE)
     assert said == "remit: no worker is alive, so nothing goes on with job 1; start one with `remit worker`\n"
 
 

@@ -95,7 +95,7 @@ def test_the_embedded_database_is_started_again_when_it_dies_under_a_worker(alon
     pid = int((alone.folder / "data" / "postgres" / "data" / "postmaster.pid").read_text("utf-8").split()[0])
     os.kill(pid, signal.SIGKILL)
     server.open("gate")
-    alone.until(lambda: postgres_of(alone).is_listening() and _is_finished(alone, job), 60)
+    alone.until(lambda: postgres_of(alone).is_listening() and _is_finished(alone, job))
 
     assert alone.store.job(job)["outcome"] == "completed"
     assert effects(alone.project) == ["one", "two"]

@@ -41,7 +41,7 @@ def test_a_job_goes_on_when_the_database_is_back(own: Postgres, fleet: MakeFleet
         own.crash()
         server.open(f"gate-{turn}")  # the answer comes while there is nowhere to write it down
         own.start()
-    team.until(lambda: team.store.is_finished(job), 60)
+    team.until(lambda: team.store.is_finished(job))
 
     end = team.store.job(job)
     assert (end["outcome"], end["turns"], end["tool_calls"]) == ("completed", TURNS, 6)
@@ -60,10 +60,10 @@ def test_many_jobs_come_through_a_crash_of_the_database(own: Postgres, fleet: Ma
     jobs = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))
     team.environment["REMIT_TAKEOVER_SECONDS"] = "12"  # more than a restart takes
     workers = [team.worker("--concurrency", "4"), team.worker("--concurrency", "4")]
-    team.until(lambda: sum(team.store.is_finished(job) for job in jobs) >= 2, 60)
+    team.until(lambda: sum(team.store.is_finished(job) for job in jobs) >= 2)
     own.crash()
     own.start()
-    team.until(lambda: all(team.store.is_finished(job) for job in jobs), 60)
+    team.until(lambda: all(team.store.is_finished(job) for job in jobs))
 
     for job, place in zip(jobs, places, strict=True):
         end = team.store.job(job)
@@ -85,7 +85,7 @@ def test_an_idle_worker_takes_jobs_after_a_crash_of_the_database(own: Postgres, 
     place = workspace(team.folder / "job")
     wanted = [("go", place, Queueing())]
     job = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))[0]
-    team.until(lambda: team.store.is_finished(job), 60)
+    team.until(lambda: team.store.is_finished(job))
 
     assert worker.is_alive
     assert effects(place) == ["one", "two"]
@@ -109,7 +109,7 @@ def test_a_job_survives_an_outage_longer_than_its_worker_would_take_to_stop(
     server.open("gate-2")
     server.open("gate-3")
     own.start()
-    team.until(lambda: team.store.is_finished(job), 60)
+    team.until(lambda: team.store.is_finished(job))
 
     end = team.store.job(job)
     assert (end["outcome"], end["turns"], end["tool_calls"]) == ("completed", TURNS, 6), end["error"]

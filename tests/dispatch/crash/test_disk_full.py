@@ -98,7 +98,7 @@ def test_a_job_waits_while_the_database_has_no_room(small: Mount, fleet: MakeFle
         team.until(lambda: "No space left" in worker.output)
         assert worker.is_alive
         ballast.unlink()
-        team.until(lambda: team.store.is_finished(job), 60)
+        team.until(lambda: team.store.is_finished(job))
 
         end = team.store.job(job)
         assert (end["outcome"], end["turns"], end["deaths"]) == ("completed", TURNS, 0)

@@ -8,6 +8,7 @@ from typing import Any
 from conversation import SCRIPT
 from support.fixtures import MakeFleet
 from support.model_process import RemoteServer
+from support.waiting import PATIENCE
 from test_two_workers import begun, gated
 
 Model = Callable[[dict[str, Any]], RemoteServer]
@@ -35,15 +36,16 @@ def test_a_job_that_gets_nowhere_is_ended_and_said_to_be_hung(fleet: MakeFleet, 
     server = model(gated(1))
     team = fleet(server)
     job = begun(team)
-    worker = team.worker(REMIT_HUNG_SECONDS="1")
+    worker = team.worker(REMIT_HUNG_SECONDS=str(PATIENCE))
     server.wait("gate")
+    team.store.rows("UPDATE remit.jobs SET checkpoint = checkpoint - interval '1 hour'")
     team.until(lambda: team.store.is_finished(job))
     later = begun(team, "<plain>")
-    team.until(lambda: team.store.is_finished(later))
+    team.until(lambda: team.store.is_finished(later) and team.store.job(job)["result"])
 
     end = team.store.job(job)
     assert end["outcome"] == "error"
-    assert end["error"].startswith("hung: no step was finished for 1")
+    assert end["error"].startswith(f"hung: no step was finished for {PATIENCE:.0f}")
     assert end["result"] == "I begin."
     assert team.store.job(later)["outcome"] == "completed"
     told = team.store.rows("SELECT data FROM remit.events WHERE job = %s AND kind = 'finished'", job)

@@ -66,4 +66,4 @@ def test_all_finish_and_none_twice(count: int, fleet: MakeFleet, model: Model) -
 
 def _until_finished(team: Any, count: int) -> None:
     finished = "SELECT count(*) AS finished FROM remit.jobs WHERE state = 'finished'"
-    team.until(lambda: team.store.row(finished)["finished"] >= count, 180)
+    team.until(lambda: team.store.row(finished)["finished"] >= count)

@@ -88,7 +88,7 @@ def _played(fleet: Fleet, model: RemoteServer) -> dict[str, End]:
     }
     killed = {name: process.wait(120) for name, process in first.items()}
     fleet.worker("--concurrency", "10")
-    fleet.until(lambda: all(fleet.store.is_finished(number) for number in numbers), 60)
+    fleet.until(lambda: all(fleet.store.is_finished(number) for number in numbers))
     return {name: _end(fleet, model, name, killed[name], jobs[name], places[name]) for name in names}
 
 

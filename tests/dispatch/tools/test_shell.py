@@ -8,25 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.waiting import until
 from toolboxes import SECRET, Bench, alive, ask
 
 from remit.evidence.receipts import ReceiptIndex
 
 pytestmark = pytest.mark.usefixtures("each_confinement")
-_PATIENCE = 20.0
-
-
-def _until(holds: Callable[[], bool]) -> bool:
-    ends = time.monotonic() + _PATIENCE
-    while not holds():
-        if time.monotonic() > ends:
-            return False
-        os.sched_yield()
-    return True
 
 
 def test_a_command_runs_in_the_workspace_and_its_outcome_is_on_record(bench: Bench) -> None:
@@ -113,7 +103,7 @@ def test_cancelling_ends_everything_and_passes_on(bench: Bench, what: str) -> No
 
     async def cancelled() -> float:
         running = asyncio.ensure_future(bench.box().call("Bash", {"command": _STAY[what].format(mark=mark)}))
-        await asyncio.to_thread(_until, lambda: bool(alive(f"sleep {mark}")))
+        await asyncio.to_thread(until, lambda: bool(alive(f"sleep {mark}")))
         assert alive(f"sleep {mark}")
         began = time.monotonic()
         running.cancel()
@@ -145,11 +135,11 @@ def test_it_ends_too_if_the_worker_is_killed(bench: Bench, each_confinement: str
     )
     worker = subprocess.Popen([sys.executable, str(bench.write("worker.py", script))])
     try:
-        assert _until(lambda: bool(alive(f"sleep {mark}")))
+        until(lambda: bool(alive(f"sleep {mark}")))
     finally:
         worker.kill()
         worker.wait()
-    assert _until(lambda: not alive(f"sleep {mark}"))
+    until(lambda: not alive(f"sleep {mark}"))
 
 
 def test_a_supervisor_that_was_stopped_by_its_command_does_not_save_it(bench: Bench, each_confinement: str) -> None:

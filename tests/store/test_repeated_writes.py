@@ -1,4 +1,4 @@
-"""Every write whose answer is lost is done again, and changes nothing: a restart of the database shows nowhere."""
+"""A write whose reply is lost is repeated without a second effect, so a restart of the database is invisible."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TABLES = ("jobs", "messages", "tool_calls", "receipts", "results", "events", "wo
 
 
 class Forgetful(Database):
-    """Does everything, and loses the answer of the first time."""
+    """Run every write twice, as if the reply to the first had been lost."""
 
     def __init__(self, address: str, pool: AsyncConnectionPool[Connection]) -> None:
         super().__init__(address, pool)
@@ -124,7 +124,9 @@ STEPS: list[Step] = [
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__.strip("_"))
-def test_a_write_whose_answer_was_lost(step: Step, postgres: Postgres, tmp_path: Path) -> None:
+def test_a_write_whose_reply_was_lost_is_repeated_without_effect(
+    step: Step, postgres: Postgres, tmp_path: Path
+) -> None:
     once, again = postgres.database(), postgres.database()
 
     asyncio.run(_done(once, Database, step, tmp_path))
@@ -147,7 +149,7 @@ async def _done(address: str, kind: type[Database], step: Step, place: Path) -> 
 
 
 def _rows(address: str) -> dict[str, list[Any]]:
-    """Everything but the times."""
+    """Return all rows without their times."""
     store = Store(address)
     found = {name: store.rows(f"SELECT * FROM remit.{name} ORDER BY 1, 2") for name in TABLES}
     tickets = store.rows("SELECT queue_name, status FROM remit.procrastinate_jobs ORDER BY id")
@@ -159,7 +161,7 @@ def _rows(address: str) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("limits", [None, {"default": 1}], ids=["free", "limited"])
-def test_a_claim_whose_answer_was_lost_is_still_ours(
+def test_a_claim_whose_reply_was_lost_is_kept(
     limits: dict[str, float] | None, postgres: Postgres, tmp_path: Path
 ) -> None:
     address = postgres.database()
@@ -170,13 +172,13 @@ def test_a_claim_whose_answer_was_lost_is_still_ours(
         async with opened(address, Forgetful) as database:
             job = await jobs.claim(database, number, WORKER, 7, limits)
             assert isinstance(job, Job)
-            assert await jobs.claim(database, number, WORKER, 8, limits) is None, "by another ticket it is not"
+            assert await jobs.claim(database, number, WORKER, 8, limits) is None, "another ticket does not own it"
             await _finished(database, job)
 
     asyncio.run(run())
 
 
-def test_an_attempt_that_is_over_can_write_nothing(postgres: Postgres, tmp_path: Path) -> None:
+def test_an_attempt_that_has_ended_cannot_write(postgres: Postgres, tmp_path: Path) -> None:
     address = postgres.database()
 
     async def run() -> None:
@@ -199,7 +201,7 @@ def test_an_attempt_that_is_over_can_write_nothing(postgres: Postgres, tmp_path:
     asyncio.run(run())
 
 
-def test_calls_that_end_together_are_all_counted(postgres: Postgres, tmp_path: Path) -> None:
+def test_calls_that_end_at_the_same_time_are_all_counted(postgres: Postgres, tmp_path: Path) -> None:
     address = postgres.database()
 
     async def run() -> None:
@@ -218,8 +220,8 @@ def test_calls_that_end_together_are_all_counted(postgres: Postgres, tmp_path: P
     asyncio.run(run())
 
 
-def test_a_job_that_was_cancelled_is_not_begun_again(postgres: Postgres, tmp_path: Path) -> None:
-    """Its worker died before it could say so."""
+def test_a_cancelled_job_is_not_started_again(postgres: Postgres, tmp_path: Path) -> None:
+    """Its worker died before it recorded the cancellation."""
     address = postgres.database()
 
     async def run() -> None:
@@ -241,7 +243,7 @@ def test_a_job_that_was_cancelled_is_not_begun_again(postgres: Postgres, tmp_pat
     asyncio.run(run())
 
 
-def test_only_the_longest_lived_worker_wakes_strays(postgres: Postgres, tmp_path: Path) -> None:
+def test_only_the_oldest_worker_requeues_stray_jobs(postgres: Postgres, tmp_path: Path) -> None:
     address = postgres.database()
     young = "00000000-0000-0000-0000-000000000002"
 
@@ -260,8 +262,8 @@ def test_only_the_longest_lived_worker_wakes_strays(postgres: Postgres, tmp_path
     asyncio.run(run())
 
 
-def test_tickets_of_finished_jobs_do_not_stay_where_nobody_takes_them(postgres: Postgres, tmp_path: Path) -> None:
-    """A command has a queue of its own, which ends with it."""
+def test_tickets_of_finished_jobs_are_removed_from_abandoned_queues(postgres: Postgres, tmp_path: Path) -> None:
+    """A command has a queue that ends with it."""
     address = postgres.database()
     store = Store(address)
 

@@ -1,4 +1,4 @@
-"""Whoever is cancelled while waiting for the store hears of it, and whoever ends a task does not wait for ever."""
+"""Cancellation of store operations is never lost, and ending a task never blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from remit import aio
 from remit.aio import cancel_and_wait
 from remit.store.database import Database, open_database
 
-#: Somewhere within so many turns of the event loop a connection that is given back reaches whoever waits for it.
+#: A returned connection reaches the waiting task within this number of event loop iterations.
 TURNS = 20
 
 
@@ -23,13 +23,13 @@ async def _held(database: Database, go: asyncio.Event, has: asyncio.Semaphore) -
 
 
 async def _cancelled_after(database: Database, turns: int) -> None:
-    """All connections are in use; one comes back, and so many turns later the one who waits for it is cancelled."""
+    """Return a connection to an exhausted pool and cancel the waiting task some iterations later."""
     go, has = asyncio.Event(), asyncio.Semaphore(0)
     holders = [asyncio.create_task(_held(database, go, has)) for _ in range(2)]
     for _ in holders:
         await has.acquire()
     waiting = asyncio.create_task(_held(database, asyncio.Event(), has))
-    while not database._pool.get_stats().get("requests_waiting"):  # noqa: ASYNC110 (the pool tells nobody)
+    while not database._pool.get_stats().get("requests_waiting"):  # noqa: ASYNC110 (the pool has no event for it)
         await asyncio.sleep(0)
     go.set()
     for _ in range(turns):
@@ -43,7 +43,7 @@ async def _cancelled_after(database: Database, turns: int) -> None:
     assert waiting.cancelled()
 
 
-def test_a_cancel_that_comes_together_with_a_connection_is_heard(postgres: Postgres, tmp_path: Path) -> None:
+def test_a_cancellation_that_arrives_with_a_connection_is_raised(postgres: Postgres, tmp_path: Path) -> None:
     async def work() -> None:
         async with open_database(postgres.database(), tmp_path, 2) as database:
             for turns in range(TURNS):
@@ -53,10 +53,10 @@ def test_a_cancel_that_comes_together_with_a_connection_is_heard(postgres: Postg
     asyncio.run(work())
 
 
-def test_what_is_done_after_a_cancel_is_done_in_the_store(postgres: Postgres, tmp_path: Path) -> None:
-    """What was used has to be written down although the job was cancelled."""
+def test_writes_after_a_cancellation_reach_the_store(postgres: Postgres, tmp_path: Path) -> None:
+    """Usage must be recorded although the job was cancelled."""
 
-    async def last_words(database: Database) -> object:
+    async def write_after_cancellation(database: Database) -> object:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -64,7 +64,7 @@ def test_what_is_done_after_a_cancel_is_done_in_the_store(postgres: Postgres, tm
 
     async def work() -> None:
         async with open_database(postgres.database(), tmp_path, 2) as database:
-            task = asyncio.create_task(last_words(database))
+            task = asyncio.create_task(write_after_cancellation(database))
             await asyncio.sleep(0)
             task.cancel()
             assert await task
@@ -73,9 +73,7 @@ def test_what_is_done_after_a_cancel_is_done_in_the_store(postgres: Postgres, tm
 
 
 @pytest.mark.parametrize("forgotten", [0, 1, 3])
-def test_a_task_that_forgets_that_it_was_cancelled_ends_all_the_same(
-    forgotten: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_that_swallows_its_cancellation_still_ends(forgotten: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aio, "_CANCEL_AGAIN_SECONDS", 0.01)
 
     async def forgetful() -> None:

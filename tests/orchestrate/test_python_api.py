@@ -1,4 +1,4 @@
-"""Delegating from Python: one subagent, many, a plan."""
+"""The Python functions: one subagent, many, a plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Definitions as people have them: in a folder that the environment names."""
+    """Write definitions to a folder that the environment names."""
     folder = tmp_path / "team" / "agents"
     folder.mkdir(parents=True)
     for name in ("scout", "helper"):
@@ -39,7 +39,7 @@ def here(quiet: None, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("here")
-async def test_delegate_gives_what_became_of_it(play: Play) -> None:
+async def test_delegate_returns_the_outcome(play: Play) -> None:
     async with play(READ, {"text": "no result"}, {"text": result("scout")}) as fleet:
         done = await remit.delegate("scout", "look around", repo=fleet.project, model=ANTHROPIC)
         assert (done.agent, done.state, done.verdict, done.warnings) == ("scout", "accepted", "accept", ())
@@ -49,7 +49,7 @@ async def test_delegate_gives_what_became_of_it(play: Play) -> None:
 
 
 @pytest.mark.usefixtures("here")
-async def test_delegate_twice_is_two_jobs(play: Play) -> None:
+async def test_two_calls_of_delegate_are_two_jobs(play: Play) -> None:
     async with play(*says(result("scout"))) as fleet:
         first = await remit.delegate("scout", "look", repo=fleet.project, model=ANTHROPIC)
         second = await remit.delegate("scout", "look", repo=fleet.project, model=ANTHROPIC)
@@ -57,7 +57,7 @@ async def test_delegate_twice_is_two_jobs(play: Play) -> None:
 
 
 @pytest.mark.usefixtures("here")
-async def test_a_failure_is_told_not_raised(play: Play) -> None:
+async def test_a_failure_is_returned_not_raised(play: Play) -> None:
     async with play(CUT) as fleet:
         done = await remit.delegate("scout", "look", repo=fleet.project, model=ANTHROPIC)
         assert (done.state, done.result) == ("failed", CUT["text"])
@@ -65,8 +65,8 @@ async def test_a_failure_is_told_not_raised(play: Play) -> None:
 
 
 @pytest.mark.usefixtures("here")
-async def test_fan_out_runs_side_by_side_and_keeps_the_order(play: Play) -> None:
-    """All three wait for each other: side by side or never."""
+async def test_fan_out_runs_in_parallel_and_keeps_the_order(play: Play) -> None:
+    """All three wait for each other, so they must run in parallel."""
     turns: dict[str, Any] = {
         f"task {name}": [{**READ, "gate": "all"}, {"text": result(name)}] for name in ("one", "two")
     }
@@ -96,8 +96,8 @@ async def test_fan_out_runs_side_by_side_and_keeps_the_order(play: Play) -> None
 
 
 @pytest.mark.usefixtures("here")
-async def test_twenty_at_once_where_the_plan_says_so(play: Play) -> None:
-    """The worker of this process takes as many as the plan allows, not its usual five."""
+async def test_twenty_run_at_once_if_the_plan_allows_it(play: Play) -> None:
+    """The worker of this process uses the limit of the plan instead of the default of five."""
     names = [f"task <{number}>" for number in range(12)]
     turns = {name: [{**READ, "gate": "all"}, {"text": result("scout")}] for name in names}
     async with play(conversations=turns) as fleet:
@@ -112,7 +112,7 @@ async def test_twenty_at_once_where_the_plan_says_so(play: Play) -> None:
 
 
 @pytest.mark.usefixtures("here")
-async def test_run_plan_goes_on_with_the_unfinished_one_of_the_same_text(play: Play) -> None:
+async def test_run_plan_continues_the_unfinished_plan_of_the_same_text(play: Play) -> None:
     turns: dict[str, Any] = {"task of scout": [CUT], "task of helper": says(result("helper"))}
     async with play(conversations=turns) as fleet:
         spec = plan(phase("look", one("scout", critical=True), one("helper")))
@@ -126,7 +126,7 @@ async def test_run_plan_goes_on_with_the_unfinished_one_of_the_same_text(play: P
 
 
 @pytest.mark.usefixtures("here")
-async def test_a_finished_plan_is_run_anew(play: Play) -> None:
+async def test_a_finished_plan_is_run_again(play: Play) -> None:
     async with play(*says(result("scout"))) as fleet:
         spec = plan(phase("look", one("scout")))
         first = await remit.run_plan(spec, repo=fleet.project)
@@ -136,7 +136,7 @@ async def test_a_finished_plan_is_run_anew(play: Play) -> None:
 
 
 @pytest.mark.usefixtures("here")
-async def test_a_plan_that_could_only_fail_is_refused_before_anything_runs(play: Play) -> None:
+async def test_an_invalid_plan_is_refused_before_anything_runs(play: Play) -> None:
     async with play(CUT) as fleet:
         with pytest.raises(UsageError, match="takes input from itself"):
             await remit.run_plan(plan(phase("a", one("scout"), inputs=("a",))), repo=fleet.project)
@@ -157,8 +157,8 @@ asyncio.run(main())
 
 
 @pytest.mark.usefixtures("here")
-async def test_nothing_is_left_open_when_a_program_that_delegates_ends(play: Play) -> None:
-    """With every warning an error, and in two loops one after the other, as `asyncio.run` makes them."""
+async def test_a_program_that_delegates_closes_all_its_resources(play: Play) -> None:
+    """Warnings are errors, and two event loops run one after the other."""
     async with play(*says(result("scout"))) as fleet:
         words = ("-W", "error", "-c", _TWICE, str(fleet.project), ANTHROPIC)
         program = await asyncio.create_subprocess_exec(
@@ -166,5 +166,5 @@ async def test_nothing_is_left_open_when_a_program_that_delegates_ends(play: Pla
         )
         said, complaints = await program.communicate()
     told = [line for line in complaints.decode().splitlines() if not line.startswith("[plugins] ")]
-    assert told == [], "nothing is complained of"
+    assert told == [], "there are no warnings"
     assert said.decode().split() == ["accepted", "accepted"]

@@ -1,4 +1,4 @@
-"""What a person sees of a plan: whose job was which, why a call was refused, and what is current."""
+"""The output of a plan: its jobs, refused calls and the current state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from plan_building import CHAT, begun, one, phase, plan
 from support.running import Play, tools
-from test_conductor import ME, lookup, orchestrated
+from test_orchestrator import ME, lookup, orchestrated
 
 from remit.reports.jobs import event_lines
 from remit.reports.layout import plain_lines
@@ -24,7 +24,7 @@ pytest_plugins = ("support.running",)
 
 
 @pytest.mark.anyio
-async def test_a_plan_names_the_job_of_each_delegation_what_it_used_and_where_to_look_further(play: Play) -> None:
+async def test_a_plan_shows_the_job_and_usage_of_each_delegation_with_hints(play: Play) -> None:
     async with play(CHAT, CHAT) as fleet, begun(fleet, plan(phase("look", one("scout"), one("helper")))) as run:
         await run.drive()
         found = await run.result()
@@ -41,7 +41,7 @@ async def test_a_plan_names_the_job_of_each_delegation_what_it_used_and_where_to
 
 
 @pytest.mark.anyio
-async def test_a_refused_lookup_says_why_in_the_events_of_its_job(play: Play) -> None:
+async def test_the_events_of_a_job_explain_a_refused_lookup(play: Play) -> None:
     turns = {ME: [tools(lookup("a.py", question="")), tools(lookup("../../etc/passwd\x1b[2J")), CHAT]}
     async with play(conversations=turns) as fleet:
         job = await orchestrated(fleet)
@@ -52,12 +52,12 @@ async def test_a_refused_lookup_says_why_in_the_events_of_its_job(play: Play) ->
     assert "\x1b" not in said[1]
 
 
-def test_why_a_call_failed_is_shown_with_nothing_raw_in_it() -> None:
+def test_the_error_of_a_call_is_shown_without_control_characters() -> None:
     event = Event(1, 1, datetime.now(UTC), "tool-done", {"name": "Read", "failed": True, "why": "no \x1b[2J file"})
     assert "Read failed: no \u241b[2J file" in plain_lines(event_lines(event, 80))
 
 
-def test_what_an_orchestrator_tells_keeps_its_lines_and_nothing_in_it_is_obeyed() -> None:
+def test_messages_of_an_orchestrator_keep_their_lines_without_control_characters() -> None:
     words = "Half done:\n- the \x1b[2J cart\r\n- the \u202eorders"
     lines = plain_lines(event_lines(Event(1, 1, datetime.now(UTC), "told", {"text": words}), 40)).split("\n")
     assert [line[9:] for line in lines] == ["Half done:", "- the \u241b[2J cart\u240d", "- the \\u202eorders"]
@@ -66,7 +66,7 @@ def test_what_an_orchestrator_tells_keeps_its_lines_and_nothing_in_it_is_obeyed(
 
 
 @pytest.mark.anyio
-async def test_what_cannot_be_stored_of_what_it_tells_is_replaced(play: Play) -> None:
+async def test_characters_of_a_message_that_cannot_be_stored_are_replaced(play: Play) -> None:
     async with play(conversations={ME: [tools(("Tell", {"text": "half\0done"})), CHAT]}) as fleet:
         job = await orchestrated(fleet)
         told = [one.data["text"] for one in await fleet.events(job.id) if one.kind == "told"]
@@ -80,7 +80,7 @@ def shown(folder: Path, delegations: list[Any]) -> list[str]:
     return str(ran.output).rstrip("\n").split("\n")
 
 
-def test_progress_shows_the_delegations_of_the_current_plan_and_counts_the_older(tmp_path: Path) -> None:
+def test_progress_shows_the_current_plan_and_counts_older_ones(tmp_path: Path) -> None:
     def each(number: int, job: int) -> dict[str, Any]:
         return {"plan": number, "phase": "look", "name": "scout", "agent": "scout", "state": "accepted", "job": job}
 
@@ -91,7 +91,7 @@ def test_progress_shows_the_delegations_of_the_current_plan_and_counts_the_older
     assert shown(tmp_path, [])[-1].startswith("next ")
 
 
-def test_a_dry_run_says_to_whom_and_what_is_special() -> None:
+def test_a_dry_run_shows_agents_and_special_settings() -> None:
     named = one("scout", timeout=5)
     text = plain_lines(dry_run_lines(plan(phase("look", named, critical=True)), 100))
     assert "scout  critical, on anthropic:claude-sonnet-5, at most 5 s" in text

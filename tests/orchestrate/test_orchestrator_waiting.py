@@ -1,4 +1,4 @@
-"""An orchestrator that waits for its subagents: it does not hang, it ends when it has lost its job, nobody is late."""
+"""An orchestrator that waits for its subagents is not hung, and ends when it has lost its job."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 from plan_building import agents, one, phase, plan, result, says
-from support.running import Play, tools, until
-from test_conductor import EXPLORER, ME, answers, submitted
+from support.running import Play, tools
+from support.waiting import until_async
+from test_orchestrator import EXPLORER, ME, answers, submitted
 
 from remit.aio import cancel_and_wait
 from remit.dispatch.submit import Resolving
@@ -27,21 +28,21 @@ AGED = "UPDATE remit.jobs SET checkpoint = now() - interval '1 day' WHERE id = %
 YOUNG = "SELECT 1 FROM remit.jobs WHERE id = %s AND checkpoint > now() - interval '1 hour'"
 
 
-async def test_it_does_not_hang_while_its_subagents_work(play: Play) -> None:
+async def test_it_does_not_count_as_hung_while_its_subagents_work(play: Play) -> None:
     async with play(conversations={ME: [tools(DELEGATE), {"text": "Done."}], EXPLORER: HELD}, hung_seconds=2) as fleet:
         number = await submitted(fleet)
         async with fleet.working(2, runners={ORCHESTRATOR: build_orchestrator()}):
             await fleet.server.wait("held")
             for _ in range(2):
                 await fleet.rows(AGED, number)
-                await until(lambda: fleet.rows(YOUNG, number), "it says again that it gets on")
+                await until_async(lambda: fleet.rows(YOUNG, number), "it says again that it gets on")
             fleet.server.open("held")
             job = await fleet.reached(number, "finished")
     assert (job.outcome, job.result) == ("completed", "Done.")
 
 
-async def test_the_results_of_a_phase_that_goes_on_are_no_time_to_hang_either(play: Play) -> None:
-    """The phase was left in the middle, as by a call that failed, and is asked for again."""
+async def test_it_does_not_count_as_hung_while_it_waits_for_results(play: Play) -> None:
+    """The phase was interrupted by a failed call and its results are requested again."""
     turns = {ME: [tools(("Results", {"phase": "explore"})), {"text": "Done."}], EXPLORER: HELD}
     async with play(conversations=turns, hung_seconds=2) as fleet:
         number = await submitted(fleet)
@@ -52,26 +53,26 @@ async def test_the_results_of_a_phase_that_goes_on_are_no_time_to_hang_either(pl
         async with fleet.working(2, runners={ORCHESTRATOR: build_orchestrator()}):
             await fleet.server.wait("held")
             await fleet.rows(AGED, number)
-            await until(lambda: fleet.rows(YOUNG, number), "it says that it gets on")
+            await until_async(lambda: fleet.rows(YOUNG, number), "it says that it gets on")
             fleet.server.open("held")
             assert (await fleet.reached(number, "finished")).outcome == "completed"
         assert "code-explorer: accepted" in answers(fleet)[0]
 
 
-async def test_who_has_lost_its_job_lets_go_of_the_plan_it_drives(play: Play) -> None:
+async def test_an_orchestrator_that_lost_its_job_releases_its_plan(play: Play) -> None:
     async with play(conversations={ME: [tools(DELEGATE), {"text": "Done."}], EXPLORER: HELD}, hung_seconds=2) as fleet:
         number = await submitted(fleet)
         async with fleet.working(2, runners={ORCHESTRATOR: build_orchestrator()}):
             await fleet.server.wait("held")
             await fleet.rows("UPDATE remit.jobs SET attempt = attempt + 1 WHERE id = %s", number)
-            await until(
+            await until_async(
                 lambda: fleet.rows("SELECT 1 FROM remit.plans WHERE driver IS NULL"), "nobody drives the plan any more"
             )
             fleet.server.open("held")
-        assert len([one for one in fleet.requests if one.marker == ME]) == 1, "nothing is told to a lost conversation"
+        assert len([one for one in fleet.requests if one.marker == ME]) == 1, "a lost conversation gets no message"
 
 
-async def test_a_job_that_waits_for_long_is_woken_with_its_own_priority(play: Play) -> None:
+async def test_a_job_that_waited_long_is_requeued_with_its_priority(play: Play) -> None:
     async def spare() -> str:
         return "spare"
 
@@ -83,8 +84,8 @@ async def test_a_job_that_waits_for_long_is_woken_with_its_own_priority(play: Pl
             )
         )
         try:
-            await until(lambda: fleet.rows("UPDATE remit.jobs SET priority = 7 RETURNING id"), "it is submitted")
-            await until(
+            await until_async(lambda: fleet.rows("UPDATE remit.jobs SET priority = 7 RETURNING id"), "it is submitted")
+            await until_async(
                 lambda: fleet.rows("SELECT 1 FROM procrastinate_jobs WHERE queue_name = 'spare' AND priority = 7"),
                 "its ticket is as urgent as it is itself",
             )

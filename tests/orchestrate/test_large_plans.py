@@ -1,4 +1,4 @@
-"""Many delegations in one plan: whoever drives it holds what a few of them brought, never all."""
+"""A driver with many delegations keeps only a few results in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from remit.store import plans
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
 MANY = 60
-#: Jobs that are over as soon as they are submitted, so that only the driver works.
+#: Jobs that end when they are submitted, so that only the driver works.
 _OVER = """
 CREATE FUNCTION over() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     NEW.state := 'finished'; NEW.outcome := 'completed'; NEW.verdict := 'accept'; NEW.finished := now();
@@ -63,7 +63,7 @@ async def test_a_driver_never_holds_the_results_of_a_whole_phase(play: Play, mon
     assert {each.state for each in found.delegations} == {"accepted"}
     assert found.phases[1].merge is not None
     assert len(found.phases[1].merge["agents"]) == MANY + 1
-    assert sum(held) > 2 * MANY, "all were read, for the merges and for the next phase"
+    assert sum(held) > 2 * MANY, "all results were read for the merges and the next phase"
     assert max(held) <= 25
     assert prompt.count("<result ") == MAX_INPUTS
     assert f"{MANY - MAX_INPUTS} more results are in " in prompt

@@ -1,4 +1,4 @@
-"""Migrations: once each, in order, by any number of processes together; and what is newer than us stays."""
+"""Migrations are applied once and in order by any number of processes; newer schemas are kept."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tables(store: Store) -> set[str]:
     return {row["relname"] for row in store.rows("SELECT relname FROM pg_class WHERE relkind = 'r'")}
 
 
-def test_everything_is_made_once(postgres: Postgres) -> None:
+def test_migrations_are_applied_once(postgres: Postgres) -> None:
     address = postgres.empty_database()
 
     assert asyncio.run(migrated(address)) == [f"{step.number:04} {step.name}" for step in migrations()]
@@ -42,7 +42,7 @@ def test_everything_is_made_once(postgres: Postgres) -> None:
     assert {"jobs", "messages", "tool_calls", "events", "procrastinate_jobs"} <= tables(Store(address))
 
 
-def test_many_at_once_make_it_once(postgres: Postgres) -> None:
+def test_concurrent_migrations_are_applied_once(postgres: Postgres) -> None:
     address = postgres.empty_database()
 
     async def together() -> list[list[str]]:
@@ -59,7 +59,7 @@ def test_processes_that_start_together_share_a_new_database(fleet: MakeFleet, po
     assert len(team.store.rows("SELECT 1 FROM remit.migrations")) == len(migrations())
 
 
-def test_an_older_schema_gets_what_it_lacks(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_schema_gets_the_missing_migrations(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     address = postgres.empty_database()
     asyncio.run(migrated(address))
     steps = (*migrations(), STEP)
@@ -69,8 +69,8 @@ def test_an_older_schema_gets_what_it_lacks(postgres: Postgres, monkeypatch: pyt
     Store(address).rows("SELECT later FROM remit.jobs")
 
 
-def test_a_newer_schema_is_left_alone(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker of the last release goes on working beside new ones."""
+def test_a_newer_schema_is_not_changed(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of the last release keep working next to new ones."""
     address, ours = postgres.empty_database(), migrations()
     monkeypatch.setattr("remit.store.migrate.migrations", lambda: (*ours, STEP))
     asyncio.run(migrated(address))
@@ -82,7 +82,7 @@ def test_a_newer_schema_is_left_alone(postgres: Postgres, monkeypatch: pytest.Mo
     assert store.row("SELECT obj_description('remit.procrastinate_jobs'::regclass) AS said")["said"] == "99.0.0"
 
 
-def test_a_step_that_fails_leaves_nothing_behind(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_migration_is_rolled_back(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     address, ours = postgres.empty_database(), migrations()
     broken = Migration(9002, "broken", "CREATE TABLE remit.half (id int); SELECT nothing FROM nowhere")
     monkeypatch.setattr("remit.store.migrate.migrations", lambda: (*ours, broken))
@@ -93,8 +93,8 @@ def test_a_step_that_fails_leaves_nothing_behind(postgres: Postgres, monkeypatch
     assert not {"half", "jobs"} & tables(Store(address))
 
 
-async def asked_for(database: Database, job: int) -> None:
-    """Each question whose answer is a whole row, so often that its statement is kept prepared."""
+async def query_whole_rows(database: Database, job: int) -> None:
+    """Run each query that returns whole rows often enough for its statement to be prepared."""
     for _ in range(10):
         assert isinstance(await jobs.claim(database, job, WORKER, 1), Job)
         assert (await jobs.get(database, job)).id == job
@@ -104,7 +104,7 @@ async def asked_for(database: Database, job: int) -> None:
         assert [one.name for one in await plans.whole_delegations(database, [1])] == ["one"]
 
 
-def test_a_worker_that_runs_goes_on_when_its_tables_gain_columns(postgres: Postgres, tmp_path: Path) -> None:
+def test_a_running_worker_continues_when_its_tables_gain_columns(postgres: Postgres, tmp_path: Path) -> None:
     address = postgres.database()
     team = testing.registry("---\nname: builder\n---\n\nYou build.\n")
 
@@ -112,23 +112,23 @@ def test_a_worker_that_runs_goes_on_when_its_tables_gain_columns(postgres: Postg
         async with open_database(address, tmp_path) as database:
             [job] = await submitted(address, team, [("go", tmp_path, Queueing())])
             await plans.open_plan(database, "plan", "digest", {}, str(tmp_path), [("phase", [("one", "builder")])])
-            await asked_for(database, job)
+            await query_whole_rows(database, job)
             for table in ("jobs", "delegations", "plans", "phases", "escalations", "workers"):
                 Store(address).rows(f"ALTER TABLE remit.{table} ADD COLUMN later bigint NOT NULL DEFAULT 0")
-            await asked_for(database, job)
+            await query_whole_rows(database, job)
 
     asyncio.run(before_and_after())
 
 
 async def whole_rows(database: Database) -> None:
-    """What a worker from before step 4 asks, so often on each connection that it is kept prepared."""
+    """Run a query of a worker from before migration 4 often enough on each connection to be prepared."""
     for _ in range(10):
         async with database.transaction() as one, database.transaction() as other:
             for connection in (one, other):
                 await connection.execute("SELECT * FROM remit.jobs")
 
 
-def test_a_worker_from_before_step_4_connects_again_and_goes_on(
+def test_a_worker_from_before_migration_4_reconnects_and_continues(
     postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address, steps = postgres.empty_database(), migrations()
@@ -155,7 +155,7 @@ QUEUE = """
 
 
 def old_queue(address: str, last: str) -> Store:
-    """A database whose queue is of an older version, and whose other tables are ours."""
+    """Create a database whose queue has an older version."""
     folder = files("procrastinate") / "sql" / "migrations"
     names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
     with psycopg.connect(address, autocommit=True, options=OPTIONS) as connection:
@@ -176,7 +176,7 @@ def queue(store: Store) -> list[str]:
 
 
 @pytest.mark.parametrize("last", ["3.0.0", "3.1.0", "3.3.0"])
-def test_an_older_queue_is_brought_up_to_date_once_whoever_comes_first(last: str, postgres: Postgres) -> None:
+def test_an_older_queue_is_migrated_once_by_concurrent_processes(last: str, postgres: Postgres) -> None:
     address, fresh = postgres.empty_database(), postgres.empty_database()
     store = old_queue(address, last)
     assert "procrastinate_retry_job_v2" not in " ".join(queue(store))
@@ -188,10 +188,10 @@ def test_an_older_queue_is_brought_up_to_date_once_whoever_comes_first(last: str
 
     assert queue(store) == queue(Store(fresh))
     assert version_of_queue(store) == version("procrastinate")
-    assert asyncio.run(lacking(address)) == []
+    assert asyncio.run(missing_in(address)) == []
 
 
-def test_what_the_last_release_uses_of_the_queue_stays_while_a_worker_is_alive(postgres: Postgres) -> None:
+def test_queue_functions_of_the_last_release_stay_while_a_worker_is_alive(postgres: Postgres) -> None:
     address, fresh = postgres.empty_database(), postgres.empty_database()
     store = old_queue(address, "3.1.0")
     for step in migrations():
@@ -210,7 +210,7 @@ def test_what_the_last_release_uses_of_the_queue_stays_while_a_worker_is_alive(p
         version_of_queue(store)
         == f"{version('procrastinate')} except 03.04.00_50_post_add_retry_failed_job_procedure.sql"
     )
-    assert asyncio.run(lacking(address)) == ["queue 03.04.00_50_post_add_retry_failed_job_procedure.sql"]
+    assert asyncio.run(missing_in(address)) == ["queue 03.04.00_50_post_add_retry_failed_job_procedure.sql"]
     store.rows("UPDATE remit.workers SET heartbeat = now() - interval '1 hour'")
     asyncio.run(migrated(address))
     asyncio.run(migrated(fresh))
@@ -218,16 +218,16 @@ def test_what_the_last_release_uses_of_the_queue_stays_while_a_worker_is_alive(p
     assert queue(store) == queue(Store(fresh))
 
 
-async def lacking(address: str) -> list[str]:
+async def missing_in(address: str) -> list[str]:
     async with await psycopg.AsyncConnection.connect(address, row_factory=dict_row, options=OPTIONS) as connection:
         return await missing_migrations(connection)
 
 
-def test_what_is_missing_is_named_and_nothing_is_made(postgres: Postgres) -> None:
+def test_missing_migrations_are_listed_and_not_applied(postgres: Postgres) -> None:
     address = postgres.empty_database()
 
     everything = [f"{step.number:04} {step.name}" for step in migrations()]
-    assert asyncio.run(lacking(address)) == [*everything, "the queue's tables"]
+    assert asyncio.run(missing_in(address)) == [*everything, "the queue's tables"]
     assert not {"jobs", "migrations", "procrastinate_jobs"} & tables(Store(address))
     asyncio.run(migrated(address))
-    assert asyncio.run(lacking(address)) == []
+    assert asyncio.run(missing_in(address)) == []

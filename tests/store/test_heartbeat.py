@@ -1,4 +1,4 @@
-"""A worker counts as alive as long as its process lives, however busy it is; and it knows when it was not heard."""
+"""A worker counts as alive while its process lives, even if it is busy, and detects its own late heartbeats."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from support.fleet import Store, until
+from support.fleet import Store
 from support.postgres import Postgres
+from support.waiting import until
 
 from remit.store import jobs, workers
 from remit.store.database import Database, open_database
@@ -35,13 +36,13 @@ async def registered(database: Database) -> None:
 
 
 def next_beats(store: Store, count: int = 3) -> None:
-    """Wait for so many beats; nothing else happens in this process's event loop meanwhile."""
+    """Wait for a number of beats while the event loop of this process is blocked."""
     for _ in range(count):
         last = store.row("SELECT heartbeat FROM remit.workers")["heartbeat"]
         until(lambda since=last: store.rows(NEWER, since))  # type: ignore[misc]
 
 
-def test_it_beats_while_the_event_loop_has_no_time(postgres: Postgres, tmp_path: Path) -> None:
+def test_it_beats_while_the_event_loop_is_blocked(postgres: Postgres, tmp_path: Path) -> None:
     async def work() -> None:
         async with beating(postgres, tmp_path) as (_, store, _database):
             next_beats(store)
@@ -59,8 +60,8 @@ def test_it_beats_again_after_its_connection_was_lost(postgres: Postgres, tmp_pa
     asyncio.run(work())
 
 
-def test_who_was_not_heard_of_for_long_is_noted_as_back(postgres: Postgres, tmp_path: Path) -> None:
-    """As when a frozen process wakes up, or the database does: it must not judge by what it did not hear."""
+def test_a_worker_whose_heartbeat_was_late_is_marked_as_returned(postgres: Postgres, tmp_path: Path) -> None:
+    """After a pause of the process or the database it must not judge other workers by missed heartbeats."""
 
     async def work() -> None:
         async with beating(postgres, tmp_path) as (_, store, database):
@@ -77,7 +78,7 @@ def test_who_was_not_heard_of_for_long_is_noted_as_back(postgres: Postgres, tmp_
     asyncio.run(work())
 
 
-def test_who_was_forgotten_knows_it_until_it_is_listed_again(postgres: Postgres, tmp_path: Path) -> None:
+def test_a_removed_worker_knows_it_until_it_registers_again(postgres: Postgres, tmp_path: Path) -> None:
     async def work() -> None:
         async with beating(postgres, tmp_path) as (heart, store, database):
             next_beats(store)
@@ -90,7 +91,7 @@ def test_who_was_forgotten_knows_it_until_it_is_listed_again(postgres: Postgres,
     asyncio.run(work())
 
 
-def test_its_end_is_the_end_of_its_thread(postgres: Postgres, tmp_path: Path) -> None:
+def test_stopping_it_ends_its_thread(postgres: Postgres, tmp_path: Path) -> None:
     async def work() -> HeartbeatThread:
         async with beating(postgres, tmp_path) as (heart, _, _database):
             assert heart._thread.is_alive()

@@ -1,4 +1,4 @@
-"""An orchestrator that is over, and did not complete: what it asked is asked no more."""
+"""Questions of an orchestrator that ended without completing are closed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from plan_building import CUT
 from support.running import Fleet, Play, tools
-from test_conductor import ME, orchestrated, submitted
+from test_orchestrator import ME, orchestrated, submitted
 
 from remit.dispatch.finish import remove_orphans
 from remit.errors import UsageError
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 ASK = tools(("Ask", {"question": "Which database?"}))
 CRITICAL = {"agent": "code-explorer", "task": "task of the first try", "critical": True}
 DELEGATE = tools(("Delegate", {"phase": "explore", "delegations": [CRITICAL]}))
-#: What it asked before it was over: a question of its own, and one of a subagent's.
+#: Its open questions: one of the orchestrator and one of a subagent.
 ASKED = {"its own": ASK, "a subagent's": DELEGATE}
 
 
@@ -36,7 +36,7 @@ async def open_ones(fleet: Fleet) -> list[int]:
 
 
 @pytest.mark.parametrize("asking", ASKED)
-async def test_a_question_of_an_orchestrator_that_failed_is_closed_and_says_what_to_do(asking: str, play: Play) -> None:
+async def test_a_question_of_a_failed_orchestrator_is_closed_with_a_hint(asking: str, play: Play) -> None:
     async with play(conversations=over(ASKED[asking], CUT)) as fleet:
         job = await orchestrated(fleet)
         assert job.outcome == "truncated"
@@ -48,7 +48,7 @@ async def test_a_question_of_an_orchestrator_that_failed_is_closed_and_says_what
 
 
 @pytest.mark.parametrize("asking", ASKED)
-async def test_what_it_asked_is_asked_again_when_it_goes_on_after_all(asking: str, play: Play) -> None:
+async def test_its_questions_are_reopened_when_it_is_retried(asking: str, play: Play) -> None:
     async with play(conversations=over(ASKED[asking], {"text": "I wait."})) as fleet:
         job = await orchestrated(fleet)
         asked = await open_ones(fleet)
@@ -77,7 +77,7 @@ async def test_cancelling_an_orchestrator_closes_its_plans_and_questions_at_once
             await give_answer(fleet.database, question, "text", "SQLite")
 
 
-async def test_an_orchestrator_that_still_works_is_told_later(play: Play) -> None:
+async def test_questions_of_a_running_orchestrator_are_closed_when_it_stops(play: Play) -> None:
     async with play(conversations=over(ASK, {"text": "I wait.", "gate": "held"})) as fleet:
         number = await submitted(fleet)
         async with fleet.working(6, runners={ORCHESTRATOR: build_orchestrator()}):
@@ -93,7 +93,7 @@ async def test_an_orchestrator_that_still_works_is_told_later(play: Play) -> Non
             await give_answer(fleet.database, question, "text", "SQLite")
 
 
-async def test_what_a_removed_orchestrator_left_open_is_removed_too(play: Play, tmp_path: Path) -> None:
+async def test_plans_and_questions_of_a_removed_orchestrator_are_removed(play: Play, tmp_path: Path) -> None:
     async with play(conversations=over(ASK, CUT)) as fleet:
         job = await orchestrated(fleet)
         [question] = await plans.escalations(fleet.database)
@@ -105,7 +105,7 @@ async def test_what_a_removed_orchestrator_left_open_is_removed_too(play: Play, 
         assert await fleet.rows("SELECT id FROM remit.plans") == []
 
 
-async def test_a_plan_that_was_cancelled_asks_no_more(play: Play) -> None:
+async def test_a_cancelled_plan_has_no_open_questions(play: Play) -> None:
     async with play() as fleet:
         await fleet.rows(
             "INSERT INTO remit.plans (name, digest, document, workspace, state)"
@@ -117,7 +117,7 @@ async def test_a_plan_that_was_cancelled_asks_no_more(play: Play) -> None:
             await give_answer(fleet.database, 1, "retry", "")
 
 
-async def test_a_question_cannot_be_resumed_but_answered(play: Play) -> None:
+async def test_a_question_can_be_answered_but_not_resumed(play: Play) -> None:
     async with play(conversations=over(ASK, {"text": "I wait."})) as fleet:
         await orchestrated(fleet)
         [question] = await plans.escalations(fleet.database, is_open=True)

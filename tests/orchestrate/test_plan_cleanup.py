@@ -1,4 +1,4 @@
-"""What plans leave in the data folder goes with them."""
+"""Files of plans in the data folder are removed with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def made(fleet: Fleet, state: str = "finished") -> int:
-    """A plan, as old as can be."""
+    """Create a very old plan."""
     [(number,)] = await fleet.rows(
         "INSERT INTO remit.plans (name, digest, document, workspace, state, finished)"
         " VALUES ('x', 'sha256:x', '{}', '/', %s, now() - interval '90 days') RETURNING id",
@@ -31,21 +31,21 @@ def kept(data: Path, *names: str) -> None:
         (folder / "1.md").write_text("what it brought", encoding="utf-8")
 
 
-async def test_results_of_plans_go_with_their_plans_and_others_stay(play: Play, tmp_path: Path) -> None:
+async def test_results_are_removed_with_their_plans(play: Play, tmp_path: Path) -> None:
     data = tmp_path / "kept"
     async with play() as fleet:
         old, waiting = await made(fleet), await made(fleet, "waiting")
         gone, here, spilled = f"results/plan-{old}", f"results/plan-{waiting}", f"spill/plan-{old}"
         kept(data, gone, here, spilled, "results/notes", "spill/plan-x")
         await remove_orphans(fleet.database, data, is_shared=False)
-        assert (data / gone).is_dir(), "its plan is still there"
+        assert (data / gone).is_dir(), "its plan still exists"
         await jobs.prune(fleet.database, 30)
         await remove_orphans(fleet.database, data, is_shared=False)
     left = sorted(str(one.relative_to(data)) for one in data.glob("*/*"))
     assert left == sorted([here, "results/notes", "spill/plan-x"])
 
 
-async def test_where_the_store_is_shared_results_without_a_plan_may_be_anothers(play: Play, tmp_path: Path) -> None:
+async def test_results_without_a_plan_are_kept_in_a_shared_store(play: Play, tmp_path: Path) -> None:
     async with play() as fleet:
         kept(tmp_path, "results/plan-77")
         await remove_orphans(fleet.database, tmp_path, is_shared=True)

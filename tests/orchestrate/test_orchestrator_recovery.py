@@ -1,4 +1,4 @@
-"""An orchestrator that asks again, or whose worker died meanwhile: nothing counts twice, and nothing stays open."""
+"""An orchestrator that repeats a call, or whose worker died: nothing counts twice or stays open."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan_building import CHAT, CUT, result, says
 from support.running import Fleet, Play, tools
-from test_conductor import AUDITOR, EXPLORER, ME, answers, delegate, lookup, orchestrated, submitted
+from test_orchestrator import AUDITOR, EXPLORER, ME, answers, delegate, lookup, orchestrated, submitted
 
 from remit.dispatch.attempt import AttemptParts
 from remit.errors import EnvironmentBroken
@@ -26,14 +26,14 @@ EXPLORING = {"agent": "code-explorer", "task": "task of the explorer", "kind": "
 
 
 def one_waits(*afterwards: Any) -> dict[str, Any]:
-    """An orchestrator with one delegation that is accepted and one that waits for the user."""
+    """Run an orchestrator with one accepted delegation and one that waits for the user."""
     both = ("Delegate", {"phase": "explore", "delegations": [EXPLORING, WAITING]})
     accepted = says(result("code-explorer"), result("code-explorer"))
     return {ME: [tools(both), *afterwards], EXPLORER: accepted, "task of the auditor": [CUT]}
 
 
 @pytest.mark.anyio
-async def test_reading_results_again_is_no_way_to_look_at_more_files(play: Play) -> None:
+async def test_reading_results_again_does_not_allow_more_files(play: Play) -> None:
     results = ("Results", {"phase": "explore"})
     looks = [tools(lookup(f"{name}.txt")) for name in ("one", "two", "three")]
     async with play(conversations=one_waits(*looks, tools(results), tools(lookup("four.txt")), CHAT)) as fleet:
@@ -47,13 +47,13 @@ async def test_reading_results_again_is_no_way_to_look_at_more_files(play: Play)
 
 
 def left_open(fleet: Fleet, job: int) -> list[str]:
-    """Delegations that the gate takes for open."""
+    """Return the delegations that the gate considers open."""
     with open_session(str(fleet.settings.data / "gate"), f"job-{job}") as state:
         return open_delegations(state)
 
 
 @pytest.mark.anyio
-async def test_a_delegation_that_ended_unseen_by_the_gate_is_closed_when_its_results_are_read(
+async def test_reading_results_closes_a_delegation_that_the_gate_missed(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closing = GateSession.close_delegation
@@ -82,8 +82,8 @@ async def test_a_delegation_that_ended_unseen_by_the_gate_is_closed_when_its_res
 
 
 @pytest.mark.anyio
-async def test_a_call_that_is_answered_again_after_a_crash_is_told_its_own_results(play: Play) -> None:
-    """Its own plan is none of the rounds that led nowhere."""
+async def test_a_call_repeated_after_a_crash_returns_its_own_results(play: Play) -> None:
+    """Its plan does not count as a round without progress."""
     async with play(conversations={AUDITOR: [CHAT, CHAT] * (MAX_SAME + 1)}) as fleet:
         job = await fleet.job(await fleet.submit(runner=ORCHESTRATOR, allowed_tools=[]))
         unused: Any = None
@@ -132,8 +132,8 @@ BREAK = {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("table", BREAK)
-async def test_an_answer_is_told_and_written_down_or_neither(table: str, play: Play) -> None:
-    """The orchestrator may look for it the moment that it goes on."""
+async def test_an_answer_is_sent_and_stored_together(table: str, play: Play) -> None:
+    """The orchestrator may read it as soon as it continues."""
     async with play(conversations=one_waits({"text": "I wait."})) as fleet:
         job = await orchestrated(fleet)
         [question] = await plans.escalations(fleet.database, is_open=True)
@@ -151,7 +151,7 @@ async def test_an_answer_is_told_and_written_down_or_neither(table: str, play: P
 
 
 @pytest.mark.anyio
-async def test_the_time_that_a_person_takes_is_not_the_jobs(play: Play) -> None:
+async def test_waiting_for_a_person_does_not_count_as_time_of_the_job(play: Play) -> None:
     turns = {ME: [tools(("Ask", {"question": "Which?"})), {"text": "I wait."}, {"text": "That one."}]}
     async with play(conversations=turns) as fleet:
         job = await orchestrated(fleet)

@@ -1,4 +1,4 @@
-"""A worker in the process of whoever waits: should it die, nobody waits for ever."""
+"""A local worker in the waiting process: if it dies, the wait ends with its error."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from plan_building import CHAT, agents, one, phase, plan
-from support.commands import ANTHROPIC, PATIENCE
+from support.commands import ANTHROPIC
 from support.running import Play, tools
-from test_conductor import ME, answers, delegate, submitted
+from support.waiting import PATIENCE
+from test_orchestrator import ME, answers, delegate, submitted
 
 from remit.dispatch.submit import Resolving
 from remit.dispatch.worker import Worker
@@ -28,7 +29,7 @@ DIED = r"the worker of this command failed \(RuntimeError: the ground gave way\)
 
 @pytest.fixture
 def dying(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers that nobody lists die as they begin."""
+    """Make workers that are not listed die at their start."""
     run = Worker.run
 
     async def die(self: Worker, **options: Any) -> None:
@@ -40,7 +41,7 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("dying")
-async def test_whoever_waits_for_a_job_of_a_worker_that_died_hears_why(play: Play) -> None:
+async def test_waiting_for_a_job_raises_the_error_of_a_dead_worker(play: Play) -> None:
     async with play() as fleet, asyncio.timeout(PATIENCE):
         with pytest.raises(EnvironmentBroken, match=DIED):
             async with ensure_worker(fleet.database, fleet.settings):
@@ -64,7 +65,7 @@ async def test_a_plan_whose_worker_died_can_be_resumed(play: Play) -> None:
 
 
 @pytest.mark.usefixtures("dying")
-async def test_an_orchestrator_whose_spare_place_is_gone_is_told_so(play: Play) -> None:
+async def test_an_orchestrator_whose_spare_worker_died_gets_an_error(play: Play) -> None:
     async with play(conversations={ME: [tools(delegate("code-explorer")), CHAT]}) as fleet:
         number = await submitted(fleet)
         async with fleet.working(1, runners={ORCHESTRATOR: build_orchestrator()}):
@@ -85,7 +86,7 @@ async def test_remit_orchestrate_ends_with_the_error_of_its_worker(play: Play) -
 
 
 @pytest.mark.usefixtures("dying")
-async def test_remit_plan_ends_with_the_error_of_its_worker_and_lets_go_of_the_plan(play: Play) -> None:
+async def test_remit_plan_ends_with_the_error_of_its_worker_and_releases_the_plan(play: Play) -> None:
     async with play() as fleet, asyncio.timeout(PATIENCE):
         number = await api.begin_plan(fleet.database, plan(phase("look", one("scout"))), fleet.project)
         with pytest.raises(EnvironmentBroken, match=DIED):
@@ -93,7 +94,7 @@ async def test_remit_plan_ends_with_the_error_of_its_worker_and_lets_go_of_the_p
         assert await fleet.rows("SELECT driver FROM remit.plans") == [(None,)]
 
 
-async def test_a_worker_that_fails_as_it_is_stopped_takes_nothing_back(play: Play, monkeypatch: Any) -> None:
+async def test_a_worker_that_fails_while_stopping_does_not_hide_the_result(play: Play, monkeypatch: Any) -> None:
     async def fail_late(self: Worker) -> None:
         await self.stopped(PATIENCE)
         raise RuntimeError("too late to matter")
@@ -103,7 +104,7 @@ async def test_a_worker_that_fails_as_it_is_stopped_takes_nothing_back(play: Pla
         assert queue is not None
 
 
-async def test_who_is_cancelled_as_well_stays_cancelled(play: Play) -> None:
+async def test_a_cancelled_caller_stays_cancelled(play: Play) -> None:
     async def fail() -> None:
         raise RuntimeError("the ground gave way")
 

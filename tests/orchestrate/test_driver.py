@@ -1,4 +1,4 @@
-"""Who drives a plan, and what a driver leaves behind that dies at the worst moment."""
+"""Ownership of a plan, and the state after a driver died."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 from plan_building import CUT, begun, one, phase, plan, result, says, states
-from support.running import Fleet, Play, until
+from support.running import Fleet, Play
+from support.waiting import until_async
 
 from remit.errors import UsageError
 from remit.store import plans
@@ -25,21 +26,21 @@ SILENT = "UPDATE remit.plans SET heartbeat = now() - interval '1 hour'"
 
 
 def holds(fleet: Fleet, plan: int) -> list[PlanLease]:
-    """Two who would drive a plan."""
+    """Return two leases for one plan."""
     return [PlanLease(fleet.database, plan, f"{name * 8}-1111-4111-8111-111111111111") for name in "12"]
 
 
 @pytest.mark.parametrize("tokens", [None, 1_000_000], ids=["free", "with a budget"])
-async def test_a_job_that_ended_before_it_was_written_down_is_not_repeated(
+async def test_a_job_that_ended_before_it_was_recorded_is_not_repeated(
     tokens: int | None, play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The driver dies between submitting a job and saying so, and the job comes to nothing meanwhile."""
+    """The driver dies between submitting a job and recording it, and the job fails meanwhile."""
 
     async def dies(_: PlanLease, delegation: Any, *__: Any) -> None:
-        if tokens:  # even earlier: where the budget is kept is not written down either
+        if tokens:  # even earlier: the job with the budget is not recorded either
             await fleet.rows("UPDATE remit.plans SET top = NULL")
         over = "SELECT 1 FROM remit.jobs WHERE id = %s AND state = 'finished'"
-        await until(lambda: fleet.rows(over, delegation.job), "the job is over")
+        await until_async(lambda: fleet.rows(over, delegation.job), "the job is over")
         raise UsageError("killed")
 
     look = msgspec.structs.replace(LOOK, max_tokens=tokens)
@@ -58,7 +59,7 @@ async def test_a_job_that_ended_before_it_was_written_down_is_not_repeated(
         assert budgets == ([(tokens, True), (None, False)] if tokens else [(None, True)] * 2), "one budget for both"
 
 
-async def test_who_lost_a_plan_while_it_was_frozen_does_not_get_it_back_even_if_the_next_one_is_slow(
+async def test_a_frozen_driver_does_not_get_its_plan_back_from_a_slow_successor(
     play: Play,
 ) -> None:
     async with play(conversations=TURNS) as fleet, begun(fleet, LOOK) as run:
@@ -73,8 +74,8 @@ async def test_who_lost_a_plan_while_it_was_frozen_does_not_get_it_back_even_if_
         await second.renew()
 
 
-async def test_who_lost_a_plan_can_write_nothing_more_of_it(play: Play) -> None:
-    """It may have been frozen between looking and writing: what it saw is long past."""
+async def test_a_driver_that_lost_its_plan_cannot_write(play: Play) -> None:
+    """It may have been frozen between reading and writing, so its data is outdated."""
     async with play(conversations=TURNS) as fleet, begun(fleet, LOOK) as run:
         first, second = holds(fleet, run.number)
         assert await first.acquire(1.0)
@@ -100,7 +101,7 @@ async def test_who_lost_a_plan_can_write_nothing_more_of_it(play: Play) -> None:
     assert (found.plan.state, found.phases[0].state) == ("running", "waiting")
 
 
-async def test_a_driver_ends_when_it_learns_that_another_drives(play: Play) -> None:
+async def test_a_driver_ends_when_another_has_taken_over(play: Play) -> None:
     turns = {"task of scout": [{"text": "x", "gate": "held"}], "task of helper": says(result("helper"))}
     async with play(conversations=turns, takeover_seconds=1.0) as fleet, begun(fleet, LOOK) as run:
         driving = asyncio.create_task(run.drive())
@@ -111,7 +112,7 @@ async def test_a_driver_ends_when_it_learns_that_another_drives(play: Play) -> N
         fleet.server.open("held")
 
 
-async def test_the_end_of_a_job_is_heard_of_at_once_and_only_by_those_who_expect_it(play: Play) -> None:
+async def test_the_end_of_a_job_notifies_only_its_listeners(play: Play) -> None:
     async with (
         play(CUT, CUT) as fleet,
         JobEndListener(fleet.database) as listener,
@@ -131,7 +132,7 @@ async def test_the_end_of_a_job_is_heard_of_at_once_and_only_by_those_who_expect
         deaf.cancel()
 
 
-async def test_an_end_that_nobody_told_of_is_found_all_the_same(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_end_without_a_notification_is_found_by_polling(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(JobEndListener, "_listen", lambda _: asyncio.sleep(0))
     async with play(conversations=TURNS) as fleet, begun(fleet, LOOK) as run:
         assert states(await run.drive()) == [("scout", "failed"), ("helper", "accepted")]

@@ -1,4 +1,4 @@
-"""What follows on a failure: every line of the contract's paragraph, from the wire to the progress file."""
+"""The failure policy of the contract, from the wire to the progress file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_partial_output_is_kept(play: Play) -> None:
         assert reports == {"scout": "FAILED", "helper": "SUCCESS"}
 
 
-async def test_a_critical_failure_is_retried_once_with_a_reduced_scope_that_is_recorded_and_told(play: Play) -> None:
+async def test_a_critical_failure_is_retried_once_with_a_recorded_smaller_scope(play: Play) -> None:
     async with play(**script(scout=[CUT], again=GOOD)) as fleet:
         wanted = one("scout", critical=True, scope=("a.py", "b.py", "c.py"))
         async with begun(fleet, plan(phase("look", wanted))) as run:
@@ -69,7 +69,7 @@ async def test_a_critical_failure_is_retried_once_with_a_reduced_scope_that_is_r
 
 
 def _conversations(told: list[str]) -> list[str]:
-    """Each first message once, in the order they came."""
+    """Return each first message once, in order of arrival."""
     return list(dict.fromkeys(told))
 
 
@@ -81,7 +81,7 @@ def _conversations(told: list[str]) -> list[str]:
         (("a", "b"), "only a; not b"),
     ],
 )
-async def test_a_scope_that_cannot_be_halved_is_reduced_in_words(
+async def test_a_scope_that_cannot_be_halved_is_reduced_by_an_instruction(
     play: Play, scope: tuple[str, ...], words: str
 ) -> None:
     async with play(**script(scout=[CUT], again=GOOD)) as fleet:  # noqa: SIM117 (one line would be too long)
@@ -91,7 +91,7 @@ async def test_a_scope_that_cannot_be_halved_is_reduced_in_words(
             assert f"This time: {words}." in (await run.told(AGAIN))[0]
 
 
-async def test_one_that_is_not_critical_is_not_retried_and_the_gap_is_written_down(play: Play) -> None:
+async def test_a_failure_that_is_not_critical_is_recorded_and_not_retried(play: Play) -> None:
     async with play(**script(scout=[CUT], helper=says(result("helper")), next=says(result("next")))) as fleet:
         spec = plan(phase("look", one("scout"), one("helper")), phase("write", one("next"), inputs=("look",)))
         async with begun(fleet, spec) as run:
@@ -101,11 +101,11 @@ async def test_one_that_is_not_critical_is_not_retried_and_the_gap_is_written_do
         assert [name for name, _ in steps] == ["submit", "gap"]
         assert steps[-1][1].endswith("it is not critical, so the work goes on without it")
         assert found.plan.state == "finished"
-        assert found.plan.outcome == "retry", "a phase with a failure does not pass for a success"
+        assert found.plan.outcome == "retry", "a phase with a failure is not a success"
         assert "Agent scout failed, results may be incomplete." in told
 
 
-async def test_a_failed_loader_of_context_is_replaced_by_a_fallback_read(play: Play) -> None:
+async def test_a_failed_context_loader_is_replaced_by_a_fallback_read(play: Play) -> None:
     async with play(**script(scout=[CUT], helper=says(result("helper")), next=says(result("next")))) as fleet:
         folder = fleet.project / "src"
         folder.mkdir()
@@ -127,12 +127,12 @@ async def test_a_failed_loader_of_context_is_replaced_by_a_fallback_read(play: P
             ("src/one.py", 200, 1000),
             ("src/three.py", 200, 1000),
         ]
-        assert "three = 199\n" in told, "what was read reaches those who needed it"
+        assert "three = 199\n" in told, "the text reaches the delegations that need it"
         assert "three = 200" not in told
         assert "two = 0" not in told
 
 
-async def test_a_loader_without_a_scope_reads_nothing(play: Play) -> None:
+async def test_a_context_loader_without_a_scope_reads_nothing(play: Play) -> None:
     async with play(**script(scout=[CUT], helper=says(result("helper")))) as fleet:
         async with begun(fleet, plan(phase("look", one("scout", loads_context=True), one("helper")))) as run:
             found = await run.drive()
@@ -188,7 +188,7 @@ async def test_every_failure_adds_its_warning_to_the_progress_file(play: Play) -
         assert progress["resumptionContext"]["nextAction"].startswith("Answer the questions of plan")
 
 
-async def test_a_failure_that_is_mended_by_the_retry_leaves_its_warning(play: Play) -> None:
+async def test_a_failure_fixed_by_a_retry_keeps_its_warning(play: Play) -> None:
     async with play(**script(scout=[CUT], again=GOOD)) as fleet:
         async with begun(fleet, plan(phase("look", one("scout", critical=True)))) as run:
             found = await run.drive()
@@ -198,8 +198,8 @@ async def test_a_failure_that_is_mended_by_the_retry_leaves_its_warning(play: Pl
         ]
 
 
-async def test_an_agent_that_cannot_be_dispatched_fails_alone(play: Play) -> None:
-    """Its model does not exist: that is its own failure, not the plan's."""
+async def test_an_agent_that_cannot_be_dispatched_fails_without_failing_the_plan(play: Play) -> None:
+    """Its model does not exist."""
     async with play(**script(helper=says(result("helper")))) as fleet:
         lost = DelegationSpec(agent="scout", task="go", model="nobody:nothing")
         sure = DelegationSpec(agent="scout", task="go", model="nobody:nothing", critical=True, name="sure")
@@ -224,8 +224,8 @@ async def test_a_limit_of_a_delegation_ends_it(play: Play, limits: dict[str, Any
         assert states(found) == [("scout", "failed"), ("helper", "accepted")]
 
 
-async def test_asking_again_what_to_do_changes_nothing(play: Play) -> None:
-    """A finished plan that is driven again stays what it is."""
+async def test_driving_a_finished_plan_again_changes_nothing(play: Play) -> None:
+    """Its rows stay the same."""
     async with play(**script(scout=[CUT], helper=says(result("helper")))) as fleet:
         async with begun(fleet, plan(phase("look", one("scout"), one("helper")))) as run:
             first = await run.drive()
@@ -240,7 +240,7 @@ async def test_asking_again_what_to_do_changes_nothing(play: Play) -> None:
 
 
 @pytest.mark.parametrize(("own", "ends"), [(None, "escalated"), (False, "failed")])
-async def test_what_a_phase_says_of_criticality_and_time_counts_where_a_delegation_says_nothing(
+async def test_a_delegation_inherits_criticality_and_timeout_of_its_phase(
     play: Play, own: bool | None, ends: str
 ) -> None:
     async with play(**script(scout=[{**READ, "stall": True}], helper=says(result("helper")))) as fleet:
@@ -252,7 +252,7 @@ async def test_what_a_phase_says_of_criticality_and_time_counts_where_a_delegati
 
 
 async def test_a_plans_budget_is_shared_by_all_its_delegations_and_their_retries(play: Play) -> None:
-    """The first uses most of it up; the second gets no answer at all, nor does its retry, and a person is asked."""
+    """The first uses most of it; the second and its retry get no answer, and a person is asked."""
     heavy = [READ, {"text": result("scout"), "usage": {"input": 300, "output": 99_000}}]
     async with play(**script(scout=heavy, helper=says(result("helper")))) as fleet:
         spec = plan(phase("first", one("scout")), phase("then", one("helper", critical=True)))
@@ -268,7 +268,7 @@ async def test_a_plans_budget_is_shared_by_all_its_delegations_and_their_retries
         assert rows[0][3] > 99_000
 
 
-async def test_a_plan_that_is_resumed_still_shares_its_budget(play: Play) -> None:
+async def test_a_resumed_plan_still_shares_its_budget(play: Play) -> None:
     heavy = [{"text": "The first half", "stop": "max_tokens", "usage": {"input": 300, "output": 99_000}}]
     async with play(**script(scout=heavy)) as fleet:
         spec = msgspec.structs.replace(plan(phase("look", one("scout", critical=True))), max_tokens=100_000)

@@ -1,4 +1,4 @@
-"""The process that drives a plan is killed, at many moments: run again, it finishes as if nothing had been."""
+"""The driver of a plan is killed at many points; run again, the plan ends like an undisturbed one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _document(name: str) -> str:
 
 
 def _turns(name: str, **more: Any) -> list[dict[str, Any]]:
-    """One of each: straight on, corrected once, failing without harm, failing and retried."""
+    """Return one turn of each kind: accepted, corrected, failed without harm, failed and retried."""
     good = {"text": _document(name), "delay": 0.05}
     read = {**READ, "delay": 0.05, **more}
     return {"q0": [read, CHAT, good], "q3": [CUT], "r0": [CUT]}.get(name, [read, good])
@@ -94,7 +94,7 @@ def steps(team: Fleet) -> int:
 
 
 def asked(server: RemoteServer) -> Counter[str]:
-    """How often the model was asked, by delegation."""
+    """Return the number of requests to the model by delegation."""
     found: Counter[str] = Counter()
     for request in server.requests:
         marker = request["marker"] or ""
@@ -103,11 +103,11 @@ def asked(server: RemoteServer) -> Counter[str]:
 
 
 class Undisturbed:
-    """How the plan ends if nothing happens to it."""
+    """The end of the plan without a disturbance."""
 
     def __init__(self, team: Fleet, server: RemoteServer) -> None:
         process = start(team)
-        self.code = process.wait(60)
+        self.code = process.wait()
         self.shape = shape(process)
         self.merges = merges(team)
         self.delegations = delegations(team)
@@ -124,9 +124,9 @@ def undisturbed(
         yield Undisturbed(prepared(team), server)
 
 
-def is_the_same(team: Fleet, process: Process, undisturbed: Undisturbed) -> None:
-    """The plan has ended as the undisturbed one did."""
-    assert process.wait(60) == undisturbed.code, process.output
+def assert_same_end(team: Fleet, process: Process, undisturbed: Undisturbed) -> None:
+    """Check that the plan has ended like the undisturbed one."""
+    assert process.wait() == undisturbed.code, process.output
     assert delegations(team) == undisturbed.delegations
     assert merges(team) == undisturbed.merges
     mine = shape(process)
@@ -135,7 +135,7 @@ def is_the_same(team: Fleet, process: Process, undisturbed: Undisturbed) -> None
     assert team.store.row("SELECT count(*) AS n FROM remit.plans")["n"] == 1
 
 
-def test_the_undisturbed_plan_has_everything_in_it(undisturbed: Undisturbed) -> None:
+def test_the_undisturbed_plan_covers_every_case(undisturbed: Undisturbed) -> None:
     assert undisturbed.code == 1, "one failed without harm, so the decision is not to continue"
     assert [row["state"] for row in undisturbed.delegations] == ["accepted"] * 7 + ["failed"] + ["accepted"] * 4
     assert undisturbed.jobs == 13, "twelve and one retry"
@@ -143,10 +143,10 @@ def test_the_undisturbed_plan_has_everything_in_it(undisturbed: Undisturbed) -> 
     assert all(row["merge"]["findings"] for row in undisturbed.merges)
 
 
-def test_killed_again_and_again_it_ends_as_if_nothing_had_been(
+def test_a_plan_that_is_killed_repeatedly_ends_like_an_undisturbed_one(
     fleet: MakeFleet, model: Model, undisturbed: Undisturbed
 ) -> None:
-    """One plan, killed after every fourth step that is written down, from the first to the last."""
+    """Kill one plan after every fourth recorded step, from the first to the last."""
     server = model(script())
     team = prepared(fleet(server))
     kills, wanted = 0, 1
@@ -156,22 +156,22 @@ def test_killed_again_and_again_it_ends_as_if_nothing_had_been(
         team.until(lambda p=process, n=wanted: steps(team) >= n or not p.is_alive)  # type: ignore[misc]
         process.send_signal(signal.SIGSTOP)
         if not process.is_alive or all(row["state"] == "finished" for row in merges(team)):
-            process.send_signal(signal.SIGCONT)  # once a plan is over, starting it again begins another one
+            process.send_signal(signal.SIGCONT)  # starting a finished plan again starts another one
             break
         process.kill()
         kills += 1
         wanted = steps(team) + 4
         counts = asked(server)
         for name in done(team):
-            assert settled.setdefault(name, counts[name]) == counts[name], f"{name} was done and is asked again"
+            assert settled.setdefault(name, counts[name]) == counts[name], f"{name} was done and is requested again"
     assert kills >= 6
-    is_the_same(team, process, undisturbed)
+    assert_same_end(team, process, undisturbed)
     attempts = team.store.row("SELECT max(attempt) AS n FROM remit.jobs")["n"]
     assert attempts > 1, "something was in flight at least once"
 
 
 @pytest.mark.parametrize("finished", [1, 9])
-def test_killed_when_some_jobs_are_done_those_are_not_repeated(
+def test_finished_jobs_are_not_repeated_after_a_kill(
     fleet: MakeFleet, model: Model, undisturbed: Undisturbed, finished: int
 ) -> None:
     server = model(script())
@@ -181,9 +181,9 @@ def test_killed_when_some_jobs_are_done_those_are_not_repeated(
     process.kill()
     settled, before = done(team), asked(server)
     again = start(team)
-    again.wait(60)
+    again.wait()
 
-    is_the_same(team, again, undisturbed)
+    assert_same_end(team, again, undisturbed)
     after = asked(server)
     for name in settled:
         assert after[name] == before[name], f"{name} was done"
@@ -192,21 +192,21 @@ def test_killed_when_some_jobs_are_done_those_are_not_repeated(
 
 
 @pytest.mark.parametrize("point", ["ticket-taken:2", "model-answered:5", "finished:6"])
-def test_killed_inside_a_job_it_ends_the_same(
+def test_a_kill_inside_a_job_does_not_change_the_end(
     fleet: MakeFleet, model: Model, undisturbed: Undisturbed, point: str
 ) -> None:
     server = model(script())
     team = prepared(fleet(server))
     first = start(team, REMIT_STOP_AT=point)
-    assert first.wait(60) == -signal.SIGKILL, first.output
+    assert first.wait() == -signal.SIGKILL, first.output
     settled, before = done(team), asked(server)
     again = start(team)
-    is_the_same(team, again, undisturbed)
+    assert_same_end(team, again, undisturbed)
     after = asked(server)
     assert all(after[name] == before[name] for name in settled)
 
 
-def test_two_drivers_at_once_the_second_is_refused(fleet: MakeFleet, model: Model, undisturbed: Undisturbed) -> None:
+def test_a_second_driver_is_refused(fleet: MakeFleet, model: Model, undisturbed: Undisturbed) -> None:
     server = model(script(gate="held"))
     team = prepared(fleet(server))
     first = start(team)
@@ -216,10 +216,10 @@ def test_two_drivers_at_once_the_second_is_refused(fleet: MakeFleet, model: Mode
     assert "remit: plan 1 is already driven by another process" in said
     assert first.is_alive
     server.open("held")
-    is_the_same(team, first, undisturbed)
+    assert_same_end(team, first, undisturbed)
 
 
-def test_a_driver_that_was_frozen_does_not_drive_beside_the_next(
+def test_a_frozen_driver_does_not_drive_next_to_its_successor(
     fleet: MakeFleet, model: Model, undisturbed: Undisturbed
 ) -> None:
     server = model(script(gate="held"))
@@ -234,10 +234,10 @@ def test_a_driver_that_was_frozen_does_not_drive_beside_the_next(
     assert first.wait() == 2
     assert "plan 1 is now driven by another process" in first.output
     server.open("held")
-    is_the_same(team, second, undisturbed)
+    assert_same_end(team, second, undisturbed)
 
 
-def test_with_workers_of_its_own_a_plan_goes_on_while_nobody_drives(
+def test_workers_continue_the_jobs_of_a_plan_without_a_driver(
     fleet: MakeFleet, model: Model, undisturbed: Undisturbed
 ) -> None:
     server = model(script(gate="held"))
@@ -249,14 +249,14 @@ def test_with_workers_of_its_own_a_plan_goes_on_while_nobody_drives(
     server.open("held")
     team.until(lambda: team.store.row("SELECT count(*) AS n FROM remit.jobs WHERE state = 'finished'")["n"] == 3)
     again = start(team)
-    is_the_same(team, again, undisturbed)
-    assert team.store.row("SELECT max(attempt) AS n FROM remit.jobs WHERE id <= 3")["n"] == 1, "no job noticed"
+    assert_same_end(team, again, undisturbed)
+    assert team.store.row("SELECT max(attempt) AS n FROM remit.jobs WHERE id <= 3")["n"] == 1, "no job was disturbed"
 
 
-def test_on_the_embedded_database_pulling_the_plug_and_running_again_finishes(
+def test_a_killed_plan_on_the_embedded_database_finishes_when_run_again(
     source: ForkServer, tmp_path: Path, model: Model, undisturbed: Undisturbed
 ) -> None:
-    """As a newcomer has it: nothing is set up, the database goes on without its process and is found again."""
+    """Nothing is set up; the embedded database survives the killed process and is used again."""
     server = model(script(gate="held"))
     with opened(source, tmp_path / "alone", None, server) as team:
         prepared(team)
@@ -265,7 +265,7 @@ def test_on_the_embedded_database_pulling_the_plug_and_running_again_finishes(
         first.kill()
         server.open("held")
         again = start(team)
-        assert again.wait(60) == undisturbed.code, again.output
+        assert again.wait() == undisturbed.code, again.output
         mine = shape(again)
         assert (mine["merge"], mine["phases"]) == (undisturbed.shape["merge"], undisturbed.shape["phases"])
-    assert not EmbeddedServer(tmp_path / "alone" / "data" / "postgres").is_listening(), "the last who uses it stops it"
+    assert not EmbeddedServer(tmp_path / "alone" / "data" / "postgres").is_listening(), "its last user stops it"

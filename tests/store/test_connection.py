@@ -1,4 +1,4 @@
-"""An address that is wrong is answered with one line that tells no password; a server that starts is waited for."""
+"""Connection errors are one line without the password; a server that is starting up is waited for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from remit.store.migrate import migrations
     ],
     ids=["no-server", "no-host", "nonsense", "no-port", "another-kind"],
 )
-def test_a_wrong_address(address: str, words: str, fleet: MakeFleet) -> None:
+def test_a_wrong_address_is_reported_without_the_password(address: str, words: str, fleet: MakeFleet) -> None:
     code, said = fleet(address=address).run("jobs", "list")
 
     assert code == 3
@@ -37,7 +37,7 @@ def test_a_wrong_address(address: str, words: str, fleet: MakeFleet) -> None:
     assert "hunter2" not in said
 
 
-def test_a_database_that_is_not_there(postgres: Postgres, fleet: MakeFleet) -> None:
+def test_a_missing_database_is_reported(postgres: Postgres, fleet: MakeFleet) -> None:
     code, said = fleet(address=postgres.address("missing")).run("jobs", "list")
 
     assert code == 3
@@ -45,7 +45,7 @@ def test_a_database_that_is_not_there(postgres: Postgres, fleet: MakeFleet) -> N
     assert "check REMIT_DATABASE_URL" in said
 
 
-def test_an_account_that_may_not_make_tables(postgres: Postgres, fleet: MakeFleet) -> None:
+def test_an_account_without_the_right_to_create_tables_is_reported(postgres: Postgres, fleet: MakeFleet) -> None:
     address = postgres.empty_database()
     postgres.execute("CREATE ROLE visitor LOGIN")
 
@@ -57,7 +57,7 @@ def test_an_account_that_may_not_make_tables(postgres: Postgres, fleet: MakeFlee
     assert "permission denied" in said
 
 
-def test_doctor_names_what_a_database_lacks_and_makes_nothing_in_it(postgres: Postgres, fleet: MakeFleet) -> None:
+def test_doctor_lists_missing_migrations_and_applies_none(postgres: Postgres, fleet: MakeFleet) -> None:
     team = fleet(address=postgres.empty_database())
 
     code, said = team.run("doctor")
@@ -72,10 +72,10 @@ def test_doctor_names_what_a_database_lacks_and_makes_nothing_in_it(postgres: Po
 
 
 @pytest.mark.parametrize(("said", "is_waited_for"), [("is starting up", True), ("does not exist", False)])
-def test_a_server_that_has_only_begun_to_start_is_waited_for(
+def test_a_server_that_is_starting_up_is_waited_for(
     said: str, *, is_waited_for: bool, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command that was killed may have left one behind that is not ready yet."""
+    """A killed command may have left a server that is not ready yet."""
     real, refusals = psycopg.AsyncConnection.connect, 2
 
     async def connect(*given: Any, **named: Any) -> Any:

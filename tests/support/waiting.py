@@ -1,0 +1,33 @@
+"""Wait for conditions. Tests do not sleep, and no test that passes waits as long as `PATIENCE`."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+#: The longest time in seconds that anything may take on a very busy machine.
+PATIENCE = 120.0
+#: Seconds between two looks at a condition.
+_INTERVAL = 0.02
+
+
+def until(condition: Callable[[], T], explain: Callable[[], str] = str, seconds: float = PATIENCE) -> T:
+    """Return what the condition returns as soon as that is true."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"not within {seconds} s\n{explain()}"
+        select.select([], [], [], _INTERVAL)
+    return found
+
+
+async def until_async(condition: Callable[[], Awaitable[T]], explanation: str) -> T:
+    """Return what the condition returns as soon as that is true."""
+    end = time.monotonic() + PATIENCE
+    while not (found := await condition()):
+        assert time.monotonic() < end, f"not within {PATIENCE} s: {explanation}"
+        await asyncio.sleep(_INTERVAL)
+    return found
