@@ -179,7 +179,7 @@ def test_retry_goes_on_from_the_transcript(remit: Commands, here: Here, server: 
     assert "Let me look." in ran.out, "what it had said is shown"
     again = here("retry", "1")
     assert (again.code, again.out) == (0, "job 1 waits for a worker\n")
-    assert "no worker is alive, so nothing will pick it up; start one with `remit worker`" in again.err
+    assert "no worker is alive, so the job will not start; start one with `remit worker`" in again.err
     worked = remit("worker", "--until-idle")
     assert worked.code == 0
     job = here("jobs", "show", "1", "--format", "json").json
@@ -191,11 +191,11 @@ def test_retry_goes_on_from_the_transcript(remit: Commands, here: Here, server: 
 def test_submit_warns_without_a_worker_and_a_worker_takes_the_job(remit: Commands, here: Here) -> None:
     asked = here("submit", "generic", "be bad", "--allowed-tools", "Read")
     assert (asked.code, asked.out) == (0, "job 1 waits (generic)\n")
-    assert "no worker is alive, so nothing will pick it up; start one with `remit worker`" in asked.err
+    assert "no worker is alive, so the job will not start; start one with `remit worker`" in asked.err
     job = here("submit", "generic", "be bad", "--key", "k", "--priority", "3", "--format", "json").json
     assert set(job) - MORE_KEYS == JOB_KEYS
     assert (job["state"], job["outcome"], job["started"], job["result"]) == ("queued", None, None, None)
-    assert "has this key already" in here("submit", "generic", "be bad", "--key", "k").out
+    assert "already has this key" in here("submit", "generic", "be bad", "--key", "k").out
     assert len(here("jobs", "list", "--state", "queued", "--format", "json").json["jobs"]) == 2
     assert here("cancel", "2").out == "job 2 is cancelled\n"
     assert here("jobs", "show", "2", "--format", "json").json["outcome"] == "cancelled"
@@ -209,7 +209,7 @@ def test_submit_warns_without_a_worker_and_a_worker_takes_the_job(remit: Command
 def test_a_worker_of_another_queue_does_not_count(remit: Commands, here: Here) -> None:
     with working(remit, "--queue", "nightly"):
         asked = here("submit", "generic", "be bad")
-        assert "no worker is alive that takes the queue 'default', so nothing will pick it up" in asked.err
+        assert "no worker is alive that takes the queue 'default', so the job will not start" in asked.err
         ran = remit("run", "generic", "be bad", "--allowed-tools", "Read")
         assert (ran.code, "It is fine." in ran.out) == (1, True)
 
@@ -229,7 +229,7 @@ def test_a_living_worker_does_the_work_of_run(remit: Commands, server: RemoteSer
 def test_run_with_the_key_of_a_waiting_job_runs_it(remit: Commands, here: Here) -> None:
     here("submit", "generic", "be bad", "--key", "k", "--allowed-tools", "Read")
     ran = remit("run", "generic", "be bad", "--key", "k", "--allowed-tools", "Read")
-    assert "job 1 has this key already; waiting for it" in ran.err
+    assert "job 1 already has this key; waiting for it" in ran.err
     assert "It is fine." in ran.out
 
 
@@ -242,7 +242,7 @@ def test_an_interrupt_without_a_terminal_leaves_the_job_to_a_worker(
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=PATIENCE)
     assert (run.returncode, out) == (130, "")
-    assert "job 1 is left in the queue; `remit worker` goes on with it, `remit logs -f 1` shows it" in err
+    assert "job 1 is left in the queue; `remit worker` continues it, `remit logs -f 1` shows it" in err
     assert here("jobs", "show", "1", "--format", "json").json["state"] == "queued"
     server.open("stall")
     assert remit("worker", "--until-idle").code == 0
@@ -251,7 +251,7 @@ def test_an_interrupt_without_a_terminal_leaves_the_job_to_a_worker(
     assert rows(remit, "SELECT count(*) FROM remit.tool_calls WHERE turn = 1") == [(1,)], "not run again"
 
 
-QUESTION = "go on waiting (w)?"
+QUESTION = "continue waiting (w)?"
 
 
 def answering(remit: Commands, server: RemoteServer, *answers: str) -> tuple[int, str]:
@@ -264,7 +264,7 @@ def answering(remit: Commands, server: RemoteServer, *answers: str) -> tuple[int
         shown = ""
         for number, answer in enumerate(answers, 1):
             run.send_signal(signal.SIGINT)
-            shown = read_until(ours, shown, lambda text, n=number: text.count("go on waiting (w)?") >= n)
+            shown = read_until(ours, shown, lambda text, n=number: text.count("continue waiting (w)?") >= n)
             os.write(ours, f"{answer}\n".encode())
         shown = read_until(ours, shown, lambda _: run.poll() is not None)
         os.close(ours)
@@ -408,7 +408,7 @@ def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Here) -> No
         (("cancel", "99"), "there is no job 99"),
         (("retry", "99"), "there is no job 99"),
         (("submit", "generic", "go", "--model", "my-model"), "write provider:model"),
-        (("submit", "generic", " "), "the job has no prompt"),
+        (("submit", "generic", " "), "the prompt of the job is empty"),
         (("submit", "generic", "go", "--repo", "/nowhere"), "the folder /nowhere does not exist"),
         (("submit", "generic", "go", "--max-tokens", "0"), "must be greater than 0"),
         (("submit", "generic", "go", "--var", "x"), "write NAME=VALUE"),

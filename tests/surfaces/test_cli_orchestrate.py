@@ -152,7 +152,7 @@ def test_an_interrupt_leaves_the_job_to_a_worker_at_once(begin: Begin) -> None:
         ran.send_signal(signal.SIGINT)
         out, err = ran.communicate(timeout=PATIENCE)
     assert (ran.returncode, out) == (130, "")
-    assert "job 1 is left in the queue; `remit worker` goes on with it" in err
+    assert "job 1 is left in the queue; `remit worker` continues it" in err
     assert remit("jobs", "show", "1", "--format", "json").json["state"] == "queued"
 
 

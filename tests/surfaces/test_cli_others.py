@@ -286,7 +286,7 @@ def test_doctor_lists_the_checks_first_and_marks_failures(tmp_path: Path) -> Non
     assert "a.md', " in told
     assert "d.md" not in told
     assert "and 1 more; " in told
-    assert "`remit agents list` says why" in told
+    assert "`remit agents list` shows the reasons" in told
     assert "configuration file" in settings
 
 

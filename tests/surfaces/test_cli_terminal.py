@@ -111,7 +111,7 @@ def test_a_worker_reports_its_start_at_once_and_every_line_has_a_time(remit: Com
     assert all(map(STAMPED.match, lines)), ran.err
     assert [line[20:] for line in lines] == [
         "worker is starting",
-        "no provider's key is set, so jobs that ask a model will fail: set ANTHROPIC_API_KEY",
+        "no provider has a key, so jobs that use a model will fail: set ANTHROPIC_API_KEY",
         "worker started: 1 job at a time, only of the queue nightly, 10 definitions",
         "worker stopped",
     ]
@@ -157,7 +157,7 @@ def test_following_logs_report_at_once_that_no_worker_takes_the_job(remit: Comma
         )
         remit("cancel", "1")
         _, said = logs.communicate(timeout=PATIENCE)
-    words = f"no worker takes the queue '{queue}', so nothing will start job 1"
+    words = f"no worker takes the queue '{queue}', so job 1 will not start"
     assert said == f"remit: {words}; start one with `remit worker`\n"
 
 
@@ -171,7 +171,7 @@ def test_following_logs_report_that_no_worker_continues_the_job(remit: Commands)
         )
         rows(remit, "UPDATE remit.jobs SET state = 'finished', outcome = 'cancelled'")
         _, said = logs.communicate(timeout=PATIENCE)
-    assert said == "remit: no worker is alive, so nothing goes on with job 1; start one with `remit worker`\n"
+    assert said == "remit: no worker is alive, so job 1 does not continue; start one with `remit worker`\n"
 
 
 def test_jobs_takes_the_options_of_its_list(remit: Commands) -> None:

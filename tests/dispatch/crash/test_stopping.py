@@ -63,5 +63,5 @@ def test_sighup_reads_the_definitions_again(fleet: MakeFleet) -> None:
 
     worker.send_signal(signal.SIGHUP)
 
-    team.until(lambda: f"{count + 1} definitions read again" in worker.output)
+    team.until(lambda: f"{count + 1} definitions reloaded" in worker.output)
     assert worker.is_alive

@@ -1,4 +1,4 @@
-"""`remit jobs`."""
+"""`remit jobs`, `remit cancel`, `remit retry` and `remit submit`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), 
 
 
 class _ListFirst(click.Group):
-    """A group of commands that, without the name of one, is its `list`."""
+    """A group of commands whose default is `list`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Options that no command stands before are those of `list`."""
+        """Pass options without a command to `list`."""
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
             args = ["list", *args]
         return super().parse_args(ctx, args)
@@ -32,14 +32,14 @@ class _ListFirst(click.Group):
 @click.group("jobs", cls=_ListFirst, invoke_without_command=True)
 @click.pass_context
 def jobs_command(ctx: click.Context) -> int | None:
-    """Show jobs: those that wait, run and are finished.
+    """Show jobs: queued, running and finished.
 
     \b
     Examples:
-      remit jobs                    the newest
-      remit jobs --state queued     those that wait: options of `remit jobs list`
-      remit jobs show 12            one, with its result
-      remit jobs prune --days 30    remove what is old
+      remit jobs                    list the newest jobs
+      remit jobs --state queued     list queued jobs (options as in `remit jobs list`)
+      remit jobs show 12            show one job with its result
+      remit jobs prune --days 30    remove old jobs
     """
     if ctx.invoked_subcommand is None:
         code: int = ctx.invoke(list_command)
@@ -67,11 +67,11 @@ def list_command(state: str | None = None, agent: str | None = None, limit: int 
     async def work(database: Database, _: Settings) -> list[jobs.Job]:
         return await jobs.list_jobs(database, state=state, agent=agent, limit=limit, is_whole=form == "json")
 
-    found = with_database(work)
+    listed = with_database(work)
     if form == "json":
-        _print_json(jobs_shape(found))
+        _print_json(jobs_shape(listed))
     else:
-        print_lines(list_lines(found, columns()))
+        print_lines(list_lines(listed, columns()))
     return 0
 
 
@@ -102,10 +102,16 @@ def show(job: int, form: str) -> int:
 
 
 @jobs_command.command("prune")
-@click.option("--days", type=click.IntRange(0, 36_500), default=30, show_default=True, help="Keep what is younger.")
+@click.option(
+    "--days",
+    type=click.IntRange(0, 36_500),
+    default=30,
+    show_default=True,
+    help="Keep jobs that finished in the last N days.",
+)
 @_FORMAT
 def prune(days: int, form: str) -> int:
-    """Remove finished jobs that are old, with their transcripts, receipts and events.
+    """Remove old finished jobs with their transcripts, receipts and events.
 
     \b
     Examples:
@@ -117,15 +123,15 @@ def prune(days: int, form: str) -> int:
     async def work(database: Database, settings: Settings) -> int:
         from remit.dispatch.finish import remove_orphans
 
-        gone = await jobs.prune(database, days)
+        removed = await jobs.prune(database, days)
         await remove_orphans(database, settings.data, is_shared=settings.database is not None)
-        return gone
+        return removed
 
-    gone = with_database(work)
+    removed = with_database(work)
     if form == "json":
-        _print_json({"schema": "remit.prune/1", "removed": gone})
+        _print_json({"schema": "remit.prune/1", "removed": removed})
     else:
-        print_text(f"{gone} job{'s' * (gone != 1)} removed")
+        print_text(f"{removed} job{'s' * (removed != 1)} removed")
     return 0
 
 
@@ -137,11 +143,11 @@ def _print_json(value: Any) -> None:
 
 @click.command("cancel")
 @click.argument("job", type=int)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_FORMAT
 def cancel_command(job: int, form: str) -> int:
-    """Cancel a job: one that waits never begins, one that runs is stopped within a second.
+    """Cancel a job: a queued job never starts, a running job is stopped within a second.
 
-    The jobs that it started are cancelled with it, those of an orchestrator's subagents too.
+    The jobs that it started are also cancelled, including those of an orchestrator's subagents.
 
     \b
     Examples:
@@ -155,21 +161,19 @@ def cancel_command(job: int, form: str) -> int:
         await jobs.cancel(database, job)
         return await jobs.get(database, job)
 
-    found = with_database(work)
+    cancelled = with_database(work)
     if form == "json":
-        from remit.reports.formats import format_json
-
-        print_text(format_json(job_shape(found)))
+        _print_json(job_shape(cancelled))
     else:
-        print_text(f"job {job} is {'cancelled' if found.state == 'finished' else 'being stopped'}")
+        print_text(f"job {job} is {'cancelled' if cancelled.state == 'finished' else 'being stopped'}")
     return 0
 
 
 @click.command("retry")
 @click.argument("job", type=int)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_FORMAT
 def retry_command(job: int, form: str) -> int:
-    """Let a job that did not complete go on from its transcript; finished steps are not run again.
+    """Continue a job that did not complete from its transcript. Finished steps are not repeated.
 
     \b
     Examples:
@@ -181,14 +185,12 @@ def retry_command(job: int, form: str) -> int:
 
     async def work(database: Database, settings: Settings) -> tuple[jobs.Job, str]:
         await database.without_retry(lambda: jobs.retry(database, job))
-        again = await jobs.get(database, job)
-        return again, await no_worker_notice(database, settings, again.queue)
+        retried = await jobs.get(database, job)
+        return retried, await no_worker_notice(database, settings, retried.queue)
 
-    found, warning = with_database(work)
+    retried, warning = with_database(work)
     if form == "json":
-        from remit.reports.formats import format_json
-
-        print_text(format_json(job_shape(found)))
+        _print_json(job_shape(retried))
     else:
         print_text(f"job {job} waits for a worker")
     if warning:
@@ -200,10 +202,10 @@ def retry_command(job: int, form: str) -> int:
 @click.argument("agent")
 @click.argument("task")
 @request_options
-@click.option("--delay", type=float, help="Begin only after so many seconds.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def submit_command(agent: str, task: str, **given: Any) -> int:
-    """Put a job for AGENT into the queue and return. TASK is what it shall do, or - for standard input.
+@click.option("--delay", type=float, help="Seconds to wait before the job may start.")
+@_FORMAT
+def submit_command(agent: str, task: str, **options: Any) -> int:
+    """Put a job for AGENT into the queue and return. TASK is the prompt, or - for standard input.
 
     \b
     Examples:
@@ -218,22 +220,20 @@ def submit_command(agent: str, task: str, **given: Any) -> int:
     async def work(database: Database, settings: Settings) -> tuple[Job, bool, str]:
         submitted = await submit(
             database,
-            request_from(agent, task_text(task), given),
+            request_from(agent, task_text(task), options),
             settings,
-            given["repo"] or Path.cwd(),
-            queueing=queueing_from(given),
-            resolving=resolving_from(given),
+            options["repo"] or Path.cwd(),
+            queueing=queueing_from(options),
+            resolving=resolving_from(options),
         )
         job = await jobs.get(database, submitted.id)
         return job, submitted.is_new, await no_worker_notice(database, settings, job.queue)
 
     job, is_new, warning = with_database(work)
-    if given["form"] == "json":
-        from remit.reports.formats import format_json
-
-        print_text(format_json(job_shape(job)))
+    if options["form"] == "json":
+        _print_json(job_shape(job))
     else:
-        print_text(f"job {job.id} {'waits' if is_new else 'has this key already'} ({job.agent})")
+        print_text(f"job {job.id} {'waits' if is_new else 'already has this key'} ({job.agent})")
     if warning:
         click.echo(warning, err=True)
     return 0

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from remit.store.database import Database
     from remit.store.events import Event
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 
 
 @click.command("logs")
 @click.argument("job", type=int)
-@click.option("--follow", "-f", is_flag=True, help="Go on until the job is finished.")
+@click.option("--follow", "-f", is_flag=True, help="Continue until the job is finished.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(job: int, form: str, *, follow: bool) -> int:
-    """Show what happened in a job: turns, tools, text, usage. JSON is one event a line.
+    """Show the events of a job: turns, tools, text, usage. In JSON, each line is one event.
 
     \b
     Examples:
@@ -35,31 +35,31 @@ def command(job: int, form: str, *, follow: bool) -> int:
 
     async def work(database: Database, settings: Settings) -> None:
         if follow:
-            await _tell_of_nobody(database, settings, job)
-        await _Reader(database, job, form).read(is_following=follow)
+            await _warn_without_worker(database, settings, job)
+        await _EventPrinter(database, job, form).read(is_following=follow)
 
     with_database(work)
     return 0
 
 
-async def _tell_of_nobody(database: Database, settings: Settings, number: int) -> None:
-    """Say at once that there is nobody whose doings could be followed."""
+async def _warn_without_worker(database: Database, settings: Settings, number: int) -> None:
+    """Warn if no worker will start or continue the job."""
     from remit.reports.layout import escape_control
     from remit.store import jobs, workers
 
     job = await jobs.get(database, number)
     if job.state == "queued" and not await is_served(database, settings, job.queue):
         queue = escape_control(job.queue)
-        words = f"no worker takes the queue {queue!r}, so nothing will start job {number}"
+        warning = f"no worker takes the queue {queue!r}, so job {number} will not start"
     elif job.state == "running" and not await workers.live_workers(database, settings.takeover_seconds, listed=False):
-        words = f"no worker is alive, so nothing goes on with job {number}"
+        warning = f"no worker is alive, so job {number} does not continue"
     else:
         return
-    click.echo(f"remit: {words}; start one with `remit worker`", err=True)
+    click.echo(f"remit: {warning}; start one with `remit worker`", err=True)
 
 
-class _Reader:
-    """Shows the events of a job, each once."""
+class _EventPrinter:
+    """Prints the events of a job, each once."""
 
     def __init__(self, database: Database, job: int, form: str) -> None:
         self._database = database
@@ -68,19 +68,19 @@ class _Reader:
         self._last = 0
 
     async def read(self, *, is_following: bool) -> None:
-        """Show what there is; then, if the job goes on, what comes until it is finished."""
+        """Print the stored events; with `is_following`, also the new ones until the job is finished."""
         from remit.aio import cancel_and_wait
         from remit.store import jobs
 
-        is_over = (await jobs.get(self._database, self._job)).state == "finished"
+        is_finished = (await jobs.get(self._database, self._job)).state == "finished"
         await self._catch_up()
-        if is_over or not is_following:
+        if is_finished or not is_following:
             return
         tail = asyncio.create_task(self._tail())
         try:
-            # Not every end has an event of its own: a job may be cancelled before anybody has taken it.
+            # Not only by event: the state is polled, in case the event of the end was lost.
             while not tail.done() and (await jobs.get(self._database, self._job)).state != "finished":
-                await asyncio.wait({tail}, timeout=_LOOK_SECONDS)
+                await asyncio.wait({tail}, timeout=_POLL_SECONDS)
         finally:
             await cancel_and_wait(tail)
         await self._catch_up()

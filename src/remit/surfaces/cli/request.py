@@ -1,4 +1,4 @@
-"""Options that commands share which submit a job, and the request they make."""
+"""The options of commands that submit a job, and the request that they result in."""
 
 from __future__ import annotations
 
@@ -19,92 +19,94 @@ _OPTIONS = (
     click.option("--model", help="The model, as provider:model or a short name."),
     click.option("--system", help="A system prompt instead of the definition's."),
     click.option("--allowed-tools", metavar="NAMES", help="Tools instead of the definition's, separated by commas."),
-    click.option("--max-turns", type=int, help="How often the model may be called."),
+    click.option("--max-turns", type=int, help="The maximum number of model calls."),
     click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="A value for a variable."),
-    click.option("--max-tokens", type=int, help="Tokens the job may use."),
-    click.option("--max-cost", type=float, help="Dollars the job may cost."),
-    click.option("--max-seconds", type=float, help="Seconds the job may take."),
-    click.option("--isolation", type=click.Choice(["worktree"]), help="Work in a git worktree of the job's own."),
-    click.option("--policy", type=click.Choice(["open", "strict"]), help="What unknown names do: warn, or refuse."),
+    click.option("--max-tokens", type=int, help="The maximum number of tokens."),
+    click.option("--max-cost", type=float, help="The maximum cost in dollars."),
+    click.option("--max-seconds", type=float, help="The maximum duration in seconds."),
+    click.option("--isolation", type=click.Choice(["worktree"]), help="Work in a separate git worktree."),
+    click.option("--policy", type=click.Choice(["open", "strict"]), help="Warn about unknown names, or refuse them."),
     click.option("--plugin-path", metavar="PATH", help="Folders of definitions, separated as in PATH."),
     click.option("--allow-tools", metavar="NAMES", help="The worker's tools, separated by commas."),
-    click.option("--queue", default="default", show_default=True, help="The queue it waits in."),
+    click.option("--queue", default="default", show_default=True, help="The queue of the job."),
     click.option("--priority", type=int, default=0, show_default=True, help="Higher comes first."),
-    click.option("--key", help="An idempotency key: one job for it, until that job fails."),
-    click.option("--parent", type=int, help="The job that this one is a part of."),
+    click.option("--key", help="An idempotency key: at most one job has it, until that job fails."),
+    click.option("--parent", type=int, help="The parent job."),
 )
 _TREE = (
-    click.option("--tree-max-tokens", type=int, help="Tokens this job and its children may use together."),
-    click.option("--tree-max-cost", type=float, help="Dollars this job and its children may cost together."),
-    click.option("--tree-max-turns", type=int, help="How often models may be called for this job and its children."),
-    click.option("--tree-max-seconds", type=float, help="Seconds this job and its children may take together."),
+    click.option("--tree-max-tokens", type=int, help="The maximum number of tokens of this job and its children."),
+    click.option("--tree-max-cost", type=float, help="The maximum cost in dollars of this job and its children."),
+    click.option("--tree-max-turns", type=int, help="The maximum number of model calls of this job and its children."),
+    click.option(
+        "--tree-max-seconds", type=float, help="The maximum duration in seconds of this job and its children."
+    ),
 )
 
 
 def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a request to a command."""
-    return _with((*_OPTIONS, *_TREE), command)
+    return _add_options((*_OPTIONS, *_TREE), command)
 
 
 def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the limits of a tree of jobs to a command."""
-    return _with(_TREE, command)
+    return _add_options(_TREE, command)
 
 
-def _with(options: Iterable[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:
+def _add_options(options: Iterable[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(tuple(options)):
         command = option(command)
     return command
 
 
-def limits_from(given: dict[str, Any], *names: str) -> dict[str, Any] | None:
-    """What a job may use, as far as it is said."""
-    said = {name: given[f"max_{name}"] for name in names if given[f"max_{name}"] is not None}
-    return said or None
+def limits_from(options: dict[str, Any], *names: str) -> dict[str, Any] | None:
+    """Return the limits of a job that are set, or None."""
+    limits = {name: options[f"max_{name}"] for name in names if options[f"max_{name}"] is not None}
+    return limits or None
 
 
-def request_from(agent: str, task: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The request in the fields' own names."""
+def request_from(agent: str, task: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the request of a job."""
     return {
         "prompt": task,
         "subagent_def": agent,
-        "system": given["system"],
-        "allowed_tools": given["allowed_tools"],
-        "model": given["model"],
-        "max_turns": given["max_turns"],
-        "input_vars": dict(map(_variable, given["variables"])),
-        "isolation": given["isolation"],
-        "limits": limits_from(given, "tokens", "cost", "seconds"),
+        "system": options["system"],
+        "allowed_tools": options["allowed_tools"],
+        "model": options["model"],
+        "max_turns": options["max_turns"],
+        "input_vars": dict(map(_variable, options["variables"])),
+        "isolation": options["isolation"],
+        "limits": limits_from(options, "tokens", "cost", "seconds"),
     }
 
 
-def resolving_from(given: dict[str, Any]) -> Resolving:
-    """How the request is to be resolved."""
+def resolving_from(options: dict[str, Any]) -> Resolving:
+    """Return how to resolve the request."""
     from remit.dispatch.submit import Resolving
 
-    allowed = split_names(given["allow_tools"]) if given["allow_tools"] is not None else None
-    return Resolving(plugin_path=given["plugin_path"], policy=given["policy"], allow_tools=allowed)
+    allowed = split_names(options["allow_tools"]) if options["allow_tools"] is not None else None
+    return Resolving(plugin_path=options["plugin_path"], policy=options["policy"], allow_tools=allowed)
 
 
-def queueing_from(given: dict[str, Any]) -> Queueing:
-    """How the job is to be queued."""
+def queueing_from(options: dict[str, Any]) -> Queueing:
+    """Return how to queue the job."""
     from remit.dispatch.submit import Queueing
 
     return Queueing(
-        queue=given["queue"],
-        priority=given["priority"],
-        key=given["key"],
-        delay=given.get("delay") or 0,
-        parent=given["parent"],
-        tree_max_tokens=given["tree_max_tokens"],
-        tree_max_cost=given["tree_max_cost"],
-        tree_max_turns=given["tree_max_turns"],
-        tree_max_seconds=given["tree_max_seconds"],
+        queue=options["queue"],
+        priority=options["priority"],
+        key=options["key"],
+        delay=options.get("delay") or 0,
+        parent=options["parent"],
+        tree_max_tokens=options["tree_max_tokens"],
+        tree_max_cost=options["tree_max_cost"],
+        tree_max_turns=options["tree_max_turns"],
+        tree_max_seconds=options["tree_max_seconds"],
     )
 
 
 def task_text(task: str) -> str:
-    """The task; `-` stands for standard input."""
+    """Return the task; for `-`, the text of standard input."""
     if task != "-":
         return task
     from remit.surfaces.cli.files import read_file

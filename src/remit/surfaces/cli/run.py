@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from remit.store.database import Database
     from remit.store.jobs import Job
 
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 
 
 @click.command("run")
@@ -26,11 +26,11 @@ _LOOK_SECONDS = 1.0
 @click.argument("task")
 @request_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(agent: str, task: str, **given: Any) -> int:
-    """Run AGENT on TASK and wait for its result, which is checked. TASK may be - for standard input.
+def command(agent: str, task: str, **options: Any) -> int:
+    """Run AGENT on TASK, wait for its result and check it. TASK may be - for standard input.
 
-    Where a worker is alive it does the work, else this command does it itself. Ctrl-C asks whether to leave
-    the job to a worker or to cancel it. Exit code 0: completed and accepted.
+    If a worker is alive, it runs the job; otherwise this command does. Ctrl-C asks whether to leave the job to a
+    worker or to cancel it. The exit code is 0 if the job completed and its result was accepted.
 
     \b
     Examples:
@@ -39,11 +39,11 @@ def command(agent: str, task: str, **given: Any) -> int:
       remit run backend-specialist "fix the failing test" --isolation worktree
     """
     need_extra()
-    found = with_database(lambda database, settings: _run(database, settings, agent, task_text(task), given))
-    if found is None:
+    finished = with_database(lambda database, settings: _run(database, settings, agent, task_text(task), options))
+    if finished is None:
         return 130
-    job, violations = found
-    if given["form"] == "json":
+    job, violations = finished
+    if options["form"] == "json":
         from remit.reports.formats import format_json
         from remit.reports.jobs import job_shape
 
@@ -56,55 +56,55 @@ def command(agent: str, task: str, **given: Any) -> int:
 
 
 async def _run(
-    database: Database, settings: Settings, agent: str, task: str, given: dict[str, Any]
+    database: Database, settings: Settings, agent: str, task: str, options: dict[str, Any]
 ) -> tuple[Job, list[dict[str, Any]]] | None:
-    """Submit the job and see it through; None: it was left to a worker."""
+    """Submit the job and wait for it. Return None if it was left to a worker."""
     from remit.dispatch.submit import submit
     from remit.orchestrate.local_worker import ensure_worker
     from remit.store import jobs
 
-    queueing = queueing_from(given)
+    queueing = queueing_from(options)
     async with ensure_worker(database, settings, queueing.queue, concurrency=1) as own:
         submitted = await submit(
             database,
-            request_from(agent, task, given),
+            request_from(agent, task, options),
             settings,
-            given["repo"] or Path.cwd(),
+            options["repo"] or Path.cwd(),
             queueing=queueing._replace(first_queue=own),
-            resolving=resolving_from(given),
+            resolving=resolving_from(options),
         )
         if not submitted.is_new:
-            click.echo(f"remit: job {submitted.id} has this key already; waiting for it", err=True)
+            click.echo(f"remit: job {submitted.id} already has this key; waiting for it", err=True)
             if own is not None:
-                await _call_in(database, submitted.id, own)
-        is_over = await wait_for_job(database, submitted.id)
-    if not is_over:
+                await _enqueue_here(database, submitted.id, own)
+        is_finished = await wait_for_job(database, submitted.id)
+    if not is_finished:
         return None
     return await jobs.get(database, submitted.id), await jobs.violations_of(database, submitted.id)
 
 
-async def _call_in(database: Database, job: int, queue: str) -> None:
-    """A ticket in our own queue for a job that waits in another, where nobody works."""
+async def _enqueue_here(database: Database, number: int, queue: str) -> None:
+    """Add a ticket in this command's queue for a job that waits in a queue without a worker."""
     from remit.store import jobs
 
-    found = await jobs.get(database, job)
-    if found.state == "queued":
+    job = await jobs.get(database, number)
+    if job.state == "queued":
         async with database.transaction() as connection:
-            await jobs.enqueue(connection, job, queue, found.priority)
+            await jobs.enqueue(connection, number, queue, job.priority)
 
 
 async def wait_for_job(database: Database, job: int) -> bool:
-    """Show what happens until the job is finished; False: the person leaves it to a worker."""
+    """Show the progress of a job until it is finished. Return False if the user leaves it to a worker."""
     from remit.aio import cancel_and_wait
     from remit.store import jobs
 
     interrupts = Interrupts()
-    with interrupts.heard(), ProgressDisplay(job) as progress:
+    with interrupts.handled(), ProgressDisplay(job) as progress:
         showing = asyncio.create_task(_show(database, job, progress))
         try:
             while not showing.done():
                 asked = asyncio.create_task(interrupts.asked.wait())
-                await asyncio.wait({showing, asked}, return_when=asyncio.FIRST_COMPLETED, timeout=_LOOK_SECONDS)
+                await asyncio.wait({showing, asked}, return_when=asyncio.FIRST_COMPLETED, timeout=_POLL_SECONDS)
                 asked.cancel()
                 if (await jobs.get(database, job)).state == "finished":
                     return True

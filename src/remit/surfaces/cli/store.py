@@ -1,4 +1,4 @@
-"""What the commands of the fleet share: the database opened, or a word on what is missing."""
+"""Open the database for commands that need it, and report what is missing."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from remit.store.database import Database
 
 T = TypeVar("T")
-_NEEDED = ("psycopg", "procrastinate", "pydantic_ai")
+_REQUIRED = ("psycopg", "procrastinate", "pydantic_ai")
 
 
 def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
-    """Do something with the store of this folder's configuration."""
+    """Run `work` with the configured database."""
     need_extra()
     import logging
 
     from remit.dispatch.settings import load_settings
     from remit.store.database import open_database
 
-    for name in ("psycopg.pool", "procrastinate"):  # of a database that is away we tell ourselves, in one line
+    for name in ("psycopg.pool", "procrastinate"):  # Remit reports an unavailable database itself, in one line
         logging.getLogger(name).setLevel(logging.CRITICAL)
     settings = load_settings()
 
@@ -37,8 +37,8 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
 
 
 def need_extra() -> None:
-    """Say what to install, before anything that needs it is imported."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    """Raise EnvironmentBroken if the packages of `remit[run]` are missing, before they are imported."""
+    missing = [name for name in _REQUIRED if find_spec(name) is None]
     if missing:
         raise EnvironmentBroken(
             f"this command needs the extra remit[run] ({', '.join(missing)} not installed): pip install 'remit[run]'"
@@ -46,14 +46,14 @@ def need_extra() -> None:
 
 
 async def is_served(database: Database, settings: Settings, queue: str) -> bool:
-    """Whether a worker is alive that takes jobs of a queue."""
+    """Return whether a live worker takes the jobs of a queue."""
     from remit.store import workers
 
     return await workers.is_served(database, queue, settings.takeover_seconds)
 
 
 async def no_worker_notice(database: Database, settings: Settings, queue: str) -> str:
-    """What to tell somebody whose job nobody will pick up; empty: a worker is alive that will."""
+    """Return a notice if no live worker takes the jobs of a queue, else an empty text."""
     from remit.reports.layout import escape_control
     from remit.store import workers
 
@@ -61,4 +61,4 @@ async def no_worker_notice(database: Database, settings: Settings, queue: str) -
         return ""
     has_others = bool(await workers.live_workers(database, settings.takeover_seconds))
     which = f" that takes the queue {escape_control(queue)!r}" if has_others else ""
-    return f"remit: no worker is alive{which}, so nothing will pick it up; start one with `remit worker`"
+    return f"remit: no worker is alive{which}, so the job will not start; start one with `remit worker`"

@@ -1,4 +1,4 @@
-"""Live progress of a job on standard error: one moving line on a terminal, a line an event elsewhere."""
+"""Show the progress of a job on standard error: one changing line on a terminal, else one line per event."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from remit.surfaces.cli.printing import columns
 if TYPE_CHECKING:
     from remit.store.events import Event
 
-#: Events that are worth a line where nothing can move.
-_TOLD = ("started", "turn", "tool", "tool-done", "waiting", "program", "told", "checked", "finished")
+#: Events that get a line if standard error is not a terminal.
+_PRINTED = ("started", "turn", "tool", "tool-done", "waiting", "program", "told", "checked", "finished")
 Answer = Literal["leave", "cancel", "wait", "over"]
-_QUESTION = "Leave the job to a worker (l), cancel it (c), or go on waiting (w)? "
+_QUESTION = "Leave the job to a worker (l), cancel it (c), or continue waiting (w)? "
 _ANSWERS: dict[str, Answer] = {"l": "leave", "c": "cancel", "w": "wait"}
 
 
@@ -32,9 +32,9 @@ class ProgressDisplay:
     def __init__(self, job: int) -> None:
         self._job = job
         self._live: Any = None
-        self._begun = time.monotonic()
+        self._started = time.monotonic()
         self._turn = 0
-        self._doing = "waiting for its start"
+        self._activity = "waiting for its start"
         self._used = ""
         self._spinner: Any = None
 
@@ -50,7 +50,7 @@ class ProgressDisplay:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """The line that moves is gone meanwhile: a person is asked something."""
+        """Hide the progress line, to ask the user a question."""
         if self._live is not None:
             self._live.stop()
         try:
@@ -66,31 +66,31 @@ class ProgressDisplay:
             self._live.stop()
 
     def show(self, event: Event) -> None:
-        """Something happened."""
-        self._note(event)
-        if self._live is None and event.kind in _TOLD:
+        """Show an event."""
+        self._update(event)
+        if self._live is None and event.kind in _PRINTED:
             text = _text(event)
             if text:
                 sys.stderr.write(text + "\n")
         elif self._live is not None and event.kind == "told":
             from rich.text import Text
 
-            # Above the line that moves, and it stays: it was said to whoever reads this.
+            # Printed above the progress line, and kept: it is a message to the user.
             self._live.console.print(Text(_text(event)))
 
-    def _note(self, event: Event) -> None:
+    def _update(self, event: Event) -> None:
         from remit.reports.layout import escape_control
 
         data = event.data
         if event.kind == "turn":
-            self._turn, self._doing = int(data.get("turn", 0)), "thinking"
+            self._turn, self._activity = int(data.get("turn", 0)), "thinking"
         elif event.kind == "tool":
             first = next((value for _, value in data.get("arguments", [])), "")
-            self._doing = escape_control(f"{data.get('name')} {' '.join(str(first).split())}")[:60]
+            self._activity = escape_control(f"{data.get('name')} {' '.join(str(first).split())}")[:60]
         elif event.kind == "text":
-            self._doing = "answering"
+            self._activity = "answering"
         elif event.kind == "waiting":
-            self._doing = escape_control(f"waiting {data.get('seconds')} s: {data.get('why')}")[:60]
+            self._activity = escape_control(f"waiting {data.get('seconds')} s: {data.get('why')}")[:60]
         elif event.kind == "usage":
             cost = f" ${data['cost']:.4f}" if data.get("cost") else ""
             self._used = f"{data.get('input', 0) + data.get('output', 0):,} tokens{cost}"
@@ -99,14 +99,14 @@ class ProgressDisplay:
         from rich.spinner import Spinner
         from rich.text import Text
 
-        seconds = int(time.monotonic() - self._begun)
+        seconds = int(time.monotonic() - self._started)
         before = [f"job {self._job}", f"turn {self._turn}" if self._turn else ""]
         after = [self._used, f"{seconds // 60}:{seconds % 60:02}"]
         others = " · ".join(part for part in (*before, *after) if part)
-        doing = self._doing[: max(8, columns() - len(others) - 8)]  # what it does is cut before figures are
-        words = " · ".join(part for part in (*before, doing, *after) if part)
-        self._spinner = self._spinner or Spinner("dots")  # one that is made anew each time never turns
-        self._spinner.update(text=Text(words[: columns() - 4]))
+        activity = self._activity[: max(8, columns() - len(others) - 8)]  # cut before the figures are
+        text = " · ".join(part for part in (*before, activity, *after) if part)
+        self._spinner = self._spinner or Spinner("dots")  # a new one each time would not turn
+        self._spinner.update(text=Text(text[: columns() - 4]))
         return self._spinner
 
 
@@ -117,38 +117,38 @@ def _text(event: Event) -> str:
 
 
 class Interrupts:
-    """What a person or the system asks of a command that waits: Ctrl-C, or to be gone (a terminal that was closed)."""
+    """The signals to a command that waits: Ctrl-C, or a request to exit (SIGTERM, or SIGHUP of a closed terminal)."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
-        self.is_told_to_go = False
+        self.must_exit = False
 
     @contextmanager
-    def heard(self) -> Iterator[None]:
-        """Hear them instead of being ended by them."""
+    def handled(self) -> Iterator[None]:
+        """Handle the signals instead of being ended by them."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self.asked.set)
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._go)
+            loop.add_signal_handler(number, self._request_exit)
         try:
             yield
         finally:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 loop.remove_signal_handler(number)
 
-    def _go(self) -> None:
-        self.is_told_to_go = True
+    def _request_exit(self) -> None:
+        self.must_exit = True
         self.asked.set()
 
     async def answer(self, job: int, showing: asyncio.Task[Any]) -> Answer:
-        """What to do with the job; `over` if it ends meanwhile. Where nobody can be asked it is left to a worker."""
+        """Ask what to do with the job; `over` if it ends meanwhile. Without a terminal, it is left to a worker."""
         self.asked.clear()
         chosen: Answer = "leave"
-        if sys.stdin.isatty() and not self.is_told_to_go:
+        if sys.stdin.isatty() and not self.must_exit:
             chosen = await self._ask(showing)
         if chosen == "leave":
-            how = f"`remit worker` goes on with it, `remit logs -f {job}` shows it"
-            click.echo(f"remit: job {job} is left in the queue; {how}", err=True)
+            hint = f"`remit worker` continues it, `remit logs -f {job}` shows it"
+            click.echo(f"remit: job {job} is left in the queue; {hint}", err=True)
         return chosen
 
     async def _ask(self, showing: asyncio.Task[Any]) -> Answer:
@@ -169,7 +169,7 @@ class Interrupts:
             loop.remove_reader(sys.stdin.fileno())
 
     async def _line(self, lines: asyncio.Queue[str], showing: asyncio.Task[Any]) -> str | None:
-        """What is typed; None: Ctrl-C again, or nobody is there any more."""
+        """Return the typed line; None after another Ctrl-C or at the end of the input."""
         typed, again = asyncio.create_task(lines.get()), asyncio.create_task(self.asked.wait())
         try:
             await asyncio.wait({typed, again, showing}, return_when=asyncio.FIRST_COMPLETED)

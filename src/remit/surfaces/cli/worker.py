@@ -19,12 +19,12 @@ log = logging.getLogger("remit.worker")
 
 @click.command("worker")
 @click.option("--concurrency", type=click.IntRange(1, 1000), default=5, show_default=True, help="Jobs at a time.")
-@click.option("--queue", "queues", multiple=True, metavar="NAME", help="Only this queue; may be given several times.")
-@click.option("--until-idle", is_flag=True, help="End when there is nothing left to do.")
+@click.option("--queue", "queues", multiple=True, metavar="NAME", help="Take only jobs of this queue; repeatable.")
+@click.option("--until-idle", is_flag=True, help="Exit when there is nothing left to do.")
 def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> int:
-    """Run jobs from the queue until told to stop.
+    """Run jobs of the queue until stopped.
 
-    SIGTERM or Ctrl-C: finish what runs or hand it back. SIGHUP: read the definitions again.
+    On SIGTERM or Ctrl-C, running jobs are finished or returned to the queue. On SIGHUP, definitions are reloaded.
 
     \b
     Examples:
@@ -33,7 +33,7 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
     """
     need_extra()
     _log_with_times()
-    log.info("worker is starting")  # before what takes seconds to import
+    log.info("worker is starting")  # before the imports, which take seconds
     from remit.configuration import load
     from remit.dispatch.health import missing_key
     from remit.dispatch.worker import Worker
@@ -43,15 +43,15 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
 
     async def work(database: Database, settings: Settings) -> None:
         registry = reload_registry()
-        if lacking := missing_key(load()):
-            log.warning("no provider's key is set, so jobs that ask a model will fail: set %s", lacking)
+        if variable := missing_key(load()):
+            log.warning("no provider has a key, so jobs that use a model will fail: set %s", variable)
         worker = Worker(
             database,
             settings,
             queues=queues,
             concurrency=concurrency,
-            on_reload=lambda: log.info("%s definitions read again", len(list(reload_registry()))),
-            on_start=lambda: log.info("worker started: %s", _served(concurrency, queues, len(list(registry)))),
+            on_reload=lambda: log.info("%s definitions reloaded", len(list(reload_registry()))),
+            on_start=lambda: log.info("worker started: %s", _summary(concurrency, queues, len(list(registry)))),
             runners={ORCHESTRATOR: build_orchestrator()},
         )
         await worker.run(until_idle=until_idle)
@@ -61,14 +61,14 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
     return 0
 
 
-def _served(concurrency: int, queues: tuple[str, ...], definitions: int) -> str:
+def _summary(concurrency: int, queues: tuple[str, ...], definitions: int) -> str:
     at_a_time = f"{concurrency} job{'s' * (concurrency != 1)} at a time"
     only = f", only of the queue{'s' * (len(queues) != 1)} {', '.join(queues)}" if queues else ""
     return f"{at_a_time}{only}, {definitions} definition{'s' * (definitions != 1)}"
 
 
-class _Lines(logging.Formatter):
-    """Lines with a time; what others have said in them is shown and not obeyed."""
+class _EscapingFormatter(logging.Formatter):
+    """Formats lines with a time, and escapes control characters of untrusted text in them."""
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(map(escape_control, super().format(record).split("\n")))
@@ -76,6 +76,6 @@ class _Lines(logging.Formatter):
 
 def _log_with_times() -> None:
     handler = logging.StreamHandler()
-    handler.setFormatter(_Lines("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    handler.setFormatter(_EscapingFormatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("remit").setLevel(logging.INFO)
