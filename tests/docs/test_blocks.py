@@ -155,8 +155,8 @@ def run_console(block: Block, folder: Path) -> None:
 
 
 def _hidden_variables(command: str) -> set[str]:
-    """Return the variables that a command must not see: `remit doctor` shows the address of the database."""
-    return {"REMIT_DATABASE_URL"} if "remit doctor" in command else set()
+    """Return the variables that a command must not see: `remit doctor`, unfiltered, shows the database's address."""
+    return {"REMIT_DATABASE_URL"} if command.endswith("remit doctor") else set()
 
 
 def timeless(lines: list[str]) -> list[str]:
