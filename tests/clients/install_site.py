@@ -1,4 +1,4 @@
-"""A project and a home of its own, in which things are installed and taken back."""
+"""A project and a home folder, for tests that install and uninstall."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from remit.surfaces.cli.group import remit
 
 
 class Site(NamedTuple):
-    """A project and a home of its own."""
+    """A project and a home folder."""
 
     project: Path
     home: Path
 
     @property
-    def place(self) -> InstallTarget:
+    def target(self) -> InstallTarget:
         return find_target(self.project, is_user=False)
 
     @property
@@ -29,12 +29,12 @@ class Site(NamedTuple):
         return self.project / ".claude/settings.local.json"
 
     def install(self, **given: Any) -> InstallPlan:
-        plan = plan_install(self.place, **given)
+        plan = plan_install(self.target, **given)
         apply_install(plan)
         return plan
 
     def uninstall(self) -> InstallPlan:
-        plan = plan_uninstall(self.place)
+        plan = plan_uninstall(self.target)
         apply_uninstall(plan)
         return plan
 
@@ -43,7 +43,7 @@ class Site(NamedTuple):
 
 
 def everything(folder: Path) -> dict[str, bytes | None]:
-    """Every file with its bytes and every folder below a folder."""
+    """Return every file below a folder with its bytes, and every folder."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))

@@ -1,4 +1,4 @@
-"""`remit install claude-code` and `remit uninstall`: what they write, what they keep, and that nothing is left."""
+"""`remit install claude-code` and `remit uninstall`: what they write, what they keep, and what they remove."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from remit.errors import UsageError
 from remit.registry.model import digest_of
 
 
-def test_an_install_puts_hooks_agents_skill_commands_and_a_plugin_there(site: Site) -> None:
+def test_an_install_writes_hooks_agents_skill_commands_and_a_plugin(site: Site) -> None:
     site.install()
     found = everything(site.project)
     assert own_hooks(site.settings.read_text(encoding="utf-8"), is_ours) == hook_entries()
@@ -35,13 +35,13 @@ def test_an_install_puts_hooks_agents_skill_commands_and_a_plugin_there(site: Si
     assert found[".remit/.gitignore"] == b"*\n"
 
 
-def test_what_it_keeps_of_itself_is_private(site: Site) -> None:
+def test_the_record_is_private(site: Site) -> None:
     site.install()
     assert stat.S_IMODE((site.project / ".remit/gate").stat().st_mode) == 0o700
     assert stat.S_IMODE((site.project / ".remit/gate/installed.json").stat().st_mode) == 0o600
 
 
-def test_a_fresh_project_is_as_before_after_uninstalling(site: Site) -> None:
+def test_uninstalling_restores_a_new_project(site: Site) -> None:
     before = everything(site.project)
     site.install(mode="strict")
     (site.project / ".remit/gate/some-session.json").write_text("{}", encoding="utf-8")
@@ -61,7 +61,7 @@ def test_installing_again_changes_nothing(site: Site) -> None:
     assert after == before
 
 
-def test_uninstalling_after_two_installs_leaves_no_trace_either(site: Site) -> None:
+def test_uninstalling_after_two_installs_leaves_no_trace(site: Site) -> None:
     before = everything(site.project)
     site.install()
     site.install(http="http://127.0.0.1:8321")
@@ -69,13 +69,13 @@ def test_uninstalling_after_two_installs_leaves_no_trace_either(site: Site) -> N
     assert everything(site.project) == before
 
 
-def test_uninstalling_where_nothing_is_says_so(site: Site) -> None:
+def test_uninstalling_without_an_install_is_reported(site: Site) -> None:
     done = site.remit("uninstall", "--yes")
     assert done.exit_code == 0
-    assert done.output == "claude-code is not under contract here: nothing to remove\n"
+    assert done.output == "claude-code is not under contract here; nothing to remove\n"
 
 
-def test_settings_of_a_person_come_back_to_the_byte(site: Site) -> None:
+def test_settings_of_the_user_are_restored_exactly(site: Site) -> None:
     site.settings.parent.mkdir()
     text = '{\n    "permissions": {"allow": ["Read"]},\n    "ключ": "\\u00e9 é 🙂"\n}'
     site.settings.write_text(text, encoding="utf-8")
@@ -88,7 +88,7 @@ def test_settings_of_a_person_come_back_to_the_byte(site: Site) -> None:
     assert stat.S_IMODE(site.settings.stat().st_mode) == 0o660
 
 
-def test_what_a_person_added_to_the_settings_since_stays(site: Site) -> None:
+def test_later_additions_to_the_settings_stay(site: Site) -> None:
     site.install()
     settings = json.loads(site.settings.read_text(encoding="utf-8"))
     settings["model"] = "opus"
@@ -97,13 +97,13 @@ def test_what_a_person_added_to_the_settings_since_stays(site: Site) -> None:
     assert json.loads(site.settings.read_text(encoding="utf-8")) == {"model": "opus"}
 
 
-def test_files_that_a_person_changed_since_stay_and_are_named(site: Site) -> None:
+def test_files_that_the_user_changed_stay_and_are_named(site: Site) -> None:
     site.install()
     skill = site.project / ".claude/skills/remit/SKILL.md"
     skill.write_text("mine now\n", encoding="utf-8")
     done = site.remit("uninstall", "--yes")
     assert done.exit_code == 0
-    assert "kept .claude/skills/remit/SKILL.md: it was changed since it was installed, so it stays" in done.output
+    assert "kept .claude/skills/remit/SKILL.md: it was changed after it was installed, so it stays" in done.output
     assert skill.read_text(encoding="utf-8") == "mine now\n"
     assert sorted(everything(site.project / ".claude")) == ["skills", "skills/remit", "skills/remit/SKILL.md"]
 
@@ -114,10 +114,10 @@ def test_a_changed_file_is_not_overwritten_by_the_next_install(site: Site) -> No
     agent.write_text("---\nname: code-explorer\n---\nmine\n", encoding="utf-8")
     plan = site.install()
     assert agent.read_text(encoding="utf-8").endswith("mine\n")
-    assert any("code-explorer.md: it was changed since" in line for line in plan.kept)
+    assert any("code-explorer.md: it was changed after" in line for line in plan.kept)
 
 
-def test_a_file_of_an_earlier_version_is_brought_up_to_date(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_an_earlier_version_is_updated(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
         earlier.setattr(bundle, "skill_text", lambda: "an earlier text\n")
         site.install()
@@ -128,7 +128,7 @@ def test_a_file_of_an_earlier_version_is_brought_up_to_date(site: Site, monkeypa
     assert not skill.exists()
 
 
-def test_an_agent_of_the_same_name_is_left_to_its_owner(site: Site) -> None:
+def test_an_agent_of_the_user_with_the_same_name_stays(site: Site) -> None:
     own = site.project / ".claude/agents/team/explorer.md"
     own.parent.mkdir(parents=True)
     own.write_text("---\nname: Code Explorer\ndescription: mine\n---\nMine.\n", encoding="utf-8")
@@ -140,7 +140,7 @@ def test_an_agent_of_the_same_name_is_left_to_its_owner(site: Site) -> None:
     assert everything(site.project) == before
 
 
-def test_an_agent_that_a_person_has_for_every_project_is_left_in_force(site: Site) -> None:
+def test_an_agent_that_the_user_has_for_all_projects_stays_effective(site: Site) -> None:
     folder = site.home / ".claude/agents"
     folder.mkdir(parents=True)
     (folder / "x.md").write_text("---\nname: qa-engineer\ndescription: mine\n---\nMine.\n", encoding="utf-8")
@@ -150,11 +150,11 @@ def test_an_agent_that_a_person_has_for_every_project_is_left_in_force(site: Sit
 
 
 @pytest.mark.parametrize("content", ["not json", "[]", '{"hooks": []}', '{"hooks": {"Stop": 1}}', ""])
-def test_settings_that_cannot_be_read_stop_everything(site: Site, content: str) -> None:
+def test_unreadable_settings_stop_the_install(site: Site, content: str) -> None:
     site.settings.parent.mkdir()
     site.settings.write_text(content, encoding="utf-8")
     before = everything(site.project)
-    with pytest.raises(UsageError, match="left alone"):
+    with pytest.raises(UsageError, match="it was not changed"):
         site.install()
     assert everything(site.project) == before
 
@@ -171,17 +171,17 @@ def test_a_link_that_leads_elsewhere_is_refused(site: Site, tmp_path: Path, link
     (site.project / link).parent.mkdir(exist_ok=True)
     (site.project / link).symlink_to(target)
     before = everything(elsewhere)
-    with pytest.raises(UsageError, match="is a link"):
+    with pytest.raises(UsageError, match="is a symbolic link"):
         site.install()
     assert everything(elsewhere) == before
 
 
 class Interrupted(BaseException):
-    """As Ctrl-C: no `except Exception` sees it."""
+    """An interruption like Ctrl-C, which `except Exception` does not catch."""
 
 
 def stops(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
-    """Let the file after so many others be interrupted; the count of those that were begun."""
+    """Interrupt the write after `at` others; return a function that counts the writes."""
     begun = 0
     real = plan.write_bytes
 
@@ -198,13 +198,13 @@ def stops(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without compiling, which is not what is interrupted here."""
+    """Skip compiling, which these tests do not interrupt."""
     monkeypatch.setattr(compiling, "compile_project", lambda project: project)
 
 
 @pytest.mark.parametrize("at", [0, 1, 2, 6, 20, 32])
 @pytest.mark.usefixtures("quick")
-def test_an_install_that_is_interrupted_can_be_taken_back_or_done_again(
+def test_an_interrupted_install_can_be_removed_or_repeated(
     site: Site, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     before = everything(site.project)
@@ -226,7 +226,7 @@ def test_an_install_that_is_interrupted_can_be_taken_back_or_done_again(
     assert everything(site.project) == before
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_written_completely_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "settings.json"
     file.write_bytes(b"old")
 
@@ -239,20 +239,20 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     assert everything(tmp_path) == {"settings.json": b"old"}
 
 
-def test_what_somebody_else_writes_meanwhile_is_not_lost(site: Site) -> None:
-    plan = plan_install(site.place)
+def test_a_file_that_changes_in_the_meantime_is_not_overwritten(site: Site) -> None:
+    plan = plan_install(site.target)
     site.settings.parent.mkdir()
     site.settings.write_text('{"theirs": 1}', encoding="utf-8")
-    with pytest.raises(UsageError, match="changed by somebody else meanwhile"):
+    with pytest.raises(UsageError, match="changed in the meantime"):
         apply_install(plan)
     assert site.settings.read_text(encoding="utf-8") == '{"theirs": 1}'
 
 
-def test_uninstalling_does_not_overwrite_what_somebody_else_writes_meanwhile(site: Site) -> None:
+def test_uninstalling_does_not_overwrite_a_file_that_changes_in_the_meantime(site: Site) -> None:
     site.install()
-    plan = plan_uninstall(site.place)
+    plan = plan_uninstall(site.target)
     site.settings.write_text('{"theirs": 1}', encoding="utf-8")
-    with pytest.raises(UsageError, match="changed by somebody else meanwhile"):
+    with pytest.raises(UsageError, match="changed in the meantime"):
         apply_uninstall(plan)
     assert site.settings.read_text(encoding="utf-8") == '{"theirs": 1}'
 
@@ -272,7 +272,7 @@ def test_a_mode_is_written_into_the_configuration_of_the_project(site: Site) -> 
         ("pyproject.toml", '[project]\nname = "x"\n\n[tool.remit]\nprofile = "v1"\n'),
     ],
 )
-def test_a_mode_is_added_to_a_configuration_and_taken_out_again(site: Site, name: str, content: str) -> None:
+def test_a_mode_is_added_to_a_configuration_and_removed_again(site: Site, name: str, content: str) -> None:
     file = site.project / name
     file.write_text(content, encoding="utf-8")
     site.install(mode="observe")
@@ -282,16 +282,16 @@ def test_a_mode_is_added_to_a_configuration_and_taken_out_again(site: Site, name
     assert file.read_text(encoding="utf-8") == content
 
 
-def test_a_mode_that_a_person_has_set_is_theirs(site: Site) -> None:
+def test_a_mode_that_the_user_has_set_is_not_changed(site: Site) -> None:
     (site.project / "remit.toml").write_text('[gate]\nmode = "strict"\n', encoding="utf-8")
-    with pytest.raises(UsageError, match=r"says mode = 'strict': set mode = \"observe\" under \[gate\]"):
+    with pytest.raises(UsageError, match=r"already sets mode = 'strict'; set mode = \"observe\" under \[gate\]"):
         site.install(mode="observe")
     site.install(mode="strict")
     site.uninstall()
     assert load(site.project, {})["gate.mode"] == "strict"
 
 
-def test_a_table_that_is_already_there_is_not_written_twice(site: Site) -> None:
+def test_an_existing_table_is_not_written_twice(site: Site) -> None:
     (site.project / "remit.toml").write_text('[gate]\non_fault = "open"\n', encoding="utf-8")
     with pytest.raises(UsageError, match="cannot be added to"):
         site.install(mode="observe")
@@ -302,35 +302,35 @@ def test_a_mode_that_was_changed_since_stays_and_is_named(site: Site) -> None:
     site.install(mode="observe")
     (site.project / "remit.toml").write_text('[gate]\nmode = "strict"\n', encoding="utf-8")
     plan = site.uninstall()
-    assert any("remit.toml: the mode in it was changed since" in line for line in plan.kept)
+    assert any("remit.toml: the mode in this file was changed since" in line for line in plan.kept)
     assert load(site.project, {})["gate.mode"] == "strict"
 
 
 def test_an_unknown_mode_is_refused(site: Site) -> None:
-    with pytest.raises(UsageError, match="known are observe, standard, strict"):
+    with pytest.raises(UsageError, match="choose from observe, standard, strict"):
         site.install(mode="lax")
 
 
-def test_on_fault_closed_lets_the_client_refuse_what_we_could_not_look_at(site: Site) -> None:
+def test_on_fault_closed_lets_the_client_deny_calls_if_a_hook_fails(site: Site) -> None:
     (site.project / "remit.toml").write_text('[gate]\non_fault = "closed"\n', encoding="utf-8")
     site.install()
     hooks = own_hooks(site.settings.read_text(encoding="utf-8"), is_ours)
     assert hooks["PreToolUse"]["onFailure"] == "block"
 
 
-def test_http_hooks_are_written_with_the_word_that_nothing_answers_them_yet(site: Site) -> None:
+def test_http_hooks_are_written_with_a_note_that_no_server_answers(site: Site) -> None:
     done = site.remit("install", "claude-code", "--http", "http://127.0.0.1:8321", "--yes")
     assert done.exit_code == 0
     assert done.output.splitlines()[-1] == (
-        "claude-code is not under contract yet: its hooks call http://127.0.0.1:8321, where nothing answers "
-        "(a later version of remit brings the server for that)"
+        "claude-code is not under contract yet: its hooks call http://127.0.0.1:8321, where no server answers "
+        "(a later version of remit will include the server)"
     )
     hooks = own_hooks(site.settings.read_text(encoding="utf-8"), is_ours)
     assert {entry["url"] for entry in hooks.values()} == {"http://127.0.0.1:8321/hooks/claude-code"}
     assert set(hooks) == set(EVENTS)
 
 
-def test_an_install_for_every_project_goes_to_the_users_folder_and_leaves_it_clean(site: Site) -> None:
+def test_an_install_for_all_projects_uses_the_users_folder_and_leaves_it_clean(site: Site) -> None:
     folder = site.home / ".claude"
     folder.mkdir()
     (folder / "settings.json").write_text('{"model": "opus"}', encoding="utf-8")
@@ -343,7 +343,7 @@ def test_an_install_for_every_project_goes_to_the_users_folder_and_leaves_it_cle
     assert everything(site.home) == before
 
 
-def test_what_hooks_for_every_project_kept_in_one_can_be_removed_there(site: Site) -> None:
+def test_the_state_of_user_hooks_in_a_project_can_be_removed_there(site: Site) -> None:
     before = everything(site.project)
     (site.project / ".remit/gate").mkdir(parents=True)
     (site.project / ".remit/gate/session.json").write_text("{}", encoding="utf-8")
@@ -366,13 +366,13 @@ def test_the_clients_own_variable_names_the_users_folder(site: Site, monkeypatch
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--user", "--project", "."], "leave --project out"),
-        (["--user", "--mode", "strict"], "--mode belongs to a project"),
-        (["--project", "nowhere"], "there is no such folder"),
-        (["--http", "http://example.com"], "hooks go to this machine alone"),
+        (["--user", "--project", "."], "omit --project"),
+        (["--user", "--mode", "strict"], "--mode applies to one project"),
+        (["--project", "nowhere"], "the folder does not exist"),
+        (["--http", "http://example.com"], "hooks may only call this machine"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(site: Site, words: list[str], why: str) -> None:
+def test_contradictory_options_are_refused(site: Site, words: list[str], why: str) -> None:
     before = everything(site.project)
     done = site.remit("install", "claude-code", "--yes", *words)
     assert isinstance(done.exception, UsageError)
@@ -380,7 +380,7 @@ def test_what_cannot_be_meant_is_refused(site: Site, words: list[str], why: str)
     assert everything(site.project) == before
 
 
-def test_without_a_person_or_yes_nothing_is_done(site: Site) -> None:
+def test_without_a_terminal_or_yes_nothing_is_done(site: Site) -> None:
     before = everything(site.project)
     done = site.remit("install", "claude-code")
     assert isinstance(done.exception, UsageError)
@@ -389,7 +389,7 @@ def test_without_a_person_or_yes_nothing_is_done(site: Site) -> None:
     assert everything(site.project) == before
 
 
-def test_the_report_of_an_install_can_be_read_by_a_program(site: Site) -> None:
+def test_the_report_of_an_install_is_available_as_json(site: Site) -> None:
     done = site.remit("install", "claude-code", "--yes", "--format", "json")
     report = json.loads(done.output)
     assert report["schema"] == "remit.install/1"
@@ -397,7 +397,7 @@ def test_the_report_of_an_install_can_be_read_by_a_program(site: Site) -> None:
     assert {change["change"] for change in report["changes"]} == {"+"}
 
 
-def test_names_in_settings_are_shown_and_not_obeyed(site: Site) -> None:
+def test_control_characters_in_settings_are_escaped(site: Site) -> None:
     site.settings.parent.mkdir()
     site.settings.write_text('{"a\u202e": "\x9b31m"}', encoding="utf-8")
     done = site.remit("install", "claude-code", "--yes")
@@ -406,7 +406,7 @@ def test_names_in_settings_are_shown_and_not_obeyed(site: Site) -> None:
     assert "\x9b" not in done.output
 
 
-def test_other_data_of_remit_stays_where_it_is(site: Site) -> None:
+def test_other_data_of_remit_stays(site: Site) -> None:
     own = site.project / ".remit/progress.json"
     own.parent.mkdir()
     own.write_text("{}", encoding="utf-8")
@@ -416,10 +416,10 @@ def test_other_data_of_remit_stays_where_it_is(site: Site) -> None:
     assert (site.project / ".remit/.gitignore").exists(), "what is left is still no part of the project's history"
 
 
-def test_a_record_that_is_none_is_refused_by_name(site: Site) -> None:
+def test_an_invalid_record_is_refused_by_name(site: Site) -> None:
     site.install()
     (site.project / ".remit/gate/installed.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(UsageError, match="not a record of an install"):
+    with pytest.raises(UsageError, match="not a valid install record"):
         site.uninstall()
 
 
@@ -435,7 +435,7 @@ def test_a_record_that_is_none_is_refused_by_name(site: Site) -> None:
         {"settings": "../other/settings.json"},
     ],
 )
-def test_a_record_that_came_with_a_clone_removes_nothing_outside(site: Site, change: dict[str, Any]) -> None:
+def test_a_record_from_a_clone_removes_nothing_outside(site: Site, change: dict[str, Any]) -> None:
     outside = site.project.parent
     precious = outside / "precious.txt"
     precious.write_text("gold\n", encoding="utf-8")
@@ -445,14 +445,14 @@ def test_a_record_that_came_with_a_clone_removes_nothing_outside(site: Site, cha
     text = text.replace("DIGEST", digest_of(b"gold\n")).replace("{outside}", str(outside))
     (site.project / ".remit/gate").mkdir(parents=True)
     (site.project / ".remit/gate/installed.json").write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match="no part of this install"):
+    with pytest.raises(UsageError, match="not part of this install"):
         site.uninstall()
     assert precious.read_text(encoding="utf-8") == "gold\n"
     assert (outside / "empty").is_dir()
     assert (site.project / "app.py").is_file()
 
 
-def test_a_project_that_was_moved_can_still_be_cleaned(site: Site) -> None:
+def test_an_install_can_be_removed_from_a_moved_project(site: Site) -> None:
     before = everything(site.project)
     site.install(mode="strict")
     moved = site.project.rename(site.project.with_name("moved"))

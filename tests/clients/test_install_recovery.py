@@ -1,4 +1,4 @@
-"""Installs that went wrong: a lost record, a failure half-way, several at once, a change of mind."""
+"""Installs with problems: a lost record, a failure, several at once, another mode."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_uninstalling_without_the_record_leaves_no_trace(
 
 @LOSSES
 @pytest.mark.parametrize("settings", [None, OWN], ids=["new", "own"])
-def test_the_next_install_takes_over_what_one_without_a_record_has_left(
+def test_an_install_adopts_the_files_of_one_with_a_lost_record(
     site: Site, lose: Callable[[Site], None], settings: str | None
 ) -> None:
     if settings is not None:
@@ -78,7 +78,7 @@ def test_the_next_install_takes_over_what_one_without_a_record_has_left(
     assert everything(site.project) == before
 
 
-def test_without_the_record_files_of_a_person_stay(site: Site) -> None:
+def test_without_the_record_files_of_the_user_stay(site: Site) -> None:
     site.install()
     shutil.rmtree(site.project / ".remit")
     skill = site.project / ".claude/skills/remit/SKILL.md"
@@ -105,11 +105,11 @@ def test_without_the_record_the_mode_stays_and_is_named(site: Site) -> None:
     site.install(mode="observe")
     shutil.rmtree(site.project / ".remit")
     plan = site.uninstall()
-    assert plan.kept == ["remit.toml: the record of the install is lost, so the mode in it may be yours and stays"]
+    assert plan.kept == ["remit.toml: the install record is lost, so the mode in this file may be yours and stays"]
     assert load(site.project, {})["gate.mode"] == "observe"
 
 
-def test_agents_of_a_user_install_without_a_record_are_still_the_teams(site: Site) -> None:
+def test_agents_of_a_user_install_without_a_record_still_belong_to_the_team(site: Site) -> None:
     user = find_target(None, is_user=True)
     apply_install(plan_install(user))
     shutil.rmtree(site.home / ".remit")
@@ -123,24 +123,24 @@ def blocked_by(path: Path) -> None:
 
 
 @pytest.mark.parametrize("blocked", [".claude", ".claude/agents", ".claude/commands"])
-def test_an_install_that_fails_is_taken_back(site: Site, blocked: str) -> None:
+def test_a_failed_install_is_rolled_back(site: Site, blocked: str) -> None:
     blocked_by(site.project / blocked)
     (site.project / "remit.toml").write_text('profile = "v1"\n', encoding="utf-8")
     before = everything(site.project)
-    with pytest.raises((EnvironmentBroken, UsageError), match=r"cannot be .*; (nothing was changed|it was left alone)"):
+    with pytest.raises(
+        (EnvironmentBroken, UsageError), match=r"cannot be .*; (nothing was changed|it was not changed)"
+    ):
         site.install(mode="strict")
     assert everything(site.project) == before
 
 
-def test_an_install_over_another_that_fails_leaves_that_one_in_force(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_second_install_keeps_the_first_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.install(mode="observe")
     before = everything(site.project)
-    plan = plan_install(site.place, mode="strict", http="http://127.0.0.1:8321")
+    plan = plan_install(site.target, mode="strict", http="http://127.0.0.1:8321")
     settings = next(change for change in plan.changes if change.path == site.settings)
     site.settings.write_text(site.settings.read_text(encoding="utf-8") + " ", encoding="utf-8")
-    with pytest.raises(UsageError, match="changed by somebody else meanwhile; start again; nothing was changed"):
+    with pytest.raises(UsageError, match="changed in the meantime; try again; nothing was changed"):
         apply_install(plan)
     assert settings.before is not None
     site.settings.write_bytes(settings.before)
@@ -151,7 +151,7 @@ def test_an_install_over_another_that_fails_leaves_that_one_in_force(
     assert after == before
 
 
-def test_what_cannot_be_taken_back_is_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_restored_is_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     blocked_by(site.project / ".claude/agents")
 
     unlink = Path.unlink
@@ -161,13 +161,13 @@ def test_what_cannot_be_taken_back_is_named(site: Site, monkeypatch: pytest.Monk
             raise PermissionError(13, "Permission denied")
         unlink(path, missing_ok=missing_ok)
 
-    plan = plan_install(site.place)
+    plan = plan_install(site.target)
     with monkeypatch.context() as own:
         own.setattr(Path, "unlink", refused)
         with pytest.raises(EnvironmentBroken) as caught:
             apply_install(plan)
-    said = ".remit/claude-code/plugin/.claude-plugin/plugin.json could not be taken back and stays"
-    assert str(caught.value).endswith(f"; {said}; `remit uninstall` removes it")
+    answer = ".remit/claude-code/plugin/.claude-plugin/plugin.json could not be restored"
+    assert str(caught.value).endswith(f"; {answer}; remove it with `remit uninstall`")
     site.uninstall()
     assert not (site.project / ".remit").exists()
 
@@ -176,7 +176,7 @@ def test_only_one_install_runs_at_a_time(site: Site, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(alone_module, "WAIT_SECONDS", 0.0)
     before = everything(site.project)
     for words in (("install", "claude-code", "--yes"), ("uninstall", "--yes")):
-        with install_lock(site.place):
+        with install_lock(site.target):
             done = site.remit(*words)
         assert isinstance(done.exception, UsageError)
         assert str(done.exception) == (
@@ -195,15 +195,15 @@ def test_several_installs_at_once_all_succeed(site: Site) -> None:
         subprocess.Popen(command, cwd=site.project, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         for _ in range(3)
     ]
-    said = [process.communicate(timeout=120)[0].decode().splitlines()[-1] for process in started]
-    assert [process.returncode for process in started] == [0, 0, 0], said
-    assert len([line for line in said if "is already under contract here" in line]) == 2
+    answer = [process.communicate(timeout=120)[0].decode().splitlines()[-1] for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0], answer
+    assert len([line for line in answer if "is already under contract here" in line]) == 2
     assert own_hooks(site.settings.read_text(encoding="utf-8"), is_ours) == hook_entries()
 
 
 @pytest.fixture
 def person(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody who can be asked."""
+    """A terminal on which the user answers."""
     from remit.surfaces.cli import claude_code
 
     class Terminal:
@@ -218,7 +218,7 @@ def person(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("person")
 @pytest.mark.parametrize("typed", ["n\n", "\n"])
-def test_a_person_who_says_no_is_told_that_nothing_was_changed(site: Site, typed: str) -> None:
+def test_declining_the_confirmation_changes_nothing(site: Site, typed: str) -> None:
     before = everything(site.project)
     done = site.remit("install", "claude-code", typed=typed)
     assert (done.return_value, done.output.splitlines()[-1]) == (1, "nothing was changed")
@@ -231,13 +231,13 @@ def test_a_person_who_says_no_is_told_that_nothing_was_changed(site: Site, typed
 
 
 @pytest.mark.usefixtures("person")
-def test_a_person_who_says_yes_gets_it(site: Site) -> None:
+def test_accepting_the_confirmation_installs(site: Site) -> None:
     assert site.remit("install", "claude-code", typed="y\n").return_value == 0
     assert site.settings.exists()
 
 
 @pytest.mark.usefixtures("person")
-def test_a_person_who_breaks_off_has_interrupted_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aborting_the_confirmation_interrupts(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: str) -> bool:
         raise click.exceptions.Abort
 
@@ -262,7 +262,7 @@ def test_a_mode_that_an_install_wrote_is_replaced_by_the_next(site: Site, name: 
     assert everything(site.project) == before
 
 
-def test_a_mode_that_an_install_wrote_is_replaced_where_a_person_went_on(site: Site) -> None:
+def test_a_mode_that_an_install_wrote_is_replaced_in_a_file_that_was_edited_since(site: Site) -> None:
     site.install(mode="observe")
     file = site.project / "remit.toml"
     file.write_text(f'{file.read_text(encoding="utf-8")}on_fault = "closed"\n', encoding="utf-8")
@@ -270,14 +270,14 @@ def test_a_mode_that_an_install_wrote_is_replaced_where_a_person_went_on(site: S
     assert file.read_text(encoding="utf-8") == '[gate]\nmode = "strict"\non_fault = "closed"\n'
 
 
-def test_a_mode_that_a_person_set_after_an_install_is_theirs(site: Site) -> None:
+def test_a_mode_that_the_user_set_after_an_install_stays(site: Site) -> None:
     site.install(mode="observe")
     (site.project / "remit.toml").write_text('[gate]\nmode = "strict"\n', encoding="utf-8")
-    with pytest.raises(UsageError, match="says mode = 'strict'"):
+    with pytest.raises(UsageError, match="already sets mode = 'strict'"):
         site.install(mode="standard")
 
 
-def test_a_removal_of_the_users_install_does_not_wait_for_one_in_a_project(site: Site) -> None:
+def test_uninstalling_for_the_user_does_not_wait_for_a_project(site: Site) -> None:
     user = find_target(None, is_user=True)
-    with install_lock(site.place), install_lock(user):
+    with install_lock(site.target), install_lock(user):
         apply_uninstall(plan_uninstall(user))

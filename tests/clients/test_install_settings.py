@@ -1,4 +1,4 @@
-"""The client's settings file: our hooks go in and out, and every other byte stays."""
+"""Hooks are inserted into the client's settings and removed, and every other byte stays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_loopback, is_ours
+from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_ours, loopback_address
 from remit.clients.claude_code.setup.settings_file import (
     MAX_BYTES,
     added_by,
@@ -50,7 +50,7 @@ def added(text: str) -> str:
 
 
 @given(SETTINGS, INDENTS, st.booleans(), st.sampled_from(["\n", "\r\n"]))
-def test_what_was_put_in_is_taken_out_to_the_byte(
+def test_removing_hooks_restores_every_byte(
     settings: dict[str, Any], indent: int | str | None, is_ascii: bool, newline: str
 ) -> None:
     assume(settings)
@@ -75,12 +75,12 @@ def test_no_key_value_or_order_is_lost(settings: dict[str, Any], indent: int | s
 
 
 @given(SETTINGS, INDENTS)
-def test_putting_in_twice_is_putting_in_once(settings: dict[str, Any], indent: int | str | None) -> None:
+def test_inserting_twice_changes_nothing(settings: dict[str, Any], indent: int | str | None) -> None:
     once = added(json.dumps(settings, indent=indent))
     assert added(once) == once
 
 
-def test_the_authors_way_of_writing_stays() -> None:
+def test_the_style_of_the_author_stays() -> None:
     text = '{\n\t"α": "\\u00e9é",\n\t"n": 1.50e+3,\t"list": [1,2,\n3],\n\t"hooks": {"Stop": []}\n}\n\n'
     after = added(text)
     assert after.startswith('{\n\t"α": "\\u00e9é",\n\t"n": 1.50e+3,\t"list": [1,2,\n3],\n\t"hooks": {"Stop": [')
@@ -99,20 +99,20 @@ def test_hooks_on_one_line_stay_on_one_line() -> None:
     assert "\n" not in added('{"a":1}')
 
 
-def test_an_entry_of_an_earlier_place_is_replaced_and_not_doubled() -> None:
+def test_an_entry_of_another_installation_is_replaced() -> None:
     moved = json.dumps(ENTRIES).replace("/remit/surfaces", "/old/remit/surfaces")
     before = with_hooks("{}", json.loads(moved), is_ours)
     assert own_hooks(added(before), is_ours) == ENTRIES
     assert added(before).count("entry.py") == len(EVENTS)
 
 
-def test_an_entry_of_an_event_that_is_no_longer_wanted_goes() -> None:
+def test_an_entry_of_an_unused_event_is_removed() -> None:
     wanted = {"Stop": ENTRIES["Stop"]}
     after = with_hooks(added('{"a": 1}'), wanted, is_ours)
     assert json.loads(after) == {"a": 1, "hooks": {"Stop": [{"hooks": [ENTRIES["Stop"]]}]}}
 
 
-def test_a_hook_that_a_person_put_beside_ours_stays() -> None:
+def test_a_hook_of_the_user_next_to_remits_stays() -> None:
     settings = json.loads(added("{}"))
     settings["hooks"]["Stop"][0]["hooks"].insert(0, THEIRS)
     settings["hooks"]["Stop"][0]["matcher"] = "x"
@@ -120,13 +120,13 @@ def test_a_hook_that_a_person_put_beside_ours_stays() -> None:
     assert left == {"hooks": {"Stop": [{"hooks": [THEIRS], "matcher": "x"}]}}
 
 
-def test_an_empty_list_that_was_there_before_is_there_afterwards() -> None:
+def test_an_empty_list_of_the_user_stays() -> None:
     before = '{"hooks": {"Stop": [], "PreToolUse": []}}'
     after = added(before)
     assert without_hooks(after, is_ours, added_by(before, after)) == before
 
 
-def test_groups_of_another_form_are_passed_over() -> None:
+def test_groups_of_another_form_are_ignored() -> None:
     before = '{"hooks": {"Stop": ["x", {"hooks": "none"}, {"matcher": 1}, null]}}'
     after = added(before)
     assert json.loads(after)["hooks"]["Stop"][:4] == ["x", {"hooks": "none"}, {"matcher": 1}, None]
@@ -139,31 +139,31 @@ def test_groups_of_another_form_are_passed_over() -> None:
         (b"", "not valid JSON"),
         (b"{'a': 1}", "not valid JSON"),
         (b'{"a": 1} // mine', "not valid JSON"),
-        (b"[]", "settings are a JSON object, not a list"),
-        (b'"hooks"', "not a text"),
+        (b"[]", "settings must be a JSON object, not a list"),
+        (b'"hooks"', "not a string"),
         (b'{"hooks": []}', '"hooks" must be an object, not a list'),
         (b'{"hooks": null}', '"hooks" must be an object, not null'),
         (b'{"hooks": {"Stop": {}}}', '"hooks.Stop" must be a list, not an object'),
-        (b'{"hooks": {}, "hooks": {}}', "hold the key 'hooks' twice"),
-        (b'{"hooks": {"Stop": [], "Stop": []}}', "hold the key 'Stop' twice"),
+        (b'{"hooks": {}, "hooks": {}}', "duplicate key 'hooks' in"),
+        (b'{"hooks": {"Stop": [], "Stop": []}}', "duplicate key 'Stop' in"),
         (b'{"a": "\xff"}', "is not UTF-8"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a": ' + b"9" * 5_000 + b"}", "digits"),
         (b'{"a": "' + b"x" * MAX_BYTES + b'"}', "larger than 4 MiB"),
     ],
 )
-def test_what_cannot_be_changed_safely_is_refused_by_name(tmp_path: Path, content: bytes, why: str) -> None:
+def test_settings_that_cannot_be_changed_safely_are_refused(tmp_path: Path, content: bytes, why: str) -> None:
     file = tmp_path / "settings.json"
     file.write_bytes(content)
     with pytest.raises(UsageError) as raised:
         read_settings(file)
     assert why in str(raised.value)
     assert str(file) in str(raised.value)
-    assert "left alone" in str(raised.value)
+    assert "not changed" in str(raised.value)
     assert file.read_bytes() == content
 
 
-def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
+def test_a_folder_instead_of_the_settings_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         read_settings(tmp_path)
 
@@ -176,7 +176,7 @@ def test_entries_start_an_isolated_python_without_a_shell() -> None:
         assert "onFailure" not in entry
 
 
-def test_only_calls_can_be_refused_where_we_fail() -> None:
+def test_only_calls_are_denied_if_a_hook_fails() -> None:
     closed = hook_entries(is_closed=True)
     assert [event for event, entry in closed.items() if "onFailure" in entry] == ["PreToolUse"]
 
@@ -192,7 +192,7 @@ def test_only_calls_can_be_refused_where_we_fail() -> None:
 )
 def test_hooks_may_call_this_machine(url: str, shown: str) -> None:
     entries = hook_entries(url)
-    assert is_loopback(url) == shown
+    assert loopback_address(url) == shown
     assert all(entry["url"] == f"{shown}/hooks/claude-code" and entry["type"] == "http" for entry in entries.values())
     assert all(is_ours(entry) for entry in entries.values())
 
@@ -214,9 +214,9 @@ def test_hooks_may_call_this_machine(url: str, shown: str) -> None:
         "file:///etc/passwd",
     ],
 )
-def test_hooks_may_call_nowhere_else(url: str) -> None:
+def test_hooks_may_not_call_other_machines(url: str) -> None:
     with pytest.raises(UsageError, match="--http"):
-        is_loopback(url)
+        loopback_address(url)
 
 
 @pytest.mark.parametrize(
@@ -231,5 +231,5 @@ def test_hooks_may_call_nowhere_else(url: str) -> None:
         THEIRS,
     ],
 )
-def test_entries_of_others_are_not_taken_for_ours(hook: object) -> None:
+def test_entries_of_other_tools_are_not_remits(hook: object) -> None:
     assert not is_ours(hook)

@@ -1,4 +1,4 @@
-"""What the client is given beside hooks: definitions, a skill, commands, and all of it as a plugin."""
+"""What an install writes in addition to hooks: definitions, a skill, commands, and a plugin with all of it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from remit.registry.plugins import built_in_team
 
 FILES = plugin_files(hook_entries(), "1.2.3")
 TEAM = {one.name: one for one in built_in_team().definitions}
-#: The tools of the real client that our team may have.
+#: The tools of the real client that the team may have.
 CLIENT_TOOLS = {"Read", "Grep", "Glob", "Edit", "Write", "Bash"}
 
 
 def head(text: str) -> dict[str, object]:
-    """The frontmatter, as any reader of YAML reads it."""
+    """Parse the frontmatter."""
     start, written, _ = text.split("---\n", 2)
     assert start == ""
     found = yaml.safe_load(written)
@@ -31,16 +31,16 @@ def head(text: str) -> dict[str, object]:
     return found
 
 
-def test_the_client_calls_us_for_every_event_that_we_answer() -> None:
+def test_every_handled_event_has_a_hook() -> None:
     assert set(EVENTS) == {event.partition(" ")[0] for event in HANDLERS}
 
 
-def test_the_whole_team_is_given() -> None:
+def test_the_whole_team_is_included() -> None:
     assert sorted(agent_files()) == sorted(f"{name}.md" for name in TEAM)
 
 
 @pytest.mark.parametrize("name", TEAM)
-def test_a_definition_is_written_in_the_clients_own_words(name: str) -> None:
+def test_a_definition_is_written_in_the_clients_format(name: str) -> None:
     text = agent_files()[f"{name}.md"]
     own = head(text)
     assert set(own) == {"name", "description", "tools", "model", "maxTurns"}
@@ -57,7 +57,7 @@ def test_no_definition_gets_more_tools_than_it_has(name: str) -> None:
     assert set(tools) == set(TEAM[name].tools or ()) & CLIENT_TOOLS
 
 
-def test_who_only_reads_has_no_shell_although_it_may_ask_for_the_history() -> None:
+def test_a_reading_agent_has_no_shell_although_it_may_read_the_history() -> None:
     assert "GitLog" in (TEAM["code-explorer"].tools or ())
     assert head(agent_files()["code-explorer.md"])["tools"] == "Read, Grep, Glob"
 
@@ -73,14 +73,14 @@ def test_the_skill_has_the_fields_and_the_phrases_that_trigger_it() -> None:
     assert len(words) <= 1024
 
 
-def test_the_skill_says_the_limits_and_agents_that_are_in_force() -> None:
+def test_the_skill_names_the_effective_limits_and_agents() -> None:
     text = skill_text()
     limits = (f"{LIMITS['files']} files", f"{LIMITS['lines']} lines of each", f"{LIMITS['total']} lines in all")
     assert all(words in text for words in (*limits, *AGENTS.values()))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_runs_this_very_install_and_nothing_of_the_folder_it_is_in(name: str) -> None:
+def test_a_command_runs_this_installation_and_nothing_of_its_folder(name: str) -> None:
     text = command_files()[f"{name}.md"]
     program = shlex.join([sys.executable, "-I", "-m", "remit.surfaces.cli.in_client"])
     assert "REMIT" not in text
@@ -91,7 +91,7 @@ def test_a_command_runs_this_very_install_and_nothing_of_the_folder_it_is_in(nam
     assert line.startswith(allowed.removeprefix("Bash(").removesuffix(":*)")), "it is allowed to run just that"
 
 
-def test_only_a_person_can_declare() -> None:
+def test_only_the_user_can_declare() -> None:
     own = head(command_files()["declare.md"])
     assert own["disable-model-invocation"] is True
     assert all(kind in str(own["argument-hint"]) for kind in KINDS)
@@ -108,7 +108,7 @@ def test_the_plugin_has_everything_that_the_settings_have() -> None:
     assert FILES["skills/subagent-contract/SKILL.md"] == skill_text()
 
 
-def test_the_plugin_says_what_it_is() -> None:
+def test_the_plugin_has_a_manifest() -> None:
     manifest = json.loads(FILES[".claude-plugin/plugin.json"])
     assert manifest["name"] == "remit"
     assert manifest["version"] == "1.2.3"

@@ -1,4 +1,4 @@
-"""The self-test: the entries of a settings file are run, and what is wrong with one is said."""
+"""The self-test: it runs the entries of a settings file and describes their problems."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def entry(program: str) -> dict[str, Any]:
 
 
 def problem(name: str, program: str) -> str:
-    """What the self-test says of an entry that is this program, for one case."""
+    """Return the problem that the self-test finds for a program and one case."""
     case = CASES[name]
     (outcome,) = self_test({case.event: entry(program)}, [case])
     return outcome.problem
@@ -46,28 +46,28 @@ def test_there_is_a_recorded_payload_for_every_event() -> None:
     assert {case.event for case in CASES.values()} == set(EVENTS)
 
 
-def test_every_recorded_payload_has_the_fields_that_answers_rely_on() -> None:
+def test_every_recorded_payload_has_the_fields_that_answers_use() -> None:
     assert {name: missing(case.event, case.payload) for name, case in CASES.items()} == {name: [] for name in CASES}
 
 
-def test_recorded_payloads_name_no_real_place() -> None:
+def test_recorded_payloads_contain_no_real_paths() -> None:
     text = json.dumps([case.payload for case in CASES.values()])
     assert "/home/" not in text
     assert "@PROJECT@" in text
 
 
-def test_the_entries_of_an_install_answer_as_they_should() -> None:
+def test_the_entries_of_an_install_answer_correctly() -> None:
     assert [(outcome.case.name, outcome.problem) for outcome in self_test(hook_entries()) if outcome.problem] == []
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if isinstance(case.says, list)])
-def test_an_entry_that_says_nothing_is_noticed_where_something_must_be_said(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if isinstance(case.expected, list)])
+def test_a_missing_answer_is_detected(name: str) -> None:
     assert "is missing in the answer {}" in problem(name, SCRIPT)
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.says == "nothing"])
-def test_an_entry_that_speaks_where_nothing_may_be_said_is_noticed(name: str) -> None:
-    assert "it should say nothing" in problem(name, SCRIPT + """print('{"systemMessage": "hello"}')""")
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.expected == "nothing"])
+def test_an_unexpected_answer_is_detected(name: str) -> None:
+    assert "expected no answer" in problem(name, SCRIPT + """print('{"systemMessage": "hello"}')""")
 
 
 @pytest.mark.parametrize(
@@ -80,62 +80,62 @@ def test_an_entry_that_speaks_where_nothing_may_be_said_is_noticed(name: str) ->
         (SCRIPT + """print('{"systemMessage": "remit could not answer"}')""", "remit could not answer"),
         (
             SCRIPT + """print('{"hookSpecificOutput": {"permissionDecision": "allow"}}')""",
-            "allows the call over the head of the person",
+            "approves the call without asking the user",
         ),
-        (SCRIPT + """print('{"decision": "approve"}')""", "allows the call over the head of the person"),
+        (SCRIPT + """print('{"decision": "approve"}')""", "approves the call without asking the user"),
     ],
 )
-def test_what_is_wrong_with_an_entry_is_said(program: str, why: str) -> None:
+def test_the_problem_of_an_entry_is_described(program: str, why: str) -> None:
     assert why in problem("02-prompt", program)
 
 
-def test_a_denial_that_became_a_question_is_noticed() -> None:
+def test_a_question_instead_of_a_denial_is_detected() -> None:
     asks = """print('{"hookSpecificOutput": {"permissionDecision": "ask"}}')"""
-    assert "should be 'deny', and is \"ask\"" in problem("05-edit-of-code", SCRIPT + asks)
+    assert "should be 'deny', but is \"ask\"" in problem("05-edit-of-code", SCRIPT + asks)
 
 
-def test_a_report_that_gets_through_is_noticed() -> None:
+def test_a_report_that_is_not_withheld_is_detected() -> None:
     passes = "import json; given = json.load(sys.stdin); "
     passes += "print(json.dumps({'hookSpecificOutput': {'updatedToolOutput': given['tool_response']}}))"
-    assert "should not hold 'app.py:900'" in problem("11-report-arrives", "import sys; " + passes)
+    assert "should not contain 'app.py:900'" in problem("11-report-arrives", "import sys; " + passes)
 
 
-def test_an_entry_that_does_not_answer_in_time_is_noticed() -> None:
+def test_a_timeout_is_detected() -> None:
     slow = {**entry("import threading; threading.Event().wait()"), "timeout": 0.3}
     (outcome,) = self_test({"UserPromptSubmit": slow}, [CASES["02-prompt"]])
     assert outcome.problem == "no answer within 0.3 s"
 
 
-def test_a_program_that_is_gone_is_noticed() -> None:
+def test_a_missing_program_is_detected() -> None:
     gone = {**entry(""), "command": "/nowhere/python"}
     (outcome,) = self_test({"UserPromptSubmit": gone}, [CASES["02-prompt"]])
     assert outcome.problem == "/nowhere/python cannot be started: No such file or directory"
 
 
-def test_an_event_without_a_hook_is_noticed() -> None:
+def test_an_event_without_a_hook_is_detected() -> None:
     (outcome,) = self_test({}, [CASES["02-prompt"]])
     assert outcome.problem == "there is no hook for UserPromptSubmit"
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
-def test_a_payload_that_lacks_a_field_is_said_with_the_fields_name(case: SelfTestCase) -> None:
+def test_a_missing_field_of_a_payload_is_named(case: SelfTestCase) -> None:
     for name in RELIED_ON[case.event]:
         less = case._replace(payload={key: value for key, value in case.payload.items() if key != name})
         (outcome,) = self_test(hook_entries(), [less])
-        assert outcome.problem == f"the payload of {case.event} lacks {name}, which the answer relies on"
+        assert outcome.problem == f"the payload of {case.event} lacks {name}, which the answer needs"
 
 
 @contextmanager
 def served() -> Iterator[str]:
-    """Our answers over HTTP on loopback, as a server of ours would give them."""
+    """Answer hooks over HTTP on loopback, as a server would."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             given = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            said = encode(handle_event(given, project=given["cwd"]))
+            reply = encode(handle_event(given, project=given["cwd"]))
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(said)
+            self.wfile.write(reply)
 
         def log_message(self, *_: object) -> None: ...
 
@@ -150,18 +150,18 @@ def served() -> Iterator[str]:
 
 
 def test_hooks_over_http_answer_like_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")  # what is sent to this machine goes to no other
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")  # requests to this machine use no proxy
     with served() as url:
         outcomes = self_test(hook_entries(url))
     assert [(outcome.case.name, outcome.problem) for outcome in outcomes if outcome.problem] == []
 
 
-def test_http_hooks_without_a_server_are_noticed() -> None:
+def test_http_hooks_without_a_server_are_detected() -> None:
     with served() as url:
         pass
     outcomes = self_test(hook_entries(url), [CASES["02-prompt"]])
     assert "does not answer" in outcomes[0].problem
-    assert "a later version of remit brings the server" in outcomes[0].problem
+    assert "a later version of remit will include the server" in outcomes[0].problem
 
 
 @pytest.fixture
@@ -180,44 +180,44 @@ def install(project: Path) -> Path:
     return place.settings
 
 
-def test_the_doctor_says_that_nothing_is_installed(project: Path) -> None:
+def test_the_doctor_reports_that_nothing_is_installed(project: Path) -> None:
     (fact,) = client_facts(project)
     assert fact.level == "good"
     assert "not under contract here" in fact.words
 
 
-def test_the_doctor_proves_that_hooks_fire(project: Path) -> None:
+def test_the_doctor_reports_that_hooks_work(project: Path) -> None:
     settings = install(project)
     (fact,) = client_facts(project)
     assert fact.level == "good"
-    assert fact.words == f"the hooks in {settings} fire: {len(CASES)} recorded payloads were answered as they should be"
+    assert fact.words == f"the hooks in {settings} work: {len(CASES)} recorded payloads were answered correctly"
 
 
 def changed(settings: Path, event: str, **fields: Any) -> None:
-    """Change an entry of ours by hand."""
+    """Change one of Remit's entries."""
     values = json.loads(settings.read_text(encoding="utf-8"))
     values["hooks"][event][0]["hooks"][0].update(fields)
     settings.write_text(json.dumps(values), encoding="utf-8")
 
 
-def test_the_doctor_says_which_hooks_are_missing(project: Path) -> None:
+def test_the_doctor_names_missing_hooks(project: Path) -> None:
     settings = install(project)
     values = json.loads(settings.read_text(encoding="utf-8"))
     values["hooks"] = {"Stop": values["hooks"]["Stop"]}
     settings.write_text(json.dumps(values), encoding="utf-8")
     facts = list(client_facts(project))
     assert {fact.level for fact in facts} == {"bad"}
-    said = " ".join(fact.words for fact in facts)
-    assert f"{settings} lacks hooks for SessionStart, UserPromptSubmit" in said
-    assert "there is no hook for SessionStart" in said
-    assert "more of 19 recorded payloads" in said
+    reply = " ".join(fact.words for fact in facts)
+    assert f"{settings} lacks hooks for SessionStart, UserPromptSubmit" in reply
+    assert "there is no hook for SessionStart" in reply
+    assert "more of 19 recorded payloads" in reply
 
 
-def test_the_doctor_says_that_the_paths_are_those_of_another_install(project: Path) -> None:
+def test_the_doctor_names_hooks_of_another_installation(project: Path) -> None:
     changed(install(project), "Stop", command="/nowhere/python")
     (fact,) = client_facts(project)
     assert fact.level == "bad"
-    assert "starts '/nowhere/python' for Stop, which is not this install" in fact.words
+    assert "starts '/nowhere/python' for Stop. It belongs to another installation" in fact.words
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_the_doctor_says_that_the_paths_are_those_of_another_install(project: Pa
         {"command": sys.executable, "args": ["-I", "-S", "{project}/remit/surfaces/hooks/entry.py", "SessionStart"]},
     ],
 )
-def test_the_doctor_runs_nothing_that_a_clone_brings(project: Path, hook: dict[str, Any]) -> None:
+def test_the_doctor_runs_no_code_of_a_clone(project: Path, hook: dict[str, Any]) -> None:
     planted = project / "remit/surfaces/hooks/entry.py"
     planted.parent.mkdir(parents=True)
     stolen = project / "STOLEN"
@@ -239,7 +239,7 @@ def test_the_doctor_runs_nothing_that_a_clone_brings(project: Path, hook: dict[s
     (project / ".claude").mkdir()
     (project / ".claude/settings.json").write_text(json.dumps(settings), encoding="utf-8")
     facts = list(client_facts(project))
-    assert any("so it was not run" in fact.words for fact in facts)
+    assert any("and was not run" in fact.words for fact in facts)
     assert not stolen.exists()
 
 
@@ -250,7 +250,7 @@ def test_the_doctor_sends_nothing_to_other_machines(project: Path, url: str) -> 
 
 
 @pytest.mark.parametrize("file", ["project/.claude/settings.local.json", "home/.claude/settings.json"])
-def test_the_doctor_says_that_hooks_are_switched_off_and_nothing_else(project: Path, tmp_path: Path, file: str) -> None:
+def test_the_doctor_reports_only_that_hooks_are_switched_off(project: Path, tmp_path: Path, file: str) -> None:
     install(project)
     settings = tmp_path / file
     settings.parent.mkdir(exist_ok=True)
@@ -261,7 +261,7 @@ def test_the_doctor_says_that_hooks_are_switched_off_and_nothing_else(project: P
     assert fact.words == f"not under contract: {settings} switches all hooks off (disableAllHooks)"
 
 
-def test_the_doctor_does_not_mind_hooks_that_are_off_where_none_are_ours(project: Path) -> None:
+def test_the_doctor_ignores_disabled_hooks_without_an_install(project: Path) -> None:
     (project / ".claude").mkdir()
     (project / ".claude/settings.json").write_text('{"disableAllHooks": true}', encoding="utf-8")
     (fact,) = client_facts(project)
@@ -276,7 +276,7 @@ def test_the_doctor_names_a_folder_of_the_project_that_cannot_be_used(project: P
     gate.write_text("in the way", encoding="utf-8")
     (fact,) = client_facts(project)
     assert fact.level == "bad"
-    assert f"the hooks in {settings} cannot do their work in this project: {gate} must be a folder" in fact.words
+    assert f"the hooks in {settings} do not work in this project: {gate} must be a folder" in fact.words
 
 
 @pytest.mark.parametrize("is_made", [True, False])
@@ -295,7 +295,7 @@ def test_the_doctor_names_a_folder_of_the_project_that_cannot_be_written(
     monkeypatch.setattr(tempfile, "TemporaryFile", refused)
     (fact,) = client_facts(project)
     assert fact.level == "bad"
-    assert f"{folder} cannot be written: Permission denied; calls go through unchecked" in fact.words
+    assert f"{folder} cannot be written: Permission denied; calls are not checked" in fact.words
 
 
 def test_the_doctor_names_a_file_of_the_gate_that_is_another_users(
@@ -310,7 +310,7 @@ def test_the_doctor_names_a_file_of_the_gate_that_is_another_users(
     assert (fact.level, f"{theirs} cannot be read and written" in fact.words) == ("bad", True)
 
 
-def test_the_doctor_leaves_nothing_in_the_folder_that_it_looked_at(project: Path) -> None:
+def test_the_doctor_leaves_no_file_in_the_project(project: Path) -> None:
     install(project)
     before = sorted(project.rglob("*"))
     assert state_problem(find_target(project, is_user=False)) == ""

@@ -1,4 +1,4 @@
-"""A project with a little of everything, under contract."""
+"""A project under contract, with files of every kind."""
 
 from __future__ import annotations
 

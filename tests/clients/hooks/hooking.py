@@ -22,7 +22,7 @@ PART = "How to answer: as an exploration, with evidence."
 
 
 class Hooks:
-    """What a client asks in a project, and what it is told."""
+    """Send the events of a client in a project, and return the answers."""
 
     def __init__(self, project: Path, gate: dict[str, Any]) -> None:
         self.project = project
@@ -43,7 +43,7 @@ class Hooks:
             "stamps": [],
             **more,
         }
-        if isinstance(values["stamps"], list):  # what was made here, and not planted
+        if isinstance(values["stamps"], list):  # compiled here, not planted
             values["stamps"] = [stamp(COMPILER), *values["stamps"]]
         (self.folder / "compiled.json").write_text(json.dumps(values))
 
@@ -91,26 +91,26 @@ class Hooks:
         return {**kept, "CLAUDE_PROJECT_DIR": str(self.project)}
 
     def process(self, data: bytes, event: str = "PreToolUse") -> dict[str, Any] | None:
-        """The answer of a real process, which must end well and say nothing else."""
+        """Return the answer of a real process, which must exit with 0 and print nothing else."""
         done = subprocess.run(
             self.command(event), input=data, capture_output=True, env=self.environment(), timeout=60, check=False
         )
         assert (done.returncode, done.stderr) == (0, b"")
-        said: dict[str, Any] | None = json.loads(done.stdout) if done.stdout else None
-        return said
+        reply: dict[str, Any] | None = json.loads(done.stdout) if done.stdout else None
+        return reply
 
 
-def decision_of(said: dict[str, Any] | None) -> str | None:
-    found = (said or {}).get("hookSpecificOutput", {}).get("permissionDecision")
+def decision_of(reply: dict[str, Any] | None) -> str | None:
+    found = (reply or {}).get("hookSpecificOutput", {}).get("permissionDecision")
     return found if isinstance(found, str) else None
 
 
-def kind_of(said: dict[str, Any] | None) -> str:
-    """An answer in one word."""
-    if said is None:
+def kind_of(reply: dict[str, Any] | None) -> str:
+    """Return the kind of an answer."""
+    if reply is None:
         return "nothing"
-    fields = said.get("hookSpecificOutput", {})
+    fields = reply.get("hookSpecificOutput", {})
     for name in ("permissionDecision", "updatedInput", "updatedToolOutput", "additionalContext"):
         if name in fields:
             return str(fields[name]) if name == "permissionDecision" else name
-    return "block" if said.get("decision") == "block" else "message"
+    return "block" if reply.get("decision") == "block" else "message"

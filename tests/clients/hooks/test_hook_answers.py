@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from remit.clients.claude_code import responses
 
 
-def test_the_shapes_are_those_of_the_client() -> None:
+def test_answers_have_the_shapes_of_the_client() -> None:
     assert responses.deny("no") == {
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
@@ -54,13 +54,13 @@ def test_two_answers_become_one_with_both_texts() -> None:
     assert responses.merge(None, None) is None
 
 
-def test_a_long_text_is_cut_and_says_so() -> None:
-    said = responses.message("x" * 30_000)["systemMessage"]
-    assert len(said) < 20_100
-    assert said.endswith("(10000 more characters)")
+def test_a_long_text_is_truncated_with_a_note() -> None:
+    answer = responses.message("x" * 30_000)["systemMessage"]
+    assert len(answer) < 20_100
+    assert answer.endswith("(10000 more characters)")
 
 
-def test_an_answer_is_one_line_of_json_and_nothing_is_nothing() -> None:
+def test_an_answer_is_one_line_of_json_and_none_is_empty() -> None:
     assert responses.encode(None) == b""
     assert responses.encode(responses.message("a\nb \ud800 é")) == b'{"systemMessage":"a\\nb \\ud800 \\u00e9"}\n'
     with pytest.raises(ValueError, match="JSON"):
@@ -79,6 +79,6 @@ def test_no_answer_can_approve_a_call(text: str, table: dict[str, Any]) -> None:
         responses.message(text),
     ]
     for one in [*made, responses.merge(*made)]:
-        said = json.loads(responses.encode(one))
-        assert said.get("decision") in (None, "block")
-        assert said.get("hookSpecificOutput", {}).get("permissionDecision") in (None, "deny", "ask")
+        answer = json.loads(responses.encode(one))
+        assert answer.get("decision") in (None, "block")
+        assert answer.get("hookSpecificOutput", {}).get("permissionDecision") in (None, "deny", "ask")

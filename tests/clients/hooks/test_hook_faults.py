@@ -18,14 +18,14 @@ from remit.gate import session_store as gate_state
 SECRET = "sk-ant-do-not-keep-0123456789"
 
 
-def message_of(said: dict[str, Any] | None) -> str:
-    assert said is not None
-    return str(said["systemMessage"])
+def message_of(reply: dict[str, Any] | None) -> str:
+    assert reply is not None
+    return str(reply["systemMessage"])
 
 
 @pytest.fixture
 def unwritable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk on which no state can be written any more."""
+    """Let every write of a state fail."""
 
     def full(path: str, _: object) -> None:
         raise EnvironmentBroken(f"the gate's state {path} cannot be written: No space left on device")
@@ -40,25 +40,25 @@ def no_lock(path: str, wait: float) -> int:
 @pytest.mark.usefixtures("unwritable")
 @pytest.mark.parametrize("on_fault", ["open", "closed"])
 def test_a_denial_that_cannot_be_recorded_is_delivered(start: Callable[..., Hooks], on_fault: str) -> None:
-    said = start(on_fault=on_fault).call("Edit", {"file_path": "src/app.py"})
-    assert said is not None
-    assert decision_of(said) == "deny"
-    assert "remit (edit-code)" in said["hookSpecificOutput"]["permissionDecisionReason"]
-    assert "systemMessage" not in said  # that would state that the call was allowed
+    reply = start(on_fault=on_fault).call("Edit", {"file_path": "src/app.py"})
+    assert reply is not None
+    assert decision_of(reply) == "deny"
+    assert "remit (edit-code)" in reply["hookSpecificOutput"]["permissionDecisionReason"]
+    assert "systemMessage" not in reply  # that would state that the call was allowed
 
 
 @pytest.mark.usefixtures("unwritable")
 def test_a_question_that_cannot_be_recorded_is_asked(hooks: Hooks) -> None:
-    said = hooks.call("Bash", {"command": "remit gate declare edit a --why x"})
-    assert decision_of(said) == "ask"
-    assert "No space left" in message_of(said)
+    reply = hooks.call("Bash", {"command": "remit gate declare edit a --why x"})
+    assert decision_of(reply) == "ask"
+    assert "No space left" in message_of(reply)
 
 
 @pytest.mark.usefixtures("unwritable")
-def test_a_call_that_cannot_be_recorded_is_let_through_and_the_person_sees_why(hooks: Hooks) -> None:
-    said = hooks.read("src/f0.py")
-    assert kind_of(said) == "message"
-    assert "No space left" in message_of(said)
+def test_a_call_that_cannot_be_recorded_is_allowed_and_the_user_sees_the_reason(hooks: Hooks) -> None:
+    reply = hooks.read("src/f0.py")
+    assert kind_of(reply) == "message"
+    assert "No space left" in message_of(reply)
     assert PART in str(hooks.launch())
 
 
@@ -68,9 +68,7 @@ def test_a_call_that_cannot_be_recorded_is_denied_where_faults_are_closed(start:
     assert kind_of(start(on_fault="closed", mode="observe").read("src/f0.py")) == "message"
 
 
-def test_a_state_that_is_held_by_another_does_not_let_a_denied_call_through(
-    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_locked_state_does_not_allow_a_denied_call(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         hooks.read(f"src/f{number}.py")
     monkeypatch.setattr(gate_state, "file_lock", no_lock)
@@ -79,7 +77,7 @@ def test_a_state_that_is_held_by_another_does_not_let_a_denied_call_through(
     assert "another process" in message_of(hooks.read("src/f0.py"))
 
 
-def test_a_folder_that_is_somebody_elses_is_told(hooks: Hooks, tmp_path: Path) -> None:
+def test_a_folder_of_another_user_is_reported(hooks: Hooks, tmp_path: Path) -> None:
     hooks.folder.rename(tmp_path / "elsewhere")
     hooks.folder.symlink_to(tmp_path / "elsewhere")
     assert "link or somebody else's" in message_of(hooks.read("src/f0.py"))
@@ -89,7 +87,7 @@ def test_a_folder_that_is_somebody_elses_is_told(hooks: Hooks, tmp_path: Path) -
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b'{"schema":"other"}', b'{"schema":"remit.compiled/1"}', b"\xff", b"[" * 100_000]
 )
-def test_a_compiled_file_that_is_corrupt_is_compiled_anew(hooks: Hooks, content: bytes) -> None:
+def test_a_corrupt_compiled_file_is_compiled_again(hooks: Hooks, content: bytes) -> None:
     (hooks.folder / "compiled.json").write_bytes(content)
     assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
     assert json.loads((hooks.folder / "compiled.json").read_text())["schema"] == "remit.compiled/1"
@@ -99,29 +97,29 @@ def broken_compiler(_: Path) -> Path:
     raise EnvironmentBroken("remit.toml cannot be read")
 
 
-def test_settings_that_cannot_be_compiled_are_told_and_nothing_is_denied(
+def test_settings_that_cannot_be_compiled_are_reported_and_nothing_is_denied(
     hooks: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiling, "compile_project", broken_compiler)
     (hooks.folder / "compiled.json").write_bytes(b"{")
-    said = hooks.call("Edit", {"file_path": "src/app.py"})
-    assert kind_of(said) == "message"
-    assert "remit.toml cannot be read" in message_of(said)
+    reply = hooks.call("Edit", {"file_path": "src/app.py"})
+    assert kind_of(reply) == "message"
+    assert "remit.toml cannot be read" in message_of(reply)
 
 
-def test_settings_that_were_in_force_stay_so_while_new_ones_are_faulty(
+def test_earlier_settings_stay_effective_while_new_ones_are_invalid(
     hooks: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiling, "compile_project", broken_compiler)
     hooks.compile({}, stamps=[[str(hooks.project / "remit.toml"), 1, 1]])
-    said = hooks.call("Edit", {"file_path": "src/app.py"})
-    assert decision_of(said) == "deny"
-    assert "earlier settings stay effective: remit.toml cannot be read" in message_of(said)
+    reply = hooks.call("Edit", {"file_path": "src/app.py"})
+    assert decision_of(reply) == "deny"
+    assert "earlier settings stay effective: remit.toml cannot be read" in message_of(reply)
     assert "earlier settings stay effective" in message_of(hooks.ask("SessionStart", source="startup"))
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "UserPromptSubmit", "Stop", "SubagentStart"])
-def test_an_error_of_ours_is_seen_and_changes_nothing(
+def test_an_internal_error_is_shown_and_changes_nothing(
     hooks: Hooks, monkeypatch: pytest.MonkeyPatch, event: str
 ) -> None:
     def fail(*_: object) -> None:
@@ -131,48 +129,48 @@ def test_an_error_of_ours_is_seen_and_changes_nothing(
     monkeypatch.setattr("remit.clients.claude_code.session_events.prompt_submitted", fail)
     monkeypatch.setattr("remit.clients.claude_code.session_events.main_agent_stopping", fail)
     monkeypatch.setattr("remit.clients.claude_code.subagents.subagent_started", fail)
-    said = hooks.ask(event, tool_name="Read", tool_input={}, prompt="p", agent_id="a", agent_type="code-explorer")
-    assert kind_of(said) == "message"
-    assert "TypeError in fail" in message_of(said)
-    assert SECRET not in message_of(said)
+    reply = hooks.ask(event, tool_name="Read", tool_input={}, prompt="p", agent_id="a", agent_type="code-explorer")
+    assert kind_of(reply) == "message"
+    assert "TypeError in fail" in message_of(reply)
+    assert SECRET not in message_of(reply)
 
 
-def test_an_error_of_ours_denies_a_call_where_faults_are_closed(
+def test_an_internal_error_denies_a_call_where_faults_are_closed(
     start: Callable[..., Hooks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(HANDLERS, "PreToolUse", ("no_such_module", "no_such_function"))
-    said = start(on_fault="closed").read("src/f0.py")
-    assert decision_of(said) == "deny"
-    assert "gate.on_fault" in str(said)
+    reply = start(on_fault="closed").read("src/f0.py")
+    assert decision_of(reply) == "deny"
+    assert "gate.on_fault" in str(reply)
     assert kind_of(start(on_fault="open").read("src/f0.py")) == "message"
     assert kind_of(start(on_fault="closed", mode="observe").read("src/f0.py")) == "message"
 
 
-def test_an_error_in_the_gate_itself_is_seen(start: Callable[..., Hooks], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_the_gate_is_shown(start: Callable[..., Hooks], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise KeyError(SECRET)
 
     monkeypatch.setattr("remit.gate.reads.judge_reads", fail)
-    said = start().read("src/f0.py")
-    assert kind_of(said) == "message"
-    assert "KeyError in fail" in message_of(said)
+    reply = start().read("src/f0.py")
+    assert kind_of(reply) == "message"
+    assert "KeyError in fail" in message_of(reply)
     assert decision_of(start(on_fault="closed").read("src/f1.py", tool_use_id="b")) == "deny"
     assert kind_of(start(mode="observe").read("src/f2.py", tool_use_id="c")) == "message"
 
 
 @pytest.mark.parametrize("event", ["SubagentStart", "SubagentStop"])
-def test_work_of_the_client_itself_is_not_even_looked_at(hooks: Hooks, event: str) -> None:
+def test_work_of_the_client_itself_is_ignored(hooks: Hooks, event: str) -> None:
     assert hooks.ask(event, agent_id="a1", agent_type="", stop_hook_active=False, last_assistant_message="x") is None
     assert [file.name for file in hooks.folder.iterdir()] == ["compiled.json"]
 
 
-def test_a_project_that_does_not_exist_is_told(hooks: Hooks, tmp_path: Path) -> None:
-    said = handle_event(hooks.payload("UserPromptSubmit", prompt="p"), project=str(tmp_path / "none"))
-    assert "none does not exist" in message_of(said)
+def test_a_missing_project_is_reported(hooks: Hooks, tmp_path: Path) -> None:
+    reply = handle_event(hooks.payload("UserPromptSubmit", prompt="p"), project=str(tmp_path / "none"))
+    assert "none does not exist" in message_of(reply)
     assert not (tmp_path / "none").exists()
 
 
-def test_nothing_of_what_was_said_or_run_is_kept_and_all_of_it_is_private(hooks: Hooks) -> None:
+def test_no_content_is_stored_and_all_files_are_private(hooks: Hooks) -> None:
     hooks.ask("UserPromptSubmit", prompt=SECRET)
     hooks.ask("UserPromptSubmit", prompt=f"<task-notification><result>{SECRET}</result>")
     for command in (
@@ -209,7 +207,7 @@ def test_nothing_of_what_was_said_or_run_is_kept_and_all_of_it_is_private(hooks:
 
 
 @pytest.mark.parametrize("file", sorted(PAYLOADS.iterdir()), ids=lambda file: file.name)
-def test_captured_prompts_and_commands_are_not_kept(hooks: Hooks, file: Path) -> None:
+def test_recorded_prompts_and_commands_are_not_stored(hooks: Hooks, file: Path) -> None:
     payload = hooks.captured(file.name)
     if payload["hook_event_name"] in ("SubagentStop", "StopFailure") or payload.get("tool_name") == "Agent":
         payload["prompt"] = SECRET
@@ -223,7 +221,7 @@ def test_captured_prompts_and_commands_are_not_kept(hooks: Hooks, file: Path) ->
         assert kept.is_dir() or SECRET not in kept.read_text()
 
 
-def test_a_session_called_like_a_file_of_ours_has_a_state_of_its_own(hooks: Hooks) -> None:
+def test_a_session_named_like_a_reserved_file_has_its_own_state(hooks: Hooks) -> None:
     for session in ("compiled", "installed"):
         hooks.read("src/f0.py", session_id=session)
     assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
@@ -232,13 +230,13 @@ def test_a_session_called_like_a_file_of_ours_has_a_state_of_its_own(hooks: Hook
     assert "schema" in json.loads((hooks.folder / "compiled.json").read_text())
 
 
-def test_a_folder_that_cannot_be_used_is_named_with_the_systems_words(hooks: Hooks) -> None:
+def test_an_unusable_folder_is_named_with_the_error_of_the_system(hooks: Hooks) -> None:
     (hooks.folder / f"{SESSION}.lock").mkdir()
-    said = message_of(hooks.read("src/f0.py"))
-    assert f"remit could not answer PreToolUse: Is a directory in {hooks.folder}. The call was allowed" in said
+    reply = message_of(hooks.read("src/f0.py"))
+    assert f"remit could not answer PreToolUse: Is a directory in {hooks.folder}. The call was allowed" in reply
 
 
-def test_the_name_of_a_folder_is_text_and_no_more() -> None:
+def test_the_name_of_a_folder_is_shown_as_plain_text() -> None:
     hostile = PermissionError(13, "Permission denied", f"/{'x' * 1000}\x1b[31m/{SECRET}")
     assert describe_error(hostile) == f"Permission denied in /{'x' * 299}"
     assert (

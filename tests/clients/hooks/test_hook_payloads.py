@@ -24,7 +24,7 @@ from remit.clients.claude_code.payload import (
     text,
 )
 
-#: What a client is told by a project in its first moment; all others are told nothing.
+#: The recorded payloads that get an answer in a new project; all others get none.
 EXPECTED = {
     "PreToolUse.Agent.json": "updatedInput",
     "PreToolUse.Bash.json": "additionalContext",
@@ -34,42 +34,42 @@ EXPECTED = {
     "SubagentStart.json": "additionalContext",
     "SubagentStop.json": "block",
 }
-#: What `strict` says beyond that: a command line that is not understood counts as a write.
+#: Additional answers in `strict` mode: a command line that is not understood counts as a write.
 STRICT = {**EXPECTED, "PreToolUse.Bash.json": "deny"}
 NAMES = sorted(file.name for file in PAYLOADS.iterdir())
 
 
-def test_there_are_captured_payloads_of_every_event_that_is_answered() -> None:
+def test_every_handled_event_has_recorded_payloads() -> None:
     events = {name.partition(".")[0] for name in NAMES}
     assert {name.partition(" ")[0] for name in HANDLERS} <= events
     assert set(EXPECTED) <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_captured_payload_is_answered_as_expected(hooks: Hooks, name: str) -> None:
+def test_every_recorded_payload_gets_the_expected_answer(hooks: Hooks, name: str) -> None:
     assert kind_of(hooks.say(hooks.captured(name))) == EXPECTED.get(name, "nothing")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_strict_differs_only_where_nobody_can_tell_what_is_written(start: Callable[..., Hooks], name: str) -> None:
+def test_strict_mode_differs_only_where_the_written_files_are_unknown(start: Callable[..., Hooks], name: str) -> None:
     hooks = start(mode="strict")
     assert kind_of(hooks.say(hooks.captured(name))) == STRICT.get(name, "nothing")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_observing_changes_nothing_at_all(start: Callable[..., Hooks], name: str) -> None:
+def test_observe_mode_changes_nothing(start: Callable[..., Hooks], name: str) -> None:
     hooks = start(mode="observe")
     assert hooks.say(hooks.captured(name)) is None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_captured_payloads_have_every_field_that_is_relied_on(hooks: Hooks, name: str) -> None:
+def test_recorded_payloads_have_every_field_that_answers_use(hooks: Hooks, name: str) -> None:
     payload = hooks.captured(name)
     assert missing(payload["hook_event_name"], payload) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_keys_that_nobody_knows_change_no_answer(hooks: Hooks, name: str) -> None:
+def test_unknown_keys_change_no_answer(hooks: Hooks, name: str) -> None:
     payload = hooks.captured(name) | {"new_key": {"deep": [1, None]}, "another": "x" * 1000}
     assert kind_of(hooks.say(payload)) == EXPECTED.get(name, "nothing")
 
@@ -86,21 +86,21 @@ def test_a_payload_without_one_of_its_keys_is_still_answered(hooks: Hooks, name:
     payload = hooks.captured(name)
     event = payload["hook_event_name"]
     del payload[key]
-    said = hooks.say(payload, event=event)
-    # A delegation that came back without any response has brought no report.
+    reply = hooks.say(payload, event=event)
+    # A delegation that returned no response has no report.
     empty = ("updatedToolOutput",) if key == "tool_response" else ()
-    assert kind_of(said) in ("nothing", "message", EXPECTED.get(name, "nothing"), *empty)
+    assert kind_of(reply) in ("nothing", "message", EXPECTED.get(name, "nothing"), *empty)
     if key not in RELIED_ON[event] and key != "agent_id":
-        assert kind_of(said) == EXPECTED.get(name, "nothing")
+        assert kind_of(reply) == EXPECTED.get(name, "nothing")
     if key in NEEDED.get(event, ()) and payload.get("agent_type") != "":
-        assert said is not None
-        assert f"lacks {key}" in said["systemMessage"]
+        assert reply is not None
+        assert f"lacks {key}" in reply["systemMessage"]
 
 
-def test_a_call_that_cannot_be_judged_says_which_field_is_missing(start: Callable[..., Hooks]) -> None:
-    said = start().ask("PreToolUse", tool_input={"file_path": "a"})
-    assert said is not None
-    assert "lacks tool_name" in said["systemMessage"]
+def test_an_answer_names_the_missing_field(start: Callable[..., Hooks]) -> None:
+    reply = start().ask("PreToolUse", tool_input={"file_path": "a"})
+    assert reply is not None
+    assert "lacks tool_name" in reply["systemMessage"]
     assert decision_of(start(on_fault="closed").ask("PreToolUse", tool_name="Read", tool_input=[])) == "deny"
 
 
@@ -114,17 +114,17 @@ def test_missing_names_fields_that_are_absent_or_of_another_type() -> None:
     assert missing("Nothing", {}) == []
 
 
-def test_ten_megabytes_in_a_field_are_no_trouble(hooks: Hooks) -> None:
+def test_a_field_of_ten_megabytes_is_handled(hooks: Hooks) -> None:
     large = "x" * 10_000_000
     assert decision_of(hooks.call("Write", {"file_path": "src/app.py", "content": large})) == "deny"
     assert decision_of(hooks.call("Bash", {"command": f"echo {large} > src/app.py"})) in ("deny", None)
-    said = hooks.call("Agent", {"subagent_type": "code-explorer", "prompt": large, "description": ""})
-    assert kind_of(said) == "updatedInput"
+    reply = hooks.call("Agent", {"subagent_type": "code-explorer", "prompt": large, "description": ""})
+    assert kind_of(reply) == "updatedInput"
     assert hooks.ask("UserPromptSubmit", prompt=large) is None
     for key in ("session_id", "cwd", "tool_use_id", "agent_id", "agent_type", "hook_event_name", "tool_name"):
         payload = hooks.payload("PreToolUse", tool_name="Read", tool_input={"file_path": "a"}) | {key: large}
-        said = hooks.say(payload, event="PreToolUse")
-        assert len(json.dumps(said)) < 50_000
+        reply = hooks.say(payload, event="PreToolUse")
+        assert len(json.dumps(reply)) < 50_000
     assert sum(file.stat().st_size for file in hooks.folder.iterdir()) < 100_000
 
 
@@ -144,16 +144,16 @@ def test_ten_megabytes_in_a_field_are_no_trouble(hooks: Hooks) -> None:
         (b'{"a": ' + b"9" * 10_000 + b"}", "not JSON"),
     ],
 )
-def test_an_input_that_is_no_payload_is_told_without_its_content(data: bytes, why: str) -> None:
+def test_an_invalid_payload_is_reported_without_its_content(data: bytes, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
         parse(data)
 
 
-def test_what_json_does_not_have_is_nothing() -> None:
+def test_constants_that_json_lacks_are_read_as_null() -> None:
     assert parse(b'{"a": NaN, "b": -Infinity, "c": "NaN"}') == {"a": None, "b": None, "c": "NaN"}
 
 
-def test_no_more_is_read_than_the_bound(tmp_path: Any) -> None:
+def test_no_more_bytes_are_read_than_the_limit(tmp_path: Any) -> None:
     file = tmp_path / "payload"
     file.write_bytes(b"x" * 3_000_000)
     with file.open("rb") as stream, pytest.raises(Unreadable, match="more than 2000000"):
@@ -188,15 +188,15 @@ def test_a_field_of_any_type_is_answered_and_never_approves(hooks: Hooks, data: 
     if data.draw(st.booleans()) and isinstance(payload.get("tool_input"), dict):
         for key in list(payload["tool_input"]):
             payload["tool_input"][key] = data.draw(ANYTHING)
-    said = hooks.say(payload, event=name.partition(".")[0])
-    assert decision_of(said) in (None, "deny", "ask")
-    assert (said or {}).get("decision") in (None, "block")
-    assert "could not answer" not in str((said or {}).get("systemMessage")) or "lacks" in str(said)
+    reply = hooks.say(payload, event=name.partition(".")[0])
+    assert decision_of(reply) in (None, "deny", "ask")
+    assert (reply or {}).get("decision") in (None, "block")
+    assert "could not answer" not in str((reply or {}).get("systemMessage")) or "lacks" in str(reply)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(payload=ANYTHING, event=st.sampled_from([*RELIED_ON, "", "Other"]))
-def test_whatever_comes_is_answered_and_never_approves(hooks: Hooks, payload: object, event: str) -> None:
-    said = hooks.say(payload, event=event)
-    assert decision_of(said) is None
-    assert (said or {}).get("decision") is None
+def test_any_input_is_answered_and_never_approved(hooks: Hooks, payload: object, event: str) -> None:
+    reply = hooks.say(payload, event=event)
+    assert decision_of(reply) is None
+    assert (reply or {}).get("decision") is None

@@ -18,9 +18,9 @@ AT_ONCE = 50
 @pytest.mark.parametrize("name", ["PreToolUse.Write.json", "PreToolUse.Read.json", "SubagentStop.json", "Stop.json"])
 def test_a_process_answers_as_the_function_does(hooks: Hooks, name: str) -> None:
     payload = hooks.captured(name)
-    said = hooks.process(json.dumps(payload).encode(), payload["hook_event_name"])
-    assert said == hooks.say(payload)
-    assert kind_of(said) == {"PreToolUse.Write.json": "deny", "SubagentStop.json": "block"}.get(name, "nothing")
+    reply = hooks.process(json.dumps(payload).encode(), payload["hook_event_name"])
+    assert reply == hooks.say(payload)
+    assert kind_of(reply) == {"PreToolUse.Write.json": "deny", "SubagentStop.json": "block"}.get(name, "nothing")
 
 
 @pytest.mark.parametrize(
@@ -28,20 +28,20 @@ def test_a_process_answers_as_the_function_does(hooks: Hooks, name: str) -> None
     [b"", b"{", b"\xff\xfe\x00", b"null", b"[" * 200_000, b'{"a":' * 200_000, b'{"hook_event_name": 5}', b"NaN"],
     ids=["empty", "torn", "bytes", "null", "deep", "deep tables", "wrong type", "nan"],
 )
-def test_an_input_that_is_no_payload_ends_well_and_is_seen(start: Callable[..., Hooks], data: bytes) -> None:
-    said = start().process(data)
-    assert said is not None
-    assert said["systemMessage"].startswith("remit could not answer PreToolUse: ")
+def test_an_invalid_payload_exits_with_zero_and_is_reported(start: Callable[..., Hooks], data: bytes) -> None:
+    reply = start().process(data)
+    assert reply is not None
+    assert reply["systemMessage"].startswith("remit could not answer PreToolUse: ")
     assert decision_of(start(on_fault="closed").process(data)) == "deny"
 
 
-def test_numbers_that_json_does_not_have_are_not_passed_on(hooks: Hooks) -> None:
+def test_numbers_that_json_lacks_are_not_passed_on(hooks: Hooks) -> None:
     payload = json.dumps(hooks.captured("PreToolUse.Agent.json"))
     for number, kind in (("NaN", "updatedInput"), ("1e999", "message")):
         changed = payload.replace('"description"', f'"number": {number}, "description"', 1)
-        said = hooks.process(changed.encode())
-        assert kind_of(said) == kind
-        assert "NaN" not in json.dumps(said)
+        reply = hooks.process(changed.encode())
+        assert kind_of(reply) == kind
+        assert "NaN" not in json.dumps(reply)
 
 
 def test_a_payload_of_ten_megabytes_is_answered(hooks: Hooks) -> None:
@@ -51,7 +51,7 @@ def test_a_payload_of_ten_megabytes_is_answered(hooks: Hooks) -> None:
     assert decision_of(hooks.process(json.dumps(payload, ensure_ascii=False).encode())) == "deny"
 
 
-def test_a_payload_without_end_is_given_up(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_payload_is_refused(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
     from remit.clients.claude_code import events, payload
@@ -61,13 +61,13 @@ def test_a_payload_without_end_is_given_up(hooks: Hooks, monkeypatch: pytest.Mon
     out_read, out_write = os.pipe()
     with open("/dev/zero", "rb") as endless:  # noqa: PTH123 - a device
         events.run("PreToolUse", endless.fileno(), out_write)
-    said = json.loads(os.read(out_read, 10_000))
+    reply = json.loads(os.read(out_read, 10_000))
     os.close(out_read)
     os.close(out_write)
-    assert "more than 1000 bytes" in said["systemMessage"]
+    assert "more than 1000 bytes" in reply["systemMessage"]
 
 
-def test_nobody_who_listens_is_no_error(hooks: Hooks) -> None:
+def test_a_closed_output_is_not_an_error(hooks: Hooks) -> None:
     process = subprocess.Popen(
         hooks.command("PreToolUse"),
         stdin=subprocess.PIPE,
@@ -86,7 +86,7 @@ def test_nobody_who_listens_is_no_error(hooks: Hooks) -> None:
     process.stderr.close()
 
 
-def test_an_entry_whose_package_is_gone_says_so(tmp_path: Path) -> None:
+def test_an_entry_whose_package_is_missing_reports_it(tmp_path: Path) -> None:
     alone = tmp_path / "remit/surfaces/hooks/entry.py"
     alone.parent.mkdir(parents=True)
     shutil.copy(ENTRY, alone)
@@ -115,7 +115,7 @@ def test_the_command_answers_like_the_process(hooks: Hooks) -> None:
     assert "systemMessage" in json.loads(done.stdout)
 
 
-def test_fifty_hooks_at_once_lose_no_update_and_wait_within_bounds(start: Callable[..., Hooks]) -> None:
+def test_fifty_hooks_at_once_lose_no_update_and_wait_within_limits(start: Callable[..., Hooks]) -> None:
     hooks = start(limits={"files": 1000, "lines": 1000, "total": 100_000})
     payloads = []
     for number in range(AT_ONCE):
@@ -135,7 +135,7 @@ def test_fifty_hooks_at_once_lose_no_update_and_wait_within_bounds(start: Callab
         process.stdin.write(json.dumps(payload).encode())
         process.stdin.close()
         process.stdin = None
-    # Each waits for the state within its own bound, and would say so if that had not been enough.
+    # Each process waits for the state up to its own limit, and would report a timeout.
     answers = [process.communicate(timeout=60)[0] for process in running]
     assert [process.returncode for process in running] == [0] * AT_ONCE
     assert answers == [b""] * AT_ONCE

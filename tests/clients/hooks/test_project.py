@@ -15,7 +15,7 @@ from remit.clients.claude_code.project import ProjectContext, recompile
 from remit.errors import ConfigurationError
 
 
-def test_a_desk_knows_who_is_under_contract_and_what_they_are_told(hooks: Hooks) -> None:
+def test_a_project_has_the_agents_under_contract_and_their_instructions(hooks: Hooks) -> None:
     found = ProjectContext.open(str(hooks.project))
     assert found.folder == str(hooks.folder)
     assert (found.profile, found.settings.mode, found.is_observing) == ("v2", "standard", False)
@@ -27,7 +27,7 @@ def test_a_desk_knows_who_is_under_contract_and_what_they_are_told(hooks: Hooks)
         assert (found.kind_of(name), found.prompt_for(name)) == ("", "")
 
 
-def test_what_is_fresh_is_not_compiled_again(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_current_settings_are_not_compiled_again(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(_: Path) -> Path:
         raise AssertionError
 
@@ -38,7 +38,7 @@ def test_what_is_fresh_is_not_compiled_again(hooks: Hooks, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("change", ["made", "edited", "removed"])
-def test_what_was_changed_since_is_compiled_anew(hooks: Hooks, change: str) -> None:
+def test_changed_settings_are_compiled_again(hooks: Hooks, change: str) -> None:
     file = hooks.project / "remit.toml"
     if change != "made":
         file.write_text('[gate]\nmode = "observe"\n')
@@ -53,7 +53,7 @@ def test_what_was_changed_since_is_compiled_anew(hooks: Hooks, change: str) -> N
     assert not ProjectContext.open(str(hooks.project)).is_recompiled
 
 
-def test_a_variable_of_the_environment_is_a_change_too(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_environment_variable_is_a_change(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     recompile(str(hooks.project), force=True)
     assert ProjectContext.open(str(hooks.project)).settings.mode == "standard"
     monkeypatch.setenv("REMIT_GATE_MODE", "observe")
@@ -62,14 +62,14 @@ def test_a_variable_of_the_environment_is_a_change_too(hooks: Hooks, monkeypatch
     assert ProjectContext.open(str(hooks.project)).settings.mode == "standard"
 
 
-def test_a_variable_that_may_be_secret_is_not_written_down(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_may_be_secret_is_not_stored(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMIT_DATABASE_URL", "postgresql://me:do-not-keep@localhost/x")
     monkeypatch.setenv("REMIT_PROFILE", "v1")
     assert recompile(str(hooks.project), force=True)["environment"] == {"REMIT_PROFILE": "v1"}
     assert "do-not-keep" not in (hooks.folder / "compiled.json").read_text()
 
 
-def test_a_project_without_anything_is_compiled_at_first_sight(hooks: Hooks) -> None:
+def test_a_new_project_is_compiled_at_the_first_event(hooks: Hooks) -> None:
     (hooks.folder / "compiled.json").unlink()
     found = ProjectContext.open(str(hooks.project))
     assert found.is_under_contract("code-explorer")
@@ -80,14 +80,14 @@ def test_a_project_without_anything_is_compiled_at_first_sight(hooks: Hooks) -> 
 @pytest.mark.parametrize(
     "stamps", [[1], [[]], [["a"]], [[None, 1, 1]], [["\0", 1, 1]], [["/none", 1, 1]], [{"path": "a"}]]
 )
-def test_stamps_that_are_none_are_no_stamps(hooks: Hooks, stamps: list[object]) -> None:
+def test_invalid_stamps_are_not_fresh(hooks: Hooks, stamps: list[object]) -> None:
     hooks.compile({"mode": "observe"}, stamps=stamps)
     assert ProjectContext.open(str(hooks.project)).settings.mode == "standard"
 
 
 @pytest.mark.parametrize("key", ["gate", "contract", "prompts", "profile", "stamps"])
 @pytest.mark.parametrize("value", [None, 1, "x", ["y", 2], {"k": 3}])
-def test_a_compiled_file_with_a_field_of_another_type_is_made_anew(hooks: Hooks, key: str, value: object) -> None:
+def test_a_compiled_file_with_a_field_of_another_type_is_compiled_again(hooks: Hooks, key: str, value: object) -> None:
     hooks.compile({}, **{key: value})
     assert ProjectContext.open(str(hooks.project)).kind_of("code-explorer") == "exploration"
     made = json.loads((hooks.folder / "compiled.json").read_text())
@@ -97,7 +97,7 @@ def test_a_compiled_file_with_a_field_of_another_type_is_made_anew(hooks: Hooks,
 
 @pytest.mark.process
 @pytest.mark.parametrize("forged", [{"path": ["evil"]}, {"interpreter": "evil/python"}, {"environment": None}])
-def test_a_compiled_file_that_came_with_a_clone_is_made_anew_and_runs_nothing(
+def test_a_compiled_file_from_a_clone_is_compiled_again_and_runs_nothing(
     hooks: Hooks, forged: dict[str, object]
 ) -> None:
     evil = hooks.project / "evil"
@@ -115,7 +115,7 @@ def test_a_compiled_file_that_came_with_a_clone_is_made_anew_and_runs_nothing(
 
 
 @pytest.mark.process
-def test_the_libraries_are_found_by_a_python_without_its_own_paths() -> None:
+def test_the_libraries_are_found_without_site_packages() -> None:
     program = (
         "import sys; sys.path.append(sys.argv[1])\n"
         "from remit.clients.claude_code.libraries import make_libraries_importable\n"
@@ -125,14 +125,14 @@ def test_the_libraries_are_found_by_a_python_without_its_own_paths() -> None:
     subprocess.run([sys.executable, "-I", "-S", "-c", program, root], check=True)
 
 
-def test_a_faulty_configuration_is_told_in_one_line(hooks: Hooks) -> None:
+def test_an_invalid_configuration_is_reported_in_one_line(hooks: Hooks) -> None:
     (hooks.project / "remit.toml").write_text("[gate\n")
     with pytest.raises(ConfigurationError, match=r"remit\.toml"):
         recompile(str(hooks.project), force=True)
 
 
 @pytest.mark.process
-def test_a_module_of_the_project_does_not_take_the_place_of_ours(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_of_the_project_does_not_replace_one_of_remit(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(hooks.project)
     for name in ("json.py", "pathlib.py", "msgspec.py", "remit.py"):
         (hooks.project / name).write_text("raise SystemExit('mine')\n")
@@ -154,7 +154,7 @@ def test_a_project_is_found_from_a_folder_within_it(hooks: Hooks, tmp_path: Path
     assert project_of(str(alone)) == str(alone)
 
 
-def test_many_who_find_it_stale_compile_it_once(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_processes_compile_outdated_settings_once(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
     def compiles(project: Path) -> None:

@@ -1,4 +1,4 @@
-"""The real client is large and not everywhere to be had: without it the tests of this folder are skipped."""
+"""The tests of this folder need the real client, which is large. Without it they are skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real client in a project of its own, talking to a scripted model on loopback and to nobody else."""
+"""The real client in a separate project, connected only to a scripted model on loopback."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SPEC_TEXT = """# Orders
 An order can be cancelled within 30 minutes.
 The customer gets a reciept by mail.
 """
-#: What a person would have allowed in the session; the gate must deny what it denies all the same.
+#: Tools that the session permits; the gate must still deny what it denies.
 ALLOWED = "Read,Edit,Write,Bash,Grep,Glob,Agent,SendMessage"
-#: No run takes a tenth of it; a client that hangs must not hang the tests.
+#: No run takes a tenth of this time; a client that hangs must not block the tests.
 PATIENCE = 90.0
 
 
 def binary() -> Path | None:
-    """Where the client is installed, or nothing."""
+    """Return the path of the client, or None."""
     found = importlib.util.find_spec("claude_agent_sdk")
     for folder in (found.submodule_search_locations or ()) if found else ():
         path = Path(folder, "_bundled", "claude.exe" if os.name == "nt" else "claude")
@@ -47,7 +47,7 @@ def binary() -> Path | None:
 
 @dataclass(slots=True)
 class Talk:
-    """A running session: prompts go in one after the other, events come out."""
+    """A running session, which takes prompts and returns events."""
 
     process: subprocess.Popen[str]
     events: list[Json] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Talk:
         self._arrived.put(None)
 
     def say(self, prompt: str) -> Json:
-        """Send a prompt; the result that the client reports for it."""
+        """Send a prompt and return the client's result."""
         assert self.process.stdin is not None
         message = {"type": "user", "message": {"role": "user", "content": prompt}}
         self.process.stdin.write(json.dumps(message) + "\n")
@@ -103,7 +103,7 @@ class Stage:
 
     @property
     def environment(self) -> dict[str, str]:
-        """All that the client gets to know of this machine."""
+        """Return the environment of the client."""
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self.home),
@@ -119,7 +119,7 @@ class Stage:
         }
 
     def remit(self, *arguments: str) -> str:
-        """What a command of ours prints in this project; it must succeed."""
+        """Return the output of a `remit` command in this project; it must succeed."""
         command = [str(Path(sys.executable).with_name("remit")), *arguments]
         environment = {"PATH": self.environment["PATH"], "HOME": self.environment["HOME"]}
         done = subprocess.run(command, cwd=self.project, env=environment, capture_output=True, text=True, check=False)
@@ -128,7 +128,7 @@ class Stage:
 
     @contextlib.contextmanager
     def talk(self, *options: str, **variables: str) -> Iterator[Talk]:
-        """A session of the client that takes prompts until the block is left."""
+        """Run a session of the client until the block ends."""
         path = binary()
         assert path is not None
         command = [str(path), "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
@@ -156,11 +156,11 @@ class Stage:
                 process.kill()
 
     def asked(self, marker: str) -> list[Json]:
-        """The requests of one conversation, in the order of their arrival."""
+        """Return the requests of one conversation in order."""
         return [request["body"] for request in self.server.requests if request["marker"] == marker]
 
     def results(self, marker: str) -> dict[str, str]:
-        """What the model of one conversation got to see of each tool call, by the call's id."""
+        """Return the tool results that the model of a conversation received, by the call's id."""
         found: dict[str, str] = {}
         for body in self.asked(marker):
             for message in body["messages"]:
@@ -171,7 +171,7 @@ class Stage:
 
 
 def text_of(content: object) -> str:
-    """All text of a content."""
+    """Return all text of a message's content."""
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []
@@ -179,7 +179,7 @@ def text_of(content: object) -> str:
 
 
 def git(project: Path, *arguments: str) -> str:
-    """What git prints; a commit has the same name wherever it is made."""
+    """Run git and return its output; commits have the same id on every machine."""
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(project.parent / "home")}
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": "Tester", f"GIT_{who}_EMAIL": "tester@example.org"}
@@ -190,7 +190,7 @@ def git(project: Path, *arguments: str) -> str:
 
 @contextlib.contextmanager
 def staged(root: Path, conversations: Conversations, *, agents: Mapping[str, str] | None = None) -> Iterator[Stage]:
-    """The example project as a git repository, a fresh home, and a server that plays these conversations."""
+    """Prepare the example project as a repository, a new home, and a server that plays these conversations."""
     for name in ("home", "tmp"):
         (root / name).mkdir(parents=True)
     project = root / "shop"
@@ -210,7 +210,7 @@ def staged(root: Path, conversations: Conversations, *, agents: Mapping[str, str
 def under_contract(
     root: Path, conversations: Conversations, *, agents: Mapping[str, str] | None = None, mode: str = "standard"
 ) -> Iterator[Stage]:
-    """A stage whose project has `remit install claude-code` behind it."""
+    """Prepare a stage whose project has been installed with `remit install claude-code`."""
     with staged(root, conversations, agents=agents) as stage:
         stage.remit("install", "claude-code", "--mode", mode, "--yes")
         yield stage

@@ -1,4 +1,4 @@
-"""What the scripted models say: tool calls, and reports that keep the contract or break it."""
+"""The scripts of the models: tool calls, and reports that keep or violate the contract."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from real_client import EXAMPLES
 
 Turn = dict[str, Any]
 
-#: A report on the example project that is accepted if its files were read, and the same with a file nobody wrote.
+#: A report on the example project that is accepted if its files were read, and the same with a missing file.
 GOOD = """## Code Explorer Result
 
 ### Status
@@ -62,13 +62,13 @@ combined_confidence: 85
 INVENTED = "shop/refunds.py:36"
 BAD = GOOD.replace("shop/payments.py:36", INVENTED)
 DESIGN = (EXAMPLES / "results/design.md").read_text(encoding="utf-8").replace("examples/shop/", "")
-#: A sentence of each, by which it is known wherever it arrives.
+#: A sentence of each report, by which tests recognize it.
 GOOD_WORDS = "Followed an order from the browser's form"
 DESIGN_WORDS = "Designed a wish list"
 
 
 def call(key: str, tool: str, **given: object) -> Turn:
-    """One tool call; its result is found by `key` again."""
+    """Return a tool call; tests find its result by `key`."""
     return {"name": tool, "id": f"toolu_{key}", "input": given}
 
 
@@ -81,20 +81,20 @@ def edit(key: str, path: str, old: str, new: str) -> Turn:
 
 
 def does(*calls: Turn) -> Turn:
-    """A turn of the model that calls tools."""
+    """Return a turn of the model that calls tools."""
     return {"tools": list(calls)}
 
 
 def says(text: str) -> Turn:
-    """A turn of the model that ends what it does."""
+    """Return the last turn of a model."""
     return {"text": text}
 
 
 def cited(report: str) -> list[str]:
-    """The files that a report refers to by a line."""
+    """Return the files that a report cites with a line."""
     return sorted(set(re.findall(r"`((?:shop|tests)/[\w/]+\.py):\d", report)) - {INVENTED.partition(":")[0]})
 
 
 def reads(prefix: str, report: str) -> Turn:
-    """A turn that opens every file a report refers to: far more than an orchestrator may."""
+    """Return a turn that opens every cited file: more than an orchestrator may."""
     return does(*(call(f"{prefix}_{at}", "Read", file_path=path) for at, path in enumerate(cited(report))))

@@ -1,4 +1,4 @@
-"""Slash commands that cannot be done, in a session of the real client."""
+"""Failing slash commands in a session of the real client."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def stage(client: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
         yield stage
 
 
-def test_a_command_that_cannot_be_done_says_why_in_a_sentence(stage: Stage) -> None:
-    said = json.dumps(stage.asked("good-morning")[-1]["messages"])
-    assert "no subagent under contract has reported yet" in said
-    assert "remit: Missing option '--why'" in said
-    assert "Shell command failed" not in said
+def test_a_failing_command_prints_the_reason_in_a_sentence(stage: Stage) -> None:
+    answer = json.dumps(stage.asked("good-morning")[-1]["messages"])
+    assert "no subagent under contract has reported yet" in answer
+    assert "remit: Missing option '--why'" in answer
+    assert "Shell command failed" not in answer
 
 
-def test_a_command_is_about_the_session_that_it_is_typed_in(stage: Stage) -> None:
+def test_a_command_uses_the_session_in_which_it_is_typed(stage: Stage) -> None:
     session = json.loads(stage.remit("gate", "status", "--format", "json"))["session"]
     assert f"in session {session} no subagent" in json.dumps(stage.asked("good-morning")[-1]["messages"])

@@ -1,4 +1,4 @@
-"""`/compact` in a session of the real client: it works as ever, and what was known to the gate is known after it."""
+"""`/compact` in a session of the real client: it works as usual, and the gate's state survives it."""
 
 from __future__ import annotations
 
@@ -36,19 +36,21 @@ def test_the_compaction_succeeds(session: tuple[Stage, list[dict[str, Any]]]) ->
     assert [event["compact_result"] for event in events if "compact_result" in event] == ["success"]
 
 
-def test_the_summary_is_not_held_to_the_contract(session: tuple[Stage, list[dict[str, Any]]]) -> None:
+def test_the_summary_of_a_compaction_is_not_checked(session: tuple[Stage, list[dict[str, Any]]]) -> None:
     stage, _ = session
     for marker in _CONVERSATIONS:
-        said = str([body["messages"] for body in stage.asked(marker)])
-        assert "blocking error" not in said
-        assert "completed successfully:" not in said  # the client would quote there what a hook prints at PreCompact
+        reply = str([body["messages"] for body in stage.asked(marker)])
+        assert "blocking error" not in reply
+        assert "completed successfully:" not in reply  # the client would quote there what a hook prints at PreCompact
 
 
-def test_what_an_accepted_report_covers_is_still_known_afterwards(session: tuple[Stage, list[dict[str, Any]]]) -> None:
+def test_files_that_an_accepted_report_covers_are_still_recorded_afterwards(
+    session: tuple[Stage, list[dict[str, Any]]],
+) -> None:
     stage, _ = session
     assert "reread-analysed" in stage.results("this-goes-on-after-the-summary")["toolu_again"]
 
 
-def test_the_model_is_told_what_it_may_have_forgotten(session: tuple[Stage, list[dict[str, Any]]]) -> None:
+def test_the_model_receives_a_summary_of_the_state(session: tuple[Stage, list[dict[str, Any]]]) -> None:
     stage, _ = session
     assert "SessionStart hook additional context" in str(stage.asked("this-goes-on-after-the-summary")[0])

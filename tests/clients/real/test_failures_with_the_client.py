@@ -62,12 +62,12 @@ def test_a_subagent_that_ran_into_its_turn_limit_is_recorded_as_a_failed_delegat
     assert delegations(stage)["toolu_endless"] == "failed"
 
 
-def test_what_a_stopped_subagent_left_does_not_pass_for_a_report(stage: Stage) -> None:
+def test_the_output_of_a_stopped_subagent_is_not_accepted_as_a_report(stage: Stage) -> None:
     assert "Looking, 1 times." not in result(stage, "endless")
     assert "turn limit" in result(stage, "endless")
 
 
-def test_people_are_told_that_results_may_be_incomplete(stage: Stage) -> None:
+def test_the_user_is_warned_that_results_may_be_incomplete(stage: Stage) -> None:
     status = json.loads(stage.remit("gate", "status", "--format", "json"))
     assert status["warnings"] == ["Agent product-manager failed, results may be incomplete"]
 
@@ -78,5 +78,5 @@ def test_a_typo_is_corrected_only_when_the_delegation_and_its_retry_have_failed(
     assert "receipt" in (stage.project / SPEC).read_text(encoding="utf-8")
 
 
-def test_the_answer_is_not_held_back_by_delegations_that_have_failed(stage: Stage) -> None:
+def test_failed_delegations_do_not_block_the_answer(stage: Stage) -> None:
     assert len(stage.asked("fix-the-word")) == 6

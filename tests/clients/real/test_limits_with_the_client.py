@@ -14,7 +14,7 @@ _TYPO = ("reciept", "receipt")
 _NUMBER = ("30 minutes", "60 minutes")
 _WHY = "the owner asked for it"
 _BOLD = ("An order can", "An **order** can")
-#: A tool of the client that runs a shell's line, too.
+#: Another tool of the client that runs a shell command.
 _WATCH = {"command": "touch shop/watched.py", "description": "x", "timeout_ms": 2000, "persistent": False}
 _CONVERSATIONS = {
     "look-around": [
@@ -71,7 +71,7 @@ def test_the_orchestrators_fourth_file_is_denied(stage: Stage) -> None:
     assert "SHOP_PAGE_SIZE" not in result(stage, "fourth")
 
 
-def test_a_shell_by_another_name_is_one(stage: Stage) -> None:
+def test_a_shell_with_another_name_is_treated_as_a_shell(stage: Stage) -> None:
     assert "edit-code" in result(stage, "monitor")
     assert not (stage.project / "shop/watched.py").exists()
 
@@ -88,7 +88,7 @@ def test_a_formatting_edit_of_a_specification_is_allowed(stage: Stage) -> None:
     assert _BOLD[1] in (stage.project / SPEC).read_text(encoding="utf-8")
 
 
-def test_a_declaration_is_a_persons_and_not_the_orchestrators(stage: Stage) -> None:
+def test_only_the_user_can_declare_not_the_orchestrator(stage: Stage) -> None:
     assert "remit (declare)" in result(stage, "declare")
     declared = json.loads(stage.remit("gate", "status", "--format", "json"))["declarations"]
     assert [(entry["kind"], entry["paths"], entry["why"]) for entry in declared] == [("edit", [SPEC], _WHY)]
@@ -107,7 +107,7 @@ def test_a_number_is_never_a_trivial_edit(stage: Stage, key: str) -> None:
     assert (stage.project / SPEC).read_text(encoding="utf-8").count("30 minutes") == 1
 
 
-def test_the_specification_changed_by_nothing_else(stage: Stage) -> None:
+def test_no_other_call_changed_the_specification(stage: Stage) -> None:
     assert (stage.project / SPEC).read_text(encoding="utf-8") == SPEC_TEXT.replace(*_BOLD).replace(*_TYPO)
 
 

@@ -1,4 +1,4 @@
-"""Subagents side by side, and subagents of subagents, in a session of the real client."""
+"""Parallel and nested subagents in a session of the real client."""
 
 from __future__ import annotations
 

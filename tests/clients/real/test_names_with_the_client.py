@@ -10,7 +10,7 @@ from scripts import delegate, does, says
 
 
 @pytest.mark.parametrize("spelling", ["Code-Explorer", "code_explorer"])
-def test_another_spelling_of_an_agent_is_held_to_the_contract(client: None, tmp_path: Path, spelling: str) -> None:
+def test_another_spelling_of_an_agent_is_under_contract(client: None, tmp_path: Path, spelling: str) -> None:
     conversations = {
         "start-here": [does(delegate("a", spelling, "walk-a")), says("done")],
         "walk-a": [says("It is fine."), says("It is still fine.")],

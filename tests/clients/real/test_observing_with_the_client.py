@@ -12,7 +12,7 @@ from real_client import SPEC, Stage, git, under_contract
 from scripts import BAD, GOOD, GOOD_WORDS, call, delegate, does, edit, says
 
 _PATHS = ("shop/prices.py", SPEC, "README.md", "shop/config.py")
-#: One call at a time: results of parallel calls stand in the order in which these ended.
+#: One call at a time: results of parallel calls are in the order in which the calls end.
 _CONVERSATIONS = {
     "do-as-ever": [
         *(does(call(f"read_{at}", "Read", file_path=path)) for at, path in enumerate(_PATHS)),
@@ -48,7 +48,7 @@ def stages(client: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
         yield Compared(observed, without)
 
 
-#: What differs between any two sessions: their names, what agents are called, how long things took.
+#: Values that differ between two sessions: ids, names of agents, durations.
 _CHANCE = (
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "SESSION"),
     (re.compile(r"\ba[0-9a-f]{16}\b"), "AGENT"),
@@ -58,7 +58,7 @@ _CHANCE = (
 
 
 def requests(stage: Stage, marker: str) -> list[str]:
-    """What the models were asked, without the places and names of this session."""
+    """Return the requests to the models, without paths and names of this session."""
     found = []
     for body in stage.asked(marker):
         text = json.dumps({name: value for name, value in body.items() if name != "metadata"}, indent=1)
@@ -71,13 +71,13 @@ def requests(stage: Stage, marker: str) -> list[str]:
 
 
 @pytest.mark.parametrize("marker", ["do-as-ever", "trace-badly"])
-def test_the_models_are_asked_exactly_what_they_are_asked_without_hooks(stages: Compared, marker: str) -> None:
+def test_the_models_receive_the_same_requests_as_without_hooks(stages: Compared, marker: str) -> None:
     observed, without = requests(stages.observed, marker), requests(stages.without, marker)
     assert len(observed) == len(_CONVERSATIONS[marker])
     assert observed == without
 
 
-def test_the_work_that_would_be_denied_is_done(stages: Compared) -> None:
+def test_calls_that_would_be_denied_are_executed(stages: Compared) -> None:
     changed = [git(stage.project, "diff") for stage in stages]
     assert changed[0] == changed[1]
     for line in ("+SHIPPING = 0", "+FREE_SHIPPING_FROM = 5000", "+An order can be cancelled within 60 minutes."):
@@ -85,7 +85,7 @@ def test_the_work_that_would_be_denied_is_done(stages: Compared) -> None:
     assert GOOD_WORDS in stages.observed.results("do-as-ever")["toolu_bad"]
 
 
-def test_what_would_have_happened_is_recorded(stages: Compared) -> None:
+def test_the_decisions_of_an_enforcing_mode_are_recorded(stages: Compared) -> None:
     log = json.loads(stages.observed.remit("gate", "log", "--denied", "--format", "json"))
     would = {entry["id"]: (entry["decision"], entry["would"], entry["rule"]) for entry in log["decisions"]}
     assert would["toolu_code"] == ("allow", "deny", "edit-code")

@@ -1,4 +1,4 @@
-"""The plugin in sessions of the real client: alone, and beside the hooks of the settings."""
+"""The plugin in sessions of the real client: alone, and together with the hooks of the settings."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_an_edit_of_code_is_denied(stage: Stage) -> None:
     assert "edit-code" in stage.results("with-the-plugin")["toolu_code"]
 
 
-def test_a_report_is_bounced_once_and_the_corrected_one_arrives(stage: Stage) -> None:
+def test_a_report_is_sent_back_once_and_the_corrected_one_arrives(stage: Stage) -> None:
     assert len(stage.asked("trace-mended")) == 3
     arrived = stage.results("with-the-plugin")["toolu_mended"]
     assert GOOD_WORDS in arrived

@@ -1,4 +1,4 @@
-"""A subagent's report in a session of the real client: bounced, corrected, replaced."""
+"""A subagent's report in a session of the real client: sent back, corrected, replaced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from real_client import Stage, text_of, under_contract
 from scripts import BAD, GOOD, GOOD_WORDS, INVENTED, call, cited, delegate, does, reads, says
 
-#: `trace-once` is corrected after it was bounced, `trace-twice` sends the same again.
+#: `trace-once` is corrected after it was sent back, `trace-twice` sends the same again.
 _CONVERSATIONS = {
     "begin-tracing": [
         does(delegate("once", "code-explorer", "trace-once", run_in_background=True)),
@@ -29,7 +29,7 @@ def stage(client: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
         yield stage
 
 
-def test_an_invented_reference_is_bounced_and_the_corrected_report_arrives(stage: Stage) -> None:
+def test_an_invented_reference_is_sent_back_and_the_corrected_report_arrives(stage: Stage) -> None:
     correction = text_of(stage.asked("trace-once")[2]["messages"][-1]["content"])
     assert INVENTED in correction
     assert "COMPLETE result" in correction
@@ -39,8 +39,8 @@ def test_an_invented_reference_is_bounced_and_the_corrected_report_arrives(stage
     assert INVENTED not in arrived
 
 
-def test_a_second_bad_report_never_arrives_as_fine(stage: Stage) -> None:
-    assert len(stage.asked("trace-twice")) == 3  # one correction was asked for, and no second one
+def test_a_second_bad_report_never_arrives(stage: Stage) -> None:
+    assert len(stage.asked("trace-twice")) == 3  # one correction was requested, not two
     arrived = stage.results("begin-tracing")["toolu_twice"]
     assert GOOD_WORDS not in arrived
     assert "reference-missing-file" in arrived
@@ -48,21 +48,21 @@ def test_a_second_bad_report_never_arrives_as_fine(stage: Stage) -> None:
     assert "not accepted" in arrived
 
 
-def test_the_report_that_was_replaced_is_kept_for_people(stage: Stage) -> None:
+def test_the_replaced_report_is_stored(stage: Stage) -> None:
     kept = [path.read_text(encoding="utf-8") for path in (stage.project / ".remit/gate/results").rglob("*.md")]
     assert any(INVENTED in text and GOOD_WORDS in text for text in kept)
     notice = stage.results("begin-tracing")["toolu_twice"]
     assert ".remit/gate/results" in notice
 
 
-def test_the_contract_stands_in_the_subagents_prompt_once(stage: Stage) -> None:
+def test_the_subagents_prompt_contains_the_contract_once(stage: Stage) -> None:
     prompt = text_of(stage.asked("trace-once")[0]["messages"][0]["content"])
     assert "trace-once: please." in prompt
     assert prompt.count("Execution Flow") >= 1
     assert prompt.count("## Code Explorer Result") <= 1
 
 
-def test_a_launch_in_the_background_is_made_one_in_the_foreground(stage: Stage) -> None:
+def test_a_background_launch_is_changed_to_the_foreground(stage: Stage) -> None:
     begin = stage.asked("begin-tracing")
     assert GOOD_WORDS in str(begin[1]["messages"][-1])  # the very next request has the report, so it was waited for
     assert "task-notification" not in str([body["messages"] for body in begin])

@@ -1,4 +1,4 @@
-"""A subagent that is sent a message goes on in the background of a session of the real client."""
+"""A subagent that receives a message continues in the background of a session of the real client."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_a_resumed_subagent_is_asked_for_a_correction_again(stage: Stage) -> Non
     assert INVENTED in text_of(stage.asked("trace-twice")[3]["messages"][-1]["content"])
 
 
-def test_the_answer_is_held_back_once_while_a_subagent_is_at_work(stage: Stage) -> None:
+def test_the_answer_is_blocked_once_while_a_subagent_is_running(stage: Stage) -> None:
     asked = stage.asked("trace-and-resume")
     assert "synthesize-early" in text_of(asked[4]["messages"][-1]["content"])
     assert len(asked) == len(_CONVERSATIONS["trace-and-resume"])
 
 
-def test_a_bad_report_that_comes_by_a_notification_comes_with_a_warning(stage: Stage) -> None:
+def test_a_bad_report_in_a_notification_comes_with_a_warning(stage: Stage) -> None:
     *_, notification, context = stage.asked("trace-and-resume")[5]["messages"]
-    assert INVENTED in text_of(notification["content"])  # the client leaves no way to take it out
+    assert INVENTED in text_of(notification["content"])  # the client offers no way to remove it
     assert "is not accepted" in text_of(context["content"])
     assert "reference-missing-file" in text_of(context["content"])

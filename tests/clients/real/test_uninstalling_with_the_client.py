@@ -1,4 +1,4 @@
-"""`remit uninstall claude-code` after a session of the real client: nothing of ours is left."""
+"""`remit uninstall claude-code` after a session of the real client: nothing of Remit is left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OWN = '{\n    "env": {"A": "1"},\n    "spinnerTipsEnabled": false\n}'
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file and folder of a project but git's own, with its mode and content."""
+    """Return every file and folder of a project except git's, with mode and content."""
     return {
         path.relative_to(folder).as_posix(): (path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
         for path in folder.rglob("*")

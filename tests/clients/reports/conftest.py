@@ -1,4 +1,4 @@
-"""Sessions of the client, with a home of their own."""
+"""Sessions of the client, with a separate home folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session of the client in a small project: subagents are launched, stop, and hand over their reports."""
+"""A session of the client in a small project, in which subagents start, stop and report."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from remit.rules.examples import TREE, sample_text
 PAYLOADS = Path(__file__).parents[2] / "fixtures/claude_code/payloads"
 SESSION = "9f3279c5-453e-45ba-9d76-6896353ab6a1"
 GOOD = sample_text("exploration")
-#: Nobody has such a file.
+#: A file that does not exist.
 INVENTED = GOOD.replace("app/store.py:14", "app/nowhere.py:14")
-#: One fault of the second level: worth a correction, and no more.
+#: One violation of level L2, which is corrected at most once.
 VAGUE = GOOD.replace("90 - every cited line was opened and read", "90")
 READ = ("app/login.py", "app/session.py", "app/store.py")
 Answer = dict[str, Any] | None
 
 
 class Client:
-    """What the client tells its hooks, event by event, and what it is told."""
+    """Send events to the hooks as the client does, and return the answers."""
 
     def __init__(self, home: Path, gate: str = "") -> None:
         self.project = home / "shop"
@@ -40,7 +40,7 @@ class Client:
         compile_project(self.project)
 
     def ask(self, captured: str, **fields: Any) -> Answer:
-        """An event as it was captured, but for these fields; None takes a field away."""
+        """Return a recorded event with these fields changed; None removes a field."""
         payload = json.loads((PAYLOADS / f"{captured}.json").read_text())
         payload |= {
             "session_id": SESSION,
@@ -57,7 +57,7 @@ class Client:
         return str(self.transcripts.parent) + ".jsonl"
 
     def transcript(self, agent_id: str, *, call: str = "", parent: str = "", read: tuple[str, ...] = READ) -> Path:
-        """What the client writes of a run: its calls, and beside it the launch."""
+        """Write the transcript of a run, and the metadata of its launch next to it."""
         path = self.transcripts / f"agent-{agent_id}.jsonl"
         path.write_text("".join(f"{json.dumps(line)}\n" for file in read for line in self._read(file)))
         if call:
@@ -89,7 +89,7 @@ class Client:
         return self.ask("SubagentStop", agent_id=agent_id, agent_type=agent, last_assistant_message=report, **fields)
 
     def stop_again(self, agent_id: str, report: str | None, agent: str = "code-explorer") -> Answer:
-        """After a correction."""
+        """Stop again after a correction."""
         return self.stop(agent_id, report, agent, stop_hook_active=True)
 
     def response(self, agent_id: str, report: str, agent: str = "code-explorer") -> dict[str, Any]:
@@ -99,18 +99,18 @@ class Client:
         return found
 
     def done(self, call: str, run: str, report: str, agent: str = "code-explorer", **fields: Any) -> Answer:
-        """The call of the Agent tool comes back."""
+        """Return the call of the Agent tool."""
         response = self.response(run, report, agent)
         return self.ask("PostToolUse.Agent.completed", tool_use_id=call, tool_response=response, **fields)
 
     def run(self, call: str, agent_id: str, *reports: str, agent: str = "code-explorer") -> list[Answer]:
-        """A delegation from its launch to its end, in the foreground."""
+        """Run a delegation in the foreground, from launch to end."""
         self.launch(call, agent)
         self.transcript(agent_id, call=call)
         self.start(agent_id, agent)
-        said = [self.stop(agent_id, reports[0], agent)]
-        said += [self.stop_again(agent_id, report, agent) for report in reports[1:]]
-        return [*said, self.done(call, agent_id, reports[-1], agent)]
+        answer = [self.stop(agent_id, reports[0], agent)]
+        answer += [self.stop_again(agent_id, report, agent) for report in reports[1:]]
+        return [*answer, self.done(call, agent_id, reports[-1], agent)]
 
     @property
     def state(self) -> SessionState:
@@ -130,21 +130,21 @@ class Client:
         return [kept.outcome for kept in self.kept]
 
 
-def is_block(said: Answer) -> bool:
-    return said is not None and said.get("decision") == "block"
+def is_block(answer: Answer) -> bool:
+    return answer is not None and answer.get("decision") == "block"
 
 
-def output_of(said: Answer) -> dict[str, Any]:
-    assert said is not None
-    found: dict[str, Any] = said["hookSpecificOutput"]["updatedToolOutput"]
+def output_of(answer: Answer) -> dict[str, Any]:
+    assert answer is not None
+    found: dict[str, Any] = answer["hookSpecificOutput"]["updatedToolOutput"]
     return found
 
 
-def notice_of(said: Answer) -> str:
-    [block] = output_of(said)["content"]
+def notice_of(answer: Answer) -> str:
+    [block] = output_of(answer)["content"]
     assert block["type"] == "text"
     return str(block["text"])
 
 
-def context_of(said: Answer) -> str:
-    return str((said or {}).get("hookSpecificOutput", {}).get("additionalContext", ""))
+def context_of(answer: Answer) -> str:
+    return str((answer or {}).get("hookSpecificOutput", {}).get("additionalContext", ""))

@@ -1,4 +1,4 @@
-"""What hooks know of a project: compiled from its settings and definitions, and anew when one of them changes."""
+"""Compiling the settings and definitions of a project, and again after changes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_without_settings_the_built_in_team_is_under_contract(client: Client) ->
     assert values_of(client.project)["contract"] == expected
 
 
-def test_each_kind_is_told_what_the_prompt_command_prints(client: Client) -> None:
+def test_the_instructions_of_each_kind_are_those_of_the_prompt_command(client: Client) -> None:
     values = values_of(client.project)
     assert set(values["prompts"]) == set(values["contract"].values())
     for kind, text in values["prompts"].items():
@@ -48,7 +48,7 @@ def test_each_kind_is_told_what_the_prompt_command_prints(client: Client) -> Non
         assert printed.output.strip() == text.strip()
 
 
-def test_settings_of_the_gate_are_in_force(begin: Callable[[str], Client]) -> None:
+def test_settings_of_the_gate_are_effective(begin: Callable[[str], Client]) -> None:
     client = begin('profile = "lenient"\n[gate]\nmode = "strict"\n[gate.limits]\nfiles = 7\n')
     context = ProjectContext.open(str(client.project))
     assert (context.settings.mode, context.settings.limits["files"], context.profile) == ("strict", 7, "lenient")
@@ -68,7 +68,7 @@ def test_the_environment_counts_too(client: Client, monkeypatch: pytest.MonkeyPa
         ('[gate]\nunder_contract = ["scout"]\n[agents.kinds]\nscout = "poem"\n', "agents.kinds"),
     ],
 )
-def test_settings_that_cannot_be_used_are_named(begin: Callable[[str], Client], settings: str, key: str) -> None:
+def test_invalid_settings_are_named(begin: Callable[[str], Client], settings: str, key: str) -> None:
     with pytest.raises(ConfigurationError, match=key):
         begin(settings)
 
@@ -88,7 +88,7 @@ def test_the_kind_is_the_definitions_then_the_settings_then_generic(begin: Calla
 
 
 class TestTools:
-    """The tools of the definitions that the client would use."""
+    """Return the tools of the definitions that the client would use."""
 
     def tools(self, client: Client) -> dict[str, tuple[str, ...]]:
         return ProjectContext.open(str(client.project)).settings.tools
@@ -105,18 +105,18 @@ class TestTools:
         define(client.project / ".claude/agents", "scout", "tools: Grep\n")
         assert self.tools(client) == {"scout": ("Grep",), "mine": ("Read",)}
 
-    def test_the_users_folder_may_stand_elsewhere(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_users_folder_may_be_elsewhere(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
         elsewhere = client.project.parent / "elsewhere"
         define(elsewhere / "agents", "scout", "tools: Bash\n")
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(elsewhere))
         compile_project(client.project)
         assert self.tools(client) == {"scout": ("Bash",)}
 
-    def test_a_tool_that_we_do_not_know_is_not_taken_away(self, client: Client) -> None:
+    def test_an_unknown_tool_is_kept(self, client: Client) -> None:
         define(client.project / ".claude/agents", "scout", "tools: Read, BrandNewTool, mcp__el__ask\n")
         assert set(self.tools(client)["scout"]) == {"Read", "BrandNewTool", "mcp__el__ask"}
 
-    def test_hostile_definitions_do_no_harm(self, client: Client) -> None:
+    def test_hostile_definitions_are_handled(self, client: Client) -> None:
         folder = client.project / ".claude/agents"
         define(folder, "scout", "tools: Read\n")
         (folder / "broken.md").write_bytes(b"---\nname: [\xff\n")
@@ -127,28 +127,28 @@ class TestTools:
 
 
 class TestFresh:
-    """The file is compiled anew when something that it was made from has changed."""
+    """The file is outdated when one of its sources has changed."""
 
-    def test_what_was_compiled_a_moment_ago_is_fresh(self, client: Client) -> None:
+    def test_newly_compiled_settings_are_fresh(self, client: Client) -> None:
         assert is_fresh(values_of(client.project))
 
-    def test_a_change_of_the_settings_is_seen(self, client: Client) -> None:
+    def test_a_change_of_the_settings_is_detected(self, client: Client) -> None:
         (client.project / "remit.toml").write_text('[gate]\nmode = "strict"\n')
         assert ProjectContext.open(str(client.project)).settings.mode == "strict"
 
-    def test_settings_that_come_later_are_seen(self, client: Client) -> None:
+    def test_new_settings_files_are_detected(self, client: Client) -> None:
         (client.project / "remit.toml").unlink()
         compile_project(client.project)
         (client.project / "pyproject.toml").write_text('[tool.remit.gate]\nmode = "strict"\n')
         assert ProjectContext.open(str(client.project)).settings.mode == "strict"
 
-    def test_settings_above_the_project_are_seen_up_to_the_checkout(self, client: Client) -> None:
+    def test_settings_above_the_project_are_detected_up_to_the_checkout(self, client: Client) -> None:
         part = client.project / "app"
         compile_project(part)
         (client.project / "remit.toml").write_text('[gate]\nmode = "strict"\n')
         assert ProjectContext.open(str(part)).settings.mode == "strict"
 
-    def test_a_definition_that_comes_changes_or_goes_is_seen(self, client: Client) -> None:
+    def test_a_new_changed_or_removed_definition_is_detected(self, client: Client) -> None:
         file = define(client.project / ".claude/agents", "scout", "tools: Read\n")
         assert ProjectContext.open(str(client.project)).settings.tools == {"scout": ("Read",)}
         file.write_text(AGENT.format(name="scout", more="tools: Read, Grep\n"))
@@ -166,13 +166,13 @@ def test_the_file_is_private_and_stays_out_of_git(client: Client) -> None:
     assert [path.name for path in file.parent.iterdir()] == ["compiled.json"]
 
 
-def test_it_says_who_made_it_and_nothing_of_what_code_to_run(client: Client) -> None:
+def test_the_file_names_its_version_and_no_code_to_run(client: Client) -> None:
     values = values_of(client.project)
     assert values["version"] == remit.__version__
     assert not {"path", "interpreter"} & set(values)
 
 
-def test_a_folder_that_cannot_be_used_is_an_error_with_its_name(client: Client) -> None:
+def test_an_unusable_folder_is_an_error_with_its_name(client: Client) -> None:
     project = client.project.parent / "other"
     project.mkdir()
     (project / ".remit").write_text("a file")
@@ -180,7 +180,7 @@ def test_a_folder_that_cannot_be_used_is_an_error_with_its_name(client: Client) 
         compile_project(project)
 
 
-def test_the_file_of_a_compilation_that_failed_stays_as_it_was(client: Client) -> None:
+def test_a_failed_compilation_keeps_the_earlier_file(client: Client) -> None:
     before = json.dumps(values_of(client.project))
     (client.project / "remit.toml").write_text('[gate]\nmode = "lax"\n')
     with pytest.raises(ConfigurationError):

@@ -1,4 +1,4 @@
-"""A report held against the contract: as `remit check` holds it, with the transcript as receipts."""
+"""Reports are judged like `remit check` does it, with the transcript as receipts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def context(client: Client) -> ProjectContext:
     return ProjectContext.open(str(client.project))
 
 
-def test_the_verdict_is_that_of_a_check_with_the_transcript_as_receipts(
+def test_the_decision_is_that_of_a_check_with_the_transcript_as_receipts(
     client: Client, context: ProjectContext
 ) -> None:
     transcript = client.transcript("a1")
@@ -45,7 +45,7 @@ def test_the_kind_is_that_of_the_agent(client: Client, context: ProjectContext) 
     assert not judge(sample_text("generic"), context, "qa-engineer", "", 1).is_accepted
 
 
-def test_a_report_of_failure_is_a_report(context: ProjectContext) -> None:
+def test_a_report_of_a_failure_can_be_accepted(context: ProjectContext) -> None:
     assert judge(sample_text("error"), context, EXPLORER, "", 1).is_accepted
 
 
@@ -56,7 +56,7 @@ def test_several_results_in_one_report_are_only_as_good_as_the_worst(context: Pr
     assert len(json.loads(check_document(judged, context))["results"]) == 2
 
 
-def test_the_check_is_kept_in_its_fixed_shape(client: Client, context: ProjectContext) -> None:
+def test_the_check_has_its_fixed_shape(client: Client, context: ProjectContext) -> None:
     judged = judge(INVENTED, context, EXPLORER, "", 1)
     report = json.loads(check_document(judged, context))
     assert report["schema"] == "remit.check/1"
@@ -64,12 +64,12 @@ def test_the_check_is_kept_in_its_fixed_shape(client: Client, context: ProjectCo
     assert report["summary"]["repository"] == str(client.project)
 
 
-def test_only_places_that_are_there_count_as_covered(context: ProjectContext) -> None:
+def test_only_existing_files_count_as_analysed(context: ProjectContext) -> None:
     assert judge(GOOD, context, EXPLORER, "", 1).analysed_files == ["app/login.py", "app/session.py"]
     assert judge(INVENTED, context, EXPLORER, "", 1).analysed_files == []
 
 
-def test_a_place_that_is_not_there_is_not_covered_even_where_nobody_minds(begin: Callable[[str], Client]) -> None:
+def test_a_missing_file_is_not_analysed_even_if_its_rule_is_ignored(begin: Callable[[str], Client]) -> None:
     client = begin('[check]\nignore = ["reference-missing-file", "confidence-unsupported"]\n')
     report = GOOD.replace("| open_session | `app/session.py:8`", "| open_session | `app/nowhere.py:8`")
     judged = judge(report, ProjectContext.open(str(client.project)), EXPLORER, "", 1)
@@ -86,25 +86,25 @@ def test_a_transcript_that_is_too_long_is_not_read(
     assert judge(GOOD, context, EXPLORER, str(transcript), 1).is_accepted
 
 
-def test_a_transcript_that_is_a_pipe_keeps_nobody_waiting(context: ProjectContext, tmp_path: Path) -> None:
+def test_a_transcript_that_is_a_pipe_does_not_block(context: ProjectContext, tmp_path: Path) -> None:
     pipe = tmp_path / "agent.jsonl"
     os.mkfifo(pipe)
     assert judge(GOOD, context, EXPLORER, str(pipe), 1).is_accepted
 
 
-def test_what_no_file_could_hold_is_judged_too(context: ProjectContext) -> None:
+def test_text_that_is_not_valid_unicode_is_judged(context: ProjectContext) -> None:
     assert judge(GOOD + "\ud800", context, EXPLORER, "", 1).decision == "accept"
     assert judge("\ud800\0", context, EXPLORER, "", 1).decision != "accept"
 
 
-def test_a_correction_brings_no_control_characters() -> None:
+def test_a_correction_contains_no_control_characters() -> None:
     violation = {"rule": "r", "level": "L1", "line": 1, "message": "a\x1b[2J\x07b <b>", "help": "mend it"}
     assert Judgement("revise", [], [violation]).correction.endswith("\n- r (line 1): a[2Jb <b>. mend it")
 
 
 @pytest.mark.process
-def test_a_python_without_its_libraries_finds_them_where_the_project_was_compiled(client: Client) -> None:
-    """As a hook is run; and nothing of it stays in the way of others."""
+def test_a_python_without_site_packages_finds_the_libraries(client: Client) -> None:
+    """In a process that is started like a hook."""
     program = (
         "import sys; sys.path.append(sys.argv[1])\n"
         "from remit.clients.claude_code.project import ProjectContext\n"

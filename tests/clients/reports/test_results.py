@@ -1,4 +1,4 @@
-"""Reports kept on disk: exact, private, bounded in size and number, whatever stands beside them."""
+"""Stored reports: exact, private, limited in size and number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def place(folder: Path) -> Path:
     return folder / "results" / SESSION
 
 
-def test_what_was_kept_is_listed_in_order_with_all_that_was_said_of_it(tmp_path: Path) -> None:
+def test_stored_reports_are_listed_in_order_with_their_details(tmp_path: Path) -> None:
     violation = {"rule": "status-missing", "level": "L1", "line": 3, "message": "none", "help": "add it"}
     kept_in(tmp_path, outcome="returned", attempt=1, verdict="revise", violations=[violation], check='{"a": 1}')
     kept_in(tmp_path, attempt=2, verdict="accept", files=["app/login.py"])
@@ -38,7 +38,7 @@ def test_what_was_kept_is_listed_in_order_with_all_that_was_said_of_it(tmp_path:
     assert (second.files, second.check, second.is_final) == (["app/login.py"], "", True)
 
 
-def test_the_latest_of_a_subagent_is_its_own(tmp_path: Path) -> None:
+def test_the_latest_report_belongs_to_the_subagent(tmp_path: Path) -> None:
     for number in range(3):
         kept_in(tmp_path, "a1", attempt=number)
         kept_in(tmp_path, "a11", attempt=number + 10)
@@ -58,12 +58,12 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["gate"]
 
 
-def test_an_outcome_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_outcome_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must be one of accepted"):
         kept_in(tmp_path, outcome="fine")
 
 
-def test_only_so_many_reports_are_kept_and_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_reports_are_removed_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "MAX_REPORTS", 5)
     for number in range(9):
         kept_in(tmp_path, f"a{number}", check="{}")
@@ -71,7 +71,7 @@ def test_only_so_many_reports_are_kept_and_the_oldest_go(tmp_path: Path, monkeyp
     assert len(list(place(tmp_path).iterdir())) == 15
 
 
-def test_only_so_many_bytes_are_kept_and_the_newest_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_report_stays_beyond_the_limit_of_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "MAX_SESSION_BYTES", 5000)
     for number in range(4):
         kept_in(tmp_path, f"a{number}", text="x" * 2000)
@@ -80,7 +80,7 @@ def test_only_so_many_bytes_are_kept_and_the_newest_stays(tmp_path: Path, monkey
     assert [kept.agent_id for kept in list_results(str(tmp_path), SESSION)] == ["huge"]
 
 
-def test_a_text_beyond_measure_is_cut_and_the_entry_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_long_text_is_truncated_and_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "MAX_TEXT_BYTES", 100)
     kept = kept_in(tmp_path, text="x" * 101)
     assert Path(kept.path).stat().st_size == 100
@@ -89,7 +89,7 @@ def test_a_text_beyond_measure_is_cut_and_the_entry_says_so(tmp_path: Path, monk
     assert kept_in(tmp_path, text="x" * 100).whole
 
 
-def test_long_words_of_violations_are_cut(tmp_path: Path) -> None:
+def test_long_texts_of_violations_are_truncated(tmp_path: Path) -> None:
     words = dict.fromkeys(("rule", "message", "help", "more"), "é" * 10**6)
     many = [{**words, "level": "L1", "line": 1}]
     kept_in(tmp_path, violations=many * 1000, files=["é" * 10**5] * 10_000)
@@ -99,7 +99,7 @@ def test_long_words_of_violations_are_cut(tmp_path: Path) -> None:
     assert len(kept.violations) == 60
 
 
-def test_files_of_others_in_the_folder_are_passed_over(tmp_path: Path) -> None:
+def test_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:
     kept_in(tmp_path)
     for name, text in {
         "0.x.json": "[]",
@@ -113,7 +113,7 @@ def test_files_of_others_in_the_folder_are_passed_over(tmp_path: Path) -> None:
     assert [kept.agent_id for kept in list_results(str(tmp_path), SESSION)] == ["a1"]
 
 
-def test_values_of_another_type_are_as_if_unsaid(tmp_path: Path) -> None:
+def test_values_of_another_type_are_ignored(tmp_path: Path) -> None:
     kept_in(tmp_path)
     [entry] = [path for path in place(tmp_path).iterdir() if path.suffix == ".json"]
     names = ("agent", "attempt", "at", "outcome", "violations", "files", "has_text", "verdict", "whole")
@@ -132,13 +132,13 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     assert list(other.iterdir()) == []
 
 
-def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
+def test_many_reports_at_once_are_all_stored(tmp_path: Path) -> None:
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda number: kept_in(tmp_path, "same", attempt=number), range(100)))
     assert sorted(kept.attempt for kept in list_results(str(tmp_path), SESSION)) == list(range(100))
 
 
-def test_sessions_of_long_ago_are_removed_and_others_are_not(tmp_path: Path) -> None:
+def test_only_expired_sessions_are_removed(tmp_path: Path) -> None:
     kept_in(tmp_path)
     keep_result(str(tmp_path), "old", agent="a", agent_id="a", outcome="failed", text="x", check="{}")
     os.utime(tmp_path / "results/old", (0, 0))
@@ -147,7 +147,7 @@ def test_sessions_of_long_ago_are_removed_and_others_are_not(tmp_path: Path) -> 
     assert remove_expired(str(tmp_path / "nowhere")) == 0
 
 
-def test_the_first_report_of_a_session_takes_old_sessions_away(tmp_path: Path) -> None:
+def test_the_first_report_of_a_session_removes_expired_sessions(tmp_path: Path) -> None:
     keep_result(str(tmp_path), "old", agent="a", agent_id="a", outcome="failed", text="x")
     os.utime(tmp_path / "results/old", (0, 0))
     kept_in(tmp_path)

@@ -1,4 +1,4 @@
-"""SubagentStop: a report is checked, sent back once, and kept; what was decided holds for who launched it."""
+"""SubagentStop: a report is checked, sent back once, and stored; its delegation is closed."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from remit.gate.session_store import open_session
 CALL, AGENT = "toolu_1", "a4f4ad01adececa3d"
 
 
-def test_an_invented_reference_is_bounced_with_an_order_for_the_whole_report(client: Client) -> None:
+def test_an_invented_reference_is_sent_back_with_a_request_for_the_complete_report(client: Client) -> None:
     client.launch(CALL)
     client.transcript(AGENT, call=CALL)
     client.start(AGENT)
-    said = client.stop(AGENT, INVENTED)
-    assert is_block(said)
-    assert said is not None
-    assert "resend the COMPLETE result" in said["reason"]
-    assert "reference-missing-file" in said["reason"]
-    assert "app/nowhere.py" in said["reason"]
+    reply = client.stop(AGENT, INVENTED)
+    assert is_block(reply)
+    assert reply is not None
+    assert "resend the COMPLETE result" in reply["reason"]
+    assert "reference-missing-file" in reply["reason"]
+    assert "app/nowhere.py" in reply["reason"]
     assert client.delegation(CALL) == "open", "a correction is waited for"
 
 
-def test_the_corrected_report_is_accepted_and_reaches_the_orchestrator_untouched(client: Client) -> None:
-    said = client.run(CALL, AGENT, INVENTED, GOOD)
-    assert is_block(said[0])
-    assert said[1:] == [None, None]
+def test_the_corrected_report_is_accepted_and_reaches_the_orchestrator_unchanged(client: Client) -> None:
+    reply = client.run(CALL, AGENT, INVENTED, GOOD)
+    assert is_block(reply[0])
+    assert reply[1:] == [None, None]
     assert client.outcomes == ["returned", "accepted"]
     assert client.delegation(CALL) == "accepted"
 
@@ -46,9 +46,9 @@ def test_an_accepted_report_covers_its_key_references(client: Client) -> None:
 
 
 def test_a_second_report_that_is_not_accepted_is_not_sent_back_again(client: Client) -> None:
-    said = client.run(CALL, AGENT, INVENTED, INVENTED)
-    assert is_block(said[0])
-    assert said[1] is None
+    reply = client.run(CALL, AGENT, INVENTED, INVENTED)
+    assert is_block(reply[0])
+    assert reply[1] is None
     assert [(kept.outcome, kept.attempt, kept.verdict) for kept in client.kept] == [
         ("returned", 1, "revise"),
         ("rejected", 2, "reject"),
@@ -58,22 +58,22 @@ def test_a_second_report_that_is_not_accepted_is_not_sent_back_again(client: Cli
     assert client.state.warnings == ["Agent code-explorer failed, results may be incomplete"]
 
 
-def test_what_is_only_worth_a_correction_is_accepted_the_second_time(client: Client) -> None:
-    said = client.run(CALL, AGENT, VAGUE, VAGUE)
-    assert is_block(said[0])
+def test_a_minor_violation_is_accepted_the_second_time(client: Client) -> None:
+    reply = client.run(CALL, AGENT, VAGUE, VAGUE)
+    assert is_block(reply[0])
     assert client.outcomes == ["returned", "accepted"]
 
 
 @pytest.mark.parametrize("report", [None, "", "  \n"])
-def test_an_empty_report_is_asked_for_again(client: Client, report: str | None) -> None:
+def test_an_empty_report_is_requested_again(client: Client, report: str | None) -> None:
     client.launch(CALL)
-    said = client.stop(AGENT, report)
-    assert is_block(said)
-    assert said is not None
-    assert "resend the COMPLETE result" in said["reason"]
+    reply = client.stop(AGENT, report)
+    assert is_block(reply)
+    assert reply is not None
+    assert "resend the COMPLETE result" in reply["reason"]
 
 
-def test_what_the_subagent_did_is_read_from_its_transcript(client: Client) -> None:
+def test_receipts_are_read_from_the_transcript(client: Client) -> None:
     client.transcript(AGENT, read=())
     assert "no-tool-calls" in str(client.stop(AGENT, GOOD))
     client.transcript("other", read=("app/login.py",))
@@ -81,24 +81,24 @@ def test_what_the_subagent_did_is_read_from_its_transcript(client: Client) -> No
 
 
 @pytest.mark.parametrize("path", ["", "/nowhere/agent.jsonl", "\0", "/dev/zero"])
-def test_without_a_transcript_the_report_is_judged_all_the_same(client: Client, path: str) -> None:
+def test_a_report_without_a_transcript_is_judged(client: Client, path: str) -> None:
     assert client.stop(AGENT, GOOD, agent_transcript_path=path) is None
     assert is_block(client.stop("other", INVENTED, agent_transcript_path=path))
 
 
-def test_a_transcript_of_rubbish_does_no_harm(client: Client) -> None:
+def test_an_invalid_transcript_is_ignored(client: Client) -> None:
     path = client.transcript(AGENT)
     lines = path.read_text()
     path.write_bytes(b'{"type":\xff\n[[[[' + b"[" * 100_000 + b"\n\0\0\n" + lines.encode() + b'{"type":"assistant"')
     assert client.stop(AGENT, GOOD) is None
 
 
-def test_the_clients_own_subagents_pass_unheard(client: Client) -> None:
+def test_the_clients_own_subagents_are_ignored(client: Client) -> None:
     assert client.ask("SubagentStop.compaction") is None
     assert client.kept == []
 
 
-def test_a_run_that_is_taken_up_again_begins_anew(client: Client) -> None:
+def test_a_resumed_run_starts_at_the_first_attempt(client: Client) -> None:
     client.run(CALL, AGENT, INVENTED, INVENTED)
     client.start(AGENT)
     assert client.delegation(CALL) == "open"
@@ -108,19 +108,19 @@ def test_a_run_that_is_taken_up_again_begins_anew(client: Client) -> None:
     assert client.delegation(CALL) == "accepted"
 
 
-def test_a_run_that_is_taken_up_again_without_a_start_begins_anew_too(client: Client) -> None:
+def test_a_resumed_run_without_a_start_event_starts_at_the_first_attempt(client: Client) -> None:
     client.run(CALL, AGENT, INVENTED, INVENTED)
     assert client.stop(AGENT, GOOD) is None
     assert client.delegation(CALL) == "accepted"
 
 
-def test_another_hook_that_sends_a_subagent_on_does_not_buy_more_corrections(client: Client) -> None:
+def test_a_continuation_by_another_hook_does_not_add_corrections(client: Client) -> None:
     client.run(CALL, AGENT, INVENTED, INVENTED)
     assert client.stop_again(AGENT, INVENTED.replace("SUCCESS", "DONE")) is None
     assert client.outcomes[-1] == "rejected"
 
 
-def test_the_same_stop_told_twice_counts_once(client: Client) -> None:
+def test_a_stop_delivered_twice_counts_once(client: Client) -> None:
     client.launch(CALL)
     client.transcript(AGENT, call=CALL)
     first, second = client.stop(AGENT, INVENTED), client.stop(AGENT, INVENTED)
@@ -131,23 +131,23 @@ def test_the_same_stop_told_twice_counts_once(client: Client) -> None:
     assert client.outcomes == ["returned", "rejected"]
 
 
-def test_the_same_stop_told_twice_at_once_counts_once(client: Client) -> None:
+def test_a_stop_delivered_twice_at_once_counts_once(client: Client) -> None:
     client.launch(CALL)
     client.transcript(AGENT, call=CALL)
     with ThreadPoolExecutor(4) as pool:
-        said = list(pool.map(lambda _: client.stop(AGENT, INVENTED), range(4)))
-    assert all(is_block(one) for one in said)
+        reply = list(pool.map(lambda _: client.stop(AGENT, INVENTED), range(4)))
+    assert all(is_block(one) for one in reply)
     assert client.outcomes == ["returned"]
 
 
-def test_a_report_that_is_sent_again_word_for_word_is_the_second_one(client: Client) -> None:
-    """Also for a client that does not say whether a hook is at work."""
+def test_an_identical_report_after_a_correction_is_the_second_attempt(client: Client) -> None:
+    """Also if the client does not send `stop_hook_active`."""
     assert is_block(client.stop(AGENT, INVENTED, stop_hook_active=None))
     assert client.stop(AGENT, INVENTED, stop_hook_active=None) is None
     assert client.outcomes == ["returned", "rejected"]
 
 
-def test_subagents_side_by_side_do_not_mix(client: Client) -> None:
+def test_parallel_subagents_are_kept_apart(client: Client) -> None:
     runs = [(f"toolu_{number}", f"a{number}") for number in range(6)]
     for call, agent_id in runs:
         client.launch(call)
@@ -155,16 +155,16 @@ def test_subagents_side_by_side_do_not_mix(client: Client) -> None:
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(client.start, (agent_id for _, agent_id in runs)))
         reports = [INVENTED if number % 2 else GOOD for number in range(6)]
-        said = list(pool.map(client.stop, (agent_id for _, agent_id in runs), reports))
+        reply = list(pool.map(client.stop, (agent_id for _, agent_id in runs), reports))
         again = list(pool.map(client.stop_again, (agent_id for _, agent_id in runs[1::2]), [GOOD, INVENTED, GOOD]))
-    assert [is_block(one) for one in said] == [False, True] * 3
+    assert [is_block(one) for one in reply] == [False, True] * 3
     assert again == [None, None, None]
     expected = ["accepted", "accepted", "accepted", "rejected", "accepted", "accepted"]
     assert [client.delegation(call) for call, _ in runs] == expected
 
 
-def test_where_launches_cannot_be_told_apart_the_call_itself_closes_them(client: Client) -> None:
-    """Two of one kind at once, and nothing beside their transcripts that says whose they are."""
+def test_indistinguishable_launches_are_closed_by_their_calls(client: Client) -> None:
+    """Two runs of one agent at once, without metadata next to their transcripts."""
     for call in ("toolu_1", "toolu_2"):
         client.launch(call)
     for agent_id in ("a1", "a2"):
@@ -178,13 +178,13 @@ def test_where_launches_cannot_be_told_apart_the_call_itself_closes_them(client:
     assert client.state.delegations["toolu_2"].agent_id == "a1"
 
 
-def test_a_subagents_own_subagent_is_checked_alike_and_is_no_delegation_of_the_orchestrator(client: Client) -> None:
+def test_a_nested_subagent_is_checked_but_is_not_a_delegation_of_the_orchestrator(client: Client) -> None:
     client.launch(CALL)
     client.transcript(AGENT, call=CALL)
     client.start(AGENT)
     client.launch("toolu_inner", agent_id=AGENT, agent_type="code-explorer")
     client.transcript("inner", call="toolu_inner", parent=AGENT)
-    assert client.start("inner") is None, "its launch has told it the contract"
+    assert client.start("inner") is None, "its launch has sent the contract"
     assert is_block(client.stop("inner", INVENTED))
     assert client.stop_again("inner", GOOD) is None
     assert [kept.agent_id for kept in client.kept] == ["inner", "inner"]
@@ -194,14 +194,14 @@ def test_a_subagents_own_subagent_is_checked_alike_and_is_no_delegation_of_the_o
     assert client.state.window.why != "delegation"
 
 
-def test_a_rejected_subagent_of_a_subagent_is_warned_of(client: Client) -> None:
+def test_a_rejected_nested_subagent_causes_a_warning(client: Client) -> None:
     client.transcript("inner", call="toolu_inner", parent=AGENT)
     client.stop("inner", INVENTED)
     client.stop_again("inner", INVENTED)
     assert client.state.warnings == ["Agent code-explorer failed, results may be incomplete"]
 
 
-def test_agents_that_are_not_under_contract_are_only_noted(client: Client) -> None:
+def test_agents_that_are_not_under_contract_are_only_recorded(client: Client) -> None:
     client.launch(CALL, "Explore")
     client.transcript(AGENT, call=CALL)
     assert client.start(AGENT, "Explore") is None
@@ -213,36 +213,36 @@ def test_agents_that_are_not_under_contract_are_only_noted(client: Client) -> No
     assert client.ask("Stop", background_tasks=None) is None, "nobody waits for them"
 
 
-def test_nobody_waits_for_a_run_that_nobody_is_held_to_from_its_start(client: Client) -> None:
+def test_a_run_that_is_not_under_contract_is_not_waited_for(client: Client) -> None:
     with open_session(client.folder, SESSION) as state:
         open_delegation(state, CALL, "Explore")
     client.start(AGENT, "Explore")
     assert client.delegation(CALL) == "observed"
 
 
-def test_who_is_under_contract_is_the_projects_to_say(begin: Callable[[str], Client]) -> None:
+def test_the_project_configures_which_agents_are_under_contract(begin: Callable[[str], Client]) -> None:
     client = begin('[gate]\nunder_contract = ["scout"]\n[agents.kinds]\nscout = "exploration"\n')
     assert client.stop(AGENT, "Nothing of that form.") is None
     assert is_block(client.stop("b", INVENTED, "scout"))
     assert client.stop("c", GOOD, "scout") is None
 
 
-def test_an_agent_of_a_plugin_is_meant_by_its_own_name(client: Client) -> None:
+def test_an_agent_of_a_plugin_is_under_contract_by_its_own_name(client: Client) -> None:
     assert is_block(client.stop(AGENT, INVENTED, "remit:code-explorer"))
 
 
-def test_rules_that_the_project_leaves_out_are_left_out_here_too(begin: Callable[[str], Client]) -> None:
+def test_rules_that_the_project_ignores_are_ignored(begin: Callable[[str], Client]) -> None:
     client = begin('[check]\nignore = ["reference-missing-file", "confidence-unsupported"]\n')
     client.transcript(AGENT)
     assert "reference-missing-file" not in str(client.stop(AGENT, INVENTED))
 
 
 class TestObserving:
-    """In observe mode everything is checked and kept, and nothing changes."""
+    """In observe mode everything is checked and stored, and nothing changes."""
 
     SETTINGS = '[gate]\nmode = "observe"\n'
 
-    def test_nothing_is_ever_said(self, begin: Callable[[str], Client]) -> None:
+    def test_no_answer_is_given(self, begin: Callable[[str], Client]) -> None:
         client = begin(self.SETTINGS)
         assert client.launch(CALL) is None
         client.transcript(AGENT, call=CALL)
@@ -251,7 +251,7 @@ class TestObserving:
         assert client.done(CALL, AGENT, INVENTED) is None
         assert client.ask("PostToolUseFailure.Agent", tool_use_id="toolu_2") is None
 
-    def test_what_would_have_happened_is_kept(self, begin: Callable[[str], Client]) -> None:
+    def test_the_outcome_of_an_enforcing_mode_is_stored(self, begin: Callable[[str], Client]) -> None:
         client = begin(self.SETTINGS)
         client.run("toolu_1", "a1", INVENTED)
         client.run("toolu_2", "a2", GOOD)
@@ -262,7 +262,7 @@ class TestObserving:
         assert Path(client.kept[0].path).read_text() == INVENTED
         assert [client.delegation(call) for call in ("toolu_1", "toolu_2")] == ["rejected", "accepted"]
 
-    def test_a_run_without_a_stop_is_kept_as_what_would_have_failed(self, begin: Callable[[str], Client]) -> None:
+    def test_a_run_without_a_stop_event_is_stored_as_failed(self, begin: Callable[[str], Client]) -> None:
         client = begin(self.SETTINGS)
         client.launch(CALL)
         assert client.done(CALL, AGENT, "half of") is None
@@ -270,25 +270,25 @@ class TestObserving:
 
 
 class TestStarting:
-    """SubagentStart tells the contract to those whom their launch did not tell it."""
+    """SubagentStart sends the contract if the launch did not."""
 
-    def test_a_launch_that_was_seen_has_told_it(self, client: Client) -> None:
+    def test_a_recorded_launch_has_sent_the_contract(self, client: Client) -> None:
         assert "How to answer" in str(client.launch(CALL))
         client.transcript(AGENT, call=CALL)
         assert client.start(AGENT) is None
         assert client.state.delegations[CALL].agent_id == AGENT
 
-    def test_one_that_was_launched_in_another_way_is_told_now(self, client: Client) -> None:
+    def test_a_run_without_a_recorded_launch_gets_the_contract_at_its_start(self, client: Client) -> None:
         assert "How to answer" in context_of(client.start(AGENT))
 
-    def test_the_only_launch_that_can_be_meant_is_meant(self, client: Client) -> None:
+    def test_the_only_matching_launch_is_linked(self, client: Client) -> None:
         client.launch(CALL)
         client.launch("toolu_2", "qa-engineer")
         assert client.start(AGENT) is None
         assert client.state.delegations[CALL].agent_id == AGENT
         assert client.state.delegations["toolu_2"].agent_id == ""
 
-    def test_what_stands_beside_a_transcript_is_not_trusted(self, client: Client) -> None:
+    def test_metadata_next_to_a_transcript_is_not_trusted(self, client: Client) -> None:
         client.launch(CALL)
         meta = client.transcript(AGENT).with_suffix(".meta.json")
         for text in ("[]", "[" * 100_000, '{"toolUseId": 7}', '{"toolUseId": "toolu_unknown"}', "x" * 1_000_000):
@@ -297,27 +297,27 @@ class TestStarting:
         assert list(client.state.delegations) == [CALL]
 
 
-def test_a_report_of_ten_megabytes_is_answered_and_kept_to_the_byte(client: Client) -> None:
+def test_a_report_of_ten_megabytes_is_answered_and_stored_exactly(client: Client) -> None:
     report = GOOD + "x" * 10_000_000
-    said = client.stop(AGENT, report)
-    assert is_block(said)
-    assert said is not None
-    assert "larger than" in said["reason"]
-    assert len(json.dumps(said)) < 50_000
+    reply = client.stop(AGENT, report)
+    assert is_block(reply)
+    assert reply is not None
+    assert "larger than" in reply["reason"]
+    assert len(json.dumps(reply)) < 50_000
     assert Path(client.kept[0].path).read_text() == report
 
 
 @pytest.mark.slow
-def test_a_report_with_ten_thousand_faults_is_answered_within_bounds(client: Client) -> None:
+def test_the_answer_to_ten_thousand_violations_is_limited(client: Client) -> None:
     many = "".join(f"- see `app/nowhere{number}.py:{number}`\n" for number in range(10_000))
-    said = client.stop(AGENT, GOOD.replace("### Key References", many + "\n### Key References"))
-    assert is_block(said)
-    assert said is not None
-    assert len(said["reason"]) <= 21_000
+    reply = client.stop(AGENT, GOOD.replace("### Key References", many + "\n### Key References"))
+    assert is_block(reply)
+    assert reply is not None
+    assert len(reply["reason"]) <= 21_000
     assert len(client.kept[0].violations) <= 60
 
 
-def test_the_kept_original_is_exact(client: Client) -> None:
+def test_the_stored_report_is_exact(client: Client) -> None:
     report = INVENTED.replace("\n", "\r\n") + "\x1b[31m\0\u202e<b>\ud800\ttab \n\n"
     client.stop(AGENT, report)
     [kept] = client.kept
@@ -335,7 +335,7 @@ def test_reports_are_private(client: Client) -> None:
     assert results.list_results(client.folder, SESSION)[0].agent_id == AGENT
 
 
-def test_a_subagent_that_is_only_observed_gives_its_files_back_when_it_ends(client: Client) -> None:
+def test_an_observed_subagent_releases_its_files_when_it_ends(client: Client) -> None:
     def write(agent_id: str, call: str) -> object:
         given = {"file_path": str(client.project / "app/login.py"), "content": "x = 1\n"}
         who = {"agent_id": agent_id, "agent_type": "general-purpose", "tool_use_id": call}

@@ -14,17 +14,19 @@ from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.sessions import current_project
 
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-_SESSION = click.option("--session", default="last", metavar="ID", help="The session: last (default), or its id.")
+_SESSION = click.option(
+    "--session", default="last", metavar="ID", help="The session: last (default), its id, or a prefix of the id."
+)
 
 
 @click.group("gate")
 def command() -> None:
-    """Ask the gate: what it says of a call, what it denied in a session and why, and what you allow.
+    """Inspect the gate: decisions on calls, denials of a session and their reasons, and your declarations.
 
     \b
     Examples:
       remit gate status                                   the latest session
-      remit gate log --denied                             what was denied, and what it would have cost
+      remit gate log --denied                             denied calls, and what they would have cost
       remit gate why                                      the last denial, explained
       remit gate declare edit docs/specs/a.md --why "a typo"
       remit gate check < payload.json
@@ -32,13 +34,13 @@ def command() -> None:
 
 
 @command.command("check")
-@click.option("--session", metavar="ID", help="Judge as in this session; default: the payload's own.")
+@click.option("--session", metavar="ID", help="Decide as in this session; default: the session of the payload.")
 @click.option("--format", "form", type=click.Choice(["json", "text"]), default="json", show_default=True)
 def check(session: str | None, form: str) -> int:
-    """Say what the gate would decide on the call of a hook's payload. Nothing is counted or recorded.
+    """Print the decision on the call in a hook's payload, without counting or recording it.
 
-    The payload is read from standard input: a JSON object with tool_name, tool_input, cwd and session_id, as a client
-    sends it before a call.
+    The payload is read from stdin: a JSON object with tool_name, tool_input, cwd and session_id, as the client sends it
+    before a call.
 
     \b
     Examples:
@@ -60,14 +62,14 @@ def check(session: str | None, form: str) -> int:
 @command.command("declare")
 @click.argument("kind", type=click.Choice(list(KINDS)))
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--why", required=True, metavar="TEXT", help="The reason; it stands in the session's record.")
+@click.option("--why", required=True, metavar="TEXT", help="The reason; it is kept in the session's record.")
 @_SESSION
 @_FORMAT
 def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str) -> int:
-    """Say what only a person can: that these files may be edited, verified or presented directly.
+    """Allow the orchestrator to edit, verify or present files directly. Only you can declare this.
 
-    edit: trivial edits of these specification files. verify: reading files again that an accepted result covers.
-    presentation: reading files to show them to you. It holds until the session ends.
+    edit: trivial edits of these specification files. verify: read files again that an accepted result covers.
+    presentation: read files to show them to you. A declaration is valid until the session ends.
 
     \b
     Examples:
@@ -75,7 +77,7 @@ def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str
       remit gate declare verify src/app.py --why "I doubt the result"
       remit gate declare presentation src/app.py --why "show me the handler"
     """
-    from remit.gate.declarations import declare as declared
+    from remit.gate.declarations import declare as add_declaration
     from remit.gate.declarations import refuse_without_effect
     from remit.gate.session_store import open_session
     from remit.reports.gate import declared_lines, declared_shape
@@ -86,7 +88,7 @@ def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str
     if kind == "edit":
         refuse_without_effect(paths, project.settings(), **here)
     with open_session(found.folder, found.state.session or found.name) as state:
-        names = declared(state, kind, paths, why, **here)
+        names = add_declaration(state, kind, paths, why, **here)
     missing = [name for name in names if not Path(project.root, name).exists()]
     shape = declared_shape(found.state.session, kind, names, why, missing)
     _show(shape, declared_lines(shape, KINDS[kind], columns()), form)
@@ -95,10 +97,12 @@ def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str
 
 @command.command("log")
 @_SESSION
-@click.option("--denied", is_flag=True, help="Only what was denied, or in mode observe would have been.")
+@click.option(
+    "--denied", is_flag=True, help="Only calls that were denied, or would have been in another mode than observe."
+)
 @_FORMAT
 def log_command(session: str, form: str, *, denied: bool) -> int:
-    """Show what was decided in a session, why, and what it would have cost.
+    """Show the decisions of a session, with their reasons and costs.
 
     \b
     Examples:
@@ -117,7 +121,7 @@ def log_command(session: str, form: str, *, denied: bool) -> int:
 @_SESSION
 @_FORMAT
 def status(session: str, form: str) -> int:
-    """Show a session at a glance: its window, decisions, delegations, results and verdicts, warnings.
+    """Show a summary of a session: window, decisions, delegations, results with verdicts, warnings.
 
     \b
     Examples:
@@ -143,7 +147,7 @@ def status(session: str, form: str) -> int:
 @_SESSION
 @_FORMAT
 def why(wanted: str, session: str, form: str) -> int:
-    """Explain one decision: the call's id or a rule's name; without either the last that was not simply allowed.
+    """Explain a decision by the call's id or by a rule's name; default: the last call that was not just allowed.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Is the client under contract here, and do its hooks fire? Facts for `remit doctor`."""
+"""Facts for `remit doctor`: where hooks are installed, and whether they answer recorded payloads correctly."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from remit.dispatch.health import HealthFact
 from remit.errors import RemitError
 
 _WHAT = "claude code"
-_MOST_PROBLEMS = 3
+_MAX_PROBLEMS = 3
 _PAYLOADS = Path(__file__).with_name("payloads")
-#: An answer of ours is never longer.
-_MOST_ANSWER = 4 * 1024 * 1024
+#: No answer is longer.
+_MAX_ANSWER_BYTES = 4 * 1024 * 1024
 _ABSENT = object()
-#: What a hook needs of the environment; the rest could change its settings.
+#: The variables that a hook needs; others could change its settings.
 _VARIABLES = ("PATH", "HOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "LANG")
-_WORDS = {"is": "be", "holds": "hold", "lacks": "not hold"}
+_VERBS = {"is": "be", "contains": "contain", "lacks": "not contain"}
 
 
 def client_facts(project: Path | None = None) -> Iterator[HealthFact]:
-    """Where hooks are installed, and whether each entry answers recorded payloads as it should."""
+    """Check where hooks are installed, and whether each entry answers recorded payloads correctly."""
     here = find_target(project, is_user=False)
     installed: dict[Path, str] = {}
     paths = effective_settings(here)
@@ -46,7 +46,7 @@ def client_facts(project: Path | None = None) -> Iterator[HealthFact]:
             installed[path] = text
     off = disabled_hooks(paths)
     if not installed:
-        yield HealthFact(_WHAT, "good", "not under contract here; `remit install claude-code` changes that")
+        yield HealthFact(_WHAT, "good", "not under contract here; install the hooks with `remit install claude-code`")
     elif off:
         names = " and ".join(map(str, off))
         yield HealthFact(_WHAT, "bad", f"not under contract: {names} switches all hooks off (disableAllHooks)")
@@ -55,60 +55,58 @@ def client_facts(project: Path | None = None) -> Iterator[HealthFact]:
             yield from _facts_of(path, text, state_problem(here))
 
 
-def _facts_of(path: Path, text: str, no_state: str) -> Iterator[HealthFact]:
+def _facts_of(path: Path, text: str, problem: str) -> Iterator[HealthFact]:
     entries = own_hooks(text, is_ours)
     lacking = [event for event in EVENTS if event not in entries]
     if lacking:
         yield HealthFact(
-            _WHAT, "bad", f"{path} lacks hooks for {', '.join(lacking)}; `remit install claude-code` adds them"
+            _WHAT, "bad", f"{path} lacks hooks for {', '.join(lacking)}; add them with `remit install claude-code`"
         )
     foreign = {event: entry for event, entry in entries.items() if not is_this_install(event, entry)}
     if foreign:
         first = next(iter(foreign.values()))
         what = str(first.get("command", first.get("url", "")))[:200]
-        words = f"{path} starts {what!r} for {', '.join(foreign)}, which is not this install, so it was not run"
-        yield HealthFact(_WHAT, "bad", f"{words}; `remit install claude-code` writes the paths of this one")
+        text = f"{path} starts {what!r} for {', '.join(foreign)}. It belongs to another installation and was not run"
+        yield HealthFact(_WHAT, "bad", f"{text}; run `remit install claude-code` to use this installation")
         return
-    if no_state:
-        words = f"the hooks in {path} cannot do their work in this project: {no_state}"
-        yield HealthFact(_WHAT, "bad", f"{words}; calls go through unchecked until that is mended")
+    if problem:
+        text = f"the hooks in {path} do not work in this project: {problem}"
+        yield HealthFact(_WHAT, "bad", f"{text}; calls are not checked until this is fixed")
         return
     outcomes = self_test(entries)
     problems = [outcome for outcome in outcomes if outcome.problem]
     if not problems:
-        words = f"the hooks in {path} fire: {len(outcomes)} recorded payloads were answered as they should be"
-        yield HealthFact(_WHAT, "good", words)
-    for outcome in problems[:_MOST_PROBLEMS]:
+        text = f"the hooks in {path} work: {len(outcomes)} recorded payloads were answered correctly"
+        yield HealthFact(_WHAT, "good", text)
+    for outcome in problems[:_MAX_PROBLEMS]:
         yield HealthFact(_WHAT, "bad", f"{outcome.case.event} ({outcome.case.proves}): {outcome.problem}")
-    if len(problems) > _MOST_PROBLEMS:
-        yield HealthFact(
-            _WHAT, "bad", f"and {len(problems) - _MOST_PROBLEMS} more of {len(outcomes)} recorded payloads"
-        )
+    if len(problems) > _MAX_PROBLEMS:
+        yield HealthFact(_WHAT, "bad", f"and {len(problems) - _MAX_PROBLEMS} more of {len(outcomes)} recorded payloads")
 
 
 class SelfTestCase(NamedTuple):
-    """A recorded payload, what its answer proves, and what the answer says: nothing, anything, or these things."""
+    """A recorded payload, what its answer proves, and the expected answer: nothing, anything, or these fields."""
 
     name: str
     proves: str
-    says: str | list[list[Any]]
+    expected: str | list[list[Any]]
     payload: dict[str, Any]
 
     @property
     def event(self) -> str:
-        """The event, as the payload names it."""
+        """The event that the payload names."""
         return str(self.payload.get("hook_event_name", ""))
 
 
 class SelfTestOutcome(NamedTuple):
-    """A case and what was wrong with its answer; empty: nothing."""
+    """A case and the problem of its answer; empty without a problem."""
 
     case: SelfTestCase
     problem: str
 
 
 def recorded_cases() -> list[SelfTestCase]:
-    """The payloads that come with the package, in the order of a session."""
+    """Return the recorded payloads of the package, in the order of a session."""
     files = sorted(_PAYLOADS.glob("*.json"))
     return [SelfTestCase(file.stem, **json.loads(file.read_text(encoding="utf-8"))) for file in files]
 
@@ -116,12 +114,12 @@ def recorded_cases() -> list[SelfTestCase]:
 def self_test(
     entries: Mapping[str, Mapping[str, Any]], cases: Iterable[SelfTestCase] | None = None
 ) -> list[SelfTestOutcome]:
-    """Run each case through the entry of its event. `entries`: event -> our entry in the settings."""
+    """Send each case to the entry of its event. `entries` are Remit's entries in the settings, by event."""
     with tempfile.TemporaryDirectory(prefix="remit-self-test-") as folder:
         project = Path(folder).resolve() / "project"
         project.mkdir()
         (project / "app.py").write_text("ANSWER = 42\n", encoding="utf-8")
-        # It also ends the search for a configuration file, so that nobody else's is found.
+        # It also ends the search for a configuration file, so that no other one is found.
         (project / "remit.toml").write_text('[gate]\nmode = "standard"\n', encoding="utf-8")
         return [
             SelfTestOutcome(case, _problem(case, entries.get(case.event), project))
@@ -131,12 +129,12 @@ def self_test(
 
 def _problem(case: SelfTestCase, entry: Mapping[str, Any] | None, project: Path) -> str:
     if lacking := missing(case.event, case.payload):
-        return f"the payload of {case.event} lacks {', '.join(lacking)}, which the answer relies on"
+        return f"the payload of {case.event} lacks {', '.join(lacking)}, which the answer needs"
     if entry is None:
         return f"there is no hook for {case.event}"
     text = json.dumps(case.payload).replace("@PROJECT@", str(project)).replace("@HOME@", str(project.parent / "home"))
     try:
-        data = _posted(entry, text) if entry.get("type") == "http" else _run(entry, text, project)
+        data = _post(entry, text) if entry.get("type") == "http" else _run(entry, text, project)
     except _NoAnswer as error:
         return str(error)
     try:
@@ -149,7 +147,7 @@ def _problem(case: SelfTestCase, entry: Mapping[str, Any] | None, project: Path)
 
 
 class _NoAnswer(Exception):
-    """The hook did not answer; the message says why."""
+    """The hook did not answer; the message has the reason."""
 
 
 def _run(entry: Mapping[str, Any], text: str, project: Path) -> bytes:
@@ -171,50 +169,50 @@ def _run(entry: Mapping[str, Any], text: str, project: Path) -> bytes:
         raise _NoAnswer(f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}") from error
     if done.returncode != 0:
         last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise _NoAnswer(f"it ended with exit code {done.returncode}: {last[:200]}")
-    return done.stdout[:_MOST_ANSWER]
+        raise _NoAnswer(f"exit code {done.returncode}: {last[:200]}")
+    return done.stdout[:_MAX_ANSWER_BYTES]
 
 
-def _posted(entry: Mapping[str, Any], text: str) -> bytes:
+def _post(entry: Mapping[str, Any], text: str) -> bytes:
     url = str(entry.get("url", ""))
-    request = urllib.request.Request(  # noqa: S310 (our own entry, which is a loopback address)
+    request = urllib.request.Request(  # noqa: S310 (Remit's entry, which is a loopback address)
         url, data=text.encode(), headers={"content-type": "application/json"}
     )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=min(float(entry.get("timeout", 60)), 60)) as answer:
-            data: bytes = answer.read(_MOST_ANSWER)
+            data: bytes = answer.read(_MAX_ANSWER_BYTES)
             return data
     except (urllib.error.URLError, OSError, ValueError) as error:
-        why = getattr(error, "reason", error)
-        raise _NoAnswer(f"{url} does not answer ({why}); {NO_SERVER}") from error
+        reason = getattr(error, "reason", error)
+        raise _NoAnswer(f"{url} does not answer ({reason}); {NO_SERVER}") from error
 
 
 def _differences(case: SelfTestCase, answer: Mapping[str, Any]) -> Iterator[str]:
-    """What is not as it should be, the worst first."""
-    told = str(answer.get("systemMessage", ""))
-    if "could not" in told:
-        yield told
+    """Describe the differences from the expected answer, the worst first."""
+    message = str(answer.get("systemMessage", ""))
+    if "could not" in message:
+        yield message
     if _at(answer, "hookSpecificOutput.permissionDecision") == "allow" or answer.get("decision") == "approve":
-        yield "the answer allows the call over the head of the person"
-    if case.says == "nothing" and answer:
-        yield f"it should say nothing, and says {json.dumps(answer)[:200]}"
-    for place, how, wanted in case.says if isinstance(case.says, list) else ():
-        found = _at(answer, place)
-        if found is _ABSENT:
-            yield f"{place} is missing in the answer {json.dumps(answer)[:200]}"
-        elif not _holds(found, how, wanted):
-            yield f"{place} should {_WORDS[how]} {wanted!r}, and is {json.dumps(found)[:200]}"
+        yield "the answer approves the call without asking the user"
+    if case.expected == "nothing" and answer:
+        yield f"expected no answer, but got {json.dumps(answer)[:200]}"
+    for field, comparison, wanted in case.expected if isinstance(case.expected, list) else ():
+        value = _at(answer, field)
+        if value is _ABSENT:
+            yield f"{field} is missing in the answer {json.dumps(answer)[:200]}"
+        elif not _matches(value, comparison, wanted):
+            yield f"{field} should {_VERBS[comparison]} {wanted!r}, but is {json.dumps(value)[:200]}"
 
 
-def _holds(found: object, how: str, wanted: object) -> bool:
-    if how == "is":
-        return found == wanted
-    return (str(wanted) in json.dumps(found, ensure_ascii=False)) is (how == "holds")
+def _matches(value: object, comparison: str, wanted: object) -> bool:
+    if comparison == "is":
+        return value == wanted
+    return (str(wanted) in json.dumps(value, ensure_ascii=False)) is (comparison == "contains")
 
 
-def _at(answer: object, place: str) -> object:
-    for key in place.split("."):
+def _at(answer: object, field: str) -> object:
+    for key in field.split("."):
         if not isinstance(answer, Mapping) or key not in answer:
             return _ABSENT
         answer = answer[key]

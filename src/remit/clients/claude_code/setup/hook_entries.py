@@ -1,4 +1,4 @@
-"""The entries in the client's settings: which events, how the process starts, and which entries are ours."""
+"""The hook entries in the client's settings: events, commands, and which entries are Remit's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from remit.errors import UsageError
 
-#: Event -> seconds after which the client gives up on us. A report is checked in the longer ones.
+#: Event -> the client's timeout in seconds. Events that check a report have a longer one.
 EVENTS: dict[str, int] = {
     "SessionStart": 30,
     "UserPromptSubmit": 15,
@@ -25,30 +25,30 @@ EVENTS: dict[str, int] = {
     "PreCompact": 15,
     "SessionEnd": 15,
 }
-#: The end of the path of the process that answers.
+#: The path of the hook process ends with this.
 ENTRY = "remit/surfaces/hooks/entry.py"
-#: Where a server of ours takes hooks.
+#: The path of hooks on a server.
 HTTP_PATH = "/hooks/claude-code"
-#: What is said of hooks over HTTP, as long as nothing of ours answers them.
-NO_SERVER = "a later version of remit brings the server for that"
+#: Explains why hooks over HTTP are not answered yet.
+NO_SERVER = "a later version of remit will include the server"
 
 
 def entry_file() -> Path:
-    """The file that the client starts."""
+    """Return the path of the script that the client starts."""
     return Path(__file__).resolve().parents[3] / "surfaces" / "hooks" / "entry.py"
 
 
 def hook_entries(http: str | None = None, *, is_closed: bool = False) -> dict[str, dict[str, Any]]:
-    """Event -> entry. `is_closed`: a call that we could not look at is refused by the client itself."""
-    url = is_loopback(http) + HTTP_PATH if http else None
+    """Return the entry of each event. With `is_closed`, the client denies a call if the hook fails."""
+    url = loopback_address(http) + HTTP_PATH if http else None
     return {event: _entry(event, seconds, url, is_closed=is_closed) for event, seconds in EVENTS.items()}
 
 
 def _entry(event: str, seconds: int, url: str | None, *, is_closed: bool) -> dict[str, Any]:
-    """A program and its arguments, not a shell's line: no path needs quoting."""
+    """Return an entry: a program with its arguments, not a shell command, so paths need no quoting."""
     entry: dict[str, Any] = {"type": "http", "url": url}
     if url is None:
-        # Isolated and without site: nothing of the project or the environment is imported, and it starts at once.
+        # Isolated and without site: it imports nothing of the project or the environment, and it starts fast.
         entry = {"type": "command", "command": sys.executable, "args": ["-I", "-S", str(entry_file()), event]}
     entry["timeout"] = seconds
     if is_closed and event == "PreToolUse":
@@ -57,14 +57,14 @@ def _entry(event: str, seconds: int, url: str | None, *, is_closed: bool) -> dic
 
 
 def hook_command(hook: dict[str, Any]) -> str:
-    """What an entry calls, as a person reads it, whatever its event."""
+    """Return what an entry calls, for a message, with EVENT for the event."""
     if hook.get("type") == "http":
         return str(hook.get("url", ""))
     return " ".join([str(hook.get("command", "")), *map(str, hook.get("args", ())[:-1]), "EVENT"])
 
 
 def is_ours(hook: object) -> bool:
-    """Whether an entry is one of ours, also one of an earlier install at another place."""
+    """Whether an entry is Remit's, including one of another installation."""
     if not isinstance(hook, dict):
         return False
     if hook.get("type") == "http":
@@ -77,29 +77,29 @@ def is_ours(hook: object) -> bool:
 
 
 def is_this_install(event: str, hook: dict[str, Any]) -> bool:
-    """Whether an entry is one that this install would write. Settings may come with a clone: nothing else is run."""
+    """Whether this installation would write this entry. Others are not run: settings may come with a clone."""
     if hook.get("type") == "http":
         try:
-            return bool(hook["url"] == is_loopback(str(hook["url"]).removesuffix(HTTP_PATH)) + HTTP_PATH)
+            return bool(hook["url"] == loopback_address(str(hook["url"]).removesuffix(HTTP_PATH)) + HTTP_PATH)
         except UsageError:
             return False
     wanted = _entry(event, 0, None, is_closed=False)
     return all(hook.get(key) == wanted[key] for key in ("type", "command", "args"))
 
 
-def is_loopback(url: str) -> str:
-    """An address on this machine, without a slash at its end; what is said to hooks goes nowhere else."""
+def loopback_address(url: str) -> str:
+    """Return a URL of this machine without a trailing slash. Raises UsageError for any other: payloads stay here."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
         raise UsageError(f"--http {url!r}: {error}") from error
     if parts.scheme != "http" or not _is_loopback(host):
-        raise UsageError(f"--http {url!r}: hooks go to this machine alone, so give http://127.0.0.1:PORT")
+        raise UsageError(f"--http {url!r}: hooks may only call this machine; use http://127.0.0.1:PORT")
     if parts.username is not None or parts.query or parts.fragment or parts.path not in ("", "/"):
-        raise UsageError(f"--http {url!r}: give the address alone, http://127.0.0.1:PORT")
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}" if port else f"http://{shown}"
+        raise UsageError(f"--http {url!r}: use only the address, http://127.0.0.1:PORT")
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}" if port else f"http://{name}"
 
 
 def _is_loopback(host: str) -> bool:

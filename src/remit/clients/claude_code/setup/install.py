@@ -1,4 +1,4 @@
-"""Putting a project's subagents and orchestrator under contract: what would be written, and writing it."""
+"""Plan an install and apply it, or roll it back if it fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from remit.clients.claude_code.setup.bundle import agent_names, find_own_agents,
 from remit.clients.claude_code.setup.gate_mode import effective_mode, mode_change
 from remit.clients.claude_code.setup.hook_entries import NO_SERVER, hook_command, hook_entries, is_ours
 from remit.clients.claude_code.setup.plan import (
-    MOST_BYTES,
+    MAX_BYTES,
     FileChange,
     InstallPlan,
     InstallRecord,
@@ -35,89 +35,94 @@ from remit.registry.model import digest_of
 from remit.workspace.atomic_write import lock_descriptor
 from remit.workspace.safe_git import run_git
 
-#: So long one waits for another, which takes a second or two unless a person is being asked.
+#: How long an install waits for another one, which may be waiting for the user's confirmation.
 WAIT_SECONDS = 20.0
 
 
-def plan_install(place: InstallTarget, *, mode: str | None = None, http: str | None = None) -> InstallPlan:
-    """What an install would do. Nothing is written; what stands in its way is refused here."""
-    recorded = read_record(place)
+def plan_install(target: InstallTarget, *, mode: str | None = None, http: str | None = None) -> InstallPlan:
+    """Plan an install without writing anything. Raises UsageError if it is not possible."""
+    recorded = read_record(target)
     earlier = recorded or InstallRecord()
-    entries = hook_entries(http, is_closed=_is_closed(place))
-    settings = _settings_change(place, entries)
-    configured = mode_change(place, mode, earlier.configuration)
-    files, kept = _own_files(place, entries, earlier)
-    first = [configured[0]] if configured is not None else []
-    last = [settings] if settings is not None else []
-    changes = [*first, *(change for change in files if change.before != change.after), *last]
-    for path in (*(change.path for change in changes), record_file(place)):
-        place.refuse_links(path)
-    before = _settings_before(place, is_known=recorded is not None)
-    after = (settings.after or b"").decode() if settings is not None else read_settings(place.settings)
+    entries = hook_entries(http, is_closed=_is_closed(target))
+    settings = _settings_change(target, entries)
+    configured = mode_change(target, mode, earlier.configuration)
+    files, kept = _own_files(target, entries, earlier)
+    changes = [
+        *([configured[0]] if configured is not None else []),
+        *(change for change in files if change.before != change.after),
+        *([settings] if settings is not None else []),  # last: hooks start when all files exist
+    ]
+    for path in (*(change.path for change in changes), record_file(target)):
+        target.refuse_links(path)
+    before = _settings_before(target, has_record=recorded is not None)
+    after = (settings.after or b"").decode() if settings is not None else read_settings(target.settings)
     record = InstallRecord(
         version=__version__,
-        files={**earlier.files, **{place.shown(change.path): digest_of(change.after or b"") for change in files}},
-        folders=[*dict.fromkeys([*earlier.folders, *_own_folders(place, earlier, files, changes)])],
-        settings=place.shown(place.settings),
+        files={
+            **earlier.files,
+            **{target.record_path(change.path): digest_of(change.after or b"") for change in files},
+        },
+        folders=[*dict.fromkeys([*earlier.folders, *_own_folders(target, earlier, files, changes)])],
+        settings=target.record_path(target.settings),
         made=[*dict.fromkeys([*earlier.made, *added_by(before or "{}", after or "{}")])],
         made_settings=earlier.made_settings or before is None,
         configuration=configured[1] if configured is not None else earlier.configuration,
         http=http,
     )
-    notes = _notes(place, http, is_first=recorded is None)
-    return InstallPlan(place, changes, kept, notes, record, hook_command(next(iter(entries.values()))))
+    notes = _notes(target, http, is_first=recorded is None)
+    return InstallPlan(target, changes, kept, notes, record, hook_command(next(iter(entries.values()))))
 
 
-def _is_closed(place: InstallTarget) -> bool:
-    return not place.is_user and bool(load(place.root)["gate.on_fault"] == "closed")
+def _is_closed(target: InstallTarget) -> bool:
+    return not target.is_user and bool(load(target.root)["gate.on_fault"] == "closed")
 
 
-def _settings_change(place: InstallTarget, entries: dict[str, dict[str, Any]]) -> FileChange | None:
-    place.refuse_links(place.settings)
-    text = read_settings(place.settings)
+def _settings_change(target: InstallTarget, entries: dict[str, dict[str, Any]]) -> FileChange | None:
+    target.refuse_links(target.settings)
+    text = read_settings(target.settings)
     after = with_hooks("{}\n" if text is None else text, entries, is_ours)
     if after == text:
         return None
-    return FileChange(place.settings, None if text is None else text.encode(), after.encode(), is_shared=True)
+    return FileChange(target.settings, None if text is None else text.encode(), after.encode(), is_shared=True)
 
 
 def _own_files(
-    place: InstallTarget, entries: dict[str, dict[str, Any]], earlier: InstallRecord
+    target: InstallTarget, entries: dict[str, dict[str, Any]], earlier: InstallRecord
 ) -> tuple[list[FileChange], list[str]]:
-    """The files that are ours alone; those in whose place a person has another stay as they are."""
+    """Return the changes of Remit's own files, and the files of the user that stay unchanged instead."""
     files: list[FileChange] = []
     kept: list[str] = []
-    taken = _foreign_agents(place, earlier)
-    for path, text in wanted_files(place, entries).items():
-        before = read_bytes(path, MOST_BYTES)
+    foreign = _foreign_agents(target, earlier)
+    for path, text in wanted_files(target, entries).items():
+        before = read_bytes(path, MAX_BYTES)
         after = text.encode()
-        is_agent = path.parent == place.claude / "agents"
-        if is_agent and slug(path.stem) in taken:
-            kept.append(f"{place.told(path)}: you already have an agent of that name, so it is used as it is")
-        elif before is None or before == after or earlier.is_own(place.shown(path), before):
+        is_agent = path.parent == target.claude / "agents"
+        if is_agent and slug(path.stem) in foreign:
+            kept.append(f"{target.display_path(path)}: you already have an agent with this name, so yours is used")
+        elif before is None or before == after or earlier.is_own(target.record_path(path), before):
             files.append(FileChange(path, before, after))
         else:
-            is_known = place.shown(path) in earlier.files
-            whose = "it was changed since it was installed" if is_known else "it is a file of yours"
-            kept.append(f"{place.told(path)}: {whose}, so it stays as it is")
+            was_installed = target.record_path(path) in earlier.files
+            reason = "it was changed after it was installed" if was_installed else "the file is yours"
+            kept.append(f"{target.display_path(path)}: {reason}, so it stays unchanged")
     return files, kept
 
 
-def _settings_before(place: InstallTarget, *, is_known: bool) -> str | None:
-    """The settings without our hooks, where no record says what they were before them; None: there were none."""
-    text = read_settings(place.settings)
-    if text is None or is_known:
+def _settings_before(target: InstallTarget, *, has_record: bool) -> str | None:
+    """Return the settings before the install; None without a file. Without a record, remove Remit's hooks first."""
+    text = read_settings(target.settings)
+    if text is None or has_record:
         return text
     rest = without_hooks(text, is_ours)
     return None if rest != text and rest.strip() == "{}" else rest
 
 
-def _foreign_agents(place: InstallTarget, earlier: InstallRecord) -> frozenset[str]:
-    """Agents that a person has under names of the team, here or for every project."""
-    folder = place.claude / "agents"
-    own = {slug(Path(path).stem) for path in earlier.files if place.path(path).parent == folder}
+def _foreign_agents(target: InstallTarget, earlier: InstallRecord) -> frozenset[str]:
+    """Return the slugs of agents that the user has defined, in this project or for all projects."""
+    folder = target.claude / "agents"
+    own = {slug(Path(path).stem) for path in earlier.files if target.path(path).parent == folder}
     here = agent_names(folder) - own - find_own_agents(folder)
-    if place.is_user:
+    if target.is_user:
         return here
     user = find_target(None, is_user=True)
     folder = user.claude / "agents"
@@ -126,81 +131,83 @@ def _foreign_agents(place: InstallTarget, earlier: InstallRecord) -> frozenset[s
 
 
 def _own_folders(
-    place: InstallTarget, earlier: InstallRecord, files: list[FileChange], changes: list[FileChange]
+    target: InstallTarget, earlier: InstallRecord, files: list[FileChange], changes: list[FileChange]
 ) -> list[str]:
-    """The folders that have to be made, and those of files that an install whose record is lost has made."""
+    """Return the folders that have to be created, and those that an install with a lost record created."""
     adopted = [
         change.path
         for change in files
-        if change.before == change.after and place.shown(change.path) not in earlier.files
+        if change.before == change.after and target.record_path(change.path) not in earlier.files
     ]
-    known = {folder for folder in folders_of(place, adopted) if place.path(folder).exists()}
-    paths = (*(change.path for change in (*changes, *files)), record_file(place))
-    return [folder for folder in folders_of(place, paths) if folder in known or not place.path(folder).exists()]
+    existing = {folder for folder in folders_of(target, adopted) if target.path(folder).exists()}
+    paths = (*(change.path for change in (*changes, *files)), record_file(target))
+    return [folder for folder in folders_of(target, paths) if folder in existing or not target.path(folder).exists()]
 
 
-def _notes(place: InstallTarget, http: str | None, *, is_first: bool) -> list[str]:
+def _notes(target: InstallTarget, http: str | None, *, is_first: bool) -> list[str]:
     notes = []
-    tracked = _tracked(place) if is_first and not place.is_user else []
+    tracked = _tracked(target) if is_first and not target.is_user else []
     if tracked:
-        holds = "holds" if len(tracked) == 1 else "hold"
-        notes.append(f"{' and '.join(tracked)} {holds} paths of this machine: keep them out of the project's history")
+        verb = "contains" if len(tracked) == 1 else "contain"
+        notes.append(f"{' and '.join(tracked)} {verb} paths of this machine; do not commit them")
     if http:
-        notes.append(f"the hooks call {http} and do nothing as long as nobody answers there: {NO_SERVER}")
+        notes.append(f"the hooks call {http} and have no effect while no server answers there; {NO_SERVER}")
     return notes
 
 
-def _tracked(place: InstallTarget) -> list[str]:
-    """Of what holds paths of this machine, that which git would take into the project's history."""
-    if (run_git(place.root, "rev-parse", "--is-inside-work-tree") or b"").strip() != b"true":
+def _tracked(target: InstallTarget) -> list[str]:
+    """Return the files with paths of this machine that git does not ignore."""
+    if (run_git(target.root, "rev-parse", "--is-inside-work-tree") or b"").strip() != b"true":
         return []
-    commands = place.claude / "commands" / "remit"
-    asked = {place.settings: place.settings, commands: commands / "status.md"}
+    commands = target.claude / "commands" / "remit"
+    candidates = {target.settings: target.settings, commands: commands / "status.md"}
     return [
-        place.told(name)
-        for name, path in asked.items()
-        if run_git(place.root, "check-ignore", "--quiet", str(path)) is None
+        target.display_path(name)
+        for name, path in candidates.items()
+        if run_git(target.root, "check-ignore", "--quiet", str(path)) is None
     ]
 
 
 def apply_install(plan: InstallPlan) -> None:
-    """Write it, or where that fails take it back. The record comes first and the hooks last: also an install that is
-    killed can be taken back or done again."""
-    undo = Rollback(plan)
+    """Apply an install, or roll it back if it fails.
+
+    The record is written first and the hooks last, so a killed install can be removed or repeated.
+    """
+    rollback = Rollback(plan)
     try:
-        _write(plan, undo.done)
+        _write(plan, rollback.done)
     except RemitError as error:
-        raise type(error)(f"{error}; {undo.take_back()}") from error
+        raise type(error)(f"{error}; {rollback.run()}") from error
     except Exception:
-        undo.take_back()
+        rollback.run()
         raise
 
 
 def _write(plan: InstallPlan, done: list[FileChange]) -> None:
-    place = plan.place
-    make_private(str(place.gate))
-    write_record(place, plan.record)
+    target = plan.target
+    make_private(str(target.gate))
+    write_record(target, plan.record)
     for are_hooks in (False, True):
-        if are_hooks and not place.is_user:
+        if are_hooks and not target.is_user:
             from remit.clients.claude_code.compiling import compile_project
 
-            compile_project(place.root)
+            compile_project(target.root)
         for change in plan.changes:
-            if (change.path == place.settings) is are_hooks:
+            if (change.path == target.settings) is are_hooks:
                 change.apply()
                 done.append(change)
 
 
 @contextmanager
-def install_lock(place: InstallTarget) -> Iterator[None]:
-    """Hold the place. The folder itself is locked, so that nothing has to be made in it or removed again."""
-    descriptor = os.open(place.root, os.O_RDONLY | os.O_CLOEXEC)
+def install_lock(target: InstallTarget) -> Iterator[None]:
+    """Let one install run at a time. The lock is on the folder itself, so it leaves no file behind."""
+    descriptor = os.open(target.root, os.O_RDONLY | os.O_CLOEXEC)
     try:
         try:
             lock_descriptor(descriptor, WAIT_SECONDS)
         except TimeoutError:
             what = "another `remit install` or `remit uninstall` is running"
-            raise UsageError(f"{what} in {place.root}; nothing was changed. Try again when it has finished") from None
+            raise UsageError(f"{what} in {target.root}; nothing was changed. Try again when it has finished") from None
         except OSError:
             pass  # the file system has no locks; a file that changes in the meantime is still noticed
         yield
@@ -209,28 +216,30 @@ def install_lock(place: InstallTarget) -> Iterator[None]:
 
 
 def status_message(plan: InstallPlan, client: str) -> str:
-    """What a person goes away with."""
-    off = disabled_hooks(effective_settings(plan.place))
+    """Return the last line of an install: whether the client is under contract."""
+    off = disabled_hooks(effective_settings(plan.target))
     if off:
-        names = " and ".join(plan.place.told(path) for path in off)
-        return f"{client} is NOT under contract: disableAllHooks in {names} switches every hook off; take it out first"
+        names = " and ".join(plan.target.display_path(path) for path in off)
+        return f"{client} is NOT under contract: disableAllHooks in {names} switches all hooks off; remove it first"
     if plan.record.http:
-        words = f"{client} is not under contract yet: its hooks call {plan.record.http}, where nothing answers"
-        return f"{words} ({NO_SERVER})"
-    mode = "each project in its own mode" if plan.place.is_user else f"mode {effective_mode(plan.place)}"
+        return (
+            f"{client} is not under contract yet: its hooks call {plan.record.http}, where no server answers "
+            f"({NO_SERVER})"
+        )
+    mode = "each project in its own mode" if plan.target.is_user else f"mode {effective_mode(plan.target)}"
     if not plan.changes:
-        return f"{client} is already under contract here ({mode}): nothing to change"
-    return f"{client} is under contract ({mode}); start a new session, and `remit doctor` proves it"
+        return f"{client} is already under contract here ({mode}); nothing to change"
+    return f"{client} is under contract ({mode}); start a new session, and verify it with `remit doctor`"
 
 
-def effective_settings(place: InstallTarget) -> list[Path]:
-    """The settings that a session here reads: the place's own, the project's shared ones, the user's."""
+def effective_settings(target: InstallTarget) -> list[Path]:
+    """Return the settings files that a session reads: those of the target, the project's shared ones, the user's."""
     user = find_target(None, is_user=True)
-    return [*dict.fromkeys([place.settings, place.claude / "settings.json", user.settings])]
+    return [*dict.fromkeys([target.settings, target.claude / "settings.json", user.settings])]
 
 
 def disabled_hooks(paths: Iterable[Path]) -> list[Path]:
-    """Those of the settings that make the client run no hook at all; what cannot be read is passed over."""
+    """Return the settings files that switch off all hooks; unreadable files are skipped."""
     found = []
     for path in paths:
         try:
@@ -243,39 +252,39 @@ def disabled_hooks(paths: Iterable[Path]) -> list[Path]:
 
 
 class Rollback:
-    """How a place was before an install, and what has been done to it since."""
+    """The state of a target before an install, to restore it."""
 
     def __init__(self, plan: InstallPlan) -> None:
-        self._place = plan.place
-        self._record = read_bytes(record_file(plan.place), MOST_BYTES)
-        self._had_gate = plan.place.gate.is_dir()
-        paths = (record_file(plan.place), *(change.path for change in plan.changes))
+        self._target = plan.target
+        self._record = read_bytes(record_file(plan.target), MAX_BYTES)
+        self._had_gate = plan.target.gate.is_dir()
+        paths = (record_file(plan.target), *(change.path for change in plan.changes))
         folders = {folder for path in paths for folder in path.parents if not folder.exists()}
         self._folders = sorted(folders, key=lambda folder: len(folder.parts), reverse=True)
-        #: What was written, in this order.
+        #: The changes that were applied, in this order.
         self.done: list[FileChange] = []
 
-    def take_back(self) -> str:
-        """Bring back what was there before; words on how far that went."""
+    def run(self) -> str:
+        """Restore the earlier state, and describe what could not be restored."""
         for change in reversed(self.done):
             with suppress(RemitError):
                 FileChange(change.path, change.after, change.before).apply()
         with suppress(RemitError, OSError):
             if self._record is not None:
-                write_bytes(record_file(self._place), self._record)
+                write_bytes(record_file(self._target), self._record)
             elif self._had_gate:
-                record_file(self._place).unlink(missing_ok=True)
+                record_file(self._target).unlink(missing_ok=True)
             else:
-                shutil.rmtree(self._place.gate)
+                shutil.rmtree(self._target.gate)
         for folder in self._folders:
             with suppress(OSError):
                 folder.rmdir()
-        stay = [change.path for change in self.done if read_bytes(change.path, MOST_BYTES) == change.after]
-        if not self._had_gate and self._place.gate.exists():
-            stay.append(self._place.gate)
-        if not stay:
+        remaining = [change.path for change in self.done if read_bytes(change.path, MAX_BYTES) == change.after]
+        if not self._had_gate and self._target.gate.exists():
+            remaining.append(self._target.gate)
+        if not remaining:
             return "nothing was changed"
-        if len(stay) == 1:
-            return f"{self._place.told(stay[0])} could not be taken back and stays; `remit uninstall` removes it"
-        first = f"{self._place.told(stay[0])} and {len(stay) - 1} more"
-        return f"{first} could not be taken back and stay; `remit uninstall` removes them"
+        first = self._target.display_path(remaining[0])
+        if len(remaining) == 1:
+            return f"{first} could not be restored; remove it with `remit uninstall`"
+        return f"{first} and {len(remaining) - 1} more could not be restored; remove them with `remit uninstall`"

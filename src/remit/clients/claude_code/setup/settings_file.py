@@ -1,6 +1,6 @@
-"""The client's settings as text: hooks are put in and taken out, and every other byte stays as it is.
+"""Insert hooks into the client's settings and remove them, without changing any other byte.
 
-The text is never written anew from its values, so order, indentation, escapes and numbers are those of its author.
+The settings are edited as text and never written from parsed values, so order, indentation, escapes and numbers stay.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from remit.errors import UsageError
 
-#: A larger file is not a settings file that a person keeps.
+#: A larger file is refused.
 MAX_BYTES = 4 * 1024 * 1024
 _BOM = "\ufeff"
 _DECODER = json.JSONDecoder()
@@ -25,7 +25,7 @@ IsOurs = Callable[[object], bool]
 
 
 class JsonPart(NamedTuple):
-    """A member of an object or an element of a list, and where it stands in the text."""
+    """A member of an object or an element of a list, with its position in the text."""
 
     key: str
     value: Any
@@ -35,84 +35,84 @@ class JsonPart(NamedTuple):
 
 
 class JsonStyle(NamedTuple):
-    """How the author of a file breaks lines and indents; both empty: all on one line."""
+    """The line breaks and indentation of a file; both are empty if the file has one line."""
 
     newline: str
     unit: str
 
     def line(self, depth: int) -> str:
-        """A new line at this depth."""
+        """Return a line break with the indentation of this depth."""
         return self.newline + self.unit * depth if self.newline else ""
 
     def group(self, hook: Hook) -> str:
-        """A group of one hook; on one line, so that a person sees it as one thing."""
+        """Return a group of one hook, on one line."""
         separators = (", ", ": ") if self.newline else (",", ":")
         return json.dumps({"hooks": [hook]}, ensure_ascii=False, separators=separators)
 
     def event(self, name: str, hook: Hook) -> str:
-        """A member of the object of hooks."""
+        """Return a member of the `hooks` object."""
         return f"{json.dumps(name)}:{' ' if self.newline else ''}[{self.group(hook)}]"
 
 
 def read_settings(path: Path) -> str | None:
-    """The text of a settings file; None: there is none. What cannot be changed safely is refused by name."""
+    """Read a settings file; None if it does not exist. Raises UsageError if it cannot be changed safely."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}; it was left alone") from error
+        raise UsageError(f"{path} cannot be read: {error.strerror}; it was not changed") from error
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{path} is larger than {MAX_BYTES >> 20} MiB, which no settings file is; it was left alone")
+        raise UsageError(f"{path} is larger than {MAX_BYTES >> 20} MiB; it was not changed")
     try:
         text = data.decode("utf-8")
         check_settings(text)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 (byte {error.start}); it was left alone") from error
+        raise UsageError(f"{path} is not UTF-8 (byte {error.start}); it was not changed") from error
     except RecursionError as error:
-        raise UsageError(f"{path} is nested too deeply; it was left alone") from error
+        raise UsageError(f"{path} is nested too deeply; it was not changed") from error
     except ValueError as error:
-        raise UsageError(f"{path}: {error}; mend the file first, it was left alone") from error
+        raise UsageError(f"{path}: {error}; fix the file first, it was not changed") from error
     return text
 
 
 def check_settings(text: str) -> None:
-    """Raises ValueError with the reason if hooks cannot be put into these settings."""
+    """Raise ValueError with the reason if hooks cannot be inserted into these settings."""
     try:
         settings = json.loads(text.removeprefix(_BOM))
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error}") from error
     if not isinstance(settings, dict):
-        raise ValueError(f"settings are a JSON object, not {_kind(settings)}")
+        raise ValueError(f"settings must be a JSON object, not {_kind(settings)}")
     root = _root(text)
-    _check_once(text, root, "the settings")
+    _check_unique_keys(text, root, "the settings")
     hooks = _named(text, root, "hooks")
     if hooks is None:
         return
     if not isinstance(hooks.value, dict):
         raise ValueError(f'"hooks" must be an object, not {_kind(hooks.value)}')
-    _check_once(text, hooks.at, '"hooks"')
+    _check_unique_keys(text, hooks.at, '"hooks"')
     for event, groups in hooks.value.items():
         if not isinstance(groups, list):
             raise ValueError(f'"hooks.{event[:60]}" must be a list, not {_kind(groups)}')
 
 
-def _check_once(text: str, start: int, where: str) -> None:
-    seen: set[str] = set()
+def _check_unique_keys(text: str, start: int, container: str) -> None:
+    keys: set[str] = set()
     for part in parts(text, start):
-        if part.key in seen:
-            raise ValueError(f"{where} hold the key {part.key[:60]!r} twice")
-        seen.add(part.key)
+        if part.key in keys:
+            raise ValueError(f"duplicate key {part.key[:60]!r} in {container}")
+        keys.add(part.key)
 
 
 def _kind(value: object) -> str:
-    names = {list: "a list", str: "a text", dict: "an object", bool: "true or false", type(None): "null"}
+    names = {list: "a list", str: "a string", dict: "an object", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
 
 
 def own_hooks(text: str, is_ours: IsOurs) -> dict[str, dict[str, Any]]:
-    """Event -> our hook in it."""
+    """Return Remit's hook of each event."""
     hooks = _named(text, _root(text), "hooks")
     return {
         event.key: hook.value
@@ -123,14 +123,14 @@ def own_hooks(text: str, is_ours: IsOurs) -> dict[str, dict[str, Any]]:
 
 
 def with_hooks(text: str, wanted: Mapping[str, Hook], is_ours: IsOurs) -> str:
-    """The settings with exactly these hooks of ours, each after those that the event already has."""
+    """Return the settings with exactly these hooks of Remit, each after the other hooks of its event."""
     text = _without_others(text, wanted, is_ours)
     style = style_of(text)
     root = _root(text)
     if _named(text, root, "hooks") is None:
         events = ("," + style.line(2)).join(style.event(event, hook) for event, hook in wanted.items())
         colon = ": " if style.newline else ":"
-        return _inserted(text, root, f'"hooks"{colon}{{{style.line(2)}{events}{style.line(1)}}}', style, 1)
+        return _insert(text, root, f'"hooks"{colon}{{{style.line(2)}{events}{style.line(1)}}}', style, 1)
     for event, hook in wanted.items():
         text = _with_hook(text, event, hook, style, is_ours)
     return text
@@ -138,20 +138,20 @@ def with_hooks(text: str, wanted: Mapping[str, Hook], is_ours: IsOurs) -> str:
 
 def _with_hook(text: str, event: str, hook: Hook, style: JsonStyle, is_ours: IsOurs) -> str:
     hooks = _named(text, _root(text), "hooks")
-    assert hooks is not None  # noqa: S101 (the caller has looked)
-    there = _named(text, hooks.at, event)
-    if there is None:
-        return _inserted(text, hooks.at, style.event(event, hook), style, 2)
-    ours = next((one for one in _hooks_in(text, there) if is_ours(one.value)), None)
+    assert hooks is not None  # noqa: S101 (the caller has checked)
+    existing = _named(text, hooks.at, event)
+    if existing is None:
+        return _insert(text, hooks.at, style.event(event, hook), style, 2)
+    ours = next((one for one in _hooks_in(text, existing) if is_ours(one.value)), None)
     if ours is None:
-        return _inserted(text, there.at, style.group(hook), style, 3)
+        return _insert(text, existing.at, style.group(hook), style, 3)
     if ours.value == hook:
         return text
     return text[: ours.at] + json.dumps(hook, ensure_ascii=False) + text[ours.end :]
 
 
 def _without_others(text: str, wanted: Mapping[str, Hook], is_ours: IsOurs) -> str:
-    """Without our hooks in events that we no longer want, and without a second one in those that we do."""
+    """Remove Remit's hooks from other events, and duplicates from the wanted events."""
     while True:
         hooks = _named(text, _root(text), "hooks")
         for event in parts(text, hooks.at) if hooks is not None else ():
@@ -163,23 +163,26 @@ def _without_others(text: str, wanted: Mapping[str, Hook], is_ours: IsOurs) -> s
             return text
 
 
-def without_hooks(text: str, is_ours: IsOurs, made: Collection[str] | None = None) -> str:
-    """The settings without our hooks. Of what is then empty goes what we `made`; None: we do not know, so all of it."""
+def without_hooks(text: str, is_ours: IsOurs, created: Collection[str] | None = None) -> str:
+    """Return the settings without Remit's hooks.
+
+    Containers that are then empty are removed if the install created them (`created`); None removes all of them.
+    """
     while own := own_hooks(text, is_ours):
         event_name = next(iter(own))
         hooks = _named(text, _root(text), "hooks")
         event = _named(text, hooks.at, event_name) if hooks is not None else None
         ours = [hook for hook in _hooks_in(text, event) if is_ours(hook.value)] if event is not None else []
-        text = _without_hook(text, event_name, ours[-1], made)
+        text = _without_hook(text, event_name, ours[-1], created)
     root = _root(text)
     hooks = _named(text, root, "hooks")
-    if hooks is not None and hooks.value == {} and (made is None or "hooks" in made):
-        text = _removed(text, root, hooks)
+    if hooks is not None and hooks.value == {} and (created is None or "hooks" in created):
+        text = _remove(text, root, hooks)
     return text
 
 
-def _without_hook(text: str, event_name: str, hook: JsonPart, made: Collection[str] | None) -> str:
-    """Take one hook away, with its group where it was alone in it, and with the event's list likewise."""
+def _without_hook(text: str, event_name: str, hook: JsonPart, created: Collection[str] | None) -> str:
+    """Remove one hook, with its group and the event's list if they have no other entry."""
     hooks = _named(text, _root(text), "hooks")
     event = _named(text, hooks.at, event_name) if hooks is not None else None
     if hooks is None or event is None:
@@ -187,14 +190,14 @@ def _without_hook(text: str, event_name: str, hook: JsonPart, made: Collection[s
     group = next(part for part in parts(text, event.at) if part.at <= hook.at < part.end)
     inner = _named(text, group.at, "hooks")
     if inner is not None and len(inner.value) > 1:
-        return _removed(text, inner.at, hook)
-    if len(event.value) > 1 or not (made is None or f"hooks.{event_name}" in made):
-        return _removed(text, event.at, group)
-    return _removed(text, hooks.at, event)
+        return _remove(text, inner.at, hook)
+    if len(event.value) > 1 or not (created is None or f"hooks.{event_name}" in created):
+        return _remove(text, event.at, group)
+    return _remove(text, hooks.at, event)
 
 
 def added_by(before: str, after: str) -> list[str]:
-    """Which containers `after` has and `before` had not: what goes again when it is empty."""
+    """Return the containers in `after` that `before` lacks: an uninstall removes them if they are empty."""
     old, new = (json.loads(text.removeprefix(_BOM)).get("hooks") for text in (before, after))
     if not isinstance(new, dict):
         return []
@@ -203,7 +206,7 @@ def added_by(before: str, after: str) -> list[str]:
 
 
 def style_of(text: str) -> JsonStyle:
-    """How a file is written; an empty object gets lines of its own."""
+    """Return the style of a file; an empty object gets one line for each member."""
     plain = text.removeprefix(_BOM).strip()
     if "\n" not in plain:
         return JsonStyle("\n", "  ") if not plain[1:-1].strip() else JsonStyle("", "")
@@ -212,7 +215,7 @@ def style_of(text: str) -> JsonStyle:
 
 
 def parts(text: str, start: int) -> list[JsonPart]:
-    """What the object or list that begins at `start` of a valid text holds."""
+    """Return the parts of the object or list that begins at `start` in a valid text."""
     closing = "}" if text[start] == "{" else "]"
     found: list[JsonPart] = []
     at = _skip(text, start + 1)
@@ -230,7 +233,7 @@ def parts(text: str, start: int) -> list[JsonPart]:
 
 
 def _hooks_in(text: str, event: JsonPart) -> list[JsonPart]:
-    """The hooks of an event in all its groups; a group in a form of its own is passed over."""
+    """Return the hooks of an event in all its groups; groups of another form are skipped."""
     found: list[JsonPart] = []
     for group in parts(text, event.at) if isinstance(event.value, list) else ():
         inner = _named(text, group.at, "hooks") if isinstance(group.value, dict) else None
@@ -252,8 +255,8 @@ def _skip(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _inserted(text: str, start: int, piece: str, style: JsonStyle, depth: int) -> str:
-    """With one more part at the end of a container."""
+def _insert(text: str, start: int, piece: str, style: JsonStyle, depth: int) -> str:
+    """Add a part at the end of a container."""
     own = parts(text, start)
     if own:
         return f"{text[: own[-1].end]},{style.line(depth)}{piece}{text[own[-1].end :]}"
@@ -261,12 +264,12 @@ def _inserted(text: str, start: int, piece: str, style: JsonStyle, depth: int) -
     return f"{text[: start + 1]}{style.line(depth)}{piece}{style.line(depth - 1)}{text[closing:]}"
 
 
-def _removed(text: str, start: int, part: JsonPart) -> str:
-    """Without one part of a container; the reverse of `_inserted`."""
+def _remove(text: str, start: int, part: JsonPart) -> str:
+    """Remove one part of a container; the reverse of `_insert`."""
     own = parts(text, start)
-    place = next(index for index, one in enumerate(own) if one.start == part.start)
-    if place > 0:
-        return text[: own[place - 1].end] + text[part.end :]
+    index = next(number for number, one in enumerate(own) if one.start == part.start)
+    if index > 0:
+        return text[: own[index - 1].end] + text[part.end :]
     if len(own) > 1:
         return text[: part.start] + text[own[1].start :]
     return text[: start + 1] + text[_skip(text, part.end) :]

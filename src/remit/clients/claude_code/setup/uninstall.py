@@ -1,4 +1,4 @@
-"""Taking an install back: exactly what it put there, and nothing that a person has changed since."""
+"""Remove an install: everything that it wrote, except files that the user has changed since."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from remit.clients.claude_code.setup.bundle import find_own_files, ignore_file
 from remit.clients.claude_code.setup.hook_entries import is_ours
 from remit.clients.claude_code.setup.plan import (
-    MOST_BYTES,
+    MAX_BYTES,
     FileChange,
     InstallPlan,
     InstallRecord,
@@ -24,101 +24,103 @@ from remit.gate.settings import MODES
 from remit.workspace.atomic_write import remove_leftovers
 
 
-def plan_uninstall(place: InstallTarget) -> InstallPlan:
-    """What would be taken away. Nothing is done; what stands in its way is refused here."""
-    record = read_record(place)
-    known = record if record is not None else find_own_files(place)
+def plan_uninstall(target: InstallTarget) -> InstallPlan:
+    """Plan an uninstall without removing anything. Raises UsageError if it is not possible."""
+    record = read_record(target)
+    installed = record if record is not None else find_own_files(target)
     kept: list[str] = []
     changes = [
         change
-        for change in (_settings_change(place, record), _configuration_change(place, known, kept))
+        for change in (_settings_change(target, record), _configuration_change(target, installed, kept))
         if change is not None
     ]
-    for name in known.files:
-        path = place.path(name)
-        before = read_bytes(path, MOST_BYTES)
+    for name in installed.files:
+        path = target.path(name)
+        before = read_bytes(path, MAX_BYTES)
         if before is None:
             continue
-        if path.is_symlink() or not known.is_own(name, before):
-            kept.append(f"{place.told(path)}: it was changed since it was installed, so it stays")
-        elif not _is_needed(path, place, known):
+        if path.is_symlink() or not installed.is_own(name, before):
+            kept.append(f"{target.display_path(path)}: it was changed after it was installed, so it stays")
+        elif not _is_needed(path, target, installed):
             changes.append(FileChange(path, before, None))
     if record is None and changes:
-        kept += _perhaps_ours(place)
+        kept += _unattributable_mode(target)
     for change in changes:
-        place.refuse_links(change.path)
-    return InstallPlan(place, changes, kept, _notes(place), known)
+        target.refuse_links(change.path)
+    return InstallPlan(target, changes, kept, _notes(target), installed)
 
 
-def _perhaps_ours(place: InstallTarget) -> list[str]:
-    """Where the record is lost, nobody can tell who has written the mode."""
-    file = place.root / "remit.toml"
-    text = (read_bytes(file, MOST_BYTES) or b"").decode("utf-8", "replace")
-    if place.is_user or not any(text.endswith(f'[gate]\nmode = "{mode}"\n') for mode in MODES):
+def _unattributable_mode(target: InstallTarget) -> list[str]:
+    """Describe a mode in the configuration that may be Remit's or the user's, because the record is lost."""
+    file = target.root / "remit.toml"
+    text = (read_bytes(file, MAX_BYTES) or b"").decode("utf-8", "replace")
+    if target.is_user or not any(text.endswith(f'[gate]\nmode = "{mode}"\n') for mode in MODES):
         return []
-    return [f"{place.told(file)}: the record of the install is lost, so the mode in it may be yours and stays"]
+    return [f"{target.display_path(file)}: the install record is lost, so the mode in this file may be yours and stays"]
 
 
-def _is_needed(path: Path, place: InstallTarget, known: InstallRecord) -> bool:
-    """Git's rule for `.remit` stays as long as anything else in there does."""
-    if path != ignore_file(place):
+def _is_needed(path: Path, target: InstallTarget, installed: InstallRecord) -> bool:
+    """Whether a file is the `.gitignore` of `.remit`, and other files stay in there."""
+    if path != ignore_file(target):
         return False
-    own = {place.path(name) for name in known.files} | {place.gate}
-    return any(entry not in own and entry != place.plugin.parent for entry in path.parent.iterdir())
+    own = {target.path(name) for name in installed.files} | {target.gate}
+    return any(entry not in own and entry != target.plugin.parent for entry in path.parent.iterdir())
 
 
-def _settings_change(place: InstallTarget, record: InstallRecord | None) -> FileChange | None:
-    text = read_settings(place.settings)
+def _settings_change(target: InstallTarget, record: InstallRecord | None) -> FileChange | None:
+    text = read_settings(target.settings)
     if text is None or not own_hooks(text, is_ours):
         return None
     after = without_hooks(text, is_ours, record.made if record is not None else None)
-    is_gone = (record is None or record.made_settings) and after.strip() == "{}"
-    return FileChange(place.settings, text.encode(), None if is_gone else after.encode(), is_shared=True)
+    is_removed = (record is None or record.made_settings) and after.strip() == "{}"
+    return FileChange(target.settings, text.encode(), None if is_removed else after.encode(), is_shared=True)
 
 
-def _configuration_change(place: InstallTarget, known: InstallRecord, kept: list[str]) -> FileChange | None:
-    """The table that we put at the end of a configuration file, where it still stands there."""
-    added = known.configuration
+def _configuration_change(target: InstallTarget, installed: InstallRecord, kept: list[str]) -> FileChange | None:
+    """Return the change that removes the mode from a configuration file, if the installed text is still there."""
+    added = installed.configuration
     if added is None:
         return None
-    path = place.path(added.path)
-    before = read_bytes(path, MOST_BYTES)
+    path = target.path(added.path)
+    before = read_bytes(path, MAX_BYTES)
     if before is None:
         return None
     if not before.endswith(added.text.encode()):
-        kept.append(f"{added.path}: the mode in it was changed since, so it stays")
+        kept.append(f"{added.path}: the mode in this file was changed since, so it stays")
         return None
     after = before.removesuffix(added.text.encode())
-    is_gone = added.is_new and not after
-    return FileChange(path, before, None if is_gone else after, is_shared=True)
+    is_removed = added.is_new and not after
+    return FileChange(path, before, None if is_removed else after, is_shared=True)
 
 
-def _notes(place: InstallTarget) -> list[str]:
-    count = len([name for name in list_sessions(str(place.gate)) if name not in ("installed", "compiled")])
-    return [f"what the gate kept of {count} sessions goes with it: {place.told(place.gate)}"] if count else []
+def _notes(target: InstallTarget) -> list[str]:
+    count = len([name for name in list_sessions(str(target.gate)) if name not in ("installed", "compiled")])
+    return (
+        [f"the recorded state of {count} sessions is removed, too: {target.display_path(target.gate)}"] if count else []
+    )
 
 
 def is_empty_plan(plan: InstallPlan) -> bool:
-    """Whether there is no install to take back."""
-    return not plan.changes and not plan.place.gate.is_dir()
+    """Whether there is no install to remove."""
+    return not plan.changes and not plan.target.gate.is_dir()
 
 
 def apply_uninstall(plan: InstallPlan) -> None:
-    """Take it away: the hooks first, the record last, so that it can be started again whenever it stops."""
-    place = plan.place
+    """Apply an uninstall: the hooks first and the record last, so that it can be repeated after an interruption."""
+    target = plan.target
     for change in plan.changes:
         change.apply()
-    for path in map(place.path, plan.record.files):
+    for path in map(target.path, plan.record.files):
         with suppress(OSError):
             path.with_name(f".{path.name}.remit-new").unlink()  # left by a killed install of an earlier version
-    for parent in {path.parent for path in (place.settings, *map(place.path, plan.record.files))}:
+    for parent in {path.parent for path in (target.settings, *map(target.path, plan.record.files))}:
         remove_leftovers(parent)
     try:
-        if place.gate.is_dir() and not place.gate.is_symlink():
-            shutil.rmtree(place.gate)
+        if target.gate.is_dir() and not target.gate.is_symlink():
+            shutil.rmtree(target.gate)
     except OSError as error:
-        raise EnvironmentBroken(f"{error.filename} cannot be removed: {error.strerror}; start again") from error
-    # `.remit` also where an install was stopped before it could record anything.
+        raise EnvironmentBroken(f"{error.filename} cannot be removed: {error.strerror}; try again") from error
+    # `.remit` is listed in case an install was stopped before it wrote its record.
     for folder in (*reversed(plan.record.folders), ".remit"):
-        with suppress(OSError):  # somebody has something in it
-            place.path(folder).rmdir()
+        with suppress(OSError):  # it contains other files
+            target.path(folder).rmdir()

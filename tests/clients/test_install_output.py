@@ -1,4 +1,4 @@
-"""What `remit install` and `remit uninstall` say: what is in force, where things are, and what stands in the way."""
+"""The output of `remit install` and `remit uninstall`."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def last_line(site: Site, *words: str) -> str:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_last_line_says_which_mode_is_in_force(site: Site, mode: str) -> None:
+def test_the_last_line_names_the_effective_mode(site: Site, mode: str) -> None:
     words = ["--mode", mode] if mode != "standard" else []
-    end = "start a new session, and `remit doctor` proves it"
+    end = "start a new session, and verify it with `remit doctor`"
     assert last_line(site, *words) == f"claude-code is under contract (mode {mode}); {end}"
-    assert last_line(site) == f"claude-code is already under contract here (mode {mode}): nothing to change"
+    assert last_line(site) == f"claude-code is already under contract here (mode {mode}); nothing to change"
 
 
-def test_the_mode_of_the_environment_is_the_one_in_force(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mode_in_the_environment_is_effective(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMIT_GATE_MODE", "strict")
     assert "(mode strict)" in last_line(site)
 
 
-def test_an_install_for_every_project_speaks_of_no_single_mode_and_names_paths_from_home(site: Site) -> None:
+def test_an_install_for_all_projects_names_no_mode_and_shows_paths_from_home(site: Site) -> None:
     done = site.remit("install", "claude-code", "--user", "--yes")
     lines = done.output.splitlines()
     assert "(each project in its own mode)" in lines[-1]
@@ -48,12 +48,12 @@ def test_an_install_for_every_project_speaks_of_no_single_mode_and_names_paths_f
 
 
 @pytest.mark.parametrize("file", ["{project}/.claude/settings.json", "{home}/.claude/settings.json"])
-def test_an_install_warns_at_its_end_where_hooks_are_switched_off(site: Site, file: str) -> None:
+def test_an_install_warns_if_hooks_are_switched_off(site: Site, file: str) -> None:
     path = Path(file.format(project=site.project, home=site.home))
     path.parent.mkdir()
     path.write_text('{"disableAllHooks": true}', encoding="utf-8")
     shown = ".claude/settings.json" if path.is_relative_to(site.project) else str(path)
-    words = f"claude-code is NOT under contract: disableAllHooks in {shown} switches every hook off; take it out first"
+    words = f"claude-code is NOT under contract: disableAllHooks in {shown} switches all hooks off; remove it first"
     assert last_line(site) == words
     assert last_line(site) == words, "also where nothing was left to do"
     report = json.loads(site.remit("install", "claude-code", "--yes", "--format", "json").output)
@@ -70,26 +70,28 @@ def repository(site: Site, ignored: str = "") -> None:
 @pytest.mark.parametrize(
     ("ignored", "note"),
     [
-        ("", ".claude/settings.local.json and .claude/commands/remit hold paths of this machine"),
-        ("settings.local.json\n", ".claude/commands/remit holds paths of this machine"),
+        ("", ".claude/settings.local.json and .claude/commands/remit contain paths of this machine"),
+        ("settings.local.json\n", ".claude/commands/remit contains paths of this machine"),
         (".claude/\n", ""),
     ],
 )
-def test_git_is_spoken_of_once_and_only_of_files_that_it_would_take(site: Site, ignored: str, note: str) -> None:
+def test_the_note_on_git_appears_once_and_only_for_files_that_git_would_track(
+    site: Site, ignored: str, note: str
+) -> None:
     repository(site, ignored)
     first = site.remit("install", "claude-code", "--yes").output
-    assert ("keep them out of the project's history" in first) is bool(note)
+    assert ("do not commit them" in first) is bool(note)
     assert note in first
     assert "project's history" not in site.remit("install", "claude-code", "--mode", "strict", "--yes").output
 
 
-def test_git_is_not_spoken_of_where_there_is_none(site: Site) -> None:
+def test_there_is_no_note_on_git_without_a_repository(site: Site) -> None:
     (site.project / ".git").rmdir()
     assert "project's history" not in site.remit("install", "claude-code", "--project", ".", "--yes").output
 
 
 @pytest.mark.parametrize("command", [("install", "claude-code", "--yes"), ("uninstall", "--yes")])
-def test_what_changes_is_shown_within_the_screen(
+def test_changes_fit_the_width_of_the_screen(
     site: Site, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -103,14 +105,14 @@ def test_what_changes_is_shown_within_the_screen(
         assert any(line.startswith(f'    {mark}    "{event}": [') and line.endswith("…") for line in shown), event
 
 
-def test_the_program_that_hooks_start_is_told_whole(site: Site) -> None:
+def test_the_command_of_the_hooks_is_shown_completely(site: Site) -> None:
     words = "".join(site.remit("install", "claude-code", "--yes").output.split())
     assert "".join(f"each entry calls {sys.executable} -I -S {entry_file()} EVENT".split()) in words
 
 
-def test_the_help_lists_the_modes_and_says_that_there_is_no_server_yet(site: Site) -> None:
+def test_the_help_lists_the_modes_and_mentions_the_missing_server(site: Site) -> None:
     text = " ".join(site.remit("install", "--help").output.split())
     assert "[observe|standard|strict]" in text
-    assert "a later version brings the server" in text
+    assert "a later version will include the server" in text
     refused = site.remit("install", "claude-code", "--mode", "lax")
     assert "'lax' is not one of 'observe', 'standard', 'strict'" in str(refused.exception)
