@@ -91,6 +91,8 @@ def simple_commands(command: str) -> list[SimpleCommand]:
 
 def only_reads(command: str) -> bool:
     """Return whether a line only shows things, so that its success proves nothing."""
+    if not command_list.is_understood(command[:_MAX_COMMAND]):
+        return False
     return all(simple.shows and not simple.writes for simple in simple_commands(command))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import msgspec
 
@@ -166,8 +166,3 @@ class MergeSettings(msgspec.Struct, frozen=True, kw_only=True):
     def weight(self, agent: str, category: str) -> float:
         """Return the weight of an agent in a category."""
         return self.weights.get(f"{agent}/{category}", self.weights.get(agent, 1.0))
-
-
-def plain_value(value: Any) -> Any:
-    """Convert a value to JSON types."""
-    return msgspec.to_builtins(value)

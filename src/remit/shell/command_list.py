@@ -38,6 +38,11 @@ class SimpleCommand:
         self.outputs = outputs
 
 
+def is_understood(text: str) -> bool:
+    """Return whether all of a line can be read."""
+    return not parse(text).problem
+
+
 def simple_commands(text: str) -> list[SimpleCommand]:
     """Return the simple commands of a line in order, as far as it can be read; those of substitutions are last."""
     collector = _Collector()

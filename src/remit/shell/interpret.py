@@ -61,9 +61,11 @@ class _Line:
             self.blocks += sum((word in _OPENING) - (word in _CLOSING) for word in node.keywords)
             self.blocks += node.keyword == "for"
             if node.body is not None:
-                inside = Effects()
-                _Line(self.state.copy(), inside).run(node.body)
+                inside, state = Effects(), self.state.copy()
+                _Line(state, inside).run(node.body)
                 pipeline.append(inside)
+                if node.is_function:
+                    self._define(state)
             if node.words or node.redirections or node.substitutions:
                 self._end(node, pipeline)
             if node.terminator not in _PIPES:
@@ -72,6 +74,16 @@ class _Line:
                 pipeline.clear()
         for stage in pipeline:
             self.effects.add(stage)
+
+    def _define(self, after: ShellState) -> None:
+        """A function was defined: a later call may leave the folder and the variables as its body does."""
+        if after.folder is None:
+            self.state.folder = None
+        elif after.folder != self.state.folder and after.folder not in self.state.others:
+            self.state.others.append(after.folder)
+        for name, values in after.variables.items():
+            if values != self.state.variables.get(name):
+                self.state.assign(name, values)
 
     def _follow(self, operator: str) -> None:
         """After a list or a block, record the folders of which it is not certain that they were left."""
@@ -87,10 +99,15 @@ class _Line:
         """Add a command to its pipeline."""
         folder = self.state.folder
         command = self._command(node, piped=bool(pipeline))
-        if folder is not None and self.state.folder not in (folder, None):
-            exists = os.path.isdir(os.path.join(self.state.start, str(self.state.folder)))
-            is_alone = node.terminator not in (*_PIPES, "&") and not pipeline
-            if not (self.is_first and exists and is_alone):
+        moved = self.state.folder
+        if moved != folder and (pipeline or node.terminator in (*_PIPES, "&")):
+            # A part of a pipeline and a background command run in a subshell, but zsh runs the last part in the shell.
+            self.state.folder = folder if moved is not None else None
+            if moved is not None and moved not in self.state.others:
+                self.state.others.append(moved)
+        elif folder is not None and moved not in (folder, None):
+            exists = os.path.isdir(os.path.join(self.state.start, str(moved)))
+            if not (self.is_first and exists):
                 self.left.append(folder)
             if self.blocks:
                 self.left_in_block.append(folder)

@@ -38,6 +38,7 @@ class Lexer:
         self.found: list[Token] = []
         self.inner: list[str] = []
         self._documents: list[tuple[Token, bool]] = []
+        self.has_comment = False
         #: Whether a command begins here, so that `[[` and `((` are reserved words.
         self._starts_command = True
 
@@ -100,6 +101,7 @@ class Lexer:
         while self.at < len(self.text):
             letter = self.text[self.at]
             if letter == "#":
+                self.has_comment = True
                 end = self.text.find("\n", self.at)
                 self.at = len(self.text) if end < 0 else end
             elif letter in " \t":

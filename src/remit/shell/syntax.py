@@ -21,12 +21,21 @@ _CONTINUING = ("&&", "||", "|", "|&")
 
 
 class Node:
-    """A simple command, a part of a compound command such as `then` or `for x in a b`, or a subshell.
+    """A simple command, a part of a compound command such as `then` or `for x in a b`, a subshell or a function.
 
     `operator` is the one before it, `terminator` the one after it; both are empty at the ends of a line.
     """
 
-    __slots__ = ("body", "keywords", "operator", "redirections", "substitutions", "terminator", "words")
+    __slots__ = (
+        "body",
+        "is_function",
+        "keywords",
+        "operator",
+        "redirections",
+        "substitutions",
+        "terminator",
+        "words",
+    )
 
     def __init__(self, operator: str = "") -> None:
         self.operator = operator
@@ -38,8 +47,10 @@ class Node:
         self.redirections: list[Token] = []
         #: Command lines that run before it, for `$(...)`, `<(...)` and backquotes.
         self.substitutions: list[str] = []
-        #: The commands of a subshell; None for other commands.
+        #: The commands of a subshell or of a function's body; None for other commands.
         self.body: list[Node] | None = None
+        #: Whether it defines a function: the body runs when the function is called.
+        self.is_function = False
 
     @property
     def keyword(self) -> str:
@@ -50,16 +61,17 @@ class Node:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was added to it."""
-        return self.body is None and not (self.keywords or self.words or self.redirections)
+        return self.body is None and not (self.keywords or self.words or self.redirections or self.is_function)
 
 
 class Script:
     """The commands of a line. `problem` states what was not understood, and is empty if all was."""
 
-    __slots__ = ("nodes", "problem")
+    __slots__ = ("has_comment", "nodes", "problem")
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.has_comment = False
         self.problem = ""
 
     def give_up(self, problem: str) -> None:
@@ -78,6 +90,7 @@ def parse(text: str) -> Script:
         lexer.tokens()
     except NotShell:
         script.give_up("a quote or bracket has no end, or it is too long")
+    script.has_comment = lexer.has_comment
     if len(lexer.inner) > _MAX_SUBSTITUTIONS:
         script.give_up(f"it has more than {_MAX_SUBSTITUTIONS} substitutions")
     else:
@@ -92,8 +105,10 @@ class _Parser:
         self.script = script
         self.nodes: list[Node] = []
         self.node = Node()
-        #: The open subshells: the nodes before each, and its own.
-        self.stack: list[tuple[list[Node], Node]] = []
+        #: The open subshells and function bodies: the nodes before each, its own, and the open braces around it.
+        self.stack: list[tuple[list[Node], Node, int]] = []
+        #: The open braces of the innermost subshell or function body.
+        self.braces = 0
 
     def run(self, tokens: list[Token]) -> None:
         at = 0
@@ -125,6 +140,8 @@ class _Parser:
             self._end(";")
             node = self.node
         node.substitutions += token.inner
+        if bare in ("{", "}") and not node.words and not node.redirections and self._brace(bare):
+            return
         if word is None:
             node.redirections.append(token)
         elif node.body is not None and bare not in _KEYWORDS:
@@ -135,6 +152,21 @@ class _Parser:
         else:
             node.words.append(word)
 
+    def _brace(self, brace: str) -> bool:
+        """Count a brace. Return whether it begins or ends the body of a function."""
+        node = self.node
+        if brace == "{":
+            if node.is_function and node.body is None:
+                self._push(node)
+                return True
+            self.braces += 1
+            return False
+        if self.braces or not self.stack or not self.stack[-1][1].is_function:
+            self.braces = max(0, self.braces - 1)
+            return False
+        self._close()
+        return True
+
     def _is_header(self, following: str) -> bool:
         """Return whether the current words are `for x` before `do`, or `function f` before its body."""
         return (self.node.keyword, following) in (("for", "do"), ("function", "{"))
@@ -144,28 +176,32 @@ class _Parser:
         node = self.node
         names = 2 if node.keyword == "function" else 1
         if is_closed and len(node.words) == names and not node.redirections:
-            node.words = []  # the body of the function follows, and is read there
+            node.words, node.is_function = [], True  # its body follows
             return 1
         if node.words or node.redirections or node.body is not None:
             self.script.give_up("a bracket is not expected here")
             self._end(";")
             node = self.node
-        if len(self.stack) >= _MAX_DEPTH:
-            self.script.give_up("brackets are nested too deeply")
-            return 0
-        self.stack.append((self.nodes, node))
-        self.nodes, self.node = [], Node("(")
+        self._push(node)
         return 0
 
+    def _push(self, node: Node) -> None:
+        """Begin the body of a subshell or a function."""
+        if len(self.stack) >= _MAX_DEPTH:
+            self.script.give_up("brackets are nested too deeply")
+            return
+        self.stack.append((self.nodes, node, self.braces))
+        self.nodes, self.node, self.braces = [], Node("("), 0
+
     def _close(self) -> None:
-        """Close a subshell. Redirections may follow."""
+        """Close a subshell or the body of a function. Redirections may follow."""
         self._end("")
         if not self.stack:
             self.script.give_up("a bracket is not expected here")
             self.node.operator = ")"
             return
         body = self.nodes
-        self.nodes, self.node = self.stack.pop()
+        self.nodes, self.node, self.braces = self.stack.pop()
         self.node.body = body
 
     def _end(self, operator: str) -> None:
@@ -176,8 +212,13 @@ class _Parser:
                 node.operator = operator
             return
         if node.keyword == "function" and len(node.words) == 2:
-            node.words = []
-        elif node.keyword in _UNREAD:
+            node.words, node.is_function = [], True
+            return  # its body follows, perhaps in the next line
+        if node.is_function and node.body is None:
+            if operator == "\n" and not node.words:
+                return
+            self.script.give_up("a function without braces")
+        if node.keyword in _UNREAD:
             self.script.give_up(f"it has a `{node.keyword}`")
         node.terminator = operator
         self.nodes.append(node)

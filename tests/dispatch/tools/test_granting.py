@@ -44,6 +44,12 @@ def test_granted_commands_pass(command: str) -> None:
         *("(git log)", "{ git log; }", "git log $'\\'' ; rm x", "git log # '\nrm x #'", "git log 'a", 'git log "a'),
         *("ls() { rm x; }", "if git log; then rm x; fi", "git log \\\nx", "ls <<'E'\nE", "git lo?", "git {log,push}"),
         *("", "  ", ";", "#", "git log \\"),
+        "git log # a comment",
+        "[[ -n $(rm x) ]]",
+        "f() git log",
+        "git () git log",
+        "f() { git log; }",
+        "$(rm x)() git log",
     ],
 )
 def test_everything_else_is_refused(command: str) -> None:

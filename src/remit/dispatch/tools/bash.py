@@ -172,11 +172,13 @@ def _plain_commands(command: str) -> list[list[str]]:
     script = parse(command)
     if script.problem:
         raise _Unclear(f"something that cannot be checked ({script.problem})")
+    if script.has_comment:
+        raise _Unclear("a comment")
     for node in script.nodes:
-        if node.body is not None or node.keywords or node.keyword:
-            raise _Unclear("a group, loop or condition")
+        if node.body is not None or node.is_function or node.keywords or node.keyword:
+            raise _Unclear("a group, function, loop or condition")
         if node.redirections:
             raise _Unclear("a redirection")
-        if any(word.plain is None for word in node.words):
+        if node.substitutions or any(word.plain is None for word in node.words):
             raise _Unclear("an expansion ($, backquote or process substitution)")
     return [[word.text for word in node.words] for node in script.nodes if node.words]
