@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,11 +152,3 @@ async def plan_result(database: Database, plan: int, *, whole: bool = True) -> P
         await plans.delegations_of(database, plan, whole=whole),
         await plans.escalations(database, plan),
     )
-
-
-@asynccontextmanager
-async def open_checkout(repo: Path) -> AsyncIterator[tuple[Database, Settings]]:
-    """Open the database of a project, with its settings."""
-    settings = load_settings(start=repo)
-    async with open_database(settings.database, settings.data) as database:
-        yield database, settings
