@@ -360,7 +360,7 @@ class TestMergeOfASession:
     def test_those_who_are_only_observed_do_not_take_part(self, remit: Remit, project: Path) -> None:
         sent(project, "Explore", "Some prose.", "observed", verdict="")
         found = remit("merge", "--session", "last")
-        assert (found.code, "no subagent under contract has reported" in found.err) == (2, True)
+        assert (found.code, "no report of a subagent under contract" in found.err) == (2, True)
 
     def test_files_may_be_merged_with_it(self, remit: Remit, project: Path) -> None:
         sent(project, "release-helper", result("generic"), "accepted")
