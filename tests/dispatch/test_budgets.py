@@ -1,4 +1,4 @@
-"""Budgets of whole trees, of money where the price is not known, and what a first call sets aside."""
+"""Budgets of trees, cost limits without a price, and the reservation of a first call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WANTED = budgets.BudgetRequest(100, 1_000, 64)
 
 
 async def claimed(fleet: Fleet, number: int) -> jobs.Job:
-    """A job in the hands of a worker that does nothing."""
+    """Claim a job as a worker that does nothing."""
     worker = str(uuid.uuid4())
     await workers.register(fleet.database, worker, [], 1, is_listed=False)
     job = await jobs.claim(fleet.database, number, worker, None)
@@ -38,7 +38,7 @@ async def reserved(fleet: Fleet, job: jobs.Job) -> budgets.Reservation:
     return held
 
 
-async def test_a_tree_stops_when_its_turns_are_used_up_whoever_took_them(play: Play) -> None:
+async def test_a_tree_stops_when_its_jobs_have_used_all_turns(play: Play) -> None:
     async with play(READ, {"text": "done"}) as fleet:
         top = await fleet.submit("top", queueing=Queueing(tree_max_turns=3))
         await fleet.work()
@@ -52,7 +52,7 @@ async def test_a_tree_stops_when_its_turns_are_used_up_whoever_took_them(play: P
         assert await fleet.rows(TURNS, top) == [(3, 0)]
 
 
-async def test_two_children_at_once_cannot_take_the_trees_last_turn_both(play: Play) -> None:
+async def test_two_parallel_children_cannot_both_take_the_last_turn(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         top = await fleet.submit("top", queueing=Queueing(queue="elsewhere", tree_max_turns=1))
         one, two = [await claimed(fleet, await fleet.submit("c", queueing=Queueing(parent=top))) for _ in range(2)]
@@ -61,14 +61,14 @@ async def test_two_children_at_once_cannot_take_the_trees_last_turn_both(play: P
         refused = await budgets.reserve(fleet.database, two.id, two.attempt, WANTED)
         assert refused == budgets.BudgetExhausted("the tree's turn budget is used up")
         await budgets.settle(fleet.database, one.id, one.attempt, held, budgets.ActualUsage(10, 1), is_broken=True)
-        assert await fleet.rows(TURNS, top) == [(0, 0)], "a call that broke off is no turn"
+        assert await fleet.rows(TURNS, top) == [(0, 0)], "an interrupted call is not a turn"
         await budgets.settle(
             fleet.database, two.id, two.attempt, await reserved(fleet, two), budgets.ActualUsage(10, 1)
         )
         assert await fleet.rows(TURNS, top) == [(1, 0)]
 
 
-async def test_a_call_that_is_asked_for_again_sets_one_turn_aside(play: Play) -> None:
+async def test_a_repeated_call_reserves_one_turn(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         job = await claimed(fleet, await fleet.submit(queueing=Queueing(tree_max_turns=2)))
         for _ in range(3):
@@ -87,7 +87,7 @@ async def test_a_call_that_is_asked_for_again_sets_one_turn_aside(play: Play) ->
         (600.0, 40.0, (-60.0, True)),
     ],
 )
-async def test_the_time_left_is_the_jobs_own_or_its_trees_whichever_ends_first(
+async def test_the_time_left_is_the_smaller_of_job_and_tree(
     play: Play, own: float | None, tree: float | None, expected: tuple[float | None, bool]
 ) -> None:
     async with play({"text": "never"}) as fleet:
@@ -103,21 +103,21 @@ async def test_the_time_left_is_the_jobs_own_or_its_trees_whichever_ends_first(
         assert left["seconds"] is None or isinstance(left["seconds"], float)
 
 
-async def test_before_a_tree_begins_all_its_time_is_left(play: Play) -> None:
+async def test_a_tree_that_has_not_started_has_all_its_time(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         top = await fleet.submit("top", queueing=Queueing(tree_max_seconds=300))
         assert await fleet.database.row("budgets.seconds_left", job=top) == {"seconds": 300.0, "is_tree": True}
 
 
 @pytest.mark.parametrize("runner", ["model", "orchestrator"])
-async def test_a_limit_of_money_needs_a_price_whoever_runs_the_job(play: Play, runner: str) -> None:
+async def test_a_cost_limit_needs_a_price(play: Play, runner: str) -> None:
     async with play({"text": "never"}) as fleet:
         with pytest.raises(UsageError, match=r"is unknown.*limit its tokens"):
             await fleet.submit(model=UNPRICED, runner=runner, limits={"cost": 1.0})
 
 
 @pytest.mark.parametrize("belongs", ["parent", "tree"])
-async def test_a_trees_limit_of_money_lets_nobody_in_whose_price_is_not_known(play: Play, belongs: str) -> None:
+async def test_a_tree_with_a_cost_limit_refuses_models_without_a_price(play: Play, belongs: str) -> None:
     async with play({"text": "never"}) as fleet:
         top = await fleet.submit("top", queueing=Queueing(tree_max_cost=1.0))
         below = await fleet.submit("child", queueing=Queueing(parent=top))
@@ -129,7 +129,7 @@ async def test_a_trees_limit_of_money_lets_nobody_in_whose_price_is_not_known(pl
 
 
 @pytest.mark.parametrize("whose", ["job", "tree"])
-async def test_a_job_that_got_past_it_asks_nothing_while_its_price_is_not_known(play: Play, whose: str) -> None:
+async def test_a_job_without_a_price_sends_no_request_under_a_cost_limit(play: Play, whose: str) -> None:
     async with play({"text": "never"}) as fleet:
         number = await fleet.submit(model=UNPRICED)
         await fleet.rows(f"UPDATE remit.jobs SET {'tree_' if whose == 'tree' else ''}max_cost = 1")
@@ -139,7 +139,7 @@ async def test_a_job_that_got_past_it_asks_nothing_while_its_price_is_not_known(
         assert done.error == f"the {whose}'s cost budget cannot be enforced: the price of the model is unknown"
 
 
-async def test_the_first_call_sets_the_tools_aside_too(play: Play) -> None:
+async def test_the_first_call_reserves_tokens_for_the_tools(play: Play) -> None:
     async with play({"text": "done", "gate": "held"}) as fleet:
         few = await _set_aside(fleet, ["Read"])
     async with play({"text": "done", "gate": "held"}) as fleet:
@@ -152,7 +152,7 @@ async def test_the_first_call_sets_the_tools_aside_too(play: Play) -> None:
 
 
 async def _set_aside(fleet: Fleet, allowed: list[str]) -> int:
-    """Tokens set aside for what a first call sends."""
+    """Return the tokens reserved for the input of a first call."""
     number = await fleet.submit(model=ANTHROPIC, allowed_tools=allowed)
     async with fleet.working():
         await fleet.server.wait("held")

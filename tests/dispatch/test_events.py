@@ -1,4 +1,4 @@
-"""What listeners hear: everything, in order, whoever they are and whenever they come."""
+"""Listeners get all events in order, at any time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.anyio
 READS = tools(*[("Read", {"file_path": "a.py"})] * 8, text="Let me look.")
 
 
-async def heard(fleet: Fleet, job: int | None, after: int = 0) -> list[Event]:
-    """All that a listener hears until the job is finished."""
+async def events_heard(fleet: Fleet, job: int | None, after: int = 0) -> list[Event]:
+    """Return the events of a listener until the job is finished."""
     found: list[Event] = []
     async with asyncio.timeout(20):
         async for event in follow(fleet.database, job, after):
@@ -30,7 +30,7 @@ async def heard(fleet: Fleet, job: int | None, after: int = 0) -> list[Event]:
 
 
 @both_providers
-async def test_events_tell_a_run_from_beginning_to_end(play: Play, model: str) -> None:
+async def test_events_describe_a_run_from_start_to_end(play: Play, model: str) -> None:
     async with play(tools(("Read", {"file_path": "a.py"}), text="Let me look."), {"text": "done"}) as fleet:
         job = await fleet.run(model=model)
         kinds = await fleet.kinds(job.id)
@@ -42,11 +42,11 @@ async def test_events_tell_a_run_from_beginning_to_end(play: Play, model: str) -
         assert last.data == {"outcome": "completed", "error": None, "verdict": job.verdict}
 
 
-async def test_several_listeners_hear_the_same_in_the_same_order(play: Play) -> None:
+async def test_listeners_get_the_same_events_in_the_same_order(play: Play) -> None:
     async with play(READS, READS, {"text": "one two three " * 200, "chunks": 50}) as fleet:
         number = await fleet.submit()
-        listeners = [asyncio.create_task(heard(fleet, number)) for _ in range(3)]
-        listeners.append(asyncio.create_task(heard(fleet, None)))
+        listeners = [asyncio.create_task(events_heard(fleet, number)) for _ in range(3)]
+        listeners.append(asyncio.create_task(events_heard(fleet, None)))
         await fleet.work()
         found = [await listener for listener in listeners]
         stored = await fleet.events(number)
@@ -56,18 +56,18 @@ async def test_several_listeners_hear_the_same_in_the_same_order(play: Play) -> 
         assert said.endswith("one two three " * 200)
 
 
-async def test_a_listener_that_comes_late_hears_what_it_missed_and_no_more(play: Play) -> None:
+async def test_a_late_listener_gets_the_missed_events_once(play: Play) -> None:
     async with play(READS, {"text": "done"}) as fleet:
         job = await fleet.run()
         stored = await fleet.events(job.id)
-        assert await heard(fleet, job.id) == stored
-        assert await heard(fleet, job.id, stored[3].id) == stored[4:]
+        assert await events_heard(fleet, job.id) == stored
+        assert await events_heard(fleet, job.id, stored[3].id) == stored[4:]
 
 
-async def test_a_lost_connection_is_made_again_and_nothing_is_missed(play: Play) -> None:
+async def test_a_lost_connection_is_restored_without_missing_events(play: Play) -> None:
     async with play({"text": "done", "gate": "answers"}) as fleet:
         number = await fleet.submit()
-        listener = asyncio.create_task(heard(fleet, number))
+        listener = asyncio.create_task(events_heard(fleet, number))
         async with fleet.working():
             await fleet.server.wait("answers")
             ended = await fleet.rows(
@@ -81,10 +81,8 @@ async def test_a_lost_connection_is_made_again_and_nothing_is_missed(play: Play)
         assert found == await fleet.events(number)
 
 
-async def test_calls_that_run_side_by_side_tell_one_after_the_other(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A listener goes by the number of a row: one that is committed late with a low number would be missed."""
+async def test_parallel_calls_write_events_one_after_the_other(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listeners use the number of a row, so a low number that commits late would be missed."""
     speaking = 0
     most = 0
 
@@ -102,7 +100,7 @@ async def test_calls_that_run_side_by_side_tell_one_after_the_other(
     assert most == 1
 
 
-async def test_nothing_more_is_told_of_an_attempt_that_is_over(play: Play) -> None:
+async def test_an_ended_attempt_writes_no_events(play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         job = await fleet.run()
         before = await fleet.kinds(job.id)
@@ -111,8 +109,8 @@ async def test_nothing_more_is_told_of_an_attempt_that_is_over(play: Play) -> No
         assert await fleet.kinds(job.id) == before
 
 
-async def test_who_listens_to_all_jobs_hears_also_what_is_committed_late(play: Play) -> None:
-    """The number of an event is given before its transaction ends: a later one may be there first."""
+async def test_a_listener_to_all_jobs_gets_events_that_commit_late(play: Play) -> None:
+    """The number of an event is assigned before its transaction ends, so a later one can commit first."""
     async with play({"text": "done"}) as fleet:
         slow, quick = await fleet.submit("slow"), await fleet.submit("quick")
         await add_event(fleet.database, quick, "first", {})
@@ -131,7 +129,7 @@ async def test_who_listens_to_all_jobs_hears_also_what_is_committed_late(play: P
         assert [(event.job, event.kind) for event in found] == [(slow, "late"), (slow, "later"), (quick, "last")]
 
 
-async def test_whoever_tells_of_one_job_waits_for_who_tells_before(play: Play) -> None:
+async def test_writers_of_events_of_one_job_wait_for_each_other(play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         number = await fleet.submit()
         async with fleet.database.transaction() as connection:

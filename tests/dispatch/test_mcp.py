@@ -1,4 +1,4 @@
-"""Tools of an MCP server: there where they are named, granted like any tool, every call written down."""
+"""Tools of an MCP server: available if named, granted like other tools, every call recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from remit.testing import registry
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
-#: A server over standard input and output, by hand: what it says is all that the protocol asks for.
+#: A minimal server over standard input and output.
 SERVER = """
 import json, os, sys
 
@@ -57,7 +57,7 @@ USES = {
 
 @pytest.fixture
 def configured(quiet: None, tmp_path: Path) -> None:
-    """A configuration with a server, in the folder that the test runs in."""
+    """Write a configuration with a server to the current folder."""
     program = tmp_path / "server.py"
     program.write_text(SERVER, encoding="utf-8")
     broken = f"{sys.executable} -c 'raise SystemExit(3)'"
@@ -67,7 +67,7 @@ def configured(quiet: None, tmp_path: Path) -> None:
 
 
 def offered(fleet: Fleet) -> list[str]:
-    """The tools that the model was told of."""
+    """Return the tools in the request to the model."""
     return [tool["name"] for tool in fleet.requests[0].body.get("tools", [])]
 
 
@@ -77,9 +77,7 @@ async def ran(fleet: Fleet, head: str, **request: Any) -> Any:
 
 
 @pytest.mark.parametrize("head", USES.values(), ids=USES)
-async def test_a_definition_that_names_a_servers_tool_has_it_and_no_other(
-    configured: None, play: Play, head: str
-) -> None:
+async def test_a_definition_gets_only_the_named_tool_of_a_server(configured: None, play: Play, head: str) -> None:
     call = tools(("mcp__docs__search", {"words": "apples"}))
     async with play(call, {"text": "done"}) as fleet:
         job = await ran(fleet, head)
@@ -91,19 +89,19 @@ async def test_a_definition_that_names_a_servers_tool_has_it_and_no_other(
         ]
 
 
-async def test_a_whole_server_is_all_of_its_tools(configured: None, play: Play) -> None:
+async def test_the_name_of_a_server_grants_all_its_tools(configured: None, play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         await ran(fleet, "tools: mcp__docs")
         assert sorted(offered(fleet)) == [f"mcp__docs__{name}" for name in ("broken", "known", "search", "secret")]
 
 
-async def test_a_job_may_name_the_tool_itself(configured: None, play: Play) -> None:
+async def test_a_job_can_name_a_tool(configured: None, play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         await ran(fleet, "tools: Read", allowed_tools=["mcp__docs__known"])
         assert offered(fleet) == ["mcp__docs__known"]
 
 
-async def test_where_nobody_names_a_server_none_is_started(configured: None, play: Play) -> None:
+async def test_an_unused_server_is_not_started(configured: None, play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         job = await ran(fleet, "description: nothing said of tools")
         assert job.outcome == "completed"
@@ -116,7 +114,7 @@ async def test_a_server_whose_tools_the_worker_does_not_allow_is_not_started(con
         assert offered(fleet) == ["Read"]
 
 
-async def test_a_server_knows_no_secret_and_its_answers_are_looked_through(configured: None, play: Play) -> None:
+async def test_a_server_gets_no_secrets_and_its_answers_are_redacted(configured: None, play: Play) -> None:
     calls = tools(("mcp__docs__known", {}), ("mcp__docs__secret", {}), ("mcp__docs__broken", {}))
     async with play(calls, {"text": "done"}) as fleet:
         job = await ran(fleet, "tools: mcp__docs")
@@ -130,7 +128,7 @@ async def test_a_server_knows_no_secret_and_its_answers_are_looked_through(confi
         assert job.outcome == "completed"
 
 
-async def test_what_a_server_answers_is_capped(configured: None, play: Play) -> None:
+async def test_answers_of_a_server_are_capped(configured: None, play: Play) -> None:
     long = "x" * 45_000
     async with play(tools(("mcp__docs__search", {"words": long})), {"text": "done"}) as fleet:
         job = await ran(fleet, "tools: mcp__docs")
@@ -138,12 +136,12 @@ async def test_what_a_server_answers_is_capped(configured: None, play: Play) -> 
         assert job.outcome == "completed"
         [told] = fleet.requests[1].body["messages"][-1]["content"]
     assert output.startswith("found xxx")
-    assert 29_000 < len(output) < 30_100, "30,000 characters, and a word on the rest"
+    assert 29_000 < len(output) < 30_100, "30,000 characters and a note"
     assert "more characters" in output[-1_000:]
-    assert told["content"] in (output, [{"type": "text", "text": output}]), "the model is told no more"
+    assert told["content"] in (output, [{"type": "text", "text": output}]), "the model gets no more"
 
 
-async def test_a_server_that_cannot_be_used_ends_the_job_in_words(configured: None, play: Play) -> None:
+async def test_an_unusable_server_ends_the_job_with_a_message(configured: None, play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         job = await ran(fleet, "tools: mcp__broken")
         assert job.outcome == "error"

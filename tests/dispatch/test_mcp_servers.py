@@ -1,4 +1,4 @@
-"""MCP servers that misbehave: what they print, what they call their tools, how much they answer, how long they take."""
+"""Misbehaving MCP servers: output, tool names, long answers, slow answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from remit.testing import registry
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
-#: What a server does besides is the text that it is started with.
+#: The argument of the server is code that it runs in addition.
 SERVER = """
 import json, sys, time
 how = sys.argv[1]
@@ -58,7 +58,7 @@ for line in sys.stdin:
 
 
 def serve(folder: Path, how: str) -> str:
-    """A command line of the server."""
+    """Return a command line of the server."""
     program = folder / "server.py"
     program.write_text(SERVER, encoding="utf-8")
     return f"{sys.executable} {program} {how}"
@@ -66,7 +66,7 @@ def serve(folder: Path, how: str) -> str:
 
 @pytest.fixture
 def configure(quiet: None, tmp_path: Path) -> Callable[[str], None]:
-    """Configures a server that does something, in the folder that the test runs in."""
+    """Write a configuration of a server with extra code to the current folder."""
 
     def written(how: str) -> None:
         line = serve(tmp_path, how)
@@ -80,7 +80,7 @@ async def ran(fleet: Fleet) -> Any:
     return await fleet.run(subagent_def="librarian", model=ANTHROPIC)
 
 
-async def test_what_a_server_complains_of_is_in_the_log_and_nothing_obeys_it(
+async def test_stderr_of_a_server_is_logged_without_control_characters(
     configure: Callable[[str], None], play: Play, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     configure("escapes")
@@ -95,7 +95,7 @@ async def test_what_a_server_complains_of_is_in_the_log_and_nothing_obeys_it(
     assert "\x1b" not in capfd.readouterr().err
 
 
-async def test_a_flood_of_complaints_is_bounded_and_does_not_stop_the_server(
+async def test_a_flood_on_stderr_is_bounded_and_does_not_stop_the_server(
     configure: Callable[[str], None], play: Play, caplog: pytest.LogCaptureFixture
 ) -> None:
     configure("flood")
@@ -108,7 +108,7 @@ async def test_a_flood_of_complaints_is_bounded_and_does_not_stop_the_server(
     assert told[-1] == "the MCP server docs printed more, which is not logged"
 
 
-async def test_a_tool_whose_name_no_provider_takes_is_left_out_with_a_warning(
+async def test_a_tool_with_an_invalid_name_is_omitted_with_a_warning(
     configure: Callable[[str], None], play: Play, caplog: pytest.LogCaptureFixture
 ) -> None:
     configure("names")
@@ -118,7 +118,7 @@ async def test_a_tool_whose_name_no_provider_takes_is_left_out_with_a_warning(
         offered = [tool["name"] for tool in fleet.requests[0].body["tools"]]
     assert offered == ["mcp__docs__" + "x" * 50, "mcp__docs__ok"]
     told = [record.message for record in caplog.records if "is skipped" in record.message]
-    assert len(told) == 3, "each is told of once"
+    assert len(told) == 3, "each is reported once"
     assert all(line.isprintable() for line in told)
 
 
@@ -134,7 +134,7 @@ async def test_a_server_that_does_not_list_its_tools_ends_the_job_with_its_name(
 
 
 class Calls:
-    """Answers calls by running them; keeps what came of the last."""
+    """Runs calls and keeps the outcome of the last."""
 
     last: ToolOutput
 
@@ -157,7 +157,7 @@ async def called(tmp_path: Path, keeping: mcp.LongOutputs, arguments: dict[str, 
 
 
 @pytest.mark.process
-async def test_the_whole_of_a_long_answer_is_in_a_file_without_its_secrets(tmp_path: Path) -> None:
+async def test_the_file_with_a_long_answer_is_complete_and_redacted(tmp_path: Path) -> None:
     output = await called(tmp_path, mcp.LongOutputs(tmp_path / "spill"), {})
     [kept] = (tmp_path / "spill").iterdir()
     assert len(output.text) <= mcp.MAX_OUTPUT
@@ -166,15 +166,15 @@ async def test_the_whole_of_a_long_answer_is_in_a_file_without_its_secrets(tmp_p
 
 
 @pytest.mark.process
-async def test_a_receipt_keeps_the_arguments_of_a_servers_tool_as_it_keeps_those_of_ours(tmp_path: Path) -> None:
+async def test_a_receipt_records_the_arguments_of_a_server_tool(tmp_path: Path) -> None:
     output = await called(tmp_path, mcp.LongOutputs(), {"words": "x" * 100_000, "nested": {"a": [1]}, "number": 3})
     kept = output.receipt.arguments
     assert kept["words"].endswith("[… 80,000 more characters]")
     assert (kept["nested"], kept["number"]) == ('{"a":[1]}', 3)
 
 
-async def test_a_server_is_never_a_program_of_the_checkout(configure: Callable[[str], None], play: Play) -> None:
-    """It runs in the checkout: a relative name would be looked for there."""
+async def test_a_program_of_the_checkout_is_not_used_as_a_server(configure: Callable[[str], None], play: Play) -> None:
+    """It runs in the checkout, where a relative name would be found."""
     configure("none")
     async with play({"text": "done"}) as fleet:
         program = fleet.project / "evil"
@@ -189,9 +189,7 @@ async def test_a_server_is_never_a_program_of_the_checkout(configure: Callable[[
         assert not (fleet.project / "was-run").exists()
 
 
-async def test_all_of_a_long_answer_is_in_a_file_that_the_agent_can_read(
-    configure: Callable[[str], None], play: Play
-) -> None:
+async def test_the_agent_can_read_the_file_with_a_long_answer(configure: Callable[[str], None], play: Play) -> None:
     configure("none")
     async with play(tools(("mcp__docs__long", {})), {"text": "done"}) as fleet:
         job = await ran(fleet)

@@ -1,4 +1,4 @@
-"""What a worker needs: 500 conversations that wait for the model, in one process."""
+"""The memory of a worker with 500 waiting conversations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_MEGABYTES = 500
 
 
 def resident(pid: int) -> float:
-    """Megabytes that a process holds in memory."""
+    """Return the resident memory of a process in megabytes."""
     pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
@@ -58,6 +58,6 @@ def test_500_conversations_that_wait_for_the_model_stay_under_500_megabytes(
             finally:
                 worker.kill()
     record_property("megabytes", round(used))
-    print(f"{MANY} waiting conversations: {used:.0f} MB")  # noqa: T201 (the figure is what the test is for)
+    print(f"{MANY} waiting conversations: {used:.0f} MB")  # noqa: T201 (the figure is the purpose of the test)
     assert worker.returncode == -signal.SIGKILL
     assert used < MOST_MEGABYTES

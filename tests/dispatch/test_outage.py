@@ -1,4 +1,4 @@
-"""The database is away for longer than anybody waits for it: jobs are handed back, never lost and never done twice."""
+"""An outage of the database longer than the retry time: jobs are neither lost nor done twice."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def _said(caplog: pytest.LogCaptureFixture, words: str) -> None:
 
 
 @pytest.mark.parametrize("gate", [0, 2], ids=["before its first step", "after a command"])
-async def test_a_job_whose_worker_gave_up_waiting_goes_on_when_the_database_is_back(
+async def test_a_job_whose_worker_gave_up_continues_when_the_database_is_back(
     own: Postgres, play: Play, gate: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -59,7 +59,7 @@ async def test_a_job_whose_worker_gave_up_waiting_goes_on_when_the_database_is_b
             await fleet.server.wait("held")
             monkeypatch.setattr("remit.store.database.RETRY_SECONDS", 0.5)
             await asyncio.to_thread(own.crash)
-            fleet.server.open("held")  # the answer comes while there is nowhere to write it down
+            fleet.server.open("held")  # the answer arrives while it cannot be stored
             await _said(caplog, f"job {number} is returned to the queue: the database does not answer")
             await asyncio.to_thread(own.start)
             monkeypatch.setattr("remit.store.database.RETRY_SECONDS", 60.0)
@@ -69,11 +69,11 @@ async def test_a_job_whose_worker_gave_up_waiting_goes_on_when_the_database_is_b
         assert (fleet.project / "effects.log").read_text(encoding="utf-8") == "once\n"
         assert await fleet.rows("SELECT count(*) FROM remit.messages WHERE job = %s", number) == [(6,)]
         asked = [request.turn for request in fleet.requests]
-        assert asked in ([0, 1, 2], sorted([0, 1, 2, gate])), "only the turn in flight may be asked for again"
+        assert asked in ([0, 1, 2], sorted([0, 1, 2, gate])), "only the turn in flight may be requested again"
         assert (await fleet.kinds(number)).count("finished") == 1
 
 
-async def test_what_must_not_be_done_twice_says_in_words_that_the_database_went_away(
+async def test_an_operation_that_must_not_be_repeated_reports_the_outage(
     own: Postgres, address: str, tmp_path: Path
 ) -> None:
     async with open_database(address, tmp_path) as database:

@@ -1,4 +1,4 @@
-"""How a job ends: eight outcomes, each from the wire, and none of them loses what there was."""
+"""The eight outcomes of a job; each keeps the partial output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READ = tools(("Read", {"file_path": "a.py"}), text="Let me look.")
 
 @both_providers
 async def test_completed_and_accepted(play: Play, model: str) -> None:
-    """The verdict counts receipts: this result cites files, so the agent has to have read them."""
+    """The result cites files, so the agent must have read them."""
     document = result("generic")
     reads = [("Read", {"file_path": str(path.relative_to(sample_project()))}) for path in _files()]
     async with play(tools(*reads, ("Bash", {"command": "true"})), {"text": document}) as fleet:
@@ -42,7 +42,7 @@ def _files() -> list[Any]:
 
 
 @both_providers
-async def test_completed_and_not_accepted_are_two_things(play: Play, model: str) -> None:
+async def test_a_completed_job_can_have_a_result_that_is_not_accepted(play: Play, model: str) -> None:
     async with play({"text": "It all looks fine to me."}) as fleet:
         done = await fleet.run(model=model)
         assert (done.outcome, done.verdict) == ("completed", "revise")
@@ -69,7 +69,7 @@ async def test_truncated(play: Play, model: str) -> None:
 
 
 @both_providers
-async def test_a_tool_call_that_was_cut_off_is_truncated_and_never_run(play: Play, model: str) -> None:
+async def test_a_truncated_tool_call_is_never_run(play: Play, model: str) -> None:
     cut = {"name": "Write", "raw": '{"file_path": "new.py", "content": "half'}
     async with play({"text": "Writing.", "tools": [cut], "stop": "max_tokens"}) as fleet:
         done = await fleet.run(model=model, allowed_tools=["Write"])
@@ -83,9 +83,9 @@ async def test_refused(play: Play, model: str) -> None:
     async with play(READ, {"text": "I will not do that.", "stop": "refusal"}) as fleet:
         done = await fleet.run(model=model)
         assert done.outcome == "refused"
-        assert done.result, "what it said before is kept"
+        assert done.result, "its earlier text is kept"
         assert done.turns >= 1
-        assert len(fleet.requests) == 2, "a refusal is not tried again"
+        assert len(fleet.requests) == 2, "a refusal is not retried"
 
 
 @both_providers
@@ -108,7 +108,7 @@ async def test_budget_of_tokens(play: Play, model: str) -> None:
 
 
 @both_providers
-async def test_the_last_answer_may_only_be_as_long_as_the_budget_allows(play: Play, model: str) -> None:
+async def test_the_budget_limits_the_length_of_the_last_answer(play: Play, model: str) -> None:
     async with play({"text": "short"}) as fleet:
         await fleet.run(model=model, limits={"tokens": 6_000})
         asked = fleet.requests[0].body.get("max_tokens") or fleet.requests[0].body["max_output_tokens"]
@@ -125,15 +125,15 @@ async def test_budget_of_money(play: Play, model: str) -> None:
         assert 0 < done.cost <= 0.065
 
 
-async def test_a_budget_that_is_too_small_to_begin_with_asks_nothing(play: Play) -> None:
+async def test_a_budget_that_is_too_small_sends_no_request(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         done = await fleet.run(limits={"tokens": 100})
         assert (done.outcome, fleet.requests) == ("budget", [])
 
 
 @pytest.mark.parametrize("limit", [{"tree_max_tokens": 8_000}, {"tree_max_cost": 0.05}], ids=["tokens", "money"])
-async def test_two_children_at_once_cannot_overshoot_the_trees_budget(play: Play, limit: dict[str, Any]) -> None:
-    """Each alone would fit. While the first waits for its answer, all is set aside for it."""
+async def test_two_parallel_children_cannot_exceed_the_budget_of_the_tree(play: Play, limit: dict[str, Any]) -> None:
+    """Each alone would fit. While the first waits for its answer, the whole budget is reserved."""
     answer = {"text": "done", "gate": "answers", "usage": {"input": 1_000, "output": 4_000}}
     async with play(answer) as fleet:
         top = await fleet.submit(queueing=Queueing(queue="elsewhere", **limit))
@@ -153,7 +153,7 @@ async def test_two_children_at_once_cannot_overshoot_the_trees_budget(play: Play
         )
         assert tokens == 5_000
         assert float(cost) <= limit.get("tree_max_cost", 1)
-        assert reserved == 0, "what was set aside is given back"
+        assert reserved == 0, "the reservation is released"
 
 
 async def _first_finished(fleet: Any, numbers: list[int]) -> jobs.Job:
@@ -165,7 +165,7 @@ async def _first_finished(fleet: Any, numbers: list[int]) -> jobs.Job:
     return next(iter(finished)).result()
 
 
-async def test_what_two_children_may_answer_together_fits_into_the_trees_budget(play: Play) -> None:
+async def test_the_answers_of_two_children_fit_into_the_budget_of_the_tree(play: Play) -> None:
     async with play({"text": "done", "gate": "answers"}) as fleet:
         top = await fleet.submit(queueing=Queueing(queue="elsewhere", tree_max_tokens=14_000))
         for number in range(2):
@@ -179,7 +179,7 @@ async def test_what_two_children_may_answer_together_fits_into_the_trees_budget(
         assert min(asked) < max(asked), "the second may only use what is left"
 
 
-async def test_children_within_the_trees_budget_run_side_by_side(play: Play) -> None:
+async def test_children_within_the_budget_of_the_tree_run_in_parallel(play: Play) -> None:
     async with play({"text": "done", "gate": "answers"}) as fleet:
         top = await fleet.submit(queueing=Queueing(queue="elsewhere", tree_max_tokens=100_000))
         children = [await fleet.submit(f"child {n}", queueing=Queueing(parent=top)) for n in range(2)]
@@ -190,8 +190,8 @@ async def test_children_within_the_trees_budget_run_side_by_side(play: Play) -> 
 
 
 @both_providers
-async def test_timeout_keeps_what_had_been_said(play: Play, model: str) -> None:
-    # So many events of the stream that the first words are out.
+async def test_a_timeout_keeps_the_partial_text(play: Play, model: str) -> None:
+    # The number of events after which the first words were sent.
     after = 4 if model == ANTHROPIC else 6
     turn = {"text": "I have begun and will never end", "chunks": 4, "stall": True, "after": after}
     async with play(turn) as fleet:
@@ -234,7 +234,7 @@ async def test_a_job_that_runs_a_tool_is_cancelled_with_it(play: Play) -> None:
         assert (done.outcome, done.result) == ("cancelled", "Running it.")
 
 
-async def test_a_waiting_job_is_cancelled_at_once_and_never_begins(play: Play) -> None:
+async def test_a_queued_job_is_cancelled_at_once_and_never_starts(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         number = await fleet.submit()
         await fleet.cancel(number)
@@ -247,19 +247,19 @@ async def test_a_waiting_job_is_cancelled_at_once_and_never_begins(play: Play) -
 
 @both_providers
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413])
-async def test_an_error_of_the_request_ends_the_job_and_is_not_tried_again(play: Play, model: str, status: int) -> None:
+async def test_an_error_of_the_request_ends_the_job_without_a_retry(play: Play, model: str, status: int) -> None:
     failing = {"fail": {"status": status, "message": "that will not do"}}
     async with play(READ, failing) as fleet:
         done = await fleet.run(model=model)
         assert (done.outcome, done.result) == ("error", "Let me look.")
         assert "that will not do" in str(done.error)
         assert len(fleet.requests) == 2
-        assert await fleet.rows("SELECT failures FROM remit.circuits") == [], "the provider is not to blame"
+        assert await fleet.rows("SELECT failures FROM remit.circuits") == [], "it is not a failure of the provider"
 
 
 @both_providers
 @pytest.mark.parametrize("malformed", ["shape", "html", "json"])
-async def test_an_answer_that_is_none_ends_in_an_error_with_words(
+async def test_an_unusable_answer_ends_the_job_with_a_message(
     play: Play, model: str, malformed: str, short_circuit: None
 ) -> None:
     async with play(READ, {"malformed": malformed, "text": "x"}) as fleet:
@@ -271,7 +271,7 @@ async def test_an_answer_that_is_none_ends_in_an_error_with_words(
 
 
 @both_providers
-async def test_a_context_that_no_longer_fits_is_truncated(play: Play, model: str) -> None:
+async def test_a_context_overflow_is_a_truncation(play: Play, model: str) -> None:
     fail = {"status": 400, "message": "prompt is too long: 210000 tokens > 200000 maximum"}
     if model == OPENAI:
         fail = {"status": 400, "message": "Your input exceeds the context window", "code": "context_length_exceeded"}
@@ -281,15 +281,13 @@ async def test_a_context_that_no_longer_fits_is_truncated(play: Play, model: str
 
 
 @both_providers
-async def test_an_answer_of_nothing_at_all_is_no_success(play: Play, model: str) -> None:
+async def test_an_empty_answer_is_not_a_success(play: Play, model: str) -> None:
     async with play({"text": ""}) as fleet:
         done = await fleet.run(model=model)
         assert (done.outcome, done.verdict) != ("completed", "accept")
 
 
-async def test_a_job_without_its_key_says_which_variable_is_missing(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_key_is_reported_with_its_variable(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     async with play({"text": "never"}) as fleet:
         monkeypatch.delenv("ANTHROPIC_API_KEY")
         done = await fleet.run()

@@ -1,4 +1,4 @@
-"""What `remit jobs prune` removes, and what it leaves because somebody may still need it."""
+"""`remit jobs prune` removes old jobs and keeps those that may still be needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OLD = 31
 
 
 async def is_over(fleet: Fleet, number: int, days: int) -> None:
-    """A job that was completed so many days ago."""
+    """Make a job look completed a number of days ago."""
     job = await jobs.claim(fleet.database, number, str(uuid.uuid4()), None)
     assert isinstance(job, Job)
     await jobs.finish(fleet.database, number, job.attempt, "completed")
@@ -46,7 +46,7 @@ async def numbers(fleet: Fleet) -> list[int]:
 
 
 async def family(fleet: Fleet) -> tuple[int, int, int]:
-    """A job, its child and its grandchild; all but the last are old."""
+    """Submit a job, a child and a grandchild; all but the last are old."""
     top = await fleet.submit()
     child = await fleet.submit(queueing=Queueing(parent=top))
     last = await fleet.submit(queueing=Queueing(parent=child))
@@ -59,7 +59,7 @@ NEEDED = {"waits": waits, "runs": runs, "is young": is_young}
 
 
 @pytest.mark.parametrize("state", NEEDED)
-async def test_an_old_job_stays_while_one_under_it_is_not_old(play: Play, state: str) -> None:
+async def test_an_old_job_stays_while_a_descendant_is_not_old(play: Play, state: str) -> None:
     async with play(DONE) as fleet:
         top, child, last = await family(fleet)
         alone = await fleet.submit()
@@ -69,7 +69,7 @@ async def test_an_old_job_stays_while_one_under_it_is_not_old(play: Play, state:
         assert await numbers(fleet) == [top, child, last]
 
 
-async def test_a_tree_that_is_old_goes_as_a_whole(play: Play) -> None:
+async def test_an_old_tree_is_removed_completely(play: Play) -> None:
     async with play(DONE) as fleet:
         *_, last = await family(fleet)
         await is_over(fleet, last, OLD)
@@ -77,7 +77,7 @@ async def test_a_tree_that_is_old_goes_as_a_whole(play: Play) -> None:
         assert await numbers(fleet) == []
 
 
-async def test_an_old_child_stays_while_its_parent_goes_on(play: Play) -> None:
+async def test_an_old_child_stays_while_its_parent_runs(play: Play) -> None:
     async with play(DONE) as fleet:
         top = await fleet.submit()
         middle = await fleet.submit(queueing=Queueing(parent=top))
@@ -91,7 +91,7 @@ async def test_an_old_child_stays_while_its_parent_goes_on(play: Play) -> None:
 
 
 async def planned(fleet: Fleet, state: str) -> int:
-    """An old job of a plan, and the plan in a state that it came to long ago."""
+    """Create an old job of a plan in a given state."""
     job = await fleet.submit()
     await is_over(fleet, job, OLD)
     plan, _ = await plans.open_plan(
@@ -104,7 +104,7 @@ async def planned(fleet: Fleet, state: str) -> int:
 
 
 @pytest.mark.parametrize("state", ["running", "waiting"])
-async def test_an_old_job_of_a_plan_that_goes_on_stays(play: Play, state: str) -> None:
+async def test_an_old_job_of_an_unfinished_plan_stays(play: Play, state: str) -> None:
     async with play(DONE) as fleet:
         job = await planned(fleet, state)
         assert await jobs.prune(fleet.database, 30) == 0
@@ -113,7 +113,7 @@ async def test_an_old_job_of_a_plan_that_goes_on_stays(play: Play, state: str) -
 
 
 @pytest.mark.parametrize("state", ["finished", "cancelled"])
-async def test_an_old_plan_that_is_over_goes_with_its_jobs(play: Play, state: str) -> None:
+async def test_an_old_finished_plan_is_removed_with_its_jobs(play: Play, state: str) -> None:
     async with play(DONE) as fleet:
         await planned(fleet, state)
         assert await jobs.prune(fleet.database, 30) == 1
@@ -122,8 +122,8 @@ async def test_an_old_plan_that_is_over_goes_with_its_jobs(play: Play, state: st
 
 
 @pytest.mark.parametrize(("minutes", "left"), [(59, 1), (61, 0)])
-async def test_a_brief_that_no_job_has_is_kept_for_an_hour(play: Play, minutes: int, left: int) -> None:
-    """Somebody may be about to submit a job with it."""
+async def test_an_unused_brief_is_kept_for_an_hour(play: Play, minutes: int, left: int) -> None:
+    """A submission may be about to use it."""
     async with play(DONE) as fleet:
         await is_over(fleet, await fleet.submit(), OLD)
         await fleet.rows("UPDATE remit.briefs SET created = now() - make_interval(mins => %s)", minutes)
@@ -131,7 +131,7 @@ async def test_a_brief_that_no_job_has_is_kept_for_an_hour(play: Play, minutes: 
         assert await fleet.rows("SELECT count(*) FROM remit.briefs") == [(left,)]
 
 
-async def test_a_brief_of_a_job_that_stays_is_kept_however_old(play: Play) -> None:
+async def test_the_brief_of_a_kept_job_is_kept(play: Play) -> None:
     async with play(DONE) as fleet:
         number = await fleet.submit()
         await fleet.rows("UPDATE remit.briefs SET created = now() - interval '400 days'")
@@ -145,7 +145,7 @@ SPILL, WORKTREES = "spill", "worktrees"
 
 
 async def littered(fleet: Fleet) -> dict[str, int]:
-    """A data folder with files of a job that waits, of one that runs, of one that is over, and of one that is gone."""
+    """Create a data folder with files of a queued, a running, a finished and a removed job."""
     found = {name: await fleet.submit() for name in ("waits", "runs", "over")}
     await runs(fleet, found["runs"])
     await is_over(fleet, found["over"], 0)
@@ -158,21 +158,21 @@ async def littered(fleet: Fleet) -> dict[str, int]:
 
 
 def places(fleet: Fleet, folder: str) -> set[str]:
-    """What is there still, with what was in it."""
+    """Return the remaining files and their content."""
     return {file.parent.name for file in (fleet.settings.data / folder).glob("*/some.txt")}
 
 
-async def test_files_of_jobs_that_are_gone_are_removed_and_others_stay(play: Play) -> None:
+async def test_files_of_removed_jobs_are_removed(play: Play) -> None:
     async with play(DONE) as fleet:
         found = await littered(fleet)
         await remove_orphans(fleet.database, fleet.settings.data, is_shared=False)
         kept = {f"job-{GONE}.old", "mine"} | {f"job-{found[name]}" for name in ("waits", "runs")}
-        assert places(fleet, SPILL) == kept | {f"job-{found['over']}"}, "a job that is there keeps its long outputs"
-        assert places(fleet, WORKTREES) == kept, "one that is over needs no worktree"
+        assert places(fleet, SPILL) == kept | {f"job-{found['over']}"}, "an existing job keeps its long outputs"
+        assert places(fleet, WORKTREES) == kept, "a finished job needs no worktree"
 
 
 async def test_in_a_shared_store_only_files_of_known_jobs_are_removed(play: Play) -> None:
-    """A folder without a job may be another store's."""
+    """A folder without a job may belong to another store."""
     async with play(DONE) as fleet:
         found = await littered(fleet)
         await remove_orphans(fleet.database, fleet.settings.data, is_shared=True)
@@ -181,7 +181,7 @@ async def test_in_a_shared_store_only_files_of_known_jobs_are_removed(play: Play
         assert places(fleet, WORKTREES) == kept
 
 
-async def test_a_link_in_place_of_a_jobs_files_leads_to_no_removal(play: Play, tmp_path: Path) -> None:
+async def test_a_link_in_place_of_the_files_is_not_followed(play: Play, tmp_path: Path) -> None:
     async with play(DONE) as fleet:
         precious = tmp_path / "precious"
         precious.mkdir()
@@ -192,14 +192,14 @@ async def test_a_link_in_place_of_a_jobs_files_leads_to_no_removal(play: Play, t
         assert (precious / "some.txt").exists()
 
 
-async def test_pruning_where_nothing_was_ever_left_is_fine(play: Play) -> None:
+async def test_pruning_without_files_works(play: Play) -> None:
     async with play(DONE) as fleet:
         await remove_orphans(fleet.database, fleet.settings.data / "nowhere", is_shared=False)
         assert await jobs.prune(fleet.database, 0) == 0
 
 
-async def test_long_outputs_of_a_job_go_with_it(play: Play, tmp_path: Path) -> None:
-    """The commands as they are typed, on the embedded database."""
+async def test_long_outputs_are_removed_with_their_job(play: Play, tmp_path: Path) -> None:
+    """Run the commands on the embedded database."""
     async with play(tools(("Grep", {"pattern": "x", "output_mode": "content"})), DONE) as fleet:
         (fleet.project / "long.txt").write_text(f"{'x' * 99}\n" * 1_000, encoding="utf-8")
         data = tmp_path / "own"
@@ -207,7 +207,7 @@ async def test_long_outputs_of_a_job_go_with_it(play: Play, tmp_path: Path) -> N
         ran = await asyncio.to_thread(remit, "run", "generic", "go", "--allowed-tools", "Grep", "--format", "json")
         assert ran.json["outcome"] == "completed", ran
         [spilled] = (data / SPILL / "job-1").iterdir()
-        assert len(spilled.read_text(encoding="utf-8")) > 99_000, "the whole of what was found"
+        assert len(spilled.read_text(encoding="utf-8")) > 99_000, "the complete output"
 
         kept = await asyncio.to_thread(remit, "jobs", "prune", "--days", "1", "--format", "json")
         assert (kept.json["removed"], spilled.exists()) == (0, True)

@@ -1,4 +1,4 @@
-"""The queue: who comes first, who has to wait, who is refused, and that one key means one job."""
+"""The queue: order, limits, refusals and keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAITS = {"text": "done", "gate": "answers"}
 
 
 def prompts(fleet: Fleet) -> list[str]:
-    """The tasks in the order in which the model was asked."""
+    """Return the tasks in the order of the requests."""
     found = []
     for request in fleet.requests:
         content = request.body["messages"][0]["content"]
@@ -32,7 +32,7 @@ def prompts(fleet: Fleet) -> list[str]:
     return found
 
 
-async def test_a_higher_priority_comes_first_and_equals_in_their_order(play: Play) -> None:
+async def test_higher_priorities_run_first_and_equal_ones_in_order(play: Play) -> None:
     async with play(DONE) as fleet:
         for name, priority in (("low", -5), ("first", 0), ("second", 0), ("high", 7)):
             await fleet.submit(name, queueing=Queueing(priority=priority))
@@ -40,7 +40,7 @@ async def test_a_higher_priority_comes_first_and_equals_in_their_order(play: Pla
         assert prompts(fleet) == ["high", "first", "second", "low"]
 
 
-async def test_a_delayed_job_waits_its_time(play: Play) -> None:
+async def test_a_delayed_job_waits(play: Play) -> None:
     async with play(DONE) as fleet:
         late = await fleet.submit("late", queueing=Queueing(delay=3600))
         soon = await fleet.submit("soon")
@@ -75,7 +75,7 @@ async def test_a_failed_or_cancelled_job_frees_its_key(play: Play) -> None:
         assert third not in (failed, second)
 
 
-async def test_of_two_at_once_with_one_key_one_makes_the_job(play: Play) -> None:
+async def test_two_parallel_submissions_with_one_key_create_one_job(play: Play) -> None:
     async with play(DONE) as fleet:
         found = await asyncio.gather(*(fleet.submit(queueing=Queueing(key="k")) for _ in range(8)))
         assert len(set(found)) == 1
@@ -83,7 +83,7 @@ async def test_of_two_at_once_with_one_key_one_makes_the_job(play: Play) -> None
         assert await fleet.rows("SELECT count(*) FROM procrastinate_jobs") == [(1,)]
 
 
-async def test_a_retry_of_a_job_whose_key_was_taken_since_is_refused_in_words(play: Play) -> None:
+async def test_a_retry_of_a_job_whose_key_is_in_use_is_refused(play: Play) -> None:
     async with play(DONE) as fleet:
         first = await fleet.submit(queueing=Queueing(key="k"))
         await fleet.cancel(first)
@@ -92,7 +92,7 @@ async def test_a_retry_of_a_job_whose_key_was_taken_since_is_refused_in_words(pl
             await jobs.retry(fleet.database, first)
 
 
-async def test_a_queue_runs_as_many_as_it_may_over_two_workers(play: Play) -> None:
+async def test_the_limit_of_a_queue_applies_across_two_workers(play: Play) -> None:
     async with play(WAITS, queue_limits={"narrow": 2}) as fleet:
         narrow = [await fleet.submit(f"narrow {n}", queueing=Queueing(queue="narrow")) for n in range(4)]
         wide = [await fleet.submit(f"wide {n}") for n in range(2)]
@@ -107,12 +107,12 @@ async def test_a_queue_runs_as_many_as_it_may_over_two_workers(play: Play) -> No
 
 
 async def _most_at_once(fleet: Fleet, numbers: list[int]) -> int:
-    """How many of these jobs ran at one moment, by their own times."""
+    """Return the largest number of jobs that ran at the same time."""
     found = await fleet.rows("SELECT started, finished FROM remit.jobs WHERE id = ANY(%s)", numbers)
     return max(sum(began <= at < ended for began, ended in found) for at, _ in found)
 
 
-async def test_a_delayed_job_is_not_begun_early_because_its_queue_has_room_again(play: Play) -> None:
+async def test_a_delayed_job_does_not_start_early_when_its_queue_has_a_free_slot(play: Play) -> None:
     async with play(DONE, queue_limits={"few": 1}) as fleet:
         late = await fleet.submit("late", queueing=Queueing(queue="few", delay=600, priority=9))
         first = await fleet.submit("first", queueing=Queueing(queue="few"))
@@ -123,7 +123,7 @@ async def test_a_delayed_job_is_not_begun_early_because_its_queue_has_room_again
         assert (await fleet.job(late)).state == "queued"
 
 
-async def test_a_provider_has_as_many_calls_as_it_may_over_two_workers(play: Play) -> None:
+async def test_the_limit_of_a_provider_applies_across_two_workers(play: Play) -> None:
     async with play(WAITS, provider_limits={"anthropic": 2}) as fleet:
         kept = [await fleet.submit(f"kept {n}", model=ANTHROPIC) for n in range(4)]
         free = [await fleet.submit(f"free {n}", model=OPENAI) for n in range(2)]
@@ -144,7 +144,7 @@ async def test_a_provider_has_as_many_calls_as_it_may_over_two_workers(play: Pla
         assert await fleet.rows("SELECT count(*) FROM remit.slots") == [(0,)]
 
 
-async def test_a_slot_is_left_when_its_call_fails_or_is_cancelled(play: Play, short_circuit: None) -> None:
+async def test_a_slot_is_freed_when_its_call_fails_or_is_cancelled(play: Play, short_circuit: None) -> None:
     async with play({"text": "x", "stall": True}, provider_limits={"anthropic": 1}) as fleet:
         number = await fleet.submit()
         async with fleet.working():
@@ -164,7 +164,7 @@ async def test_a_worker_takes_only_its_queues(play: Play) -> None:
         assert (await fleet.job(theirs)).state == "queued"
 
 
-async def test_jobs_go_no_deeper_than_they_may(play: Play) -> None:
+async def test_the_depth_of_jobs_is_limited(play: Play) -> None:
     async with play(DONE) as fleet:
         number = await fleet.submit()
         top = number
@@ -176,7 +176,7 @@ async def test_jobs_go_no_deeper_than_they_may(play: Play) -> None:
             await fleet.submit(queueing=Queueing(parent=number))
 
 
-async def test_a_job_has_no_more_children_than_it_may(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_children_is_limited(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(submissions, "MAX_CHILDREN", 3)
     async with play(DONE) as fleet:
         top = await fleet.submit()
@@ -186,7 +186,7 @@ async def test_a_job_has_no_more_children_than_it_may(play: Play, monkeypatch: p
         assert all("at most 3" in str(one) for one in found if not isinstance(one, int))
 
 
-async def test_what_a_cancelled_job_had_started_is_cancelled_with_it(play: Play) -> None:
+async def test_children_of_a_cancelled_job_are_cancelled(play: Play) -> None:
     async with play({"text": "x", "stall": True}) as fleet:
         top, other = await fleet.submit(), await fleet.submit(queueing=Queueing(delay=600))
         child = await fleet.submit(queueing=Queueing(parent=top, delay=600))
@@ -199,7 +199,7 @@ async def test_what_a_cancelled_job_had_started_is_cancelled_with_it(play: Play)
         assert (await fleet.job(other)).state == "queued"
 
 
-async def test_cancelling_is_all_of_it_or_nothing(play: Play) -> None:
+async def test_cancelling_is_atomic(play: Play) -> None:
     async with play(DONE) as fleet:
         top = await fleet.submit()
         child = await fleet.submit(queueing=Queueing(parent=top))
@@ -213,8 +213,8 @@ async def test_cancelling_is_all_of_it_or_nothing(play: Play) -> None:
         assert [(await fleet.job(number)).state for number in (top, child)] == ["queued", "queued"]
 
 
-async def test_a_running_job_hears_of_its_cancelling_although_whoever_asked_is_gone(play: Play) -> None:
-    """It is asked and told in one step: nothing is left to be said afterwards."""
+async def test_a_cancellation_reaches_the_job_although_the_caller_has_gone(play: Play) -> None:
+    """The request and its notification are one transaction."""
     async with play({"text": "x", "stall": True}) as fleet:
         number = await fleet.submit()
         async with fleet.working():
@@ -223,7 +223,7 @@ async def test_a_running_job_hears_of_its_cancelling_although_whoever_asked_is_g
             assert (await fleet.reached(number, "finished")).outcome == "cancelled"
 
 
-async def test_there_is_no_parent_that_is_not_there(play: Play) -> None:
+async def test_a_missing_parent_is_refused(play: Play) -> None:
     async with play(DONE) as fleet:
         with pytest.raises(UsageError, match="the parent job 99 does not exist"):
             await fleet.submit(queueing=Queueing(parent=99))
@@ -242,9 +242,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("request_", "words"), REFUSED.values(), ids=REFUSED)
-async def test_what_could_only_fail_later_is_refused_with_what_to_do(
-    play: Play, request_: dict[str, Any], words: str
-) -> None:
+async def test_invalid_submissions_are_refused_with_a_hint(play: Play, request_: dict[str, Any], words: str) -> None:
     async with play(DONE, runners={"linter": "ruff check"}) as fleet:
         with pytest.raises(UsageError) as refused:
             await fleet.submit(**{"prompt": "go", **request_})
@@ -252,13 +250,13 @@ async def test_what_could_only_fail_later_is_refused_with_what_to_do(
         assert await fleet.rows("SELECT count(*) FROM remit.jobs") == [(0,)]
 
 
-async def test_a_command_that_is_nearly_known_is_suggested(play: Play) -> None:
+async def test_a_similar_command_is_suggested(play: Play) -> None:
     async with play(DONE, runners={"linter": "ruff check"}) as fleet:
         with pytest.raises(UsageError, match="did you mean 'linter'"):
             await fleet.submit(runner="command", command="lintr")
 
 
-async def test_a_model_that_needs_no_tools_is_not_asked_whether_it_has_them(play: Play) -> None:
+async def test_a_model_without_tools_is_accepted_for_a_job_without_tools(play: Play) -> None:
     async with play(DONE) as fleet:
         assert await fleet.submit(model=OPENAI, allowed_tools=[])
 
@@ -274,14 +272,14 @@ async def test_many_jobs_are_each_run_once_by_two_workers(play: Play) -> None:
         assert len(fleet.requests) == 40
 
 
-async def test_a_worker_until_idle_does_not_leave_jobs_that_only_wait_for_room_in_their_queue(play: Play) -> None:
+async def test_a_worker_until_idle_waits_for_jobs_of_limited_queues(play: Play) -> None:
     async with play(DONE, queue_limits={"narrow": 1}) as fleet:
         numbers = [await fleet.submit(f"job {n}", queueing=Queueing(queue="narrow")) for n in range(3)]
         await fleet.work()
         assert [(await fleet.job(number)).outcome for number in numbers] == ["completed"] * 3
 
 
-async def test_a_list_of_jobs_brings_none_of_their_long_texts_unless_asked(play: Play) -> None:
+async def test_a_list_of_jobs_has_no_long_texts_by_default(play: Play) -> None:
     async with play({"text": "x" * 1000}) as fleet:
         number = await fleet.submit("y" * 1000)
         await fleet.work()

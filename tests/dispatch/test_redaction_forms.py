@@ -1,4 +1,4 @@
-"""Which secrets are recognised, in which surroundings, which words are none; and that hostile text costs no more."""
+"""The recognised forms of secrets, words that are not secrets, and the cost of hostile text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_private_key_on_one_line_is_removed() -> None:
     assert redact(cut) == '{"private_key": "[private key removed]\nnext line'
 
 
-def test_text_after_the_first_line_of_a_key_stays_where_it_is_no_key() -> None:
+def test_text_after_the_first_line_of_a_key_stays_if_it_is_not_a_key() -> None:
     text = 'if "-----BEGIN PRIVATE KEY-----" in text:\n    return refuse(text)\n' + "so it goes on\n" * 50
     assert redact(text) == text.replace("-----BEGIN PRIVATE KEY-----", "[private key removed]")
 
@@ -67,11 +67,11 @@ SECRETS = {
 
 @pytest.mark.parametrize(("secret", "left"), SECRETS.items(), ids=list(SECRETS.values()))
 @pytest.mark.parametrize("around", ["{}", '"{}"', "-{}", "+{}", "file-12-{}", "key={} and more", "\t{}\n"])
-def test_a_secret_is_removed_whatever_stands_around_it(secret: str, left: str, around: str) -> None:
+def test_a_secret_is_removed_in_any_context(secret: str, left: str, around: str) -> None:
     assert redact(around.replace("{}", secret)) == around.replace("{}", left)
 
 
-def test_every_pattern_is_tried_here() -> None:
+def test_every_pattern_has_a_test() -> None:
     named = " ".join(SECRETS.values())
     assert [name for name in PATTERNS if f"[{name} removed]" not in named] == ["private key"]
 
@@ -97,25 +97,23 @@ def test_placeholders_and_ordinary_words_stay(text: str) -> None:
     assert redact(text) == text
 
 
-# --- Keys of this process.
+# Keys of this process.
 
 
 @pytest.mark.parametrize("variable", [variable for names in KEYS.values() for variable in names])
-def test_a_key_of_this_process_is_removed_whatever_it_looks_like(
-    variable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_of_this_process_is_removed_in_any_form(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "no form 4242\n")
     assert redact("Incorrect key: no form 4242.") == f"Incorrect key: [{variable} removed]."
 
 
-def test_a_short_value_of_a_keys_variable_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_value_of_a_key_variable_is_not_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     for names in KEYS.values():
         for variable in names:
             monkeypatch.setenv(variable, "a word")
     assert redact("this is a word") == "this is a word"
 
 
-# --- Long and hostile texts.
+# Long and hostile texts.
 
 HOSTILE = {
     "private key": ["-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nAAAA", "-----BEGIN A "],
@@ -132,12 +130,12 @@ HOSTILE = {
 }
 
 
-def test_hostile_texts_are_there_for_every_pattern() -> None:
+def test_every_pattern_has_a_hostile_text() -> None:
     assert list(HOSTILE) == list(PATTERNS)
 
 
 @pytest.mark.parametrize("unit", [unit for units in HOSTILE.values() for unit in units], ids=lambda unit: unit[:30])
-def test_hostile_text_costs_about_what_plain_text_of_its_length_costs(unit: str) -> None:
+def test_hostile_text_takes_about_as_long_as_plain_text(unit: str) -> None:
     """A few steps for each character stay far below the bound; a thousand of them are far above it."""
     size = 400_000
     hostile = unit * (size // len(unit))
@@ -146,16 +144,14 @@ def test_hostile_text_costs_about_what_plain_text_of_its_length_costs(unit: str)
 
 
 def _seconds(text: str) -> float:
-    """Processor time of this thread alone: other processes do not count."""
+    """Return the processor time of this thread."""
     began = time.thread_time()
     redact(text)
     return time.thread_time() - began
 
 
 @pytest.mark.parametrize("before", [*range(60, 75), 40, 99, 100, 101])
-def test_a_secret_that_lies_across_two_pieces_of_a_long_text_is_removed(
-    before: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_secret_across_two_chunks_of_a_long_text_is_removed(before: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remit.dispatch.redact._PIECE", 100)
     for secret, left in SECRETS.items():
         text = "x" * before + " " + secret + " end " * 60 + secret

@@ -1,4 +1,4 @@
-"""Programs as subagents: told on standard input, answering on standard output, gone when their job is."""
+"""Programs as subagents: input on stdin, answer on stdout, and their end with the job."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AGENT = "---\nname: outsider\nrunner: command\ncommand: helper\n---\nBe brief.\n
 
 
 def program(folder: Path, text: str) -> str:
-    """A command line that runs a small Python program."""
+    """Return a command line that runs a small Python program."""
     file = folder.parent / "helper.py"
     file.write_text(f"import json, os, subprocess, sys, time, pathlib\n{text}\n", encoding="utf-8")
     return shlex.join([sys.executable, str(file)])
@@ -39,7 +39,7 @@ def hire(fleet: Fleet, text: str) -> None:
     fleet.registry = registry(AGENT)
 
 
-async def test_a_program_gets_brief_and_task_and_its_answer_is_checked_as_any_other(play: Play) -> None:
+async def test_a_program_gets_brief_and_task_and_its_answer_is_checked(play: Play) -> None:
     async with play({"text": "never asked"}) as fleet:
         hire(fleet, "pathlib.Path('told.json').write_text(sys.stdin.read())\nprint('Fine.')")
         done = await fleet.run("look around", subagent_def="outsider")
@@ -56,7 +56,7 @@ async def test_a_program_gets_brief_and_task_and_its_answer_is_checked_as_any_ot
     assert "### Status" in told["brief"]["contract"]
 
 
-async def test_a_result_that_keeps_the_contract_is_accepted(play: Play) -> None:
+async def test_a_valid_result_is_accepted(play: Play) -> None:
     async with play({"text": "never asked"}) as fleet:
         shutil.copytree(sample_project(), fleet.project, dirs_exist_ok=True)
         (fleet.project.parent / "result.md").write_text(sample("error"), encoding="utf-8")
@@ -65,14 +65,14 @@ async def test_a_result_that_keeps_the_contract_is_accepted(play: Play) -> None:
         assert (done.outcome, done.verdict) == ("completed", "accept")
 
 
-async def test_a_program_that_does_not_read_what_it_is_told_is_fine(play: Play) -> None:
+async def test_a_program_that_does_not_read_its_input_works(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         hire(fleet, "sys.stdin.close()\nprint('Fine.')")
         done = await fleet.run("x" * 1_000_000, subagent_def="outsider")
         assert (done.outcome, done.result) == ("completed", "Fine.")
 
 
-async def test_a_program_that_fails_says_why_and_its_output_is_kept(play: Play) -> None:
+async def test_the_error_and_output_of_a_failing_program_are_kept(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         hire(fleet, "print('half a result')\nsys.exit('no licence\\n')")
         done = await fleet.run(subagent_def="outsider")
@@ -107,7 +107,7 @@ async def test_a_flood_of_output_is_bounded(play: Play) -> None:
         assert len(done.result or "") <= MAX_OUTPUT
 
 
-async def test_bytes_that_are_no_text_are_replaced(play: Play) -> None:
+async def test_bytes_that_are_not_text_are_replaced(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         hire(fleet, "sys.stdout.buffer.write(b'a\\0b\\xff')")
         done = await fleet.run(subagent_def="outsider")
@@ -146,7 +146,7 @@ async def test_a_program_that_takes_too_long_is_a_timeout(play: Play) -> None:
             await _gone(int((fleet.project / "child").read_text(encoding="utf-8")))
 
 
-async def test_what_a_program_leaves_behind_neither_holds_the_job_nor_lives_on(play: Play) -> None:
+async def test_background_processes_of_a_program_do_not_block_the_job_and_are_ended(play: Play) -> None:
     left = "child = subprocess.Popen(['sh', '-c', \"trap '' TERM; sleep 1000\"])"
     async with play({"text": "never"}) as fleet:
         hire(fleet, f"{left}\npathlib.Path('child').write_text(str(child.pid))\nprint('Fine.')")
@@ -155,7 +155,7 @@ async def test_what_a_program_leaves_behind_neither_holds_the_job_nor_lives_on(p
         await _gone(int((fleet.project / "child").read_text(encoding="utf-8")))
 
 
-#: A daemon with a session of its own, that holds the program's output open.
+#: A daemon in a new session that keeps the output of the program open.
 DAEMON = """
 child = subprocess.Popen(['sh', '-c', "trap '' TERM HUP; sleep 1000; :"], start_new_session=True)
 pathlib.Path('daemon').write_text(str(child.pid))
@@ -163,7 +163,7 @@ pathlib.Path('self').write_text(str(os.getpid()))
 """
 
 
-async def test_a_daemon_that_a_program_starts_neither_holds_the_job_nor_lives_on(play: Play) -> None:
+async def test_a_daemon_of_a_program_does_not_block_the_job_and_is_ended(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         hire(fleet, f"{DAEMON}\nprint('Fine.')")
         done = await fleet.run(subagent_def="outsider")
@@ -171,7 +171,7 @@ async def test_a_daemon_that_a_program_starts_neither_holds_the_job_nor_lives_on
         await _gone(int((fleet.project / "daemon").read_text(encoding="utf-8")))
 
 
-async def test_a_program_that_is_cancelled_ends_with_its_daemons(play: Play) -> None:
+async def test_a_cancelled_program_ends_with_its_daemons(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         hire(fleet, f"{DAEMON}\npathlib.Path('ready').touch()\ntime.sleep(1000)")
         number = await fleet.submit(subagent_def="outsider")
@@ -183,7 +183,7 @@ async def test_a_program_that_is_cancelled_ends_with_its_daemons(play: Play) -> 
             await _gone(int((fleet.project / name).read_text(encoding="utf-8")))
 
 
-async def test_a_program_ends_when_its_job_is_somebody_elses(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_ends_when_another_worker_has_its_job(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remit.dispatch.settings._MAX_KEEPALIVE_SECONDS", 0.05)
     async with play({"text": "never"}) as fleet:
         hire(fleet, HANGS)
@@ -196,7 +196,7 @@ async def test_a_program_ends_when_its_job_is_somebody_elses(play: Play, monkeyp
 
 
 @pytest.mark.process
-async def test_a_program_ends_with_a_worker_that_is_killed(tmp_path: Path) -> None:
+async def test_a_program_ends_with_its_killed_worker(tmp_path: Path) -> None:
     worker = (
         "import asyncio, os, pathlib, sys\nfrom remit.dispatch.runners import run_supervised\n"
         "asyncio.run(run_supervised([sys.executable, 'hangs.py'], b'', pathlib.Path.cwd(), os.environ))"
@@ -213,7 +213,7 @@ async def test_a_program_ends_with_a_worker_that_is_killed(tmp_path: Path) -> No
         await _gone(int((tmp_path / name).read_text(encoding="utf-8")))
 
 
-async def test_a_command_line_of_nothing_is_an_error(play: Play) -> None:
+async def test_an_empty_command_line_is_an_error(play: Play) -> None:
     async with play({"text": "never"}, runners={"helper": ""}) as fleet:
         fleet.registry = registry(AGENT)
         done = await fleet.run(subagent_def="outsider")
@@ -221,7 +221,7 @@ async def test_a_command_line_of_nothing_is_an_error(play: Play) -> None:
 
 
 async def _gone(pid: int) -> None:
-    """The process has ended, or waits only for its parent to take note of it."""
+    """Wait until a process has ended or is a zombie."""
     await until_async(lambda: asyncio.to_thread(_is_over, pid), f"process {pid} is gone")
 
 
@@ -233,14 +233,14 @@ def _is_over(pid: int) -> bool:
     return state == "Z"
 
 
-async def test_a_program_does_not_see_where_the_store_is(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_does_not_get_the_address_of_the_store(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     async with play({"text": "never"}) as fleet:
         monkeypatch.setenv("REMIT_DATABASE_URL", "postgresql://secret")
         hire(fleet, "print([name for name in os.environ if name.startswith('REMIT_')])")
         assert (await fleet.run(subagent_def="outsider")).result == "[]"
 
 
-def test_there_are_presets_for_the_agents_of_other_makers() -> None:
+def test_presets_exist_for_other_agents() -> None:
     assert set(PRESETS) >= {"claude", "codex", "gemini"}
     assert PRESETS["claude"].startswith("claude -p")
     assert PRESETS["codex"].startswith("codex exec")
@@ -264,14 +264,14 @@ async def test_a_preset_gets_the_whole_task_as_one_argument(
         assert str(done.result).endswith("mind; the $(quotes) 'here'")
 
 
-async def test_a_definition_cannot_bring_a_command_that_the_configuration_lacks(play: Play) -> None:
+async def test_a_definition_cannot_add_a_command(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         fleet.registry = registry("---\nname: evil\nrunner: command\ncommand: rm -rf .\n---\nx\n")
         with pytest.raises(UsageError, match=r"there is no command 'rm -rf \.' under `runners`"):
             await fleet.submit(subagent_def="evil")
 
 
-async def test_a_worker_without_the_command_ends_the_job_in_words(play: Play) -> None:
+async def test_a_worker_without_the_command_ends_the_job_with_a_message(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         hire(fleet, "print('x')")
         number = await fleet.submit(subagent_def="outsider")
@@ -299,7 +299,7 @@ async def test_a_linter_is_a_subagent_under_the_same_contract(play: Play) -> Non
         assert "Issues Detected" in str(done.result)
 
 
-async def test_a_linter_that_prints_no_sarif_says_that_it_failed(play: Play) -> None:
+async def test_a_linter_without_sarif_output_is_a_failure(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         hire(fleet, "print('Traceback: boom')\nsys.exit(2)")
         fleet.registry = registry("---\nname: ruff\nrunner: sarif\ncommand: helper\n---\nx\n")
@@ -317,7 +317,7 @@ async def test_a_linter_that_prints_no_sarif_says_that_it_failed(play: Play) -> 
         ("pyproject.toml", '[tool.ruff]\nlint.select = ["D"]\n', True),
     ],
 )
-async def test_ruff_goes_by_the_checkouts_own_settings_and_not_by_those_above_it(
+async def test_ruff_uses_the_settings_of_the_checkout_and_not_those_above_it(
     play: Play, file: str | None, text: str, *, found: bool
 ) -> None:
     async with play() as fleet:

@@ -1,4 +1,4 @@
-"""What a program prints as SARIF becomes a result that is accepted, whatever the program prints."""
+"""Any output of a program becomes an acceptable result; SARIF becomes findings."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ REAL = [
 
 
 def printed(path: str) -> bytes:
-    """What a program printed here: the fixtures were made in a checkout that lay elsewhere."""
+    """Return a fixture with its paths changed to this checkout."""
     return (ROOT / path).read_bytes().replace(b"file:///checkout", ROOT.as_uri().encode())
 
 
 def verdict_on(text: str, kind: str = "review", code: int = 0, root: Path = ROOT) -> remit.Verdict:
-    """The verdict with the one receipt that such a run leaves."""
+    """Return the verdict with the receipt of such a run."""
     receipt = {"tool": "Bash", "arguments": {"command": "linter"}, "exit": code, "failed": code != 0}
     return remit.check(text.encode(), repo=root, kind=kind, profile="v2", receipts=[receipt])
 
 
 def refused(text: str, root: Path = ROOT) -> list[tuple[str, str, str]]:
-    """What stands in the way of accepting it, as a review and as any result, after a good and a bad exit."""
+    """Return the blocking violations as a review and as any result, after success and failure."""
     verdicts = [verdict_on(text, kind, code, root) for kind in ("review", "generic") for code in (0, 1)]
     return [
         (verdict.kind, violation.rule, violation.message)
@@ -59,7 +59,7 @@ def sarif(*results: Any, tool: str = "linter", **run: Any) -> bytes:
 
 
 @pytest.mark.parametrize("path", REAL)
-def test_what_real_programs_print_is_accepted(path: str) -> None:
+def test_output_of_real_programs_is_accepted(path: str) -> None:
     text = sarif_result(printed(path), "linter", ROOT)
     assert refused(text) == []
     evidence = verdict_on(text).evidence
@@ -73,7 +73,7 @@ def test_a_result_of_either_kind_is_accepted_as_that_kind(kind: str) -> None:
     assert [verdict_on(text, kind, code).verdict for code in (0, 1)] == ["accept", "accept"]
 
 
-def test_a_short_list_is_a_success_that_is_not_too_long() -> None:
+def test_a_short_list_is_a_short_success() -> None:
     text = sarif_result(printed(REAL[3]), "security-linter", ROOT)
     assert text.startswith("## security-linter Result\n\n### Status\nSUCCESS\n")
     assert estimate_tokens(text) <= 1_000
@@ -98,7 +98,7 @@ def test_at_most_fifty_rows_the_worst_first_and_the_rest_is_counted() -> None:
     assert refused(text) == []
 
 
-def test_findings_of_security_come_before_others_of_their_severity() -> None:
+def test_security_findings_come_first_within_a_severity() -> None:
     text = sarif_result(sarif(result(rank=100), result("Leak", ruleId="SEC1")), "linter", ROOT)
     (document,) = parse(text)
     assert [row.id for row in findings_of(document.result)] == ["SEC-001", "F-002"]
@@ -108,7 +108,7 @@ def test_findings_of_security_come_before_others_of_their_severity() -> None:
     "path",
     ["shop/nowhere.py", "/etc/passwd", "../../etc/passwd", "file:///elsewhere/a.py", "http://x/a.py", ".git/HEAD"],
 )
-def test_a_place_that_is_not_in_the_checkout_is_told_in_words(path: str) -> None:
+def test_a_place_outside_the_checkout_is_described_in_words(path: str) -> None:
     text = sarif_result(sarif(result(path=path), result(path=f"{SHOP}/auth.py", line=3)), "linter", ROOT)
     assert {one.path for one in verdict_on(text).evidence.references} == {f"{SHOP}/auth.py"}
     assert "#### Places Not Cited\n\n- F-" in text
@@ -117,27 +117,27 @@ def test_a_place_that_is_not_in_the_checkout_is_told_in_words(path: str) -> None
 
 
 @pytest.mark.parametrize("line", [0, -1, 10**6, 10**12, "63", None, 1.5, True])
-def test_a_line_that_is_not_there_is_never_cited(line: Any) -> None:
+def test_a_missing_line_is_never_cited(line: Any) -> None:
     text = sarif_result(sarif(result(line=line)), "linter", ROOT)
     assert {one.line for one in verdict_on(text).evidence.references} <= {None}
     assert refused(text) == []
 
 
-def test_the_first_line_of_an_empty_file_is_the_file(tmp_path: Path) -> None:
+def test_the_first_line_of_an_empty_file_refers_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "__init__.py").touch()
     text = sarif_result(sarif(result(path="__init__.py", line=1)), "linter", tmp_path)
     assert "| `__init__.py` | important |" in text
     assert refused(text, tmp_path) == []
 
 
-def test_no_findings_are_a_success_that_says_so() -> None:
+def test_no_findings_are_a_success() -> None:
     text = sarif_result(sarif(), "linter", ROOT)
     assert "SUCCESS" in text
     assert "The program reported no findings." in text
     assert refused(text) == []
 
 
-def test_a_failing_run_is_failed_with_the_programs_own_words_and_what_it_found() -> None:
+def test_a_failed_run_has_the_error_of_the_program_and_its_findings() -> None:
     note = {"message": {"text": "cannot open `x`: no [license]"}}
     calls = [{"executionSuccessful": False, "toolExecutionNotifications": [note]}]
     text = sarif_result(sarif(result(), invocations=calls), "linter", ROOT)
@@ -172,13 +172,13 @@ def test_results_that_cannot_be_read_make_it_partial() -> None:
         *(sarif(result())[:-9], b"\xff\xfe", b"## linter Result\n\n### Status\nSUCCESS\n"),
     ],
 )
-def test_what_is_no_sarif_is_failed(data: bytes) -> None:
+def test_output_that_is_not_sarif_is_a_failure(data: bytes) -> None:
     text = sarif_result(data, "linter", ROOT)
     verdict = verdict_on(text)
     assert (verdict.status, verdict.accepted, verdict.violations) == ("FAILED", True, ())
 
 
-def test_a_kind_that_findings_cannot_fill_is_failed() -> None:
+def test_a_kind_that_does_not_fit_findings_is_a_failure() -> None:
     text = sarif_result(sarif(result()), "code-explorer", ROOT, "exploration")
     assert verdict_on(text, "exploration").status == "FAILED"
     assert "Give the definition the kind review" in text
@@ -192,7 +192,7 @@ def test_a_huge_output_gives_a_small_result() -> None:
     assert refused(text) == []
 
 
-def test_quotes_are_never_most_of_the_result(tmp_path: Path) -> None:
+def test_quotes_are_a_minor_part_of_the_result(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("\n".join("漢字" * 80 for _ in range(200)))
     many = (result("Leak", ruleId="SEC1", path="a.py", line=line) for line in range(1, 51))
     text = sarif_result(sarif(*many), "linter", tmp_path)
@@ -322,7 +322,7 @@ HORSE = "Possible hardcoded password: 'correct horse'"
         ("shop/testing.py", HORSE, ""),
     ],
 )
-def test_a_password_that_is_made_up_for_a_test_or_empty_is_hardly_one_and_the_result_says_why(
+def test_a_test_password_or_empty_password_is_downgraded_with_a_reason(
     tmp_path: Path, path: str, words: str, why: str
 ) -> None:
     (tmp_path / path).parent.mkdir(parents=True)
@@ -332,7 +332,7 @@ def test_a_password_that_is_made_up_for_a_test_or_empty_is_hardly_one_and_the_re
         text = sarif_result(sarif(result(words, path, 1, ruleId=rule), tool="bandit"), "bandit", tmp_path)
         return next(line for line in text.split("\n") if words in line)
 
-    assert "B608: Possible hardcoded" in row("B608"), "another rule says the same: it is left as it is"
+    assert "B608: Possible hardcoded" in row("B608"), "another rule reports it too, so it stays"
     assert (f"B106: {why}: Possible" in row("B106")) == bool(why)
     assert ("| 30 |" in row("B106")) == bool(why)
     assert "| 30 |" not in row("B608")

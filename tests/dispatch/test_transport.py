@@ -1,4 +1,4 @@
-"""A provider that cannot be reached or cannot answer: tried again, three times, and then left alone."""
+"""A provider that is unreachable or fails: three retries, then an open circuit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FAILURES: dict[str, dict[str, Any]] = {
 
 @both_providers
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
-async def test_a_failure_of_transport_is_tried_three_times_more_and_then_an_error(
+async def test_a_transport_failure_is_an_error_after_three_retries(
     play: Play, model: str, failure: dict[str, Any], short_circuit: None
 ) -> None:
     async with play(READ, failure) as fleet:
@@ -49,7 +49,7 @@ async def test_a_failure_of_transport_is_tried_three_times_more_and_then_an_erro
 
 
 @both_providers
-async def test_a_stall_is_a_failure_of_transport(
+async def test_a_stall_is_a_transport_failure(
     play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("remit.dispatch.models.REQUEST_SECONDS", 0.3)
@@ -60,7 +60,7 @@ async def test_a_stall_is_a_failure_of_transport(
 
 
 @both_providers
-async def test_a_stall_in_the_middle_of_an_answer_too(
+async def test_a_stall_inside_an_answer_is_a_transport_failure(
     play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("remit.dispatch.models.REQUEST_SECONDS", 0.3)
@@ -71,7 +71,7 @@ async def test_a_stall_in_the_middle_of_an_answer_too(
 
 
 @both_providers
-async def test_a_server_that_is_not_there_is_a_failure_of_transport(
+async def test_a_missing_server_is_a_transport_failure(
     play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with play({"text": "never"}) as fleet:
@@ -83,7 +83,7 @@ async def test_a_server_that_is_not_there_is_a_failure_of_transport(
 
 
 @both_providers
-async def test_a_success_in_between_begins_the_count_anew(play: Play, model: str, short_circuit: None) -> None:
+async def test_a_success_resets_the_count_of_failures(play: Play, model: str, short_circuit: None) -> None:
     def failing(turn: dict[str, Any]) -> dict[str, Any]:
         return {**turn, "fail": {"status": 529, "times": 2}}
 
@@ -95,10 +95,10 @@ async def test_a_success_in_between_begins_the_count_anew(play: Play, model: str
 
 
 @both_providers
-async def test_text_of_an_answer_that_broke_off_is_not_part_of_the_next(
+async def test_text_of_an_interrupted_answer_is_not_part_of_the_next(
     play: Play, model: str, short_circuit: None
 ) -> None:
-    """The answer that counts is whole; what was told of the broken one stays among the events."""
+    """The final answer is complete; the text of the interrupted one stays in the events."""
     turn = {"text": "whole", "fail": {"status": 529, "after": 5}}
     async with play(turn) as fleet:
         done = await fleet.run(model=model)
@@ -106,7 +106,7 @@ async def test_text_of_an_answer_that_broke_off_is_not_part_of_the_next(
 
 
 @both_providers
-async def test_what_the_provider_asks_for_counts_if_it_is_more(
+async def test_a_longer_pause_requested_by_the_provider_is_used(
     play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
@@ -127,7 +127,7 @@ async def test_what_the_provider_asks_for_counts_if_it_is_more(
         assert told["seconds"] == 7.0
 
 
-def test_pauses_are_two_four_and_eight_seconds_give_or_take_a_quarter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pauses_are_two_four_and_eight_seconds_with_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_client, "PAUSES", (2.0, 4.0, 8.0))
     for number, usual in enumerate((2.0, 4.0, 8.0)):
         found = [model_client.retry_delay(number, None) for _ in range(200)]
@@ -138,7 +138,7 @@ def test_pauses_are_two_four_and_eight_seconds_give_or_take_a_quarter(monkeypatc
         assert model_client.retry_delay(number, 9_999.0) == model_client.MAX_PAUSE == 600.0
 
 
-async def test_who_waits_for_long_says_that_the_job_does_not_hang(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_wait_keeps_the_job_from_counting_as_hung(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
     touched: list[tuple[int, int]] = []
 
@@ -159,7 +159,7 @@ async def test_who_waits_for_long_says_that_the_job_does_not_hang(play: Play, mo
 
 
 async def test_the_circuit_opens_after_three_failures_for_half_a_minute_for_every_worker(play: Play) -> None:
-    """The state is in the database: another process sees it."""
+    """The state is in the database, so other processes see it."""
     async with play({"text": "done"}) as fleet:
         for _ in range(2):
             assert not await workers.provider_failed(fleet.database, "anthropic")
@@ -172,9 +172,7 @@ async def test_the_circuit_opens_after_three_failures_for_half_a_minute_for_ever
         assert await workers.circuit_wait(fleet.database, "anthropic") == 0
 
 
-async def test_an_open_circuit_is_waited_for_and_other_providers_are_not_kept_waiting(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_open_circuit_delays_only_its_provider(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     async with play({"text": "done"}) as fleet:
         monkeypatch.setattr(workers, "CIRCUIT_SECONDS", 600.0)
         for _ in range(3):
@@ -212,7 +210,7 @@ async def test_failures_of_several_jobs_open_the_circuit_together(play: Play, mo
         assert len(fleet.requests) <= 5
 
 
-def test_a_refusal_is_told_in_the_providers_own_sentence() -> None:
+def test_a_refusal_is_reported_with_the_message_of_the_provider() -> None:
     body = {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}}
     found = model_client.classify_error(exceptions.ModelHTTPError(401, "claude-sonnet-5", body))
     assert isinstance(found, RunStopped)
@@ -220,7 +218,7 @@ def test_a_refusal_is_told_in_the_providers_own_sentence() -> None:
 
 
 @pytest.mark.parametrize("body", [None, "", {}, {"error": None}, {"error": {"message": 7}}, ["a"]])
-def test_a_refusal_in_no_known_form_is_told_as_it_came(body: object) -> None:
+def test_a_refusal_in_an_unknown_form_is_reported_unchanged(body: object) -> None:
     found = model_client.classify_error(exceptions.ModelHTTPError(418, "claude-sonnet-5", body))
     assert isinstance(found, RunStopped)
     assert found.error.startswith("the provider refused: ")

@@ -1,4 +1,4 @@
-"""What reaches the model's server: the seed's seven cases, the tools, the marks for caching. And what is stored."""
+"""The requests to the model: system, tools and cache marks; and what is stored."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
 BLANK = "---\nname: blank\nallowed_tools: [Read]\n---\n \n\t\n\n"
 DEFAULT = DEFAULT_SYSTEM.strip()
-#: What is granted where nobody lists tools: commands are run only where Bash is named.
+#: The default tools; Bash must be named explicitly.
 EVERY = [name for name in OFFERED if name != "Bash"]
 
 
 def system_of(request: Request) -> list[str]:
-    """The system texts of a request; of the last one, the contract, blank lines at its end do not matter."""
+    """Return the system texts of a request without blank lines at the end of the contract."""
     if "system" in request.body:
         texts = [block["text"] for block in request.body["system"]]
     else:
@@ -40,7 +40,7 @@ def tools_of(request: Request) -> list[str]:
     return [tool["name"] for tool in request.body.get("tools", [])]
 
 
-#: The seed's cases: the job's fields, the text and the tools that must reach the server.
+#: Fields of a job, and the text and tools that must reach the server.
 CASES = {
     "1 the definition's body when the job has no system": ({"subagent_def": "keeper"}, BODY, ["Read", "Grep"]),
     "2 the job's system overrides the body": (
@@ -62,7 +62,7 @@ CASES = {
 
 @both_providers
 @pytest.mark.parametrize(("job", "system", "names"), CASES.values(), ids=CASES)
-async def test_the_seeds_case_reaches_the_server(
+async def test_the_chosen_system_and_tools_reach_the_server(
     play: Play, model: str, job: dict[str, Any], system: str, names: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with play({"text": "done"}) as fleet:
@@ -81,7 +81,7 @@ async def test_the_seeds_case_reaches_the_server(
 
 
 @both_providers
-async def test_an_empty_system_of_the_job_leaves_the_contract_alone(play: Play, model: str) -> None:
+async def test_an_empty_system_of_the_job_leaves_only_the_contract(play: Play, model: str) -> None:
     async with play({"text": "done"}) as fleet:
         done = await fleet.run(system="", model=model)
         brief = await fleet.brief(done)
@@ -129,7 +129,7 @@ async def test_anthropic_is_asked_to_cache_system_tools_and_messages(play: Play)
         assert done.cached_tokens == 7
 
 
-async def test_openai_asks_the_same_way_without_marks(play: Play) -> None:
+async def test_openai_gets_the_same_request_without_cache_marks(play: Play) -> None:
     async with play({"text": "done", "usage": {"cache_read": 7}}) as fleet:
         done = await fleet.run(model=OPENAI)
         assert "cache_control" not in str(fleet.requests[0].body)
@@ -137,13 +137,15 @@ async def test_openai_asks_the_same_way_without_marks(play: Play) -> None:
 
 
 @both_providers
-async def test_keys_are_sent_to_the_provider_and_stored_nowhere(play: Play, model: str, tmp_path: Any) -> None:
+async def test_keys_are_sent_to_the_provider_and_not_stored(play: Play, model: str, tmp_path: Any) -> None:
     async with play(tools(("Read", {"file_path": "a.py"})), {"text": "a word to find"}) as fleet:
         await fleet.run(model=model)
         headers = fleet.requests[0].headers
         assert headers.get("x-api-key") == "[redacted]" or headers.get("authorization") == "[redacted]"
         found = await fleet.tables_with("a word to find")
-        assert set(found) == {"remit.jobs", "remit.messages", "remit.events", "remit.results"}, "the search sees all"
+        assert set(found) == {"remit.jobs", "remit.messages", "remit.events", "remit.results"}, (
+            "the search covers all tables"
+        )
         for key in KEYS.values():
             assert await fleet.tables_with(key) == []
     for file in (path for path in (tmp_path / "data").rglob("*") if path.is_file()):
@@ -152,7 +154,7 @@ async def test_keys_are_sent_to_the_provider_and_stored_nowhere(play: Play, mode
 
 @both_providers
 async def test_a_key_in_an_error_of_the_provider_is_not_stored(play: Play, model: str) -> None:
-    """OpenAI really answers so: Incorrect API key provided: sk-…"""
+    """OpenAI answers with: Incorrect API key provided: sk-…"""
     key = "sk-ant-api03-" + "abcdefgh" * 5
     async with play({"fail": {"status": 401, "message": f"Incorrect API key provided: {key}"}}) as fleet:
         done = await fleet.run(model=model)
@@ -162,7 +164,7 @@ async def test_a_key_in_an_error_of_the_provider_is_not_stored(play: Play, model
 
 
 @both_providers
-async def test_only_briefs_hold_the_body_and_jobs_that_share_one_share_its_row(play: Play, model: str) -> None:
+async def test_only_briefs_contain_the_body_and_jobs_share_their_row(play: Play, model: str) -> None:
     body = "Look after the house. " * 40 + "The word is heliotrope."
     async with play(tools(("Read", {"file_path": "a.py"})), {"text": "done"}) as fleet:
         fleet.registry = registry(f"---\nname: keeper\nallowed_tools: [Read]\n---\n{body}\n")
@@ -180,7 +182,7 @@ async def test_only_briefs_hold_the_body_and_jobs_that_share_one_share_its_row(p
         assert not any("system-prompt" in str(message) for message in messages)
 
 
-async def test_a_system_of_the_job_is_in_the_brief_alone(play: Play) -> None:
+async def test_a_system_of_the_job_is_only_in_the_brief(play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         await fleet.run(system="Only count heliotropes.")
         assert await fleet.tables_with("Only count heliotropes.") == ["remit.briefs"]

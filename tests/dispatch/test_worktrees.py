@@ -1,4 +1,4 @@
-"""A checkout of the job's own: the project stays as it is, and what changed is with the job."""
+"""Jobs in a worktree: the checkout is unchanged, and the diff is stored with the job."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_the_diff_has_new_changed_deleted_and_binary_files_and_can_be_appl
     assert not (tmp_path / "tree").exists()
 
 
-async def test_a_folder_below_the_root_is_the_same_folder_of_the_worktree(play: Play) -> None:
+async def test_a_subfolder_maps_to_the_same_folder_of_the_worktree(play: Play) -> None:
     async with play(tools(("Write", {"file_path": "x.txt", "content": "x\n"})), {"text": "done"}) as fleet:
         below = fleet.project / "deep" / "down"
         below.mkdir(parents=True)
@@ -101,7 +101,7 @@ async def test_a_folder_below_the_root_is_the_same_folder_of_the_worktree(play: 
         assert "+++ b/deep/down/x.txt" in str(done.diff)
 
 
-async def test_a_job_that_did_not_complete_has_its_diff_too(play: Play) -> None:
+async def test_a_job_that_did_not_complete_has_its_diff(play: Play) -> None:
     async with play(CHANGES, {"fail": {"status": 400}}) as fleet:
         commit(fleet.project)
         done = await fleet.run(isolation="worktree", allowed_tools=["Write", "Edit", "Bash"])
@@ -147,9 +147,7 @@ async def test_hooks_and_filters_of_a_hostile_repository_do_not_run(play: Play, 
         assert not pwned.exists()
 
 
-async def test_the_repository_can_run_programs_which_is_why_the_test_above_means_something(
-    project: Path, tmp_path: Path
-) -> None:
+async def test_the_hostile_repository_would_run_programs_without_protection(project: Path, tmp_path: Path) -> None:
     commit(project)
     hook = project / ".git" / "hooks" / "post-checkout"
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path / 'pwned'}\n", encoding="utf-8")
@@ -158,7 +156,7 @@ async def test_the_repository_can_run_programs_which_is_why_the_test_above_means
     assert (tmp_path / "pwned").exists()
 
 
-async def test_what_is_no_git_checkout_is_refused_at_once(play: Play) -> None:
+async def test_a_folder_that_is_not_a_git_checkout_is_refused(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         with pytest.raises(UsageError, match="is not a git checkout, which isolation by worktree needs"):
             await fleet.submit(isolation="worktree")
@@ -168,7 +166,7 @@ async def test_what_is_no_git_checkout_is_refused_at_once(play: Play) -> None:
 
 
 def nested(folder: Path, *, program: Path | None = None) -> Path:
-    """A repository inside of another, with a commit and a change; its filter runs a program."""
+    """Create a nested repository with a commit and a change; its filter runs a program."""
     inner = folder / "inner"
     inner.mkdir(parents=True, exist_ok=True)
     (inner / "notes.txt").write_text("an hour's work\n", encoding="utf-8")
@@ -177,24 +175,24 @@ def nested(folder: Path, *, program: Path | None = None) -> Path:
         git(inner, "config", "filter.x.clean", f"env > {program}; cat")
         (inner / ".gitattributes").write_text("* filter=x\n", encoding="utf-8")
     (inner / "notes.txt").write_text("an hour's walk\n", encoding="utf-8")
-    os.utime(inner / "notes.txt", (1, 1))  # as long as before, so that git has to look
+    os.utime(inner / "notes.txt", (1, 1))  # the same length, so that git must read the file
     return inner
 
 
-async def test_a_repository_that_an_agent_made_inside_runs_no_program(project: Path, tmp_path: Path) -> None:
+async def test_a_nested_repository_of_an_agent_runs_no_program(project: Path, tmp_path: Path) -> None:
     commit(project)
     pwned = tmp_path / "pwned"
     root = make_worktree(project, tmp_path / "tree")
     inner = nested(root, program=pwned)
     (root / "new.py").write_text("fresh = 1\n", encoding="utf-8")
-    for _ in range(2):  # the second time git has them in its index
+    for _ in range(2):  # the second time they are in the index
         assert "+fresh = 1" in str(read_changes(project, root).diff)
         assert not pwned.exists()
     git(inner, "status")
-    assert pwned.exists(), "the program would run, which is why this means something"
+    assert pwned.exists(), "without protection the program would run"
 
 
-async def test_a_submodule_that_an_agent_filled_runs_no_program_and_is_kept(project: Path, tmp_path: Path) -> None:
+async def test_a_submodule_filled_by_an_agent_runs_no_program_and_is_kept(project: Path, tmp_path: Path) -> None:
     commit(project)
     head = git(project, "rev-parse", "HEAD").strip()
     git(project, "update-index", "--add", "--cacheinfo", f"160000,{head},inner")
@@ -203,7 +201,7 @@ async def test_a_submodule_that_an_agent_filled_runs_no_program_and_is_kept(proj
     git(project, "config", "submodule.inner.ignore", "none")
     pwned = tmp_path / "pwned"
     root = make_worktree(project, tmp_path / "tree")
-    assert read_changes(project, root) == ("", None), "a submodule that nobody touched is no change"
+    assert read_changes(project, root) == ("", None), "an unchanged submodule is not a change"
     inner = nested(root, program=pwned)
     found = read_changes(project, root)
     assert "inner" in str(found.kept)
@@ -212,7 +210,7 @@ async def test_a_submodule_that_an_agent_filled_runs_no_program_and_is_kept(proj
     assert pwned.exists()
 
 
-async def test_git_knows_no_key_of_the_worker(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_git_gets_no_key_of_the_worker(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(project)
     root = make_worktree(project, tmp_path / "tree")
     seen = tmp_path / "seen"
@@ -239,7 +237,7 @@ new file mode 100644
 
 
 @pytest.mark.parametrize("command", ["git init -q inner", "git init -q inner && cp -r inner other"])
-async def test_an_empty_repository_inside_takes_nothing_from_the_diff_and_is_kept(play: Play, command: str) -> None:
+async def test_an_empty_nested_repository_does_not_affect_the_diff_and_is_kept(play: Play, command: str) -> None:
     async with play(CHANGES, tools(("Bash", {"command": command})), {"text": "done"}) as fleet:
         commit(fleet.project)
         done = await fleet.run(isolation="worktree", allowed_tools=["Write", "Edit", "Bash"])
@@ -251,7 +249,7 @@ async def test_an_empty_repository_inside_takes_nothing_from_the_diff_and_is_kep
         assert (folder / "new.py").exists()
 
 
-async def test_what_is_in_a_repository_inside_is_kept_and_named(project: Path, tmp_path: Path) -> None:
+async def test_the_content_of_a_nested_repository_is_kept_and_named(project: Path, tmp_path: Path) -> None:
     commit(project)
     root = make_worktree(project, tmp_path / "tree")
     nested(root / "deep" / "down")
@@ -261,7 +259,7 @@ async def test_what_is_in_a_repository_inside_is_kept_and_named(project: Path, t
 
 
 @pytest.mark.parametrize("broken", ["replaced", "index", "project"])
-async def test_changes_that_cannot_be_read_are_kept_and_the_job_says_so(play: Play, broken: str) -> None:
+async def test_unreadable_changes_are_kept_and_reported(play: Play, broken: str) -> None:
     async with play(CHANGES, {"text": "done", "gate": "g"}) as fleet:
         commit(fleet.project)
         number = await fleet.submit(isolation="worktree", allowed_tools=["Write", "Edit"])
@@ -282,7 +280,7 @@ async def test_changes_that_cannot_be_read_are_kept_and_the_job_says_so(play: Pl
         assert (folder / "new.py").read_text(encoding="utf-8") == "fresh = 1\n"
 
 
-async def test_a_job_that_is_corrected_goes_on_with_its_files(play: Play) -> None:
+async def test_a_corrected_job_continues_with_its_files(play: Play) -> None:
     more = tools(("Read", {"file_path": "new.py"}), ("Write", {"file_path": "more.py", "content": "more = 1\n"}))
     async with play(CHANGES, {"text": "done"}, more, {"text": "done again"}) as fleet:
         commit(fleet.project)
@@ -300,7 +298,7 @@ async def test_a_job_that_is_corrected_goes_on_with_its_files(play: Play) -> Non
         assert not (fleet.settings.data / "worktrees" / f"job-{number}").exists()
 
 
-async def test_a_job_that_is_retried_goes_on_with_its_files(play: Play) -> None:
+async def test_a_retried_job_continues_with_its_files(play: Play) -> None:
     async with play(CHANGES, {"fail": {"status": 400, "message": "no", "times": 1}, "text": "done"}) as fleet:
         commit(fleet.project)
         number = await fleet.submit(isolation="worktree", allowed_tools=["Write", "Edit"])
@@ -313,7 +311,7 @@ async def test_a_job_that_is_retried_goes_on_with_its_files(play: Play) -> None:
         assert "+fresh = 1" in str(done.diff)
 
 
-async def test_a_diff_that_fits_no_more_is_not_lost(play: Play) -> None:
+async def test_a_diff_that_is_too_long_is_not_lost(play: Play) -> None:
     async with play(CHANGES, {"fail": {"status": 400, "message": "no", "times": 1}, "text": "done"}) as fleet:
         commit(fleet.project)
         number = await fleet.submit(isolation="worktree", allowed_tools=["Write", "Edit"])
@@ -329,7 +327,7 @@ async def test_a_diff_that_fits_no_more_is_not_lost(play: Play) -> None:
         assert done.diff == before
 
 
-async def test_everything_in_a_diff_comes_back_byte_by_byte(project: Path, tmp_path: Path) -> None:
+async def test_applying_a_diff_restores_every_byte(project: Path, tmp_path: Path) -> None:
     (project / "ends.txt").write_bytes(b"one \r\ntwo\t\nthree")
     commit(project)
     git(project, "config", "apply.whitespace", "fix")
@@ -353,7 +351,7 @@ async def test_everything_in_a_diff_comes_back_byte_by_byte(project: Path, tmp_p
 
 
 @pytest.mark.parametrize("content", [b"x = 1\n" * 1000, "caf\u00e9\n".encode("latin-1"), b"x" * 9000 + b"\0\n"])
-async def test_a_worktree_stays_where_the_diff_is_not_all_of_it(
+async def test_a_worktree_is_kept_if_the_diff_is_incomplete(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
     commit(project)
@@ -393,7 +391,7 @@ SETTINGS = {"diff.noprefix": "true", "diff.mnemonicPrefix": "true", "diff.contex
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-async def test_no_setting_makes_a_diff_that_cannot_be_applied(project: Path, tmp_path: Path, setting: str) -> None:
+async def test_a_diff_can_be_applied_with_any_git_setting(project: Path, tmp_path: Path, setting: str) -> None:
     (project / "a.py").write_text("".join(f"line = {number}\n" for number in range(9)), encoding="utf-8")
     commit(project)
     git(project, "config", setting, SETTINGS[setting])
@@ -404,7 +402,7 @@ async def test_no_setting_makes_a_diff_that_cannot_be_applied(project: Path, tmp
     assert (project / "a.py").read_bytes() == (root / "a.py").read_bytes()
 
 
-async def test_a_checkout_that_is_gone_ends_the_job_with_the_reason(play: Play) -> None:
+async def test_a_missing_checkout_ends_the_job_with_the_reason(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         commit(fleet.project)
         number = await fleet.submit(isolation="worktree")
@@ -415,14 +413,14 @@ async def test_a_checkout_that_is_gone_ends_the_job_with_the_reason(play: Play) 
         assert "is not a git checkout" in str(done.error)
 
 
-async def test_a_worktree_without_its_git_is_not_made_anew_over_its_files(play: Play) -> None:
+async def test_a_worktree_without_its_git_folder_is_not_recreated_over_its_files(play: Play) -> None:
     async with play(CHANGES, {"text": "x", "gate": "g"}, shutdown_seconds=0.0) as fleet:
         commit(fleet.project)
         number = await fleet.submit(isolation="worktree", allowed_tools=["Write", "Edit"])
         async with fleet.working():
             await fleet.server.wait("g")
         folder = fleet.settings.data / "worktrees" / f"job-{number}"
-        assert (await fleet.job(number)).state == "queued", "it is handed back"
+        assert (await fleet.job(number)).state == "queued", "it returns to the queue"
         (folder / ".git").unlink()
         await fleet.work()
         done = await fleet.job(number)

@@ -28,8 +28,8 @@ _FILES = (
     "evidence/test_receipts.py",
     "evidence/test_changes.py",
     "evidence/test_transcripts.py",
-    "dispatch/tools/test_granting.py",
-    "dispatch/tools/test_shell.py",
+    "dispatch/tools/test_command_patterns.py",
+    "dispatch/tools/test_bash.py",
 )
 
 

@@ -1,4 +1,4 @@
-"""The conversation that crash tests run: four turns, six calls, every effect visible on disk."""
+"""The conversation of the crash tests: four turns and six calls with effects on disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ tools: Read, Write, Edit, Bash
 ---
 You build what is asked for.
 """
-#: Lines that the commands append: one that ran twice is seen twice.
+#: The commands append lines here, so a repeated command is visible.
 EFFECTS = "effects.log"
 TURNS = 4
 CALLS = 6
@@ -44,7 +44,7 @@ SCRIPT = {"conversations": {"": CONVERSATION}}
 
 
 def workspace(folder: Path) -> Path:
-    """A project for one job."""
+    """Create a project for one job."""
     folder.mkdir(parents=True)
     (folder / "first.txt").write_text("first\n", encoding="utf-8")
     (folder / "second.txt").write_text("second\n", encoding="utf-8")
@@ -52,6 +52,6 @@ def workspace(folder: Path) -> Path:
 
 
 def effects(folder: Path) -> list[str]:
-    """What the commands of a job did."""
+    """Return the effects of the commands of a job."""
     path = folder / EFFECTS
     return path.read_text(encoding="utf-8").split() if path.exists() else []

@@ -1,4 +1,4 @@
-"""PostgreSQL goes away in the middle and comes back: jobs go on, nothing happens twice, workers need no help."""
+"""PostgreSQL crashes and restarts: jobs continue, nothing happens twice, workers recover."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def own(tmp_path: Path) -> Iterator[Postgres]:
     server.close()
 
 
-def test_a_job_goes_on_when_the_database_is_back(own: Postgres, fleet: MakeFleet, model: Model) -> None:
+def test_a_job_continues_when_the_database_is_back(own: Postgres, fleet: MakeFleet, model: Model) -> None:
     server = model({"conversations": {"": [{**one, "gate": f"gate-{n}"} for n, one in enumerate(CONVERSATION)]}})
     team = fleet(server, own.database())
     place = workspace(team.folder / "job")
@@ -39,7 +39,7 @@ def test_a_job_goes_on_when_the_database_is_back(own: Postgres, fleet: MakeFleet
     for turn in range(TURNS):
         server.wait(f"gate-{turn}")
         own.crash()
-        server.open(f"gate-{turn}")  # the answer comes while there is nowhere to write it down
+        server.open(f"gate-{turn}")  # the answer arrives while it cannot be stored
         own.start()
     team.until(lambda: team.store.is_finished(job))
 
@@ -52,13 +52,13 @@ def test_a_job_goes_on_when_the_database_is_back(own: Postgres, fleet: MakeFleet
     assert worker.is_alive
 
 
-def test_many_jobs_come_through_a_crash_of_the_database(own: Postgres, fleet: MakeFleet, model: Model) -> None:
+def test_many_jobs_survive_a_crash_of_the_database(own: Postgres, fleet: MakeFleet, model: Model) -> None:
     server = model(SCRIPT)
     team = fleet(server, own.database())
     places = [workspace(team.folder / f"job-{number}") for number in range(12)]
     wanted = [(f"go <{place.name}>", place, Queueing()) for place in places]
     jobs = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))
-    team.environment["REMIT_TAKEOVER_SECONDS"] = "12"  # more than a restart takes
+    team.environment["REMIT_TAKEOVER_SECONDS"] = "60"  # longer than a restart on a busy machine
     workers = [team.worker("--concurrency", "4"), team.worker("--concurrency", "4")]
     team.until(lambda: sum(team.store.is_finished(job) for job in jobs) >= 2)
     own.crash()
@@ -71,7 +71,7 @@ def test_many_jobs_come_through_a_crash_of_the_database(own: Postgres, fleet: Ma
         assert (end["outcome"], end["turns"], end["tool_calls"]) == ("completed", TURNS, 6), end["error"]
         assert effects(place) == ["one", "two"]
         assert not unknown
-        assert end["deaths"] == 0, "its worker lived all the time"
+        assert end["deaths"] == 0, "its worker did not die"
         assert len(requests_of(server, f"<{place.name}>")) <= TURNS + 1
     assert all(worker.is_alive for worker in workers)
 
@@ -94,7 +94,7 @@ def test_an_idle_worker_takes_jobs_after_a_crash_of_the_database(own: Postgres, 
 def test_a_job_survives_an_outage_longer_than_its_worker_would_take_to_stop(
     own: Postgres, fleet: MakeFleet, model: Model
 ) -> None:
-    """The queue of a worker ends with the database, and with it what it runs: that is handed back, not lost."""
+    """The queue of a worker ends with the database; its running job returns to the queue."""
     server = model({"conversations": {"": [{**one, "gate": f"gate-{n}"} for n, one in enumerate(CONVERSATION)]}})
     team = fleet(server, own.database())
     team.environment |= {"REMIT_SHUTDOWN_SECONDS": "0.3", "REMIT_TAKEOVER_SECONDS": "3"}

@@ -1,4 +1,4 @@
-"""No room on the disk: the model hears of it, or the job waits until there is room again. Nothing is lost."""
+"""A full disk: the model gets an error, or the job waits for free space."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Mount = Callable[[str], Path]
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Mount]:
-    """A disk of a given size."""
+    """Return a function that mounts a disk of a given size."""
     mounted: list[Path] = []
 
     def mount(size: str) -> Path:
@@ -45,7 +45,7 @@ def small(tmp_path: Path) -> Iterator[Mount]:
 
 
 def fill(folder: Path) -> Path:
-    """Leave no room at all."""
+    """Fill a disk completely."""
     ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file:
         for size in (1 << 20, 1 << 12, 1):
@@ -61,7 +61,7 @@ def begun(address: str, place: Path) -> int:
     return asyncio.run(submitted(address, testing.registry(BUILDER), [("go", place, Queueing())]))[0]
 
 
-def test_a_full_workspace_is_told_to_the_model_and_the_job_goes_on(
+def test_a_full_workspace_is_reported_to_the_model_and_the_job_continues(
     small: Mount, fleet: MakeFleet, model: Model
 ) -> None:
     large = {"name": "Write", "input": {"file_path": "large.txt", "content": "x" * 300_000}}
@@ -77,16 +77,16 @@ def test_a_full_workspace_is_told_to_the_model_and_the_job_goes_on(
     assert first["is_failed"]
     assert "the disk is full" in first["output"]
     assert not second["is_failed"]
-    assert sorted(path.name for path in place.iterdir()) == ["small.txt"], "no half of a file is left"
+    assert sorted(path.name for path in place.iterdir()) == ["small.txt"], "no partial file is left"
     assert team.store.job(job)["outcome"] == "completed"
 
 
-def test_a_job_waits_while_the_database_has_no_room(small: Mount, fleet: MakeFleet, model: Model) -> None:
+def test_a_job_waits_while_the_disk_of_the_database_is_full(small: Mount, fleet: MakeFleet, model: Model) -> None:
     disk = small("160m")
     own = Postgres(disk / "postgres", is_safe=True)
     try:
         script = gated(2)
-        script["conversations"][""][2]["text"] = os.urandom(300_000).hex()  # needs pages that are not there
+        script["conversations"][""][2]["text"] = os.urandom(300_000).hex()  # needs new pages
         server = model(script)
         team = fleet(server, own.database())
         place = workspace(team.folder / "job")

@@ -1,4 +1,4 @@
-"""A worker freezes between writing down that a tool is about to run and running it; another takes the job over."""
+"""A worker freezes between recording a tool call and running it; another takes over the job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from remit import testing
 from remit.dispatch.submit import Queueing
 
 Model = Callable[[dict[str, Any]], RemoteServer]
-#: A worker that freezes where others would be killed.
+#: A worker that stops itself at a failpoint instead of being killed.
 _FREEZING = """
 import signal, sys
 from remit.dispatch import failpoints
@@ -34,7 +34,7 @@ main()
 
 
 class Frozen:
-    """A worker that stands still at a stop point until it is woken."""
+    """A worker that is stopped at a failpoint until it is woken."""
 
     def __init__(self, team: Fleet, point: str) -> None:
         self._output = team.folder / "frozen"
@@ -49,7 +49,7 @@ class Frozen:
         return self._output.read_text(encoding="utf-8", errors="replace")
 
     @property
-    def stands_still(self) -> bool:
+    def is_stopped(self) -> bool:
         status = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8")
         return status.rpartition(")")[2].split()[0] == "T"
 
@@ -68,7 +68,7 @@ def frozen_at(team: Fleet, point: str) -> Iterator[Frozen]:
 
 
 @pytest.mark.parametrize(("call", "commands"), [(1, ["two"]), (2, ["one", "two"])], ids=["a-command", "writing-a-file"])
-def test_a_call_that_a_worker_froze_over_has_no_effect_when_it_wakes_up(
+def test_a_call_of_a_frozen_worker_has_no_effect_when_it_wakes_up(
     call: int, commands: list[str], fleet: MakeFleet, model: Model
 ) -> None:
     team = fleet(model(SCRIPT))
@@ -76,7 +76,7 @@ def test_a_call_that_a_worker_froze_over_has_no_effect_when_it_wakes_up(
     wanted = [("go", place, Queueing())]
     [job] = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))
     with frozen_at(team, f"tool-begun:{call}") as frozen:
-        team.until(lambda: frozen.stands_still)
+        team.until(lambda: frozen.is_stopped)
         [begun] = [one for one in team.store.calls(job) if one["state"] == "pending"]
         assert begun["name"] == ("Bash", "Write")[call - 1]
         team.worker()

@@ -1,4 +1,4 @@
-"""A definition changes, or goes, while its job's worker is dead: the job goes on with the brief that it began with."""
+"""A definition changes or is removed while a job has no worker: the job keeps its brief."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def edited(path: Path) -> None:
 
 
 @pytest.mark.parametrize("happens", [edited, Path.unlink], ids=["edited", "deleted"])
-def test_the_brief_is_the_one_it_began_with(happens: Callable[[Path], None], fleet: MakeFleet, model: Model) -> None:
+def test_a_job_keeps_the_brief_it_started_with(happens: Callable[[Path], None], fleet: MakeFleet, model: Model) -> None:
     server = model(gated(1))
     team = fleet(server)
     path = team.define("builder", "You build what is asked for, slowly.", tools="Read, Write, Edit, Bash")

@@ -1,4 +1,4 @@
-"""Two workers, and one of them dies or freezes: the other has the job within the time, and nothing happens twice."""
+"""One of two workers dies or freezes: the other takes over in time, and nothing happens twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TAKEOVER = 4.0
 
 
 def gated(turn: int, gate: str = "gate") -> dict[str, Any]:
-    """The conversation, with an answer that waits at a gate."""
+    """Return the conversation with an answer that waits at a gate."""
     turns = [{**one, "gate": gate} if number == turn else one for number, one in enumerate(CONVERSATION)]
     return {"conversations": {"": turns, "<plain>": CONVERSATION}}
 
@@ -35,7 +35,7 @@ def begun(fleet: Fleet, task: str = "go") -> int:
     return asyncio.run(submitted(fleet.store.address, testing.registry(BUILDER), wanted))[0]
 
 
-def test_a_killed_worker_s_job_is_finished_by_the_other_within_the_time(fleet: MakeFleet, model: Model) -> None:
+def test_the_job_of_a_killed_worker_is_taken_over_in_time(fleet: MakeFleet, model: Model) -> None:
     server = model(gated(2))
     team = fleet(server)
     team.environment["REMIT_TAKEOVER_SECONDS"] = str(TAKEOVER)
@@ -61,9 +61,7 @@ def test_a_killed_worker_s_job_is_finished_by_the_other_within_the_time(fleet: M
 
 
 @pytest.mark.parametrize("turn", [1, 3], ids=["before-a-command", "before-the-end"])
-def test_a_worker_that_wakes_up_late_writes_nothing_and_goes_on_living(
-    turn: int, fleet: MakeFleet, model: Model
-) -> None:
+def test_a_worker_that_wakes_up_late_writes_nothing_and_continues(turn: int, fleet: MakeFleet, model: Model) -> None:
     server = model(gated(turn))
     team = fleet(server)
     job = begun(team)
@@ -90,10 +88,8 @@ def test_a_worker_that_wakes_up_late_writes_nothing_and_goes_on_living(
     assert len(requests_of(server, "go")) == TURNS + 1
 
 
-def test_a_worker_that_wakes_up_while_the_other_still_runs_the_job_writes_nothing(
-    fleet: MakeFleet, model: Model
-) -> None:
-    """Only the number of the attempt stands between the two."""
+def test_a_worker_that_wakes_up_while_another_runs_its_job_writes_nothing(fleet: MakeFleet, model: Model) -> None:
+    """Only the attempt number separates the two."""
     script = gated(1, "early")
     script["conversations"][""][3] = {**CONVERSATION[3], "gate": "late"}
     server = model(script)
@@ -121,7 +117,7 @@ def test_a_worker_that_wakes_up_while_the_other_still_runs_the_job_writes_nothin
 
 
 def _everything(team: Fleet, job: int) -> list[Any]:
-    """Every row that a job has."""
+    """Return all rows of a job."""
     tables = ("messages", "tool_calls", "receipts", "results", "events")
     return [
         team.store.job(job),
@@ -130,7 +126,7 @@ def _everything(team: Fleet, job: int) -> list[Any]:
 
 
 def test_a_worker_frozen_in_a_transaction_does_not_keep_its_job(fleet: MakeFleet, model: Model) -> None:
-    """Its locks are the server's to take back; else no other could take the job over."""
+    """The server must release its locks, or no other worker could take over the job."""
     server = model(gated(1))
     team = fleet(server)
     job = begun(team)

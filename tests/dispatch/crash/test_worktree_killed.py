@@ -1,4 +1,4 @@
-"""A job with a worktree of its own, whose worker dies while the worktree is made."""
+"""A worker dies while it creates the worktree of a job."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
 
 
-def test_a_worker_that_dies_when_the_worktree_is_made_leaves_nothing_behind(fleet: MakeFleet, model: Model) -> None:
+def test_a_partial_worktree_of_a_dead_worker_is_replaced(fleet: MakeFleet, model: Model) -> None:
     team = fleet(model(SCRIPT))
     checkout(team.project)
     team.define("builder", "You build.", tools="Read, Write, Edit, Bash")
     job = team.submit("go", "--isolation", "worktree")
     assert team.start("worker", REMIT_STOP_AT="worktree-made:1").wait() == -9
-    # What git leaves when it is interrupted too: some files are not there yet.
+    # Like an interrupted git: some files are missing.
     worktree = team.folder / "data" / "worktrees" / f"job-{job}"
     (worktree / "file-3.txt").unlink()
     team.worker()
@@ -51,7 +51,7 @@ def test_a_worker_that_dies_when_the_worktree_is_made_leaves_nothing_behind(flee
     assert not (team.project / "a.txt").exists()
 
 
-def test_a_worktree_that_is_known_to_be_made_is_used_again(tmp_path: Path) -> None:
+def test_a_complete_worktree_is_reused(tmp_path: Path) -> None:
     project, folder = checkout(tmp_path / "project"), tmp_path / "tree"
     make_worktree(project, folder)
     (folder / "new.txt").write_text("kept\n", encoding="utf-8")
@@ -59,4 +59,4 @@ def test_a_worktree_that_is_known_to_be_made_is_used_again(tmp_path: Path) -> No
     assert make_worktree(project, folder, is_made=True) == folder
     assert "kept" in read_diff(folder)
     assert make_worktree(project, folder) == folder
-    assert read_diff(folder) == "", "one that nobody knows to be whole is made anew"
+    assert read_diff(folder) == "", "an incomplete one is created again"

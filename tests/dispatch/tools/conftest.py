@@ -15,13 +15,13 @@ def bench(tmp_path: Path) -> Bench:
 
 @pytest.fixture
 def unconfined(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a host without bubblewrap."""
+    """Simulate a host without bubblewrap."""
     monkeypatch.setattr(sandbox, "sandbox_problem", lambda: "bubblewrap (bwrap) is not installed")
 
 
 @pytest.fixture(params=["unconfined", "bubblewrap"])
 def each_confinement(request: pytest.FixtureRequest) -> str:
-    """Once as on a host without bubblewrap, once in it."""
+    """Run a test without bubblewrap and with it."""
     if request.param == "unconfined":
         request.getfixturevalue("unconfined")
     elif not working_sandbox():

@@ -1,4 +1,4 @@
-"""Folders in the workspace that are none of the job's business: remit's data under any name, git's own anywhere."""
+"""Closed folders in the workspace: the data of remit under any name, and git folders."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_hidden_folder_around_the_workspace_hides_nothing_in_it(bench: Bench) 
 
 
 @pytest.mark.parametrize("how", ["link", "file"])
-def test_the_git_folder_is_closed_wherever_it_lies(bench: Bench, how: str) -> None:
+def test_git_folders_are_closed_at_any_depth(bench: Bench, how: str) -> None:
     bench.git("init", "--quiet", "--separate-git-dir", str(bench.root / "meta"))
     bench.write("a.txt", "mine")
     (bench.root / "way").symlink_to("meta")

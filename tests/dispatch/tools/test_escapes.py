@@ -1,4 +1,4 @@
-"""Every way to write a path that leads out, for every tool that takes one."""
+"""Every form of a path that leads outside, for every tool."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def trapped(bench: Bench) -> Bench:
 
 @pytest.mark.parametrize("way", _WAYS)
 @pytest.mark.parametrize(("tool", "argument", "more"), _TOOLS, ids=[tool for tool, *_ in _TOOLS])
-def test_no_path_leads_out(trapped: Bench, way: str, tool: str, argument: str, more: dict[str, Any]) -> None:
+def test_no_path_leads_outside(trapped: Bench, way: str, tool: str, argument: str, more: dict[str, Any]) -> None:
     before = trapped.listing(), (trapped.root / ".git" / "config").read_bytes()
     written = way.replace("{outside}", str(trapped.outside)).replace("{root}", str(trapped.root))
     got = ask(trapped.box(), tool, **{argument: written}, **more)
@@ -81,17 +81,17 @@ def test_no_path_leads_out(trapped: Bench, way: str, tool: str, argument: str, m
     assert "root:x:" not in got.text
     assert (trapped.listing(), (trapped.root / ".git" / "config").read_bytes()) == before
     if way and not (tool.startswith("Git") and ("link" in way or way in ("chain", "loop"))):
-        assert got.failed  # git shows what a link is, not where it leads
+        assert got.failed  # git shows the link, not its target
         assert got.receipt.failed
 
 
-def test_the_message_says_what_to_write(trapped: Bench) -> None:
+def test_the_message_explains_valid_paths(trapped: Bench) -> None:
     got = ask(trapped.box(), "Read", file_path="/etc/passwd")
     assert "Write a path relative to the workspace, such as src/main.py" in got.text
     assert str(trapped.root) in got.text
 
 
-def test_globs_and_searches_do_not_follow_links_out(trapped: Bench) -> None:
+def test_globs_and_searches_do_not_follow_links_outside(trapped: Bench) -> None:
     for pattern in ("**/*", "folder-link/*", "inner/**/secret*"):
         assert "secret" not in ask(trapped.box(), "Glob", pattern=pattern).text.replace(repr(pattern), "")
     for pattern in ("../outside/*", "/etc/*", f"{trapped.root}/../outside/*", "**/../../*"):
@@ -116,19 +116,19 @@ def test_globs_and_searches_do_not_follow_links_out(trapped: Bench) -> None:
         "REMIT~1",
     ],
 )
-def test_other_spellings_of_git_are_known(name: str) -> None:
+def test_other_spellings_of_git_are_recognised(name: str) -> None:
     assert is_closed_name(name)
 
 
 @pytest.mark.parametrize(
     "name", [".gitignore", ".github", "git", ".gitattributes", "git~2", "remit", "remit.toml", ".remitrc"]
 )
-def test_names_that_only_begin_like_it_are_not(name: str) -> None:
+def test_names_that_only_start_like_git_are_not_matched(name: str) -> None:
     assert not is_closed_name(name)
 
 
 @pytest.mark.parametrize("tool", ["Read", "Write"])
-def test_a_folder_swapped_for_a_link_while_walking_does_not_lead_out(
+def test_a_folder_swapped_for_a_link_while_walking_does_not_lead_outside(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, tool: str
 ) -> None:
     bench.write("inner/secret.txt", "mine")
@@ -137,7 +137,7 @@ def test_a_folder_swapped_for_a_link_while_walking_does_not_lead_out(
 
     def swapped(name: str, folder: int) -> str | None:
         target = checked(name, folder)
-        if name == "inner" and target is None:  # looked at, not yet opened
+        if name == "inner" and target is None:  # listed, not yet opened
             (bench.root / "inner").rename(bench.root / "moved")
             (bench.root / "inner").symlink_to(bench.outside)
         return target
@@ -169,7 +169,7 @@ def test_a_file_swapped_for_a_link_before_the_write_is_replaced_and_not_followed
     assert mine.read_text() == "new"
 
 
-def test_a_hard_link_to_the_outside_is_cut_and_not_written_through(bench: Bench) -> None:
+def test_a_hard_link_to_the_outside_is_replaced_and_not_written_through(bench: Bench) -> None:
     os.link(bench.outside / "secret.txt", bench.root / "hard")
     assert not ask(bench.box(), "Write", file_path="hard", content="new").failed
     assert (bench.outside / "secret.txt").read_text() == SECRET
@@ -224,7 +224,7 @@ def test_no_text_ever_makes_a_tool_touch_the_outside(written: str) -> None:
             assert not (bench.root / ".git").exists()
 
 
-def test_a_folder_that_is_hidden_cannot_be_read_or_written_not_even_through_a_link(bench: Bench) -> None:
+def test_a_hidden_folder_cannot_be_read_or_written_even_through_a_link(bench: Bench) -> None:
     bench.write("data/postgres/postgresql.auto.conf", "secret\n")
     (bench.root / "way-in").symlink_to("data/postgres")
     box = bench.box(hidden=(str(bench.root / "data"),))
@@ -236,7 +236,7 @@ def test_a_folder_that_is_hidden_cannot_be_read_or_written_not_even_through_a_li
     assert not (bench.root / "data/postgres/new").exists()
 
 
-def test_a_kept_result_of_another_agent_may_be_read_and_nothing_beside_it(bench: Bench) -> None:
+def test_only_kept_results_of_other_agents_can_be_read(bench: Bench) -> None:
     results = bench.outside / "results"
     for name in ("plan-1/7.md", "plan-1/x.md", "secret.md", "plan-1/deep/8.md"):
         (results / name).parent.mkdir(parents=True, exist_ok=True)

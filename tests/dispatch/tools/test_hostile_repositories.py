@@ -1,4 +1,4 @@
-"""Repositories that would lead git, or whoever waits for it, astray."""
+"""Hostile repositories cannot redirect or block git."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def story(bench: Bench) -> Bench:
 
 @pytest.fixture
 def other(bench: Bench) -> Path:
-    """Somebody else's repository, with a secret in its history."""
+    """Return a repository of another user with a secret in its history."""
     bench.git("init", "--quiet", "--initial-branch=main", folder=bench.outside)
     bench.git("add", ".", folder=bench.outside)
     bench.git("commit", "--quiet", "-m", SECRET, folder=bench.outside)
@@ -37,7 +37,7 @@ def _history(bench: Bench) -> list[str]:
     return [ask(box, call["tool"], **{k: v for k, v in call.items() if k != "tool"}).text for call in _HISTORY]
 
 
-def test_a_folder_of_objects_elsewhere_is_not_read(bench: Bench, other: Path) -> None:
+def test_an_object_folder_elsewhere_is_not_read(bench: Bench, other: Path) -> None:
     own = bench.root / ".git"
     own.mkdir()
     for name in ("objects", "refs"):
@@ -58,7 +58,7 @@ def test_objects_are_not_borrowed(story: Bench, other: Path) -> None:
     assert "alternates" in got.text
 
 
-def test_a_bare_repository_in_the_workspace_is_not_taken_for_its_own(story: Bench, other: Path) -> None:
+def test_a_bare_repository_in_the_workspace_is_not_used_as_its_repository(story: Bench, other: Path) -> None:
     part = story.root / "part"
     (part / "objects" / "info").mkdir(parents=True)
     (part / "refs").mkdir()
@@ -71,7 +71,7 @@ def test_a_bare_repository_in_the_workspace_is_not_taken_for_its_own(story: Benc
     assert SECRET not in got.text
 
 
-def test_the_words_of_git_on_a_file_it_read_are_not_shown(story: Bench) -> None:
+def test_messages_of_git_about_a_file_are_not_shown(story: Bench) -> None:
     story.git("config", "blame.ignoreRevsFile", str(story.outside / "secret.txt"))
     got = ask(story.box(), "GitBlame", path="a.txt")
     assert "outside" not in got.text
@@ -98,7 +98,7 @@ def test_usual_mistakes_are_still_explained(story: Bench, given: dict[str, str],
     assert got.text.startswith(said), got.text
 
 
-def test_a_repository_that_makes_git_wait_holds_up_nobody(story: Bench, tmp_path: Path) -> None:
+def test_a_repository_that_blocks_git_does_not_block_other_calls(story: Bench, tmp_path: Path) -> None:
     os.mkfifo(story.root / "pipe")
     (story.root / ".git/config").write_text(f"[include]\n\tpath = {story.root}/pipe\n")
     neighbour = Bench.__new__(Bench)
@@ -137,7 +137,7 @@ def test_a_pipe_behind_the_pointer_to_a_repository_does_not_stop_the_loop(bench:
     os.mkfifo(bench.root / "x" / "gitdir")
     bench.write(".git", "gitdir: x")
     release = threading.Timer(20, lambda: os.close(os.open(bench.root / "x/gitdir", os.O_RDWR)))
-    release.start()  # so that a failure is one, and not the end of all tests
+    release.start()  # so that a failure does not block the tests
     began = time.monotonic()
     got = ask(bench.box(), "Bash", command="echo through")
     release.cancel()

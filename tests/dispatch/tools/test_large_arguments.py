@@ -1,4 +1,4 @@
-"""What a model writes does not use up the worker's memory."""
+"""Large arguments do not exhaust the memory of a worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remit.globs import MAX_CHOICES, Pattern
 _MB = 1024**2
 
 
-def test_an_edit_is_measured_before_it_is_made(bench: Bench) -> None:
+def test_the_size_of_an_edit_is_checked_before_it_is_made(bench: Bench) -> None:
     bench.write("big.txt", "a" * 1_000_000)
     tracemalloc.start()
     try:
@@ -56,7 +56,7 @@ def test_patterns_are_bounded(bench: Bench, tool: str, given: dict[str, object])
     assert peak < 20 * _MB
 
 
-def test_as_many_choices_as_allowed_are_understood() -> None:
+def test_the_allowed_number_of_choices_is_accepted() -> None:
     most = "{" + ",".join(map(str, range(MAX_CHOICES))) + "}"
     assert Pattern(most).matches(str(MAX_CHOICES - 1))
     with pytest.raises(ValueError, match="alternatives"):

@@ -22,22 +22,22 @@ def _ran(script: str, seconds: float, given: bytes = b"") -> ProcessResult:
     )
 
 
-def test_somebody_who_holds_the_pipe_open_does_not_hold_up_the_call() -> None:
+def test_a_process_that_keeps_the_pipe_open_does_not_block_the_call() -> None:
     line = f"sleep 4{os.getpid()}"
     began = time.monotonic()
     try:
         assert _ran(f"setsid {line} & exit 0", 0.5).status is None
         assert time.monotonic() - began < 10
-        assert alive(line)  # without the supervisor it is out of reach
+        assert alive(line)  # only the supervisor could end it
     finally:
         for process in alive(line):
             os.kill(process, signal.SIGKILL)
 
 
-def test_output_complaints_and_input_are_kept_apart() -> None:
+def test_output_errors_and_input_are_separate() -> None:
     ran = _ran("cat; echo no >&2; exit 4", 20, b"given")
     assert ran == ProcessResult(4, b"given", 0, "no")
 
 
-def test_a_program_that_does_not_read_its_input_is_no_fault() -> None:
+def test_a_program_may_ignore_its_input() -> None:
     assert _ran("exit 0", 20, b"x" * 10_000_000).status == 0

@@ -1,4 +1,4 @@
-"""What bubblewrap keeps from a command. Skipped where the host has none that works."""
+"""The confinement by bubblewrap; skipped on hosts without it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ confined = pytest.mark.skipif(not working_sandbox(), reason=f"no sandbox on this
 
 
 @confined
-def test_the_line_says_what_is_in_force(bench: Bench) -> None:
+def test_the_description_states_the_effective_confinement(bench: Bench) -> None:
     assert bench.box().sandbox.startswith("bubblewrap (")
     assert "no network" in bench.box().sandbox
     assert "network allowed" in bench.box(network=True).sandbox
 
 
 @pytest.mark.usefixtures("unconfined")
-def test_without_a_sandbox_the_line_says_so_plainly(bench: Bench) -> None:
+def test_the_description_states_that_there_is_no_sandbox(bench: Bench) -> None:
     line = bench.box().sandbox
     assert line.startswith("none: bubblewrap (bwrap) is not installed; commands run with this user's rights")
     assert "\n" not in line
@@ -39,7 +39,7 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(tmp_path: Path, monkeypatch
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     for script, why in {
         "echo 'No permissions to create new namespace' >&2; exit 1": "No permissions to create new namespace",
-        "exit 0": "no reason given",  # it claims to work but ran nothing
+        "exit 0": "no reason given",  # it exits with 0 but runs nothing
     }.items():
         broken.write_text(f"#!/bin/sh\n{script}\n")
         broken.chmod(0o755)
@@ -54,7 +54,7 @@ def test_only_the_workspace_and_its_own_temporary_folder_can_be_written(bench: B
     places = [f"{bench.outside}/x", f"{bench.outside}/secret.txt", "/etc/x", "/usr/x", "/var/x", "/x"]
     tried = "; ".join(f"(echo changed > {place}) 2>/dev/null && echo wrote {place}" for place in places)
     got = ask(bench.box(), "Bash", command=f"echo y > mine; echo t > /tmp/t; {tried}; mount -o remount,rw / 2>&1; true")
-    assert "wrote /" not in got.text.replace(f"wrote {bench.outside}/x", "")  # a private /tmp may stand in its place
+    assert "wrote /" not in got.text.replace(f"wrote {bench.outside}/x", "")  # a private /tmp can be mounted there
     assert bench.listing() == before
     assert not any(Path(place).exists() for place in places if not place.endswith("secret.txt"))
     assert (bench.root / "mine").read_text() == "y\n"
@@ -62,7 +62,7 @@ def test_only_the_workspace_and_its_own_temporary_folder_can_be_written(bench: B
 
 
 @confined
-def test_homes_and_others_temporary_files_are_not_seen(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_homes_and_other_temporary_files_are_invisible(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = tmp_path_factory.mktemp("other") / "secret.txt"
     other.write_text(SECRET)
     home = Path("~").expanduser()
@@ -71,12 +71,12 @@ def test_homes_and_others_temporary_files_are_not_seen(bench: Bench, tmp_path_fa
     shown = set(got.text.split())
     if os.access(home, os.R_OK):
         hidden = {entry.name for entry in home.iterdir()} - {".pyenv", ".cargo", ".local", ".rustup", ".nvm"}
-        hidden -= set(bench.root.parts)  # a workspace in the home folder is seen, of course
+        hidden -= set(bench.root.parts)  # a workspace in the home folder is visible
         assert not hidden & shown
 
 
 @confined
-def test_other_processes_and_their_environment_are_not_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_processes_and_their_environment_are_invisible(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     got = ask(bench.box(), "Bash", command="cat /proc/[0-9]*/environ | tr '\\0' '\\n'; ls -d /proc/[0-9]* | wc -l")
     assert "PYTEST_CURRENT_TEST" not in got.text
     assert int(got.text.split("\n")[-1]) < 10
@@ -85,7 +85,7 @@ def test_other_processes_and_their_environment_are_not_seen(bench: Bench, monkey
 
 @confined
 @pytest.mark.parametrize("network", [False, True])
-def test_the_network_is_there_only_if_allowed(bench: Bench, network: bool) -> None:
+def test_the_network_is_available_only_if_allowed(bench: Bench, network: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         got = ask(bench.box(network=network), "Bash", command=f"(: < /dev/tcp/127.0.0.1/{port}) && echo reached")
@@ -93,7 +93,7 @@ def test_the_network_is_there_only_if_allowed(bench: Bench, network: bool) -> No
 
 
 @confined
-def test_no_hook_can_be_planted(bench: Bench) -> None:
+def test_no_git_hook_can_be_created(bench: Bench) -> None:
     bench.write("a", "a")
     bench.commit()
     got = ask(
@@ -126,12 +126,12 @@ def test_a_git_link_does_not_uncover_what_is_hidden(bench: Bench) -> None:
 
 
 @confined
-def test_no_capabilities_are_left(bench: Bench) -> None:
+def test_all_capabilities_are_dropped(bench: Bench) -> None:
     assert ask(bench.box(), "Bash", command="grep CapEff /proc/self/status").text.split()[-1].strip("0") == ""
 
 
 @confined
-def test_only_programs_and_the_workspace_are_seen(bench: Bench, tmp_path: Path) -> None:
+def test_only_programs_and_the_workspace_are_visible(bench: Bench, tmp_path: Path) -> None:
     bench.write("mine.txt", "my own text")
     got = ask(bench.box(), "Bash", command=f"cat mine.txt; cat {bench.outside}/secret.txt; ls -A / {tmp_path}")
     assert "my own text" in got.text
@@ -145,7 +145,7 @@ def test_only_programs_and_the_workspace_are_seen(bench: Bench, tmp_path: Path) 
 
 
 @confined
-def test_what_others_may_not_read_in_etc_is_not_there(bench: Bench) -> None:
+def test_private_files_of_etc_are_invisible(bench: Bench) -> None:
     got = ask(bench.box(), "Bash", command="ls /etc/shadow /etc/gshadow /etc/sudoers /etc/ssl/private /etc/ssh; true")
     assert got.text.count("No such file") == 5
 
@@ -175,7 +175,7 @@ def test_a_compiler_works(bench: Bench) -> None:
 
 
 @confined
-def test_a_toolchain_on_the_path_is_seen_with_what_it_was_installed_with(
+def test_a_toolchain_on_the_path_is_visible_with_its_installation(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool, project = tmp_path / "tool", tmp_path / "project"
@@ -190,11 +190,11 @@ def test_a_toolchain_on_the_path_is_seen_with_what_it_was_installed_with(
         monkeypatch.setenv("PATH", str(place / "bin"), prepend=os.pathsep)
     got = ask(bench.box(), "Bash", command="say-tool; say-project")
     assert "said by tool\nfrom toolsaid by project\n" in got.text
-    assert "from project" not in got.text  # another project's files are none of a command's business
+    assert "from project" not in got.text  # files of other projects are not needed
 
 
 @confined
-def test_a_worktree_beside_others_sees_only_itself(bench: Bench, tmp_path: Path) -> None:
+def test_a_worktree_sees_no_other_worktrees(bench: Bench, tmp_path: Path) -> None:
     bench.write("a", "a")
     bench.commit()
     data = bench.root / ".remit"
@@ -236,7 +236,7 @@ def test_the_history_of_a_checkout_around_the_workspace_can_be_read(bench: Bench
     assert not (bench.root / ".git/hooks/post-checkout").exists()
 
 
-def test_the_line_says_what_is_not_held_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_description_states_what_is_not_confined(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "sandbox_problem", lambda: "")
     assert "memory is limited per process" in bench.box().sandbox
     monkeypatch.setattr(os, "geteuid", lambda: 0)

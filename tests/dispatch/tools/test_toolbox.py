@@ -18,7 +18,7 @@ from remit.dispatch.tools.model import ToolOutput
 from remit.registry.tools import OFFERED
 
 
-def test_every_tool_that_the_registry_offers_is_here() -> None:
+def test_every_tool_of_the_registry_exists() -> None:
     assert list(TOOLS) == list(OFFERED)
 
 
@@ -32,14 +32,14 @@ def test_only_granted_tools_exist_in_the_order_granted(bench: Bench) -> None:
     assert not list(bench.root.iterdir())
 
 
-def test_what_is_safe_to_repeat_is_said() -> None:
+def test_tools_state_whether_they_can_be_repeated() -> None:
     unsafe = {name for name, tool in TOOLS.items() if not tool.spec.is_repeatable}
     changing = {name for name, tool in TOOLS.items() if not tool.spec.is_read_only}
     assert (unsafe, changing) == ({"Edit", "Bash"}, {"Edit", "Write", "Bash"})
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_schemas_are_schemas_and_closed(name: str) -> None:
+def test_schemas_are_valid_and_closed(name: str) -> None:
     schema = TOOLS[name].spec.schema
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["additionalProperties"] is False
@@ -59,7 +59,7 @@ _NAMES = st.sampled_from(
 @given(
     st.sampled_from(sorted(set(TOOLS) - {"Bash"})) | st.text(max_size=9), st.dictionaries(_NAMES, _VALUES, max_size=5)
 )
-def test_nothing_a_model_sends_is_raised_and_every_call_can_be_stored(name: str, arguments: dict[str, Any]) -> None:
+def test_no_arguments_raise_and_every_call_can_be_stored(name: str, arguments: dict[str, Any]) -> None:
     import tempfile
     from pathlib import Path
 
@@ -86,7 +86,7 @@ def test_a_number_too_large_to_store_is_kept_as_text(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("arguments", [None, [], "x", 3])
-def test_arguments_that_are_no_object_are_refused(bench: Bench, arguments: Any) -> None:
+def test_arguments_that_are_not_an_object_are_refused(bench: Bench, arguments: Any) -> None:
     got = asyncio.run(bench.box().call("Read", arguments))
     assert got.failed
     assert "Wrong arguments" in got.text
@@ -98,9 +98,7 @@ def test_long_arguments_are_cut_in_the_receipt(bench: Bench) -> None:
     assert (bench.root / "a").stat().st_size == 100_000
 
 
-def test_blocking_work_does_not_hold_up_the_loop_or_outlast_its_time(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocking_work_does_not_block_the_loop_and_has_a_timeout(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.write("a", "x")
     release = threading.Event()
 
@@ -122,7 +120,7 @@ def test_blocking_work_does_not_hold_up_the_loop_or_outlast_its_time(
     assert asyncio.run(timed()) < 5
 
 
-def test_a_cancelled_write_is_over_when_the_caller_goes_on(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_write_has_ended_when_the_caller_continues(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     from remit.dispatch.tools import edit
 
     stored, reached, release = edit.store_file, threading.Event(), threading.Event()
@@ -146,7 +144,7 @@ def test_a_cancelled_write_is_over_when_the_caller_goes_on(bench: Bench, monkeyp
     assert asyncio.run(cancelled())
 
 
-def test_reads_run_side_by_side(bench: Bench) -> None:
+def test_reads_run_in_parallel(bench: Bench) -> None:
     for number in range(20):
         bench.write(f"{number}.txt", f"{number}\n")
 

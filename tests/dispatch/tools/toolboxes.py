@@ -1,4 +1,4 @@
-"""A workspace with an outside that must stay untouched, and calls without ceremony."""
+"""A workspace, an outside that must not change, and short tool calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GIT = ("-c", "user.name=Someone", "-c", "user.email=someone@example.com", "-c",
 
 
 class Bench:
-    """A job's folder, a neighbour outside of it, and the folder for long outputs."""
+    """The folder of a job, a folder outside of it, and the folder for long outputs."""
 
     def __init__(self, place: Path) -> None:
         self.root = place / "work"
@@ -52,7 +52,7 @@ class Bench:
         return self.git("rev-parse", "HEAD").strip()
 
     def listing(self) -> dict[str, bytes]:
-        """Everything outside the workspace."""
+        """Return all files outside the workspace."""
         return {str(path): path.read_bytes() for path in sorted(self.outside.rglob("*")) if path.is_file()}
 
 
@@ -65,7 +65,7 @@ def ask(box: Toolbox, name: str, key: str = "", **arguments: Any) -> ToolOutput:
 
 
 def alive(mark: str) -> list[int]:
-    """Living processes with exactly this command line."""
+    """Return the live processes with this command line."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:

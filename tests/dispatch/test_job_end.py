@@ -1,4 +1,4 @@
-"""Whatever ends a job, what it had said and changed is with it, and it says why it ended."""
+"""Every end of a job keeps its text and diff and states the reason."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def worktree_of(fleet: Fleet, number: int) -> Path:
     return fleet.settings.data / "worktrees" / f"job-{number}"
 
 
-async def test_a_job_that_hung_has_what_it_had_said_and_changed(play: Play) -> None:
+async def test_a_hung_job_keeps_its_text_and_diff(play: Play) -> None:
     half = {"text": "half an answer, in pieces " * 40, "chunks": 20, "stall": True, "after": 10}
     async with play(WRITES, half, hung_seconds=2.0, takeover_seconds=3.0) as fleet:
         commit(fleet.project)
@@ -57,7 +57,7 @@ async def test_a_job_that_hung_has_what_it_had_said_and_changed(play: Play) -> N
 
 
 async def handed_back(fleet: Fleet) -> int:
-    """A job that has written a file when its worker ends."""
+    """Return a job that has written a file when its worker ends."""
     commit(fleet.project)
     number = await fleet.submit(**ISOLATED)
     async with fleet.working():
@@ -66,7 +66,7 @@ async def handed_back(fleet: Fleet) -> int:
     return number
 
 
-async def test_a_job_that_is_cancelled_while_it_waits_to_go_on_keeps_its_files(play: Play) -> None:
+async def test_a_job_cancelled_in_the_queue_keeps_its_files(play: Play) -> None:
     async with play(WRITES, {"text": "x", "gate": "g"}, shutdown_seconds=0.0) as fleet:
         number = await handed_back(fleet)
         await fleet.cancel(number)
@@ -88,7 +88,7 @@ async def test_a_cancelled_job_that_is_retried_has_its_files(play: Play) -> None
 
 
 async def limited(fleet: Fleet) -> int:
-    """A job that may take a minute."""
+    """Submit a job with a limit of one minute."""
     number = await fleet.submit()
     await fleet.rows("UPDATE remit.jobs SET max_seconds = 60 WHERE id = %s", number)
     return number
@@ -98,7 +98,9 @@ async def fails(*_: Any) -> Any:
     raise RuntimeError(f"something broke: {SECRET}")
 
 
-async def test_a_fault_of_ours_keeps_the_diff_and_tells_no_secret(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_internal_error_keeps_the_diff_and_reveals_no_secret(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Attempt, "_check", fails)
     async with play(WRITES, {"text": "done"}) as fleet:
         commit(fleet.project)
@@ -114,18 +116,14 @@ async def broken(*_: Any) -> Any:
     raise EnvironmentBroken("git cannot be started")
 
 
-async def test_what_is_broken_on_the_host_ends_the_job_with_the_reason(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_broken_host_ends_the_job_with_the_reason(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Attempt, "_check", broken)
     async with play({"text": "done"}) as fleet:
         done = await fleet.run()
         assert (done.outcome, done.error, done.attempt) == ("error", "git cannot be started", 1)
 
 
-async def test_a_timeout_inside_the_work_is_not_the_end_of_the_jobs_time(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_timeout_inside_a_tool_is_not_a_timeout_of_the_job(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     async def late(*_: Any) -> Any:
         raise TimeoutError("a library gave up")
 
@@ -138,7 +136,7 @@ async def test_a_timeout_inside_the_work_is_not_the_end_of_the_jobs_time(
 
 
 @pytest.mark.parametrize(("gone", "outcome"), [(50, "completed"), (70, "timeout")])
-async def test_the_time_of_a_job_is_told_by_the_databases_clock(play: Play, gone: int, outcome: str) -> None:
+async def test_the_time_of_a_job_is_measured_by_the_clock_of_the_database(play: Play, gone: int, outcome: str) -> None:
     async with play({"text": "done"}) as fleet:
         number = await limited(fleet)
         await fleet.rows(
@@ -150,8 +148,8 @@ async def test_the_time_of_a_job_is_told_by_the_databases_clock(play: Play, gone
         assert done.error == (None if outcome == "completed" else "the limit of 60 seconds is used up")
 
 
-async def test_the_host_clock_ends_no_job(play: Play) -> None:
-    assert not hasattr(attempt, "datetime"), "the clock of the host is not asked"
+async def test_the_clock_of_the_host_does_not_end_a_job(play: Play) -> None:
+    assert not hasattr(attempt, "datetime"), "the clock of the host is not used"
     async with play({"text": "done"}) as fleet:
         number = await limited(fleet)
         await fleet.rows("UPDATE remit.jobs SET started = now() + interval '1 hour' WHERE id = %s", number)
@@ -159,7 +157,7 @@ async def test_the_host_clock_ends_no_job(play: Play) -> None:
         assert (await fleet.job(number)).outcome == "completed"
 
 
-async def test_the_time_of_a_tree_ends_a_job_under_it_and_is_said_to_be_its(play: Play) -> None:
+async def test_the_time_limit_of_a_tree_ends_a_job_with_that_reason(play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         top = await fleet.submit()
         under = await fleet.submit(queueing=Queueing(parent=top))
@@ -171,9 +169,7 @@ async def test_the_time_of_a_tree_ends_a_job_under_it_and_is_said_to_be_its(play
         assert (done.outcome, done.error) == ("timeout", "the time limit of its tree of jobs is used up")
 
 
-async def test_a_cancelled_job_of_a_limited_queue_makes_room_for_the_next(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_cancelled_job_frees_its_slot_in_a_limited_queue(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remit.dispatch.worker._BUSY_SECONDS", 3600.0)
     async with play({"text": "done", "gate": "g"}, queue_limits={"narrow": 1}) as fleet:
         first = await fleet.submit(queueing=Queueing(queue="narrow"))
@@ -196,7 +192,7 @@ async def _somebody_is_cancelled() -> bool:
     return any(task.cancelling() for task in asyncio.all_tasks())
 
 
-async def test_a_job_that_is_cancelled_while_its_worktree_is_made_has_no_false_diff(
+async def test_a_job_cancelled_while_its_worktree_is_created_has_no_diff(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go = asyncio.Event(), asyncio.Event()

@@ -11,7 +11,7 @@ from remit.dispatch.tools.output import spill_name
 
 
 @pytest.mark.process
-def test_what_does_not_fit_is_kept_where_read_finds_it(bench: Bench) -> None:
+def test_output_beyond_the_limit_is_in_a_readable_file(bench: Bench) -> None:
     bench.write("long.txt", "".join(f"match {number}\n" for number in range(1_000)))
     box = bench.box(characters=3_000)
     got = ask(box, "Grep", pattern="match", output_mode="content", key="call 1/a")
@@ -47,7 +47,7 @@ def test_kept_output_cannot_be_written_or_searched(bench: Bench) -> None:
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
-def test_a_key_gives_a_safe_name_of_its_own(one: str, other: str) -> None:
+def test_a_key_gives_a_safe_unique_name(one: str, other: str) -> None:
     name = spill_name(one)
     assert name.isascii()
     assert name.replace("_", "a").replace("-", "a").removesuffix(".txt").isalnum()
@@ -56,7 +56,7 @@ def test_a_key_gives_a_safe_name_of_its_own(one: str, other: str) -> None:
 
 
 @pytest.mark.process
-def test_a_spill_folder_that_cannot_be_used_is_said(bench: Bench) -> None:
+def test_an_unusable_spill_folder_is_reported(bench: Bench) -> None:
     bench.spill.symlink_to(bench.outside)
     bench.write("long.txt", "match\n" * 1_000)
     got = ask(bench.box(characters=2_000), "Grep", pattern="match", output_mode="content", key="k")

@@ -1,4 +1,4 @@
-"""A worker is asked to stop, or to read its definitions again."""
+"""A worker is stopped or reloads its definitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from test_two_workers import begun, gated
 Model = Callable[[dict[str, Any]], RemoteServer]
 
 
-def test_it_finishes_what_runs_if_that_is_soon(fleet: MakeFleet, model: Model) -> None:
+def test_a_stopping_worker_finishes_short_jobs(fleet: MakeFleet, model: Model) -> None:
     server = model(gated(2))
     team = fleet(server)
     job = begun(team)
@@ -28,11 +28,11 @@ def test_it_finishes_what_runs_if_that_is_soon(fleet: MakeFleet, model: Model) -
     assert worker.wait() == 0
     assert "worker stopped" in worker.output
     assert team.store.job(job)["outcome"] == "completed"
-    assert team.store.job(waiting)["state"] == "queued", "it takes no more"
+    assert team.store.job(waiting)["state"] == "queued", "it takes no new jobs"
     assert team.store.rows("SELECT * FROM remit.workers") == []
 
 
-def test_it_hands_back_what_takes_too_long_and_another_goes_on(fleet: MakeFleet, model: Model) -> None:
+def test_a_stopping_worker_returns_long_jobs_and_another_continues(fleet: MakeFleet, model: Model) -> None:
     server = model(gated(2))
     team = fleet(server)
     job = begun(team)
@@ -53,12 +53,12 @@ def test_it_hands_back_what_takes_too_long_and_another_goes_on(fleet: MakeFleet,
     assert effects(team.folder / "go") == ["one", "two"]
 
 
-def test_sighup_reads_the_definitions_again(fleet: MakeFleet) -> None:
+def test_sighup_reloads_the_definitions(fleet: MakeFleet) -> None:
     team = fleet()
     team.define("one", "Look.")
     worker = team.worker()
     team.define("two", "Look again.")
-    team.until(lambda: team.store.rows("SELECT 1 FROM remit.workers"))  # from here on it listens
+    team.until(lambda: team.store.rows("SELECT 1 FROM remit.workers"))  # it handles the signal from here on
     count = int(worker.output.split(" definitions")[0].rsplit(" ", 1)[1])
 
     worker.send_signal(signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""A worker is killed at every named stop point, each time it passes; another goes on. What is left is compared."""
+"""A worker is killed at every failpoint; another continues, and the end states are compared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from remit import testing
 from remit.dispatch.failpoints import FAILPOINTS
 from remit.dispatch.submit import Queueing
 
-#: At which passes of each point the worker is killed: calls 1 and 3 are Bash, 2 is Write, 4 Edit, 5 and 6 Read.
+#: The passes of each failpoint with a kill: calls 1 and 3 are Bash, 2 is Write, 4 Edit, 5 and 6 Read.
 PASSED = {
     "ticket-taken": (1,),
     "claimed": (1,),
@@ -39,13 +39,13 @@ PASSED = {
 }
 CASES = [f"{name}:{time}" for name, times in PASSED.items() for time in times]
 UNDISTURBED = "undisturbed"
-#: At these the worker that dies has no job, not yet or no more.
+#: At these the worker has no job.
 NEVER_HELD = ("ticket-taken:1", "finished:1")
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What a job left."""
+    """The end state of a job."""
 
     killed: int
     job: dict[str, Any]
@@ -56,7 +56,7 @@ class End:
     requests: int
     receipts: int
     told: list[str]
-    #: Receipts of calls whose outcome nobody knows, and what was told of them.
+    #: Calls with an unknown outcome, and the message about them.
     unknown: list[dict[str, Any]]
     unknown_told: list[dict[str, Any]]
 
@@ -65,7 +65,7 @@ class End:
 def ends(
     source: ForkServer, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[str, End]]:
-    """All cases side by side: a worker for each, killed at its point, then one worker that takes all of them over."""
+    """Run all cases in parallel: a worker for each, killed at its failpoint, then one that takes over all jobs."""
     folder = tmp_path_factory.mktemp("stop-points")
     with model_process(SCRIPT, folder) as model, opened(source, folder / "fleet", postgres.database(), model) as fleet:
         yield _played(fleet, model)
@@ -77,7 +77,7 @@ def _played(fleet: Fleet, model: RemoteServer) -> dict[str, End]:
     wanted = [(f"case <{name}>", places[name], Queueing(queue=name)) for name in names]
     numbers = asyncio.run(submitted(fleet.store.address, testing.registry(BUILDER), wanted))
     jobs = dict(zip(names, numbers, strict=True))
-    # They do not look after each other: the one that is started at the end does.
+    # Only the worker that starts at the end takes over jobs.
     first = {
         name: fleet.start(
             *("worker", "--until-idle", "--queue", name),
@@ -117,7 +117,7 @@ def _end(fleet: Fleet, model: RemoteServer, name: str, killed: int, job: int, pl
     )
 
 
-def test_every_stop_point_of_the_source_is_listed_and_tried() -> None:
+def test_every_failpoint_of_the_source_is_tested() -> None:
     folder = Path(remit.dispatch.__file__).parent
     passed = {
         ast.literal_eval(node.args[0])
@@ -127,10 +127,10 @@ def test_every_stop_point_of_the_source_is_listed_and_tried() -> None:
     }
 
     assert passed == set(FAILPOINTS)
-    assert set(PASSED) | {"worktree-made"} == set(FAILPOINTS), "worktree-made is tried in test_worktree_killed"
+    assert set(PASSED) | {"worktree-made"} == set(FAILPOINTS), "worktree-made is tested in test_worktree_killed"
 
 
-def test_the_undisturbed_run_is_what_the_script_says(ends: Mapping[str, End]) -> None:
+def test_the_undisturbed_run_follows_the_script(ends: Mapping[str, End]) -> None:
     end = ends[UNDISTURBED]
 
     assert end.killed == 0
@@ -143,10 +143,10 @@ def test_the_undisturbed_run_is_what_the_script_says(ends: Mapping[str, End]) ->
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_killed_at(case: str, ends: Mapping[str, End]) -> None:
+def test_a_job_survives_a_kill_at(case: str, ends: Mapping[str, End]) -> None:
     end, whole = ends[case], ends[UNDISTURBED]
 
-    assert end.killed == -9, "this stop point was never reached"
+    assert end.killed == -9, "this failpoint was not reached"
     for same in ("outcome", "verdict", "result", "error", "turns", "tool_calls", "input_tokens", "output_tokens"):
         assert end.job[same] == whole.job[same], same
     assert end.job["deaths"] == (0 if case in NEVER_HELD else 1)
@@ -158,7 +158,7 @@ def test_killed_at(case: str, ends: Mapping[str, End]) -> None:
 
 
 def _effects_are_once(case: str, end: End, whole: End) -> None:
-    """Each command that was finished ran once; the one in flight at most once."""
+    """Check that each finished command ran once and the one in flight at most once."""
     in_flight = [call for call in end.calls if call["state"] == "unknown"]
     assert len(in_flight) <= 1
     assert end.receipts == whole.receipts
@@ -179,7 +179,7 @@ def _effects_are_once(case: str, end: End, whole: End) -> None:
 
 
 def _transcript_is_the_same(end: End, whole: End) -> None:
-    """Message by message; only the answer of a call that was in flight differs, and says so."""
+    """Compare message by message; only the answer of a call in flight may differ."""
     unknown = {call["call"].partition(":")[2] for call in end.calls if call["state"] == "unknown"}
     assert len(end.messages) == len(whole.messages)
     for mine, theirs in zip(end.messages, whole.messages, strict=True):
@@ -189,7 +189,7 @@ def _transcript_is_the_same(end: End, whole: End) -> None:
                 assert "not known whether" in part["content"]
                 assert {**part, "content": other["content"]} == other
             elif part.get("tool_name") == "Write" and part.get("content") == "Replaced a.txt (1 lines).":
-                assert other["content"] == "Created a.txt (1 lines)."  # it may be repeated, and was
+                assert other["content"] == "Created a.txt (1 lines)."  # it is safe to repeat
             elif part.get("part_kind") == "user-prompt":
                 assert part["content"].startswith("case <")
             else:

@@ -80,8 +80,8 @@ _TEXT = st.lists(
 
 @pytest.mark.process
 @given(_TEXT)
-def test_bash_runs_nothing_but_what_was_granted(text: str) -> None:
-    """The judge is bash itself: a granted line never starts the program `touch`."""
+def test_bash_runs_only_granted_commands(text: str) -> None:
+    """Bash is the oracle: a granted line never starts the program `touch`."""
     import tempfile
 
     try:
@@ -104,7 +104,7 @@ def test_bash_runs_nothing_but_what_was_granted(text: str) -> None:
         assert sorted(entry.name for entry in Path(folder).iterdir()) == ["touch"]
 
 
-def test_a_denied_command_is_on_record_and_did_not_run(bench: Bench) -> None:
+def test_a_denied_command_is_recorded_and_not_run(bench: Bench) -> None:
     box = bench.box("Bash(git log:*)")
     got = ask(box, "Bash", command="touch x")
     assert got.text == "'touch x' is not allowed. You may run only: Bash(git log:*). Use one of these."
@@ -115,7 +115,7 @@ def test_a_denied_command_is_on_record_and_did_not_run(bench: Bench) -> None:
 
 
 @pytest.mark.process
-def test_the_whole_shell_beats_patterns(bench: Bench) -> None:
+def test_the_unrestricted_shell_overrides_patterns(bench: Bench) -> None:
     for granted in (("Bash", "Bash(ls)"), ("Bash(*)",), ("Bash(ls)", "Bash(:*)")):
         assert not ask(bench.box(*granted), "Bash", command="true > /dev/null").failed
 

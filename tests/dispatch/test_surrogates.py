@@ -1,4 +1,4 @@
-"""Half characters and character zero in what a model says: the answer is kept, stored and sent back."""
+"""Lone surrogates and NUL in the text of a model: the answer is kept, stored and sent back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USED = {"input": 500, "output": 700}
 
 @pytest.mark.anyio
 @both_providers
-async def test_a_character_whose_halves_come_in_two_pieces_is_whole(play: Play, model: str) -> None:
+async def test_a_surrogate_pair_in_two_chunks_is_joined(play: Play, model: str) -> None:
     said = f"ok {HIGH}{LOW} fine"
     async with play({"text": said, "chunks": len(said), "usage": USED}) as fleet:
         done = await fleet.run(model=model)
@@ -31,7 +31,7 @@ async def test_a_character_whose_halves_come_in_two_pieces_is_whole(play: Play, 
 
 @pytest.mark.anyio
 @both_providers
-async def test_pieces_that_are_told_one_by_one_are_not_cut_inside_a_character(
+async def test_streamed_chunks_are_not_split_inside_a_character(
     play: Play, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("remit.dispatch.events._BATCH_CHARACTERS", 1)
@@ -44,7 +44,7 @@ async def test_pieces_that_are_told_one_by_one_are_not_cut_inside_a_character(
 
 @pytest.mark.anyio
 @both_providers
-async def test_an_answer_with_lone_halves_is_kept_and_the_conversation_goes_on(play: Play, model: str) -> None:
+async def test_an_answer_with_lone_surrogates_is_kept_and_the_conversation_continues(play: Play, model: str) -> None:
     turns = (tools(("Grep", {"pattern": f"a{HIGH}b\0c"}), text=f"one {LOW} two\0"), {"text": f"three {HIGH}"})
     async with play(*turns) as fleet:
         done = await fleet.run(model=model)
@@ -59,7 +59,7 @@ async def test_an_answer_with_lone_halves_is_kept_and_the_conversation_goes_on(p
 
 @pytest.mark.anyio
 @both_providers
-async def test_a_tool_whose_name_holds_half_a_character_is_answered(play: Play, model: str) -> None:
+async def test_a_tool_name_with_a_lone_surrogate_is_answered(play: Play, model: str) -> None:
     async with play(tools((f"Re{HIGH}ad", {"file_path": "a.py"})), {"text": "done"}) as fleet:
         done = await fleet.run(model=model)
     assert (done.outcome, done.result, done.turns) == ("completed", "done", 2)
@@ -80,7 +80,7 @@ async def test_a_tool_whose_name_holds_half_a_character_is_answered(play: Play, 
         (f'{{"a": "{HIGH}{LOW} {LOW}"}}', f"{FACE} {LOST}"),
     ],
 )
-def test_escapes_in_arguments_mean_what_they_meant_but_for_what_cannot_be(written: str, meant: str) -> None:
+def test_escapes_in_arguments_keep_their_meaning_except_invalid_ones(written: str, meant: str) -> None:
     part = ToolCallPart("Read", written)
     repair_surrogates(ModelResponse(parts=[part]))
     assert part.args_as_dict() == {"a": meant}
@@ -106,7 +106,7 @@ def test_every_text_of_an_answer_can_be_stored() -> None:
     assert response.provider_details == {f"key {LOST}": [FACE, {"deep": LOST}, 1]}
 
 
-def test_what_is_whole_stays_the_same_object() -> None:
+def test_valid_text_stays_the_same_object() -> None:
     given = {"a": "plain", "b": ["é", FACE]}
     part = ToolCallPart("Read", given)
     repair_surrogates(ModelResponse(parts=[part]))

@@ -17,7 +17,7 @@ def test_lines_come_numbered_like_cat_n(bench: Bench) -> None:
     assert not got.failed
 
 
-def test_the_receipt_says_what_was_shown(bench: Bench) -> None:
+def test_the_receipt_records_the_shown_lines(bench: Bench) -> None:
     bench.write("src/a.py", "".join(f"line {number}\n" for number in range(1, 101)))
     got = ask(bench.box(), "Read", file_path=f"{bench.root}/src/a.py", offset=10, limit=5)
     assert (got.receipt.tool, got.receipt.path, got.receipt.ranges) == ("Read", "src/a.py", ((10, 14),))
@@ -26,7 +26,7 @@ def test_the_receipt_says_what_was_shown(bench: Bench) -> None:
     assert [ledger.how_seen("src/a.py", line) for line in (9, 10, 14, 15)] == ["file", "line", "line", "file"]
 
 
-def test_a_failed_read_counts_as_nothing_seen(bench: Bench) -> None:
+def test_a_failed_read_records_no_lines(bench: Bench) -> None:
     got = ask(bench.box(), "Read", file_path="a.py")
     assert got.failed
     assert got.receipt.failed
@@ -53,7 +53,7 @@ def test_only_lines_that_fit_into_the_output_count_as_shown(bench: Bench) -> Non
     assert not bench.spill.exists()
 
 
-def test_a_long_line_is_cut_with_a_note(bench: Bench) -> None:
+def test_a_long_line_is_truncated_with_a_note(bench: Bench) -> None:
     bench.write("a.js", "x" * 9_000)
     assert ask(bench.box(), "Read", file_path="a.js").text.endswith("x [… 7,000 more characters in this line]")
 
@@ -68,7 +68,7 @@ def test_a_long_line_is_cut_with_a_note(bench: Bench) -> None:
         (b"a\n", {"lines": 1}, "Wrong arguments"),
     ],
 )
-def test_what_cannot_be_read_is_said(bench: Bench, content: bytes, arguments: dict[str, object], says: str) -> None:
+def test_an_unreadable_file_is_reported(bench: Bench, content: bytes, arguments: dict[str, object], says: str) -> None:
     bench.write("a", content)
     got = ask(bench.box(file_bytes=1024**2), "Read", file_path="a", **arguments)
     assert got.failed
@@ -83,7 +83,7 @@ def test_an_empty_file_is_read_and_has_no_lines(bench: Bench) -> None:
     assert ReceiptIndex([got.receipt], str(bench.root)).how_seen("a.py", 1) == "file"
 
 
-def test_numbers_written_as_text_are_understood(bench: Bench) -> None:
+def test_numbers_as_text_are_accepted(bench: Bench) -> None:
     bench.write("a.py", "1\n2\n3\n")
     assert ask(bench.box(), "Read", file_path="a.py", offset="2", limit="1").text == "     2\t2"
 
@@ -122,7 +122,7 @@ def test_pipes_sockets_and_devices_are_refused_at_once(bench: Bench) -> None:
     here.close()
 
 
-def test_output_can_be_stored_whatever_the_file_holds(bench: Bench) -> None:
+def test_output_of_any_file_can_be_stored(bench: Bench) -> None:
     bench.write("a.txt", b"a" * 9_000 + b"\n\0\xff\n")
     got = ask(bench.box(), "Read", file_path="a.txt", offset=2)
     assert got.text == "     2\t\ufffd\ufffd"

@@ -1,4 +1,4 @@
-"""Bash: what it may see and use, and that nothing of it is left."""
+"""Bash: environment, limits, and the end of all its processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from remit.evidence.receipts import ReceiptIndex
 pytestmark = pytest.mark.usefixtures("each_confinement")
 
 
-def test_a_command_runs_in_the_workspace_and_its_outcome_is_on_record(bench: Bench) -> None:
+def test_a_command_runs_in_the_workspace_and_is_recorded(bench: Bench) -> None:
     got = ask(bench.box(), "Bash", command="pwd; echo more >&2; echo x > new.txt", description="try it")
     assert got.text == f"{bench.root}\nmore"
     assert (got.failed, got.receipt.exit, got.receipt.command) == (False, 0, "pwd; echo more >&2; echo x > new.txt")
@@ -30,7 +30,7 @@ def test_a_command_runs_in_the_workspace_and_its_outcome_is_on_record(bench: Ben
 
 
 @pytest.mark.parametrize(("command", "status"), [("exit 3", 3), ("kill -9 $$", 137), ("no-such-program", 127)])
-def test_a_failing_command_says_so(bench: Bench, command: str, status: int) -> None:
+def test_a_failing_command_is_reported(bench: Bench, command: str, status: int) -> None:
     got = ask(bench.box(), "Bash", command=command)
     assert got.text.startswith(f"Exit code {status}")
     assert (got.failed, got.receipt.failed, got.receipt.exit) == (True, True, status)
@@ -42,7 +42,7 @@ def test_output_keeps_its_order_and_there_is_no_input(bench: Bench) -> None:
     assert got.text == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3"
 
 
-def test_a_command_that_prints_nothing_says_that_it_worked(bench: Bench) -> None:
+def test_success_without_output_is_reported(bench: Bench) -> None:
     assert ask(bench.box(), "Bash", command="true").text == "[The command printed nothing; exit code 0.]"
 
 
@@ -86,7 +86,7 @@ _mark.number = 0  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("what", _STAY)
-def test_a_timeout_ends_everything(bench: Bench, what: str) -> None:
+def test_a_timeout_ends_all_processes(bench: Bench, what: str) -> None:
     mark = _mark()
     began = time.monotonic()
     got = ask(bench.box(shell_seconds=0.7), "Bash", command="echo begun; " + _STAY[what].format(mark=mark))
@@ -98,7 +98,7 @@ def test_a_timeout_ends_everything(bench: Bench, what: str) -> None:
 
 
 @pytest.mark.parametrize("what", _STAY)
-def test_cancelling_ends_everything_and_passes_on(bench: Bench, what: str) -> None:
+def test_cancellation_ends_all_processes_and_is_raised(bench: Bench, what: str) -> None:
     mark = _mark()
 
     async def cancelled() -> float:
@@ -115,7 +115,7 @@ def test_cancelling_ends_everything_and_passes_on(bench: Bench, what: str) -> No
     assert alive(f"sleep {mark}") == []
 
 
-def test_what_a_command_leaves_in_the_background_ends_with_it(bench: Bench) -> None:
+def test_background_processes_end_with_their_command(bench: Bench) -> None:
     mark = _mark()
     began = time.monotonic()
     got = ask(bench.box(), "Bash", command=f"setsid sleep {mark} & disown; echo done")
@@ -124,7 +124,7 @@ def test_what_a_command_leaves_in_the_background_ends_with_it(bench: Bench) -> N
     assert alive(f"sleep {mark}") == []
 
 
-def test_it_ends_too_if_the_worker_is_killed(bench: Bench, each_confinement: str) -> None:
+def test_processes_end_with_a_killed_worker(bench: Bench, each_confinement: str) -> None:
     mark = _mark()
     bare = "sandbox.obstacle = lambda: 'none'\n" if each_confinement == "unconfined" else ""
     script = (
@@ -142,7 +142,7 @@ def test_it_ends_too_if_the_worker_is_killed(bench: Bench, each_confinement: str
     until(lambda: not alive(f"sleep {mark}"))
 
 
-def test_a_supervisor_that_was_stopped_by_its_command_does_not_save_it(bench: Bench, each_confinement: str) -> None:
+def test_a_command_cannot_survive_by_stopping_its_supervisor(bench: Bench, each_confinement: str) -> None:
     if each_confinement != "unconfined":
         pytest.skip("in a sandbox the supervisor cannot be seen")
     mark = _mark()
@@ -161,32 +161,32 @@ def test_huge_output_is_bounded(bench: Bench) -> None:
     assert (got.failed, got.receipt.exit) == (False, 0)
 
 
-def test_output_that_is_no_text_can_be_stored(bench: Bench) -> None:
+def test_output_that_is_not_text_can_be_stored(bench: Bench) -> None:
     assert ask(bench.box(), "Bash", command=r"printf 'a\0\377b'").text == "a\ufffd\ufffdb"
 
 
-def test_limits_are_in_force(bench: Bench) -> None:
+def test_resource_limits_are_effective(bench: Bench) -> None:
     box = bench.box(written_bytes=1024**2, memory_bytes=256 * 1024**2)
     got = ask(box, "Bash", command="ulimit -c; head -c 3000000 /dev/zero > big; ls -l big | cut -d' ' -f5")
     assert got.text.split("\n")[0] == "0"
     assert (bench.root / "big").stat().st_size == 1024**2
-    # `tail` must keep the one endless line in memory.
+    # `tail` must keep the long line in memory.
     hungry = "set -o pipefail; head -c 1000000000 /dev/zero | tail -n 1 > /dev/null && echo had it"
     assert "memory exhausted" in ask(box, "Bash", command=hungry).text
 
 
 @pytest.mark.parametrize(("wish", "most", "said"), [(800, 600, "0.8"), (1, 0.5, "0.5"), (900_000, 0.5, "0.5")])
-def test_a_wish_for_time_is_in_milliseconds_and_bounded(bench: Bench, wish: int, most: float, said: str) -> None:
+def test_a_requested_timeout_is_in_milliseconds_and_bounded(bench: Bench, wish: int, most: float, said: str) -> None:
     got = ask(bench.box(max_shell_seconds=most), "Bash", command="sleep 30", timeout=wish)
     assert got.text.startswith(f"The command took longer than {said} seconds")
 
 
-def test_usual_signals_reach_programs(bench: Bench) -> None:
+def test_signals_reach_programs(bench: Bench) -> None:
     assert ask(bench.box(shell_seconds=20), "Bash", command="yes | head -2; echo ${PIPESTATUS[0]}").text == "y\ny\n141"
 
 
 @pytest.mark.parametrize("command", ["echo \0", "echo \ud800", ""])
-def test_a_command_that_cannot_be_passed_on_is_refused(bench: Bench, command: str) -> None:
+def test_a_command_with_nul_is_refused(bench: Bench, command: str) -> None:
     got = ask(bench.box(), "Bash", command=command)
     assert got.failed
     assert got.receipt.exit in (126, None)
@@ -209,8 +209,8 @@ def test_a_shell_without_patterns_may_chain(bench: Bench) -> None:
     assert ask(bench.box("Bash"), "Bash", command="cat a | wc -l && echo $((1+1)) > b; cat b").text == "2\n2"
 
 
-def test_signals_of_the_worker_are_its_own(bench: Bench) -> None:
-    """A command that ends its whole group does not hit the worker or the supervisor."""
+def test_a_command_cannot_signal_the_worker(bench: Bench) -> None:
+    """A command that kills its process group does not reach the worker or the supervisor."""
     got = ask(bench.box(), "Bash", command="kill -TERM 0; sleep 30")
     assert got.receipt.exit == 128 + signal.SIGTERM
     assert SECRET not in got.text

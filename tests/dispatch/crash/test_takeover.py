@@ -1,4 +1,4 @@
-"""What a worker does when it looks around: whom it takes jobs over from, and when it does not."""
+"""Takeover of jobs: from which workers, and when not."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ BACK = "UPDATE remit.workers SET heartbeat = now(), back = now() WHERE id = %s"
 LONG_BACK = "UPDATE remit.workers SET heartbeat = now(), back = now() - interval '1 hour' WHERE id = %s"
 
 
-def test_one_who_was_silent_itself_lets_others_speak_first(postgres: Postgres, tmp_path: Path) -> None:
-    """After a restart of the database all look silent, and all of them live."""
+def test_a_worker_that_was_unavailable_waits_for_the_heartbeats_of_others(postgres: Postgres, tmp_path: Path) -> None:
+    """After a restart of the database all heartbeats are late although all workers are alive."""
     address = postgres.database()
     store = Store(address)
 
@@ -45,10 +45,10 @@ def test_one_who_was_silent_itself_lets_others_speak_first(postgres: Postgres, t
             assert isinstance(await jobs.claim(database, number, OTHER, 1), Job)
 
             await worker._supervise(heart, 30)
-            assert store.job(number)["state"] == "running", "its own heart has not beaten since"
+            assert store.job(number)["state"] == "running", "it has not sent a heartbeat since"
             store.rows(BACK, worker.id)
             await worker._supervise(heart, 30)
-            assert store.job(number)["state"] == "running", "the others had no time to speak"
+            assert store.job(number)["state"] == "running", "the other workers had no time for a heartbeat"
 
             store.rows(LONG_BACK, worker.id)
             store.rows(NOW, OTHER)
@@ -62,8 +62,8 @@ def test_one_who_was_silent_itself_lets_others_speak_first(postgres: Postgres, t
     asyncio.run(run())
 
 
-def test_a_job_that_is_ours_and_is_not_run_here_is_given_back(postgres: Postgres, tmp_path: Path) -> None:
-    """As when the answer to a claim was lost for longer than anybody waits."""
+def test_a_claimed_job_that_is_not_running_is_returned_to_the_queue(postgres: Postgres, tmp_path: Path) -> None:
+    """The reply to its claim was lost."""
     address = postgres.database()
     store = Store(address)
 

@@ -1,4 +1,4 @@
-"""What programs that are subagents may know, where they may come from, and how long they may take."""
+"""Programs as subagents: their environment, their location and their time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from remit.testing import registry
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
 NEVER = {"text": "never asked"}
-#: Names under which a worker may have secrets, besides those of the providers.
+#: Variables in which a worker may have secrets, in addition to those of the providers.
 SECRETS = {
     "AWS_SECRET_ACCESS_KEY": "aws-of-this-test",
     "github_token": "github-of-this-test",
@@ -30,18 +30,16 @@ def agent(runner: str) -> str:
 
 
 def hire(fleet: Fleet, text: str, runner: str = "command") -> None:
-    """A small Python program as the subagent `outsider`."""
+    """Configure a small Python program as the subagent `outsider`."""
     file = fleet.project.parent / "helper.py"
     file.write_text(f"import json, os, pathlib, time\n{text}\n", encoding="utf-8")
     fleet.settings = fleet.settings._replace(runners={"helper": shlex.join([sys.executable, str(file)])})
     fleet.registry = registry(agent(runner))
 
 
-async def test_a_program_that_works_longer_than_a_step_may_take_is_not_taken_for_hung(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_program_that_runs_longer_than_a_step_is_not_hung(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     async with play(NEVER, takeover_seconds=0.6) as fleet:
-        assert fleet.settings.hung_seconds > 2 * fleet.settings.keepalive_seconds, "it is said often enough"
+        assert fleet.settings.hung_seconds > 2 * fleet.settings.keepalive_seconds, "it reports progress often enough"
         monkeypatch.setattr("remit.dispatch.settings._MAX_KEEPALIVE_SECONDS", 0.01)
         begins = "pathlib.Path('begun').touch()"
         works = "while not pathlib.Path('enough').exists(): time.sleep(0.01)"
@@ -73,7 +71,7 @@ async def test_an_analyser_sees_no_key_of_the_worker(play: Play, monkeypatch: py
         known = (fleet.project / "known.json").read_text(encoding="utf-8")
     assert done.outcome == "completed", done.error
     assert [text for text in (*KEYS, *KEYS.values(), *SECRETS, *SECRETS.values()) if text in known] == []
-    assert "harmless-of-this-test" in known, "what is no secret is there"
+    assert "harmless-of-this-test" in known, "variables that are not secret are passed"
 
 
 @pytest.mark.parametrize("runner", ["command", "sarif"])

@@ -1,4 +1,4 @@
-"""A job that waits for its provider's turn does not hang, however long that takes."""
+"""A job that waits for a provider slot does not count as hung."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from remit.store.jobs import AttemptFenced, Job
 WORKER = "00000000-0000-0000-0000-000000000001"
 
 
-def test_it_says_that_it_waits_and_learns_that_it_need_not(
+def test_a_waiting_job_reports_progress_and_stops_when_it_is_fenced(
     postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = postgres.database()

@@ -1,4 +1,4 @@
-"""What the manual promises of time, deaths, attempts and money, where a slip would show only after days of use."""
+"""Documented guarantees on time, dead workers, attempts and cost."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ AN_HOUR = {"seconds": 3600}
 UNPRICED = "openai:my-own-model"
 
 
-async def taken(fleet: Fleet, number: int) -> Job:
-    """A job as a worker has it that has just claimed it."""
+async def claim(fleet: Fleet, number: int) -> Job:
+    """Claim a job as a new worker."""
     found = await jobs.claim(fleet.database, number, str(uuid.uuid4()), None)
     assert isinstance(found, Job)
     return found
@@ -43,15 +43,15 @@ async def given_back(database: Database, job: Job) -> None:
     await jobs.give_back(database, job.id, job.attempt)
 
 
-async def died(database: Database, job: Job) -> None:
-    """Nobody hears of its worker: the next one takes the job over."""
+async def lose_worker(database: Database, job: Job) -> None:
+    """Leave the job running without a worker; the next one takes it over."""
     assert (await jobs.get(database, job.id)).state == "running"
 
 
-LEFT = {"was stopped": given_back, "died": died}
+LEFT = {"was stopped": given_back, "died": lose_worker}
 
 
-async def test_a_retry_has_all_its_seconds_again(play: Play) -> None:
+async def test_a_retry_gets_its_full_time(play: Play) -> None:
     async with play(FAILS_ONCE) as fleet:
         failed = await fleet.run(limits=AN_HOUR)
         assert failed.outcome == "error"
@@ -62,7 +62,7 @@ async def test_a_retry_has_all_its_seconds_again(play: Play) -> None:
         assert (done.outcome, done.error) == ("completed", None)
 
 
-async def test_a_retry_of_a_job_that_killed_its_workers_is_a_new_beginning(play: Play) -> None:
+async def test_a_retry_resets_the_count_of_dead_workers(play: Play) -> None:
     async with play(DONE) as fleet:
         number = await fleet.submit()
         await fleet.rows("UPDATE remit.jobs SET deaths = %s", MAX_DEATHS)
@@ -77,27 +77,27 @@ async def test_a_retry_of_a_job_that_killed_its_workers_is_a_new_beginning(play:
 
 
 @pytest.mark.parametrize("leave", LEFT.values(), ids=LEFT)
-async def test_a_job_has_no_more_time_because_its_worker_changed(
+async def test_a_change_of_workers_does_not_extend_the_time(
     play: Play, leave: Callable[[Database, Job], Awaitable[None]]
 ) -> None:
     async with play(DONE, takeover_seconds=1.5) as fleet:
         number = await fleet.submit(limits=AN_HOUR)
-        job = await taken(fleet, number)
+        job = await claim(fleet, number)
         await fleet.rows("UPDATE remit.jobs SET started = started - interval '2 hours'")
         await leave(fleet.database, job)
         await fleet.work()
         late = await fleet.job(number)
         assert (late.outcome, late.error, late.attempt) == ("timeout", "the limit of 3600 seconds is used up", 2)
-        assert fleet.requests == [], "its time was over before it could ask"
+        assert fleet.requests == [], "its time was over before its first request"
 
 
 @pytest.mark.parametrize("leave", LEFT.values(), ids=LEFT)
-async def test_a_job_that_changed_workers_in_time_goes_on(
+async def test_a_job_continues_after_a_change_of_workers_in_time(
     play: Play, leave: Callable[[Database, Job], Awaitable[None]]
 ) -> None:
     async with play(DONE, takeover_seconds=1.5) as fleet:
         number = await fleet.submit(limits=AN_HOUR)
-        job = await taken(fleet, number)
+        job = await claim(fleet, number)
         await fleet.rows("UPDATE remit.jobs SET started = started - interval '30 minutes'")
         await leave(fleet.database, job)
         await fleet.work()
@@ -105,7 +105,7 @@ async def test_a_job_that_changed_workers_in_time_goes_on(
         assert (done.outcome, done.attempt) == ("completed", 2)
 
 
-async def test_time_in_the_queue_is_not_the_jobs(play: Play) -> None:
+async def test_time_in_the_queue_does_not_count(play: Play) -> None:
     async with play(DONE) as fleet:
         number = await fleet.submit(limits=AN_HOUR)
         await fleet.rows("UPDATE remit.jobs SET created = created - interval '2 hours'")
@@ -117,13 +117,13 @@ WRITTEN = ("jobs", "messages", "tool_calls", "receipts", "results", "events")
 
 
 async def written(fleet: Fleet) -> list[Any]:
-    """All that the store has of jobs."""
+    """Return all stored rows of jobs."""
     return [await fleet.rows(f"SELECT t::text FROM remit.{table} AS t ORDER BY 1") for table in WRITTEN]
 
 
-async def test_an_attempt_that_hung_can_write_nothing_any_more(play: Play) -> None:
+async def test_a_hung_attempt_cannot_write(play: Play) -> None:
     async with play(DONE) as fleet:
-        job = await taken(fleet, await fleet.submit())
+        job = await claim(fleet, await fleet.submit())
         transcript = Transcript(fleet.database, job.id, job.attempt)
         await transcript.begin_call("1:a", 1, "Read", {})
         held = await budgets.reserve(fleet.database, job.id, job.attempt, budgets.BudgetRequest(100, 1000, 64))
@@ -151,10 +151,8 @@ async def test_an_attempt_that_hung_can_write_nothing_any_more(play: Play) -> No
         assert await written(fleet) == before
 
 
-async def test_a_job_that_waits_for_its_turn_at_a_provider_is_not_taken_for_hung(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A minute passes each time the waiting job looks at its clock."""
+async def test_a_job_that_waits_for_a_provider_slot_is_not_hung(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute passes each time the waiting job reads its clock."""
     minutes = itertools.count()
     monkeypatch.setattr("remit.dispatch.model_client.time", SimpleNamespace(monotonic=lambda: 60.0 * next(minutes)))
     async with play(WAITS, provider_limits={"anthropic": 1}, takeover_seconds=1.5) as fleet:
@@ -167,7 +165,7 @@ async def test_a_job_that_waits_for_its_turn_at_a_provider_is_not_taken_for_hung
             before = next(minutes)
             await fleet.rows("UPDATE remit.jobs SET checkpoint = now() - interval '800 seconds' WHERE id = %s", waiting)
             await until_async(lambda: _is_fresh(fleet, waiting), "it says that it does not hang")
-            assert 60.0 * (next(minutes) - before) < fleet.settings.hung_seconds, "and says it in time"
+            assert 60.0 * (next(minutes) - before) < fleet.settings.hung_seconds, "and records it in time"
             fleet.server.open("answers")
             done = [await fleet.reached(number, "finished") for number in numbers]
         assert [(job.outcome, job.attempt) for job in done] == [("completed", 1)] * 2
@@ -183,7 +181,7 @@ async def _is_fresh(fleet: Fleet, number: int) -> bool:
     return bool(found[0][0])
 
 
-async def test_a_trees_limit_of_money_on_a_model_without_a_price_is_refused_with_what_to_do(play: Play) -> None:
+async def test_a_cost_limit_of_a_tree_without_a_price_is_refused_with_a_hint(play: Play) -> None:
     async with play(DONE) as fleet:
         with pytest.raises(UsageError, match=f"the price of '{UNPRICED}' is unknown.*limit its tokens"):
             await fleet.submit(model=UNPRICED, queueing=Queueing(tree_max_cost=1.0))
@@ -191,7 +189,7 @@ async def test_a_trees_limit_of_money_on_a_model_without_a_price_is_refused_with
         assert await fleet.submit(model=UNPRICED, queueing=Queueing(tree_max_tokens=100_000)), "as it says"
 
 
-async def test_a_tree_with_a_limit_of_money_takes_no_job_without_a_price_in(play: Play) -> None:
+async def test_a_tree_with_a_cost_limit_refuses_jobs_without_a_price(play: Play) -> None:
     async with play(DONE) as fleet:
         top = await fleet.submit(queueing=Queueing(tree_max_cost=1.0))
         child = await fleet.submit(queueing=Queueing(parent=top))
@@ -202,7 +200,7 @@ async def test_a_tree_with_a_limit_of_money_takes_no_job_without_a_price_in(play
         assert await fleet.submit(model=UNPRICED, queueing=Queueing(parent=free)), "where money is not limited"
 
 
-async def test_an_orchestrators_limit_of_money_needs_a_price_too(play: Play) -> None:
+async def test_a_cost_limit_of_an_orchestrator_needs_a_price(play: Play) -> None:
     async with play(DONE) as fleet:
         asked = {"subagent_def": None, "runner": "orchestrator", "model": UNPRICED}
         with pytest.raises(UsageError, match="limit its tokens"):
@@ -212,9 +210,7 @@ async def test_an_orchestrators_limit_of_money_needs_a_price_too(play: Play) -> 
         assert await fleet.rows("SELECT count(*) FROM remit.jobs") == [(0,)]
 
 
-def test_the_option_for_a_trees_money_is_refused_where_there_is_no_price(
-    address: str, project: Path, tmp_path: Path
-) -> None:
+def test_the_tree_cost_option_is_refused_without_a_price(address: str, project: Path, tmp_path: Path) -> None:
     remit = Commands(address, project, tmp_path / "data", "http://127.0.0.1:9")
     ran = remit("submit", "generic", "go", "--model", UNPRICED, "--tree-max-cost", "1")
     assert (ran.code, ran.out) == (2, "")

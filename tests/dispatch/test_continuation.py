@@ -1,4 +1,4 @@
-"""What a conversation still has that goes on in another worker or after a failure: its turns, words and circles."""
+"""State that a conversation keeps in another worker or after a failure: turns, text and detected loops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
 WORDS = "precious words " * 60
 AWAY = {"fail": {"status": 503, "times": 99, "then": {"text": "never"}}}
-#: More than a library allows of its own accord.
+#: More than the default of the library.
 MANY = 51
 SPEC = ToolSpec(name="Bash", description="", schema={}, is_read_only=False, is_repeatable=False)
 
@@ -38,32 +38,30 @@ async def taken_over(fleet: Fleet, job: Job) -> Job:
     return await claimed(fleet, job.id)
 
 
-async def test_a_job_may_have_as_many_turns_as_its_brief_says(play: Play) -> None:
+async def test_a_job_may_use_all_turns_of_its_brief(play: Play) -> None:
     turns = [tools(("Read", {"file_path": "a.py", "offset": number + 1})) for number in range(MANY)]
     async with play(*turns, {"text": "done"}) as fleet:
         (fleet.project / "a.py").write_text("x\n" * MANY, encoding="utf-8")
         number = await fleet.submit(max_turns=MANY + 1)
-        await Worker(fleet.database, fleet.settings).run(until_idle=True)  # for as long as so many take
+        await Worker(fleet.database, fleet.settings).run(until_idle=True)  # the time that this number of turns takes
         done = await fleet.job(number)
     assert (done.outcome, done.error, done.turns) == ("completed", None, MANY + 1)
 
 
 @both_providers
-async def test_what_was_said_before_a_provider_went_away_is_the_result(
-    play: Play, model: str, short_circuit: None
-) -> None:
+async def test_text_from_before_a_provider_failure_is_the_result(play: Play, model: str, short_circuit: None) -> None:
     breaks = {"fail": {"status": 529, "after": 12, "times": 1, "then": AWAY}, "text": WORDS, "chunks": 20}
     async with play(breaks) as fleet:
         done = await fleet.run(model=model)
         told = "".join(event.data["text"] for event in await fleet.events(done.id) if event.kind == "text")
         turns = (await fleet.kinds(done.id)).count("turn")
-    assert turns == 4, "it was tried again, and nothing was said then"
+    assert turns == 4, "the retry brought no text"
     assert done.outcome == "error"
     assert done.result == told.strip()
     assert str(done.result).startswith("precious words")
 
 
-#: What was told, and what of it is the answer that was not finished.
+#: Events and the unfinished answer in them.
 TOLD: dict[str, tuple[list[tuple[str, Any]], str]] = {
     "nothing": ([("started", 0), ("turn", 1)], ""),
     "pieces": ([("turn", 1), ("text", "one "), ("text", "two")], "one two"),
@@ -77,7 +75,7 @@ TOLD: dict[str, tuple[list[tuple[str, Any]], str]] = {
 
 
 @pytest.mark.parametrize(("told", "text"), TOLD.values(), ids=TOLD)
-async def test_the_unfinished_answer_is_found_in_what_was_told(play: Play, told: list[Any], text: str) -> None:
+async def test_the_unfinished_answer_is_found_in_the_events(play: Play, told: list[Any], text: str) -> None:
     async with play() as fleet:
         number = await fleet.submit()
         for kind, what in told:
@@ -86,9 +84,7 @@ async def test_the_unfinished_answer_is_found_in_what_was_told(play: Play, told:
 
 
 @pytest.mark.parametrize("end", ["finished", "taken over"])
-async def test_the_slot_of_a_call_whose_worker_died_is_free_when_the_job_is_not_its_any_more(
-    play: Play, end: str
-) -> None:
+async def test_the_provider_slot_of_a_dead_worker_is_freed_with_its_job(play: Play, end: str) -> None:
     async with play() as fleet:
         dead = await claimed(fleet, await fleet.submit("one"))
         other = await claimed(fleet, await fleet.submit("two"))
@@ -105,7 +101,7 @@ async def test_the_slot_of_a_call_whose_worker_died_is_free_when_the_job_is_not_
         assert await is_free()
 
 
-async def test_a_circle_is_seen_across_a_change_of_workers(play: Play) -> None:
+async def test_a_loop_is_detected_across_workers(play: Play) -> None:
     fails = tools(("Read", {"offset": 1, "file_path": "gone.py"}))
     turns = [fails, fails, fails, {**fails, "gate": "held"}, {"text": "never asked for"}]
     async with play(*turns, shutdown_seconds=0.1) as fleet:
@@ -121,7 +117,7 @@ async def test_a_circle_is_seen_across_a_change_of_workers(play: Play) -> None:
     assert (done.turns, done.attempt) == (4, 2)
 
 
-async def test_a_job_that_ended_in_a_circle_may_be_retried(play: Play) -> None:
+async def test_a_job_that_ended_in_a_loop_can_be_retried(play: Play) -> None:
     fails = tools(("Read", {"file_path": "gone.py"}))
     async with play(*[fails] * 4, {"text": "done"}) as fleet:
         ended = await fleet.run()
@@ -132,7 +128,7 @@ async def test_a_job_that_ended_in_a_circle_may_be_retried(play: Play) -> None:
 
 
 class Clocks:
-    """Both clocks of a host, as a test sets them."""
+    """Both clocks of a host, set by a test."""
 
     def __init__(self) -> None:
         self.wall = 1_000_000.0
@@ -147,7 +143,7 @@ class Clocks:
 
 @pytest.mark.parametrize("clock", ["wall", "steady"], ids=["the host slept", "the process froze"])
 @pytest.mark.parametrize("is_ours", [True, False], ids=["still ours", "taken over"])
-async def test_a_call_over_which_time_passed_runs_only_if_the_job_is_still_ours(
+async def test_a_call_after_a_pause_runs_only_if_the_worker_still_owns_the_job(
     play: Play, clock: str, is_ours: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clocks = Clocks()
@@ -162,7 +158,7 @@ async def test_a_call_over_which_time_passed_runs_only_if_the_job_is_still_ours(
         job = await claimed(fleet, await fleet.submit())
 
         async def tell(kind: str, _: dict[str, Any]) -> None:
-            if kind == "tool":  # the call is written down, and does not run yet
+            if kind == "tool":  # the call is recorded and does not run yet
                 setattr(clocks, clock, getattr(clocks, clock) + 3600)
                 if not is_ours:
                     await taken_over(fleet, job)

@@ -1,4 +1,4 @@
-"""However a worker's run ends, no job of it goes on in the dark and nothing of it is left behind."""
+"""A worker that ends in any way returns its jobs and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_jobs_of_a_worker_that_is_cancelled_are_given_back(play: Play) -> None:
+async def test_a_cancelled_worker_returns_its_jobs_to_the_queue(play: Play) -> None:
     async with play({"text": "never said", "gate": "held"}, shutdown_seconds=0.0) as fleet:
         number = await fleet.submit()
         before = asyncio.all_tasks()
@@ -28,7 +28,7 @@ async def test_the_jobs_of_a_worker_that_is_cancelled_are_given_back(play: Play)
         assert await fleet.rows("SELECT 1 FROM remit.workers") == []
 
 
-async def test_a_worker_that_cannot_begin_leaves_no_sign_of_life(play: Play) -> None:
+async def test_a_worker_that_cannot_start_leaves_no_row(play: Play) -> None:
     def fail() -> None:
         raise OSError("nowhere to say that it began")
 

@@ -56,7 +56,7 @@ def test_too_many_choices_are_refused(bench: Bench) -> None:
     assert "more than 128 alternatives" in got.text
 
 
-def test_a_hostile_pattern_takes_no_time(bench: Bench) -> None:
+def test_a_hostile_pattern_ends_quickly(bench: Bench) -> None:
     bench.write("a" * 200, "")
     began = time.monotonic()
     ask(bench.box(), "Glob", pattern="**/" * 300 + "*a" * 300 + "b")
@@ -67,14 +67,14 @@ def test_a_hostile_pattern_takes_no_time(bench: Bench) -> None:
     st.lists(st.sampled_from(["a", "b", "*", "**", "?", "a*"]), min_size=1, max_size=5),
     st.lists(st.sampled_from("ab"), min_size=1, max_size=5),
 )
-def test_a_pattern_matches_what_the_plain_definition_says(names: list[str], parts: list[str]) -> None:
+def test_a_pattern_matches_like_its_plain_definition(names: list[str], parts: list[str]) -> None:
     import fnmatch
 
     def plain(names: list[str], parts: list[str], *, is_below: bool = True) -> bool:
         if not names:
             return not parts
         if names == ["**"] and is_below:
-            return bool(parts)  # `folder/**` is what is in the folder
+            return bool(parts)  # `folder/**` matches the content of the folder
         if names[0] == "**":
             return plain(names[1:], parts) or bool(parts and plain(names, parts[1:], is_below=is_below))
         return bool(parts) and fnmatch.fnmatchcase(parts[0], names[0]) and plain(names[1:], parts[1:])

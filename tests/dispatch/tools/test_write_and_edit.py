@@ -95,20 +95,20 @@ def test_every_place_is_changed_if_asked(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [("a\nb", "1\n2\n3"), ("b", "1\n2"), ("a\r\nb", "1\r\n2")])
-def test_line_ends_stay_as_they_are(bench: Bench, old: str, new: str) -> None:
+def test_line_endings_are_kept(bench: Bench, old: str, new: str) -> None:
     path = bench.write("a.txt", b"a\r\nb\r\nc\r\n")
     assert not ask(bench.box(), "Edit", file_path="a.txt", old_string=old, new_string=new).failed
     assert b"\n" not in path.read_bytes().replace(b"\r\n", b"")
     assert b"\r\r" not in path.read_bytes()
 
 
-def test_text_in_another_encoding_is_left_alone(bench: Bench) -> None:
+def test_text_in_another_encoding_is_not_changed(bench: Bench) -> None:
     path = bench.write("a.txt", b"caf\xe9 x\n")
     assert "not UTF-8" in ask(bench.box(), "Edit", file_path="a.txt", old_string="x", new_string="y").text
     assert path.read_bytes() == b"caf\xe9 x\n"
 
 
-def test_editing_what_is_not_there_makes_no_folders(bench: Bench) -> None:
+def test_editing_a_missing_file_creates_no_folders(bench: Bench) -> None:
     got = ask(bench.box(), "Edit", file_path="no/such/a.py", old_string="a", new_string="b")
     assert "does not exist" in got.text
     assert names_in(bench.root) == []

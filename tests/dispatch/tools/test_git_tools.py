@@ -66,20 +66,20 @@ def test_blame_names_the_lines_it_shows(story: Bench) -> None:
     "rev",
     ["--output=x", "-p", "--", "HEAD:../outside", ":/first", "HEAD --all", "HEAD\n", "", "nothing", "a..b..c", "\0"],
 )
-def test_a_rev_that_is_none_is_refused(story: Bench, rev: str) -> None:
+def test_an_invalid_revision_is_refused(story: Bench, rev: str) -> None:
     for tool in ("GitLog", "GitDiff", "GitShow"):
         got = ask(story.box(), tool, rev=rev)
         if rev.strip() == "HEAD":
             continue
         if rev == "" and tool != "GitShow":
-            assert not got.failed  # as if it were left out
+            assert not got.failed  # the same as without it
         else:
             assert got.failed
             assert not (story.root / "x").exists()
 
 
 @pytest.mark.parametrize("path", [":(top)b.txt", ":/", ":!src", "*.txt"])
-def test_a_path_is_no_pattern(story: Bench, path: str) -> None:
+def test_a_path_is_not_a_pattern(story: Bench, path: str) -> None:
     assert "the first" not in ask(story.box(), "GitLog", path=path).text
 
 
@@ -96,7 +96,7 @@ def test_only_the_part_in_the_workspace_is_shown(story: Bench) -> None:
     assert not ask(inner.box(), "GitBlame", path="a.py").failed
 
 
-def test_without_history_it_says_so(bench: Bench) -> None:
+def test_a_missing_history_is_reported(bench: Bench) -> None:
     assert "not a git checkout" in ask(bench.box(), "GitLog").text
     bench.git("init", "--quiet")
     got = ask(bench.box(), "GitDiff")
@@ -154,7 +154,7 @@ def test_a_repository_cannot_name_another_work_tree(story: Bench) -> None:
 
 
 @pytest.mark.parametrize("how", ["file", "link", "commondir"])
-def test_a_repository_of_somebody_else_is_not_borrowed(bench: Bench, how: str) -> None:
+def test_a_repository_of_another_user_is_not_used(bench: Bench, how: str) -> None:
     (bench.outside / "x").mkdir()
     bench.git("init", "--quiet", folder=bench.outside)
     bench.git("add", ".", folder=bench.outside)
@@ -191,7 +191,7 @@ def test_the_environment_of_the_worker_does_not_point_git_elsewhere(
     assert "the first" in ask(story.box(), "GitLog").text
 
 
-def test_a_line_of_a_file_cannot_pass_for_a_head_of_the_diff() -> None:
+def test_a_line_of_a_file_is_not_taken_for_a_diff_header() -> None:
     head = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n"
     diff = f"{head}-a\n+++ b/other\n+@@ -1 +1,9 @@\n\\ No newline at end of file"
     marks = marks_of(diff.split("\n"), numbered=True)

@@ -1,4 +1,4 @@
-"""A call to a model that broke off: what it took is counted as far as it is known, and the circuit hears of it."""
+"""Interrupted calls to a model: their known usage counts, and so does the failure for the circuit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 WORDS = "one two three four five six seven eight nine ten"
 READ = tools(("Read", {"file_path": "a.py"}))
 USED = "SELECT input_tokens, output_tokens, tree_tokens, reserved_tokens, tree_reserved_tokens FROM remit.jobs"
-#: Each ends in the middle of an answer: the first half of the words has come.
+#: Each ends in the middle of an answer.
 BROKEN: dict[str, dict[str, Any]] = {
     "cut": {"truncate": 9},
     "ended early": {"truncate": 9, "clean": True},
@@ -27,14 +27,14 @@ BROKEN: dict[str, dict[str, Any]] = {
 
 @both_providers
 @pytest.mark.parametrize("how", BROKEN.values(), ids=BROKEN)
-async def test_an_answer_that_breaks_off_is_paid_for(
+async def test_an_interrupted_answer_is_charged(
     play: Play, model: str, how: dict[str, Any], short_circuit: None
 ) -> None:
     async with play({"text": WORDS, "chunks": 10, "usage": {"input": 400, "output": 70}, **how}) as fleet:
         done = await fleet.run(model=model)
         assert done.outcome == "error"
         [(sent, got, tree, *reserved)] = await fleet.rows(USED)
-        # Anthropic says at the start what it was sent; of the other that is estimated.
+        # Anthropic reports the input at the start; for OpenAI it is estimated.
         assert sent == 4 * 400 if model == ANTHROPIC else sent >= 4 * 200
         assert 4 * 3 <= got < 4 * estimate_tokens(WORDS)
         assert (tree, *reserved) == (sent + got, 0, 0)
@@ -43,7 +43,9 @@ async def test_an_answer_that_breaks_off_is_paid_for(
 
 
 @both_providers
-async def test_what_a_broken_answer_took_stays_part_of_the_sum(play: Play, model: str, short_circuit: None) -> None:
+async def test_the_usage_of_an_interrupted_answer_stays_in_the_total(
+    play: Play, model: str, short_circuit: None
+) -> None:
     whole = {"text": "done", "usage": {"input": 100, "output": 10}}
     turn = {**READ, "usage": {"input": 100, "output": 10}, "fail": {"status": 529, "after": 5}}
     async with play(turn, whole) as fleet:
@@ -57,16 +59,14 @@ async def test_what_a_broken_answer_took_stays_part_of_the_sum(play: Play, model
 
 @both_providers
 @pytest.mark.parametrize("status", [400, 429, 500, 529])
-async def test_a_call_that_is_refused_at_once_costs_nothing(
-    play: Play, model: str, status: int, short_circuit: None
-) -> None:
+async def test_a_refused_call_costs_nothing(play: Play, model: str, status: int, short_circuit: None) -> None:
     async with play({"fail": {"status": status}}) as fleet:
         assert (await fleet.run(model=model)).outcome == "error"
         assert await fleet.rows(USED) == [(0, 0, 0, 0, 0)]
 
 
 @both_providers
-async def test_a_call_that_is_cancelled_before_its_answer_counts_what_was_sent(play: Play, model: str) -> None:
+async def test_a_call_cancelled_before_its_answer_counts_its_input(play: Play, model: str) -> None:
     async with play({"text": "done", "gate": "held"}) as fleet:
         number = await fleet.submit(model=model)
         async with fleet.working():
@@ -78,7 +78,7 @@ async def test_a_call_that_is_cancelled_before_its_answer_counts_what_was_sent(p
         assert (got, tree, *reserved) == (0, sent, 0, 0)
 
 
-async def test_of_a_call_in_flight_when_its_worker_died_all_that_was_set_aside_counts_against_the_budget(
+async def test_the_reservation_of_a_call_whose_worker_died_counts_against_the_budget(
     play: Play,
 ) -> None:
     async with play({"text": "done"}) as fleet:
@@ -90,7 +90,7 @@ async def test_of_a_call_in_flight_when_its_worker_died_all_that_was_set_aside_c
         )
         await fleet.work()
         done = await fleet.job(number)
-        assert (done.outcome, done.input_tokens + done.output_tokens) == ("completed", 15), "it is no known usage"
+        assert (done.outcome, done.input_tokens + done.output_tokens) == ("completed", 15), "the usage is not known"
         assert await fleet.rows("SELECT written_off_tokens, reserved_tokens FROM remit.jobs WHERE id = %s", number) == [
             (9000, 0)
         ]
@@ -101,7 +101,7 @@ async def test_of_a_call_in_flight_when_its_worker_died_all_that_was_set_aside_c
         assert (left[0]["tokens"], left[0]["tree_tokens"]) == (20_000 - 9000 - 15, 100_000 - 9000 - 2 * 15)
 
 
-async def test_a_job_that_is_cancelled_after_its_worker_died_leaves_the_same_behind(play: Play) -> None:
+async def test_a_job_cancelled_after_its_worker_died_counts_the_same(play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         number = await fleet.submit()
         await fleet.rows("UPDATE remit.jobs SET reserved_tokens = 9000, tree_reserved_tokens = 9000")
@@ -111,7 +111,7 @@ async def test_a_job_that_is_cancelled_after_its_worker_died_leaves_the_same_beh
 
 @both_providers
 @pytest.mark.parametrize("how", BROKEN.values(), ids=BROKEN)
-async def test_an_answer_that_breaks_off_counts_for_the_circuit(
+async def test_an_interrupted_answer_counts_for_the_circuit(
     play: Play, model: str, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("remit.store.workers.CIRCUIT_FAILURES", 99)

@@ -1,4 +1,4 @@
-"""Models and keys that could only fail later are refused, with what to do instead; a key is never repeated."""
+"""Unusable models and keys are refused with a hint that never contains the key."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VARIABLE = {ANTHROPIC: "ANTHROPIC_API_KEY", OPENAI: "OPENAI_API_KEY"}
         "nomic-embed-text:v1.5",
     ],
 )
-def test_a_model_that_does_something_else_is_refused_with_what_to_do(name: str) -> None:
+def test_a_model_of_another_kind_is_refused_with_a_hint(name: str) -> None:
     with pytest.raises(UsageError, match="cannot call tools: choose one that answers in text and calls tools"):
         check_model(f"openai:{name}")
 
@@ -44,7 +44,7 @@ def test_a_model_that_answers_is_not_refused_for_its_name(name: str) -> None:
 @pytest.mark.anyio
 @both_providers
 @pytest.mark.parametrize("around", ["{}\n", " {}", "{}\r\n"])
-async def test_white_space_around_a_key_is_said_in_words(
+async def test_white_space_around_a_key_is_reported(
     play: Play, model: str, around: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with play({"text": "never asked"}) as fleet:

@@ -1,4 +1,4 @@
-"""Jobs that kill their worker, and jobs that get nowhere: both end, and say why."""
+"""Jobs that kill their workers and jobs without progress end with a reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from test_two_workers import begun, gated
 Model = Callable[[dict[str, Any]], RemoteServer]
 
 
-def test_a_job_whose_worker_dies_each_time_stops_after_five(fleet: MakeFleet, model: Model) -> None:
+def test_a_job_stops_after_five_dead_workers(fleet: MakeFleet, model: Model) -> None:
     server = model(SCRIPT)
     team = fleet(server)
     team.environment["REMIT_TAKEOVER_SECONDS"] = "0.5"
@@ -28,11 +28,11 @@ def test_a_job_whose_worker_dies_each_time_stops_after_five(fleet: MakeFleet, mo
     end = team.store.job(job)
     assert (end["outcome"], end["deaths"], end["attempt"]) == ("error", 5, 6)
     assert end["error"].startswith("stopped after 5 attempts died: attempt 5 stopped responding after turn 1")
-    assert end["result"] == "I begin.", "what there was is kept"
+    assert end["result"] == "I begin.", "the partial output is kept"
     assert worker.is_alive
 
 
-def test_a_job_that_gets_nowhere_is_ended_and_said_to_be_hung(fleet: MakeFleet, model: Model) -> None:
+def test_a_job_without_progress_is_ended_as_hung(fleet: MakeFleet, model: Model) -> None:
     server = model(gated(1))
     team = fleet(server)
     job = begun(team)

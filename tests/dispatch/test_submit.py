@@ -1,4 +1,4 @@
-"""What is refused before it is in the queue, what is stored of text that cannot be, and submitting into trouble."""
+"""Submission: refused values, text that cannot be stored, and lost connections."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("queueing", "said"), REFUSED, ids=[str(one[0])[:40] for one in REFUSED])
-async def test_what_the_queue_cannot_keep_is_refused_in_a_sentence(
-    play: Play, queueing: dict[str, Any], said: str
-) -> None:
+async def test_values_that_the_queue_cannot_store_are_refused(play: Play, queueing: dict[str, Any], said: str) -> None:
     async with play({"text": "never"}) as fleet:
         with pytest.raises(UsageError) as refused:
             await fleet.submit(queueing=Queueing(**queueing))
@@ -52,13 +50,13 @@ async def test_what_the_queue_cannot_keep_is_refused_in_a_sentence(
 @pytest.mark.parametrize(
     "limits", [{"cost": INFINITE}, {"seconds": NAN}, {"tokens": 10**20}, {"tokens": 0}, {"cost": -1.0}], ids=str
 )
-async def test_a_limit_of_a_job_says_what_it_may_be(play: Play, limits: dict[str, Any]) -> None:
+async def test_an_invalid_limit_is_reported_with_its_range(play: Play, limits: dict[str, Any]) -> None:
     async with play({"text": "never"}) as fleet:
         with pytest.raises(UsageError, match=f"max_{next(iter(limits))} must be greater than 0 and less than"):
             await fleet.submit(limits=limits)
 
 
-async def test_the_largest_that_is_allowed_is_kept(play: Play) -> None:
+async def test_the_largest_allowed_values_are_stored(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         wanted = Queueing(key="ä" * (MAX_KEY // 2), priority=MAX_PRIORITY, delay=MAX_DELAY)
         number = await fleet.submit(queueing=wanted._replace(tree_max_turns=10**11, tree_max_seconds=0.5))
@@ -70,7 +68,7 @@ async def test_the_largest_that_is_allowed_is_kept(play: Play) -> None:
         assert [(turns, float(seconds), later) for turns, seconds, later in found] == [(10**11, 0.5, True)]
 
 
-async def test_a_trees_limits_are_not_said_by_a_child(play: Play) -> None:
+async def test_a_child_cannot_set_limits_of_the_tree(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         top = await fleet.submit()
         with pytest.raises(UsageError, match="only the first job of a tree can have tree limits"):
@@ -78,7 +76,7 @@ async def test_a_trees_limits_are_not_said_by_a_child(play: Play) -> None:
 
 
 @pytest.mark.parametrize("bad", ["\0", chr(0xDCFF), chr(0xD800)], ids=["zero", "a byte", "half a character"])
-async def test_text_that_cannot_be_stored_is_replaced_wherever_it_stands(play: Play, bad: str) -> None:
+async def test_text_that_cannot_be_stored_is_replaced_in_every_field(play: Play, bad: str) -> None:
     async with play({"text": "done"}) as fleet:
         done = await fleet.run(
             f"look{bad} at it",
@@ -95,7 +93,7 @@ async def test_text_that_cannot_be_stored_is_replaced_wherever_it_stands(play: P
         assert "look\ufffd at it" in str(fleet.requests[0].body["messages"])
 
 
-async def test_a_definition_with_a_character_zero_can_be_run(play: Play) -> None:
+async def test_a_definition_with_a_nul_character_can_be_run(play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         fleet.registry = registry("---\nname: keeper\n---\n\nYou look\0 after it.\n")
         done = await fleet.run()
@@ -117,7 +115,7 @@ async def test_a_folder_whose_name_cannot_be_stored_is_refused(play: Play, tmp_p
             await fleet.submit()
 
 
-async def test_a_request_that_is_nested_too_deeply_is_refused(play: Play) -> None:
+async def test_a_deeply_nested_request_is_refused(play: Play) -> None:
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -127,7 +125,7 @@ async def test_a_request_that_is_nested_too_deeply_is_refused(play: Play) -> Non
 
 
 @pytest.mark.parametrize("when", ["waiting", "running", "finished"])
-async def test_a_cancelled_job_gets_no_more_children(play: Play, when: str) -> None:
+async def test_a_cancelled_job_gets_no_children(play: Play, when: str) -> None:
     async with play({"text": "never"}) as fleet:
         parent = await fleet.submit()
         if when == "running":
@@ -139,7 +137,7 @@ async def test_a_cancelled_job_gets_no_more_children(play: Play, when: str) -> N
             await fleet.submit(queueing=Queueing(parent=parent))
 
 
-async def test_a_job_that_is_tried_again_after_it_was_cancelled_may_have_children(play: Play) -> None:
+async def test_a_cancelled_job_that_is_retried_may_have_children(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         parent = await fleet.submit()
         await fleet.cancel(parent)
@@ -148,7 +146,7 @@ async def test_a_job_that_is_tried_again_after_it_was_cancelled_may_have_childre
 
 
 @pytest.mark.parametrize("queueing", [{}, {"key": "k"}, {"parent": 1}], ids=["plain", "with a key", "a child"])
-async def test_a_connection_that_died_unnoticed_does_not_keep_a_job_out(play: Play, queueing: dict[str, Any]) -> None:
+async def test_a_dead_connection_does_not_prevent_a_submission(play: Play, queueing: dict[str, Any]) -> None:
     async with play({"text": "never"}) as fleet:
         await fleet.submit()
         await fleet.rows(KILL)
@@ -158,7 +156,7 @@ async def test_a_connection_that_died_unnoticed_does_not_keep_a_job_out(play: Pl
 
 
 def lose_the_end(monkeypatch: pytest.MonkeyPatch, kill: Any) -> None:
-    """The connection dies between a submission and its end, the first time."""
+    """Lose the connection between a submission and its commit, once."""
     real = submissions.rows
     lost: list[bool] = []
 
@@ -173,7 +171,7 @@ def lose_the_end(monkeypatch: pytest.MonkeyPatch, kill: Any) -> None:
 
 
 @pytest.mark.parametrize("queueing", [{}, {"parent": 1}], ids=["plain", "a child"])
-async def test_whoever_cannot_know_whether_a_job_is_in_the_queue_is_told_so(
+async def test_a_submission_with_an_unknown_outcome_is_reported(
     play: Play, monkeypatch: pytest.MonkeyPatch, queueing: dict[str, Any]
 ) -> None:
     async with play({"text": "never"}) as fleet:
@@ -183,7 +181,7 @@ async def test_whoever_cannot_know_whether_a_job_is_in_the_queue_is_told_so(
             await fleet.submit(queueing=Queueing(**queueing))
 
 
-async def test_with_a_key_it_is_simply_submitted_again(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_with_a_key_the_submission_is_repeated(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     async with play({"text": "never"}) as fleet:
         lose_the_end(monkeypatch, fleet.rows)
         number = await fleet.submit(queueing=Queueing(key="k"))
@@ -191,7 +189,7 @@ async def test_with_a_key_it_is_simply_submitted_again(play: Play, monkeypatch: 
         assert await fleet.rows(COUNT) == [(1,)]
 
 
-async def test_a_brief_that_is_pruned_while_a_job_is_submitted_is_written_again(play: Play) -> None:
+async def test_a_brief_pruned_during_a_submission_is_written_again(play: Play) -> None:
     async with play({"text": "done"}) as fleet:
         await fleet.submit()
         await fleet.rows("DELETE FROM remit.jobs")
@@ -216,7 +214,7 @@ async def test_a_brief_that_is_pruned_while_a_job_is_submitted_is_written_again(
         ("REMIT_BUDGET_COST", "-1", "0"),
     ],
 )
-def test_a_number_that_no_worker_can_work_with_is_refused(
+def test_an_invalid_worker_setting_is_refused(
     quiet: None, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, least: str
 ) -> None:
     monkeypatch.setenv(variable, value)
@@ -227,7 +225,7 @@ def test_a_number_that_no_worker_can_work_with_is_refused(
 
 
 @pytest.mark.parametrize("table", ["queue_limits", "provider_limits"])
-def test_a_limit_of_no_jobs_at_all_is_refused(quiet: None, tmp_path: Path, table: str) -> None:
+def test_a_queue_limit_of_zero_is_refused(quiet: None, tmp_path: Path, table: str) -> None:
     file = tmp_path / "remit.toml"
     file.write_text(f"[{table}]\nslow = 0\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=rf"{table}\.slow must be at least 1, not 0"):

@@ -28,7 +28,7 @@ def test_matching_files_are_listed_in_order(bench: Bench) -> None:
     assert [ledger.how_seen(path, 3) for path in ("src/a.py", "docs/c.md")] == ["file", "no"]
 
 
-def test_lines_come_with_their_numbers_and_count_as_seen(bench: Bench) -> None:
+def test_lines_have_numbers_and_are_recorded_as_seen(bench: Bench) -> None:
     got = ask(_tree(bench).box(), "Grep", pattern="main", output_mode="content", path="src/a.py")
     assert got.text == "src/a.py:3:def main():\nsrc/a.py:8:main()"
     assert got.receipt.hits == {"src/a.py": (3, 8)}
@@ -53,7 +53,7 @@ def test_lines_come_with_their_numbers_and_count_as_seen(bench: Bench) -> None:
         ({"output_mode": "count"}, "a.py:2"),
     ],
 )
-def test_the_options_do_what_they_do_in_claude_code(bench: Bench, arguments: dict[str, object], text: str) -> None:
+def test_the_options_work_as_in_claude_code(bench: Bench, arguments: dict[str, object], text: str) -> None:
     bench.write("a.py", "import os\n\ndef main():\n    return os\n\n\n\nmain()\n")
     given = {"pattern": "main", "output_mode": "content"} | arguments
     assert ask(bench.box(), "Grep", **given).text == text.replace("|", "\n")
@@ -67,7 +67,7 @@ def test_a_glob_narrows_the_search(bench: Bench, glob: str, files: list[str]) ->
     assert ask(_tree(bench).box(), "Grep", pattern="main", glob=glob, **{"-i": True}).text.split("\n") == files
 
 
-def test_ignored_files_are_left_out_unless_they_are_meant(bench: Bench) -> None:
+def test_ignored_files_are_skipped_unless_named(bench: Bench) -> None:
     bench.write(".gitignore", "build/\n*.log\n")
     for name in ("build/x.py", "a.log", "new.py", "kept.py"):
         bench.write(name, "main\n")
@@ -79,7 +79,7 @@ def test_ignored_files_are_left_out_unless_they_are_meant(bench: Bench) -> None:
     assert ask(box, "Grep", pattern="main", path="build").text == "build/x.py"
 
 
-def test_a_pattern_that_takes_for_ever_is_stopped(bench: Bench) -> None:
+def test_an_endless_pattern_is_stopped(bench: Bench) -> None:
     bench.write("a.txt", "good\n")
     bench.write("b.txt", "a" * 60 + "!\n")
     began, before = time.monotonic(), set(descendants(os.getpid()))
@@ -90,21 +90,21 @@ def test_a_pattern_that_takes_for_ever_is_stopped(bench: Bench) -> None:
     assert set(descendants(os.getpid())) <= before
 
 
-def test_a_pattern_that_is_none_is_explained(bench: Bench) -> None:
+def test_an_invalid_pattern_is_explained(bench: Bench) -> None:
     bench.write("a.txt", "a\n")
     got = ask(bench.box(), "Grep", pattern="(a")
     assert got.failed
     assert "The pattern is not a regular expression: missing ), unterminated subpattern" in got.text
 
 
-def test_no_match_is_no_failure(bench: Bench) -> None:
+def test_no_match_is_not_a_failure(bench: Bench) -> None:
     bench.write("a.txt", "a\n")
     got = ask(bench.box(), "Grep", pattern="b")
     assert (got.failed, got.receipt.hits) == (False, {})
     assert got.text.startswith("No matches in 1 files.")
 
 
-def test_only_shown_lines_count_as_seen(bench: Bench) -> None:
+def test_only_shown_lines_are_recorded_as_seen(bench: Bench) -> None:
     bench.write("a.txt", "match\n" * 1_000)
     got = ask(bench.box(characters=2_000), "Grep", pattern="match", output_mode="content", key="k")
     last = max(got.receipt.hits["a.txt"])
@@ -120,7 +120,7 @@ def test_matches_are_capped(bench: Bench) -> None:
     assert "[Only the first 10 are shown." in got.text
 
 
-def test_large_files_are_left_out_and_counted(bench: Bench) -> None:
+def test_large_files_are_skipped_and_counted(bench: Bench) -> None:
     bench.write("a.txt", "match\n" * 100)
     bench.write("b.txt", "match\n")
     got = ask(bench.box(file_bytes=200), "Grep", pattern="match")
