@@ -42,7 +42,6 @@ SHARED_MODULE_NAMES = {
         "check",
         "doctor",
         "events",
-        "fields",
         "files",
         "gate",
         "git",
