@@ -10,7 +10,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from remit.reports.jobs import event_lines, job_lines, job_schema, job_shape, jobs_shape, list_lines, usage_words
+from remit.reports.jobs import event_lines, job_lines, job_schema, job_shape, jobs_shape, list_lines, usage_text
 from remit.reports.layout import display_width, plain_lines
 from remit.store.events import Event
 from remit.store.jobs import Job
@@ -51,8 +51,8 @@ def test_the_shape_of_a_job_is_the_fixed_one() -> None:
 def test_a_cost_that_is_not_known_is_null_and_not_nothing() -> None:
     assert job_shape(job(is_priced=False, cost=0.0)).cost is None
     assert job_shape(job(is_priced=True, cost=0.0)).cost == 0.0
-    assert "$" not in usage_words(job(is_priced=False))
-    assert "$0.0123" in usage_words(job())
+    assert "$" not in usage_text(job(is_priced=False))
+    assert "$0.0123" in usage_text(job())
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

@@ -197,7 +197,7 @@ def test_show_has_the_fields_as_they_are_understood_and_the_body(remit: Remit, f
     assert body == "Look.\n\n    Around.\n"
     facts = {line.split()[0]: line.split(maxsplit=1)[1] for line in head.splitlines()[1:] if not line.startswith("   ")}
     assert head.splitlines()[0] == "Scout  house:Scout"
-    assert (facts["tools"], facts["without"], facts["withheld"]) == ("Read, Bash", "Write", "Nope")
+    assert (facts["tools"], facts["denied"], facts["withheld"]) == ("Read, Bash", "Write", "Nope")
     assert (facts["model"], facts["turns"], facts["kind"], facts["unused"]) == ("opus", "7", "review", "color")
     assert facts["limits"] == "500 tokens, $2"
 
@@ -227,7 +227,7 @@ def test_explain_shows_prompt_tools_and_sources_in_about_ten_lines(remit: Remit)
     assert len(lines) <= 12
     assert lines[0].startswith("security-auditor  built-in, sha256:")
     assert [line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("   ")] == [
-        *("told", "answers", "may", "model", "turns", "limits")
+        *("prompt", "result", "tools", "model", "turns", "limits")
     ]
     assert "kind review, profile v2" in ran.out
     assert "Bash" not in ran.out
@@ -266,7 +266,7 @@ def test_explain_as_json_is_a_brief_that_keeps_the_printed_schema(remit: Remit, 
 def test_explain_of_an_unknown_name_warns_under_open_and_is_refused_under_strict(remit: Remit) -> None:
     ran = remit("agents", "explain", "securty-auditor")
     assert ran.code == 0
-    assert ran.out.startswith("securty-auditor  no such definition: the defaults\n")
+    assert ran.out.startswith("securty-auditor  no such definition: the defaults are used\n")
     assert "did you mean 'security-auditor'?" in ran.err
     ran = remit("agents", "explain", "securty-auditor", "--policy", "strict")
     assert (ran.code, ran.out) == (2, "")

@@ -257,12 +257,12 @@ def test_doctor_shows_the_source_of_each_value(tmp_path: Path) -> None:
     for ran in (text, whole):
         assert re.search(r"^profile +v1 +from REMIT_PROFILE$", ran.out, re.MULTILINE)
         assert re.search(r"^check.ignore +CNF, raw-dump +from remit.toml$", ran.out, re.MULTILINE)
-        assert "unknown variable REMIT_PROFIL: remit does not read it" in ran.out
+        assert "unknown environment variable REMIT_PROFIL: it has no effect" in ran.out
         assert max(map(len, ran.out.splitlines())) <= 80
     assert re.search(r"^check.select +\(none\) +from default$", whole.out, re.MULTILINE)
     assert re.search(r"^merge.window +0 +from default$", whole.out, re.MULTILINE)
     assert "from default" not in text.out
-    assert text.out.splitlines()[-1] == f"{len(SETTINGS) - 2} settings have their default: `remit doctor --all`"
+    assert text.out.splitlines()[-1] == f"{len(SETTINGS) - 2} settings have their default; see `remit doctor --all`"
 
 
 def test_doctor_lists_the_checks_first_and_marks_failures(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_doctor_lists_the_checks_first_and_marks_failures(tmp_path: Path) -> Non
     assert set(marks) == {"ok", "note", "WRONG"}
     assert [line for line in health.splitlines() if line.startswith("WRONG definitions 10 definitions from 2 plugins;")]
     assert "WRONG database" in health
-    assert health.splitlines()[-1] == "wrong: definitions, database"
+    assert health.splitlines()[-1] == "problems: definitions, database"
     told = " ".join(health.split())
     assert "a.md', " in told
     assert "d.md" not in told

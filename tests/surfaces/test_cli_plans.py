@@ -149,7 +149,7 @@ def test_a_plan_that_waits_asks_and_goes_on_by_an_answer(place: Place) -> None:
     assert found["warnings"] == ["Agent scout failed, results may be incomplete"]
     assert [one["answer"] for one in found["escalations"]] == ["text", "skip"]
     assert end.code == 0
-    assert place.remit("escalations").out == "nothing waits for an answer\n"
+    assert place.remit("escalations").out == "no open questions\n"
     assert len(place.shape("escalations", "--all")["escalations"]) == 2
 
 
@@ -199,10 +199,10 @@ def test_a_dry_run_lists_the_delegations_and_dispatches_nothing(place: Place) ->
     ran = place.remit("plan", place.plan(text), "--dry-run")
     assert ran.code == 0
     narrow(ran.out)
-    assert "nothing is dispatched" in ran.out
+    assert "dry run" in ran.out
     assert "sure (scout)  critical" in ran.out
     assert "task bad" in ran.out
-    assert " then  up to 5 at a time  with the results of look\n" in ran.out
+    assert " then  at most 5 in parallel  with the results of look\n" in ran.out
     assert place.model.requests == []
     assert place.shape("jobs", "list")["jobs"] == []
 

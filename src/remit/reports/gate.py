@@ -1,4 +1,4 @@
-"""Decisions of the gate for people, and in fixed JSON shapes."""
+"""Decisions and sessions of the gate as text and in their JSON shapes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from remit.gate import log
 from remit.gate.rules import describe_rule
 from remit.gate.session import SessionState
 from remit.gate.settings import GateSettings
-from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
+from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count, wrap_text
 
 STYLES = {"allow": "green", "warn": "yellow", "ask": "yellow", "deny": "bold red"}
 OUTCOME_STYLES = {"accepted": "green", "returned": "yellow", "rejected": "bold red", "failed": "bold red"}
-#: How many violations of a result are shown.
-SHOWN = 3
+#: The number of violations of a result that are shown.
+MAX_VIOLATIONS = 3
 
 
 class WindowShape(msgspec.Struct):
-    """What was read directly since the budget was last renewed."""
+    """The direct reads since the window was opened."""
 
     files: int
     lines: int
 
 
 class DecisionShape(msgspec.Struct):
-    """What the gate says of one call. In `observe` all is allowed, and `would` is what `standard` would have said."""
+    """The decision on one call. The mode `observe` allows every call, and `would` is the decision of `standard`."""
 
     decision: Literal["allow", "deny", "ask", "warn"]
     mode: Literal["observe", "standard", "strict"]
@@ -42,24 +42,22 @@ class DecisionShape(msgspec.Struct):
 
 
 def decision_schema() -> dict[str, Any]:
-    """JSON Schema of a decision."""
+    """Return the JSON Schema of a decision."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(DecisionShape)}
 
 
-def decision_lines(found: Mapping[str, Any], columns: int) -> Iterator[Line]:
-    """A decision on a call that was only asked about."""
-    yield _answer_line(found)
-    yield from paragraph(str(found.get("reason") or ""), columns)
-    if found.get("delegate_to"):
-        yield from paragraph(f"delegate to: {found['delegate_to']}", columns, style="cyan")
-    window = found.get("window") or {}
-    yield [
-        Piece(f"  window: {number_of(window.get('files'), 'file')}, {number_of(window.get('lines'), 'line')}", "dim")
-    ]
+def decision_lines(decision: Mapping[str, Any], columns: int) -> Iterator[Line]:
+    """Yield a decision on a call that is not made."""
+    yield _answer_line(decision)
+    yield from paragraph(str(decision.get("reason") or ""), columns)
+    if decision.get("delegate_to"):
+        yield from paragraph(f"delegate to: {decision['delegate_to']}", columns, style="cyan")
+    window = decision.get("window") or {}
+    yield [Piece(f"  window: {_count(window.get('files'), 'file')}, {_count(window.get('lines'), 'line')}", "dim")]
 
 
 def log_shape(state: SessionState, *, denied: bool) -> dict[str, Any]:
-    """The decisions of a session, oldest first."""
+    """Return the decisions of a session, oldest first."""
     rows = [{**entry, "cost": log.exception_cost(entry)} for entry in log.log_entries(state, denied=denied)]
     return {
         "schema": "remit.gate-log/1",
@@ -70,67 +68,72 @@ def log_shape(state: SessionState, *, denied: bool) -> dict[str, Any]:
 
 
 def log_lines(state: SessionState, columns: int, *, denied: bool) -> Iterator[Line]:
-    """What was decided, why, and what it would have cost."""
-    shown = log.log_entries(state, denied=denied)
-    refused, spared = log.log_entries(state, denied=True), log.saved_tokens(state)
-    # Where only observed, nothing was denied.
-    word = "would have been denied" if any(entry.get("would") for entry in refused) else "denied"
-    yield _head(state, f"{number_of(len(state.decisions), 'decision')}, {len(refused)} {word}", columns)
-    if not shown:
-        yield [Piece("nothing was denied" if denied else "nothing was decided that needs a word", "dim")]
-    for entry in shown:
+    """Yield the decisions of a session with their reasons and costs."""
+    entries = log.log_entries(state, denied=denied)
+    refused, saved = log.log_entries(state, denied=True), log.saved_tokens(state)
+    # In the mode `observe` nothing is denied.
+    verb = "would have been denied" if any(entry.get("would") for entry in refused) else "denied"
+    yield _head(state, f"{_count(len(state.decisions), 'decision')}, {len(refused)} {verb}", columns)
+    if not entries:
+        yield [Piece("no denied calls" if denied else "no recorded decisions", "dim")]
+    for entry in entries:
         yield from _entry_lines(entry, columns)
-    if spared["lines"]:
-        words = f"the denied reads would have cost about {spared['tokens']:,} tokens ({spared['lines']:,} lines)"
-        yield from paragraph(words, columns, 0, "bold")
+    if saved["lines"]:
+        text = f"the denied reads would have cost about {saved['tokens']:,} tokens ({saved['lines']:,} lines)"
+        yield from paragraph(text, columns, 0, "bold")
 
 
 def _entry_lines(entry: Mapping[str, Any], columns: int) -> Iterator[Line]:
     answer, style = _answer(entry)
     what = str(entry.get("rule") or entry.get("exception") or "")
-    told = [entry.get("tool"), f"by {entry['agent']}" if entry.get("agent") else "", what, *_paths(entry)]
-    words = escape_control("  ".join(str(word) for word in told if word))
-    room = columns - 9 - display_width(answer) - 2
+    facts = [entry.get("tool"), f"by {entry['agent']}" if entry.get("agent") else "", what, *_paths(entry)]
+    text = escape_control("  ".join(str(fact) for fact in facts if fact))
+    width = columns - 9 - display_width(answer) - 2
     yield [
         Piece(f"{clock(entry.get('at'))} ", "dim"),
         Piece(f"{answer}  ", style),
-        Piece(words if display_width(words) <= room else cut_width(words, room - 2) + " …", "bold"),
+        Piece(text if display_width(text) <= width else cut_width(text, width - 2) + " …", "bold"),
     ]
     yield from paragraph(str(entry.get("reason") or ""), columns, 9)
-    more = _cost_words(entry)
+    more = _cost_texts(entry)
     if log.is_denied(dict(entry)) or entry.get("rule"):
         more = [*more, f"remit gate why {entry['id']}"] if entry.get("id") else more
     yield from paragraph(" · ".join(more), columns, 9, "dim")
 
 
-def _cost_words(entry: Mapping[str, Any]) -> list[str]:
+def _cost_texts(entry: Mapping[str, Any]) -> list[str]:
     cost = log.exception_cost(dict(entry))
     if log.is_denied(dict(entry)):
         if cost["tokens"] is None:
             return []
-        return [f"would have cost about {cost['tokens']:,} tokens ({number_of(cost['lines'], 'line')})"]
+        return [f"would have cost about {cost['tokens']:,} tokens ({_count(cost['lines'], 'line')})"]
     return [f"saved about {cost['saved']:,} tokens against a delegation"] if cost["saved"] else []
 
 
 def why_shape(entry: Mapping[str, Any] | None, rule: str, session: str | None) -> dict[str, Any]:
-    """One decision with its rule's words; without an entry the rule alone."""
-    words = describe_rule(rule)
+    """Return a decision with its rule, or the rule if there is no decision."""
+    description = describe_rule(rule)
     return {
         "schema": "remit.gate-why/1",
         "session": session,
         "decision": {**entry, "cost": log.exception_cost(dict(entry))} if entry is not None else None,
-        "rule": {"name": rule, "level": f"L{words[0]}", "asks": words[1], "instead": words[2]} if words else None,
+        "rule": _rule_shape(rule, description) if description else None,
     }
 
 
-def why_lines(found: Mapping[str, Any], columns: int) -> Iterator[Line]:
-    """A why shape for people."""
-    entry, rule = found["decision"], found["rule"]
+def _rule_shape(name: str, description: tuple[int, str, str]) -> dict[str, Any]:
+    level, asks, instead = description
+    return {"name": name, "level": f"L{level}", "asks": asks, "instead": instead}
+
+
+def why_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
+    """Yield the text of a why shape."""
+    entry, rule = shape["decision"], shape["rule"]
     if entry is not None:
         yield _answer_line(entry, f"  {entry.get('tool')}  {clock(entry.get('at'))}")
         yield from paragraph(str(entry.get("reason") or ""), columns)
         yield from paragraph(f"files: {', '.join(_paths(entry))}" if _paths(entry) else "", columns, style="dim")
-        yield from paragraph(" · ".join(_cost_words(entry)), columns, style="dim")
+        yield from paragraph(" · ".join(_cost_texts(entry)), columns, style="dim")
     if rule is not None:
         if entry is not None:
             yield []
@@ -143,21 +146,21 @@ def why_lines(found: Mapping[str, Any], columns: int) -> Iterator[Line]:
 
 
 def declared_shape(session: str, kind: str, paths: Sequence[str], why: str, missing: Sequence[str]) -> dict[str, Any]:
-    """A declaration that was made; `missing` are files that do not exist."""
+    """Return a new declaration; `missing` are files that do not exist."""
     row = {"session": session, "kind": kind, "paths": list(paths), "why": why, "missing": list(missing)}
     return {"schema": "remit.gate-declare/1", **row}
 
 
-def declared_lines(found: Mapping[str, Any], allows: str, columns: int) -> Iterator[Line]:
-    """A declare shape for people."""
-    words = f"declared {found['kind']} of {', '.join(found['paths'])} for session {found['session']}: {allows}"
-    yield from paragraph(words, columns, 0)
-    if found["missing"]:
-        yield from paragraph(f"there is no {', '.join(found['missing'])} yet", columns, 0, "yellow")
+def declared_lines(shape: Mapping[str, Any], effect: str, columns: int) -> Iterator[Line]:
+    """Yield the text of a declare shape."""
+    text = f"declared {shape['kind']} of {', '.join(shape['paths'])} for session {shape['session']}: {effect}"
+    yield from paragraph(text, columns, 0)
+    if shape["missing"]:
+        yield from paragraph(f"not found: {', '.join(shape['missing'])}", columns, 0, "yellow")
 
 
 def _answer(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """What was answered, and its style; in `observe` what would have been."""
+    """Return the decision and its style; in the mode `observe` also the decision of `standard`."""
     decision, would = str(entry.get("decision") or "?"), entry.get("would")
     if would and would != decision:
         return f"{decision} (would {would})", STYLES.get(str(would), "")
@@ -174,17 +177,17 @@ def _answer_line(entry: Mapping[str, Any], more: str = "") -> Line:
     ]
 
 
-def _head(state: SessionState, words: str, columns: int) -> Line:
-    room = columns - display_width(words) - 11
+def _head(state: SessionState, summary: str, columns: int) -> Line:
+    width = columns - display_width(summary) - 11
     return [
         Piece("session ", "bold"),
-        Piece(cut_width(escape_control(state.session), room)),
-        Piece(f"  {words}", "dim"),
+        Piece(cut_width(escape_control(state.session), width)),
+        Piece(f"  {summary}", "dim"),
     ]
 
 
 def paragraph(text: str, columns: int, indent: int = 2, style: str = "") -> Iterator[Line]:
-    """Untrusted text in rows."""
+    """Yield the rows of an untrusted text."""
     for row in wrap_text(escape_control(text), columns, indent) if text.strip() else ():
         yield [Piece(row, style)]
 
@@ -194,22 +197,21 @@ def _paths(entry: Mapping[str, Any]) -> list[str]:
 
 
 def texts(value: object) -> list[str]:
-    """What a list on disk holds, as text."""
+    """Return the items of a stored list as text."""
     return [str(one) for one in value] if isinstance(value, list | tuple) else []
 
 
 def clock(at: object) -> str:
-    """The local time of something, as far as it has one."""
+    """Return the local time of a stored timestamp; dashes if it is invalid."""
     try:
         return time.strftime("%H:%M:%S", time.localtime(float(at)))  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError, OSError):
         return "--:--:--"
 
 
-def number_of(value: object, word: str) -> str:
-    """A number and its word, in the plural where it has to be."""
-    count = value if isinstance(value, int) else 0
-    return f"{count:,} {word}{'s' * (count != 1)}"
+def _count(value: object, word: str) -> str:
+    """Return a stored number with its noun; 0 if it is not a number."""
+    return format_count(value if isinstance(value, int) else 0, word)
 
 
 def status_shape(
@@ -221,7 +223,7 @@ def status_shape(
     project: str,
     today: str,
 ) -> dict[str, Any]:
-    """A session at a glance: `results` are its reports and verdicts, `sessions` all that are recorded."""
+    """Return the state of a session; `results` are its reports with verdicts, `sessions` all recorded sessions."""
     return {
         "schema": "remit.gate-status/1",
         **log.session_summary(state),
@@ -244,52 +246,52 @@ def status_shape(
     }
 
 
-def status_lines(found: Mapping[str, Any], columns: int) -> Iterator[Line]:
-    """A status shape for people."""
+def status_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
+    """Yield the text of a status shape."""
     yield [
         Piece("session ", "bold"),
-        Piece(cut_width(escape_control(str(found["session"])), columns - 36)),
-        Piece(f"  mode {found['mode']}", "dim"),
-        Piece(f"  {clock(found['updated'])}", "dim"),
+        Piece(cut_width(escape_control(str(shape["session"])), columns - 36)),
+        Piece(f"  mode {shape['mode']}", "dim"),
+        Piece(f"  {clock(shape['updated'])}", "dim"),
     ]
-    yield from _facts(found, columns)
-    yield from _result_lines(found["results"], str(found["project"]), columns)
-    for one in found["declarations"]:
-        words = f"declared {one.get('kind')}: {', '.join(texts(one.get('paths')))} ({one.get('why')})"
-        yield from paragraph(words, columns)
-    for one in found["project_exceptions"]:
+    yield from _facts(shape, columns)
+    yield from _result_lines(shape["results"], str(shape["project"]), columns)
+    for one in shape["declarations"]:
+        text = f"declared {one.get('kind')}: {', '.join(texts(one.get('paths')))} ({one.get('why')})"
+        yield from paragraph(text, columns)
+    for one in shape["project_exceptions"]:
         until = f"expired on {one['expires']}" if one["expired"] else f"until {one['expires']}"
-        words = f"exception of the project: {one['rule']} in {', '.join(one['paths'])} {until} ({one['reason']})"
-        yield from paragraph(words, columns, style="yellow" if one["expired"] else "")
-    for words in found["warnings"]:
-        yield from paragraph(f"warning: {words}", columns, style="yellow")
-    others = [str(one["session"]) for one in found["sessions"] if one["session"] != found["session"]]
+        text = f"project exception: {one['rule']} in {', '.join(one['paths'])} {until} ({one['reason']})"
+        yield from paragraph(text, columns, style="yellow" if one["expired"] else "")
+    for warning in shape["warnings"]:
+        yield from paragraph(f"warning: {warning}", columns, style="yellow")
+    others = [str(one["session"]) for one in shape["sessions"] if one["session"] != shape["session"]]
     if others:
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
         yield from paragraph(f"other sessions (--session): {', '.join(others[:3])}{more}", columns, style="dim")
 
 
-def _facts(found: Mapping[str, Any], columns: int) -> Iterator[Line]:
-    window, denied, used = found["window"], found["denied"], found["exceptions"]
-    # Where only observed, nothing was denied.
-    would = "would have been: " if found["mode"] == "observe" else ""
+def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
+    window, denied, used = shape["window"], shape["denied"], shape["exceptions"]
+    # In the mode `observe` nothing is denied.
+    would = "would have been: " if shape["mode"] == "observe" else ""
     closed = f"; closed: {window['closed']}" if window["closed"] else ""
-    read = f"{number_of(window['files'], 'file')}, {number_of(window['lines'], 'line')}"
-    open_ones = [str(one["agent"]) for one in found["delegations"] if one["state"] == "open"]
-    states = _counts([str(one["state"]) for one in found["delegations"]])
+    read = f"{_count(window['files'], 'file')}, {_count(window['lines'], 'line')}"
+    open_ones = [str(one["agent"]) for one in shape["delegations"] if one["state"] == "open"]
+    states = _counts([str(one["state"]) for one in shape["delegations"]])
     facts = {
         "window": f"{read} read directly; opened by: {window['why']}{closed}",
-        "decisions": would + _table(found["answers"]) if found["answers"] else "none that needs a word",
-        "rules": _table(found["rules"]),
-        "denied": f"{would}reads of {number_of(denied['lines'], 'line')}, about {denied['tokens']:,} tokens"
+        "decisions": would + _table(shape["answers"]) if shape["answers"] else "none recorded",
+        "rules": _table(shape["rules"]),
+        "denied": f"{would}reads of {_count(denied['lines'], 'line')}, about {denied['tokens']:,} tokens"
         if denied["lines"]
         else "",
         "exceptions": f"{_table(used['used'])}; saved about {used['tokens_saved']:,} tokens" if used["used"] else "",
-        "analysed": f"{number_of(found['analysed'], 'file')} covered by accepted results" if found["analysed"] else "",
+        "analysed": f"{_count(shape['analysed'], 'file')} covered by accepted results" if shape["analysed"] else "",
         "delegations": _table(states) + (f"; open: {', '.join(open_ones)}" if open_ones else ""),
     }
-    for label, words in facts.items():
-        for number, row in enumerate(wrap_text(escape_control(words), columns, 14) if words else ()):
+    for label, fact in facts.items():
+        for number, row in enumerate(wrap_text(escape_control(fact), columns, 14) if fact else ()):
             yield [Piece(f"  {label:<12}" if number == 0 else "", "bold"), Piece(row[14:] if number == 0 else row)]
 
 
@@ -299,25 +301,28 @@ def _result_lines(results: Sequence[Mapping[str, Any]], project: str, columns: i
     last = {one["agent_id"]: one for one in results}
     for one in results:
         yield _result_line(one, columns)
-        # What was sent back and sent again is told by what came of it.
-        if one is last[one["agent_id"]] and (broken_ones := _telling(one)):
-            for broken in broken_ones[:SHOWN]:
-                words = f"{broken.get('level')} {broken.get('rule')} line {broken.get('line')}: {broken.get('message')}"
-                yield from paragraph(words, columns, 6, "yellow")
-            if len(broken_ones) > SHOWN:
-                yield [Piece(f"      and {len(broken_ones) - SHOWN} more", "dim")]
+        # Only the last report of an agent has details: earlier ones were corrected.
+        if one is last[one["agent_id"]] and (violations := _relevant_violations(one)):
+            for violation in violations[:MAX_VIOLATIONS]:
+                yield from paragraph(_violation_text(violation), columns, 6, "yellow")
+            if len(violations) > MAX_VIOLATIONS:
+                yield [Piece(f"      and {len(violations) - MAX_VIOLATIONS} more", "dim")]
             if one.get("changed"):
                 yield from paragraph(f"it has written to {', '.join(one['changed'])}", columns, 6, "yellow")
-            # In one piece, however long: people copy it.
+            # On one line of any length, so that it can be copied.
             if one["path"]:
-                where = escape_control(str(one["path"]).removeprefix(project.rstrip("/") + "/"))
-                yield [Piece(f"      {where}", "dim")]
+                path = escape_control(str(one["path"]).removeprefix(project.rstrip("/") + "/"))
+                yield [Piece(f"      {path}", "dim")]
 
 
-def _telling(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What is wrong with a report; of an accepted one only what is more than advice."""
-    found: list[Mapping[str, Any]] = one["violations"]
-    return [each for each in found if each.get("level") != "L3"] if one["verdict"] == "accept" else found
+def _relevant_violations(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the violations of a report; of an accepted one, those above level L3."""
+    violations: list[Mapping[str, Any]] = one["violations"]
+    return [each for each in violations if each.get("level") != "L3"] if one["verdict"] == "accept" else violations
+
+
+def _violation_text(one: Mapping[str, Any]) -> str:
+    return f"{one.get('level')} {one.get('rule')} line {one.get('line')}: {one.get('message')}"
 
 
 def _result_line(one: Mapping[str, Any], columns: int) -> Line:
@@ -325,12 +330,12 @@ def _result_line(one: Mapping[str, Any], columns: int) -> Line:
     name = cut_width(escape_control(str(one["agent"])), 28)
     attempt = f"attempt {one['attempt']}" if one["attempt"] != 1 else ""
     would = f"would be {one['would']}" if outcome == "observed" and one.get("would") else ""
-    words = ", ".join(word for word in (str(one["verdict"] or ""), attempt, would) if word)
+    details = ", ".join(text for text in (str(one["verdict"] or ""), attempt, would) if text)
     return [
         Piece(f"    {clock(one.get('at'))} ", "dim"),
         Piece(f"{name}{' ' * max(1, 29 - display_width(name))}"),
         Piece(f"{outcome:<10}", OUTCOME_STYLES.get(outcome, "")),
-        Piece(cut_width(escape_control(words), columns - 53), "dim"),
+        Piece(cut_width(escape_control(details), columns - 53), "dim"),
     ]
 
 

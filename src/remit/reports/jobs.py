@@ -1,4 +1,4 @@
-"""Jobs for people, and in the fixed JSON shapes."""
+"""Jobs and their events as text, and jobs in their JSON shapes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
+from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count, wrap_text
 from remit.store.events import Event
 from remit.store.jobs import Job, Outcome, State
 
@@ -17,7 +17,7 @@ VERDICT_STYLES = {"accept": "bold green", "revise": "bold yellow", "reject": "bo
 
 
 class TokensShape(msgspec.Struct):
-    """Tokens that a job has used."""
+    """The tokens of a job."""
 
     input: int
     output: int
@@ -25,7 +25,7 @@ class TokensShape(msgspec.Struct):
 
 
 class JobShape(msgspec.Struct):
-    """A job; `cost` is null where the price is not known, `result` is what there is, finished or not."""
+    """A job; `cost` is null if the price is unknown, `result` may be partial if the job did not complete."""
 
     id: int
     agent: str
@@ -43,13 +43,13 @@ class JobShape(msgspec.Struct):
     created: datetime
     started: datetime | None
     finished: datetime | None
-    #: What the job changed, where it had a worktree of its own.
+    #: The changes of a job that ran in its own worktree.
     diff: str | None = None
     schema: Literal["remit.job/1"] = "remit.job/1"
 
 
 def job_shape(job: Job) -> JobShape:
-    """A job in the fixed shape."""
+    """Return a job in the JSON shape."""
     return JobShape(
         id=job.id,
         agent=job.agent,
@@ -72,56 +72,56 @@ def job_shape(job: Job) -> JobShape:
 
 
 def jobs_shape(jobs: Sequence[Job]) -> dict[str, Any]:
-    """Jobs in the fixed shape."""
+    """Return jobs in the JSON shape."""
     return {"schema": "remit.jobs/1", "jobs": [job_shape(job) for job in jobs]}
 
 
 def job_schema() -> dict[str, Any]:
-    """JSON Schema of a job."""
+    """Return the JSON Schema of a job."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(JobShape)}
 
 
 def list_lines(jobs: Sequence[Job], columns: int) -> Iterator[Line]:
-    """One line a job."""
+    """Yield one line for each job."""
     if not jobs:
         yield [Piece("no jobs", "dim")]
         return
-    room = max(columns - 68, 8)
+    width = max(columns - 68, 8)
     yield [Piece(f"{'job':>6}  {'agent':<22} {'state':<10} {'verdict':<8} {'turns':>5} {'tokens':>8}  task", "bold")]
     for job in jobs:
-        how = job.outcome or job.state
+        state = job.outcome or job.state
         task = escape_control(" ".join(job.prompt[:200].split()))
         agent = cut_width(escape_control(job.agent), 22)
         yield [
             Piece(f"{job.id:>6}  {agent}{' ' * (22 - display_width(agent))} "),
-            Piece(f"{how:<10} ", OUTCOME_STYLES.get(how, "red" if job.outcome else "")),
+            Piece(f"{state:<10} ", OUTCOME_STYLES.get(state, "red" if job.outcome else "")),
             Piece(f"{job.verdict or '':<8} ", VERDICT_STYLES.get(job.verdict or "", "")),
             Piece(f"{job.turns:>5} {job.input_tokens + job.output_tokens:>8}  ", "dim"),
-            Piece(task if display_width(task) <= room else cut_width(task, room - 2) + " …"),
+            Piece(task if display_width(task) <= width else cut_width(task, width - 2) + " …"),
         ]
 
 
 def job_lines(job: Job, columns: int, violations: Sequence[Mapping[str, Any]] = ()) -> Iterator[Line]:
-    """Everything about one job; `violations` are what the check said of its last result."""
-    how = job.outcome or job.state
+    """Yield everything about one job; `violations` are those of its last result."""
+    state = job.outcome or job.state
     yield [
         Piece(f"job {job.id}", "bold"),
         Piece(f"  {escape_control(job.agent)}  "),
-        Piece(how, OUTCOME_STYLES.get(how, "red" if job.outcome else "")),
+        Piece(state, OUTCOME_STYLES.get(state, "red" if job.outcome else "")),
         Piece(f"  {job.verdict}" if job.verdict else "", VERDICT_STYLES.get(job.verdict or "", "")),
     ]
     if job.error:
         for row in wrap_text(escape_control(job.error), columns, 2):
             yield [Piece(row, "red")]
     for one in violations if job.verdict != "accept" else ():
-        words = f"{one.get('level')} {one.get('rule')} line {one.get('line')}: {one.get('message')}"
-        for number, row in enumerate(wrap_text(escape_control(words), columns - 2, 2)):
+        text = f"{one.get('level')} {one.get('rule')} line {one.get('line')}: {one.get('message')}"
+        for number, row in enumerate(wrap_text(escape_control(text), columns - 2, 2)):
             yield [Piece(row if number == 0 else f"  {row}", "yellow")]
-    for row in wrap_text(usage_words(job), columns, 2):
+    for row in wrap_text(usage_text(job), columns, 2):
         yield [Piece(row, "dim")]
     times = {"created": job.created, "started": job.started, "finished": job.finished}
-    said = ", ".join(f"{name} {at.astimezone():%Y-%m-%d %H:%M:%S}" for name, at in times.items() if at is not None)
-    for row in wrap_text(said, columns, 2):
+    text = ", ".join(f"{name} {at.astimezone():%Y-%m-%d %H:%M:%S}" for name, at in times.items() if at is not None)
+    for row in wrap_text(text, columns, 2):
         yield [Piece(row, "dim")]
     for row in wrap_text(f"task: {escape_control(' '.join(job.prompt[:2000].split()))}", columns, 2)[:4]:
         yield [Piece(row)]
@@ -133,38 +133,34 @@ def job_lines(job: Job, columns: int, violations: Sequence[Mapping[str, Any]] = 
         yield from ([Piece(escape_control(line), "dim")] for line in job.diff.split("\n"))
 
 
-def usage_words(job: Job) -> str:
-    """What a job has used, in words."""
+def usage_text(job: Job) -> str:
+    """Return the usage of a job as text."""
     cost = f", ${job.cost:.4f}" if job.is_priced and job.turns else ""
     attempts = f", attempt {job.attempt}" if job.attempt > 1 else ""
     cached = f" ({job.cached_tokens:,} cached)" if job.cached_tokens else ""
     tokens = f"{job.input_tokens:,}{cached} tokens in, {job.output_tokens:,} out"
-    return f"{counted(job.turns, 'turn')}, {counted(job.tool_calls, 'tool call')}, {tokens}{cost}{attempts}"
-
-
-def counted(number: int, word: str) -> str:
-    """A number and its word, in the plural where it has to be."""
-    return f"{number:,} {word}{'s' * (number != 1)}"
+    return f"{format_count(job.turns, 'turn')}, {format_count(job.tool_calls, 'tool call')}, {tokens}{cost}{attempts}"
 
 
 def event_lines(event: Event, columns: int) -> Iterator[Line]:
-    """What happened, in a line or a few."""
+    """Yield the lines of an event."""
     at = f"{event.at.astimezone():%H:%M:%S} "
     data = event.data
-    words, style = _told(event.kind, data)
-    # What was written for a person keeps its lines.
-    said = words.split("\n") if event.kind == "told" else [words]
-    rows = [row for one in said for row in wrap_text(escape_control(one), columns, len(at))] if words else []
+    text, style = _event_text(event.kind, data)
+    # The text of an orchestrator for the user keeps its lines.
+    lines = text.split("\n") if event.kind == "told" else [text]
+    rows = [row for one in lines for row in wrap_text(escape_control(one), columns, len(at))] if text else []
     for number, row in enumerate(rows):
         yield [Piece(at if number == 0 else " " * len(at), "dim"), Piece(row[len(at) :], style)]
 
 
-def _told(kind: str, data: dict[str, Any]) -> tuple[str, str]:
+def _event_text(kind: str, data: dict[str, Any]) -> tuple[str, str]:
+    """Return the text of an event and its style."""
     if kind == "tool":
-        said = data.get("arguments", [])
-        pairs = said.items() if isinstance(said, dict) else said
-        shown = " ".join(str(value) for _, value in pairs)
-        return f"{data.get('name')} {' '.join(shown.split())[:160]}", ""
+        arguments = data.get("arguments", [])
+        pairs = arguments.items() if isinstance(arguments, dict) else arguments
+        values = " ".join(str(value) for _, value in pairs)
+        return f"{data.get('name')} {' '.join(values.split())[:160]}", ""
     if kind == "tool-done":
         why = f": {data['why']}" if data.get("why") else ""
         return (f"{data.get('name')} failed{why}", "yellow") if data.get("failed") else ("", "")
@@ -179,10 +175,10 @@ def _told(kind: str, data: dict[str, Any]) -> tuple[str, str]:
         why = f": {data['error']}" if data.get("error") else ""
         return f"finished: {data.get('outcome')}{why}", OUTCOME_STYLES.get(str(data.get("outcome")), "red")
     if kind == "checked":
-        advice = f", {data['advice']} of advice" if data.get("advice") else ""
+        advice = f", {data['advice']} advisory" if data.get("advice") else ""
         number = data.get("violations")
-        words = counted(number, "violation") if isinstance(number, int) else f"{number} violations"
-        return f"checked: {data.get('verdict')}, {words}{advice}", ""
+        violations = format_count(number, "violation") if isinstance(number, int) else f"{number} violations"
+        return f"checked: {data.get('verdict')}, {violations}{advice}", ""
     simple = {
         "started": f"attempt {data.get('attempt')} on {data.get('model')}",
         "turn": f"turn {data.get('turn')}",

@@ -81,3 +81,8 @@ def wrap_text(text: str, columns: int, indent: int = 0) -> list[str]:
             rows.append(cut_width(row, room))
             row = row[len(rows[-1]) :]
     return [margin + line for line in ([*rows, row] if row or not rows else rows)]
+
+
+def format_count(number: int, word: str) -> str:
+    """Return a number with its noun: `1 finding`, `2 findings`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

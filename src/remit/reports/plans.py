@@ -1,4 +1,4 @@
-"""Plans for people, and in the fixed JSON shape."""
+"""Plans as text and in their JSON shape."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MARKS = {
 
 
 def plan_shape(found: PlanResult) -> dict[str, Any]:
-    """A plan in the shape `remit.plan/1`."""
+    """Return a plan in the shape `remit.plan/1`."""
     phases = [
         {
             "name": phase.name,
@@ -44,8 +44,8 @@ def plan_shape(found: PlanResult) -> dict[str, Any]:
         "state": found.plan.state,
         "phases": phases,
         "escalations": [escalation_shape(one) for one in found.escalations],
-        "warnings": list(dict.fromkeys(words for one in found.delegations for words in one.warnings)),
-        # The store keeps no order of keys; the shape has one.
+        "warnings": list(dict.fromkeys(warning for one in found.delegations for warning in one.warnings)),
+        # The store does not keep the order of keys, which the shape defines.
         "merge": msgspec.to_builtins(msgspec.convert(last, Merge)) if last else {},
     }
 
@@ -61,7 +61,7 @@ def _delegation(one: Delegation) -> dict[str, Any]:
 
 
 def escalation_shape(one: Escalation) -> dict[str, Any]:
-    """A question to a person."""
+    """Return a question in the JSON shape."""
     return {
         "id": one.id,
         "plan": one.plan,
@@ -73,12 +73,12 @@ def escalation_shape(one: Escalation) -> dict[str, Any]:
 
 
 def plan_schema() -> dict[str, Any]:
-    """JSON Schema of a plan file."""
+    """Return the JSON Schema of a plan file."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Plan)}
 
 
 def plan_lines(found: PlanResult, uses: Mapping[int, JobUsage], columns: int) -> Iterator[Line]:
-    """A tree of phases and agents with what each has come to, its job, and what that has used."""
+    """Yield a tree of phases and delegations with their state, job and usage."""
     state = found.plan.outcome or found.plan.state
     head = f"plan {found.plan.id}"
     name = cut_width(escape_control(found.plan.name), columns - display_width(head) - display_width(state) - 4)
@@ -90,28 +90,28 @@ def plan_lines(found: PlanResult, uses: Mapping[int, JobUsage], columns: int) ->
         for one in found.delegations:
             if one.phase == phase.number:
                 yield from _delegation_lines(one, uses.get(one.job or 0), columns)
-    for asked in found.escalations:
-        if asked.answer is None:
-            yield from _question(asked, columns)
+    for question in found.escalations:
+        if question.answer is None:
+            yield from _question_lines(question, columns)
 
 
 def _delegation_lines(one: Delegation, use: JobUsage | None, columns: int) -> Iterator[Line]:
     mark, style = _MARKS[one.state]
-    used = [f"job {one.job}"] if one.job is not None else []
+    usage = [f"job {one.job}"] if one.job is not None else []
     if use is not None:
-        used += [f"{use.seconds:.1f} s"] if use.seconds is not None else []
-        used += [f"{use.tokens / 1000:.1f}k tokens"] if use.tokens else []
-        used += [f"${use.cost:.2f}"] if use.cost else []
-        used += [f"{use.turns} turn{'s' * (use.turns != 1)}"] if use.turns else []
-    while used and len("  ".join(used)) > columns - 39:
-        used.pop()
+        usage += [f"{use.seconds:.1f} s"] if use.seconds is not None else []
+        usage += [f"{use.tokens / 1000:.1f}k tokens"] if use.tokens else []
+        usage += [f"${use.cost:.2f}"] if use.cost else []
+        usage += [f"{use.turns} turn{'s' * (use.turns != 1)}"] if use.turns else []
+    while usage and len("  ".join(usage)) > columns - 39:
+        usage.pop()
     name = cut_width(escape_control(one.name), 23)
-    how = one.state if one.state != "accepted" else (one.verdict or "")
+    state = one.state if one.state != "accepted" else (one.verdict or "")
     yield [
         Piece(f"   {mark} ", style),
         Piece(f"{name}{' ' * max(1, 24 - display_width(name))}"),
-        Piece(f"{how:<10}", style),
-        Piece("  ".join(used), "dim"),
+        Piece(f"{state:<10}", style),
+        Piece("  ".join(usage), "dim"),
     ]
     if one.error and one.state in ("failed", "rejected", "escalated"):
         for row in wrap_text(escape_control(one.error), columns, 7)[:3]:
@@ -119,64 +119,63 @@ def _delegation_lines(one: Delegation, use: JobUsage | None, columns: int) -> It
 
 
 def next_step_text(found: PlanResult) -> str:
-    """Where to look further: what the jobs did, and where the work stands."""
+    """Return which commands show more about a plan and its jobs."""
     numbers = [one.job for one in found.delegations if one.job is not None]
     if not numbers:
-        return "`remit progress` says where the work stands"
-    troubled = [one.job for one in found.delegations if one.job and one.state in ("failed", "rejected", "escalated")]
-    job = (troubled or numbers)[0]
+        return "see `remit progress`"
+    failed = [one.job for one in found.delegations if one.job and one.state in ("failed", "rejected", "escalated")]
+    job = (failed or numbers)[0]
     return (
-        f"`remit logs {job}` says what job {job} did, `remit jobs show {job}` what it sent; "
-        "`remit progress` where the work stands"
+        f"see `remit logs {job}` for events, `remit jobs show {job}` for the result, `remit progress` for the progress"
     )
 
 
 def job_summary(found: PlanResult) -> str:
-    """Who did which job, in a line."""
+    """Return the delegations and their jobs in one line."""
     return ", ".join(f"{escape_control(one.name)} {one.job}" for one in found.delegations if one.job is not None)
 
 
 def escalation_lines(found: Sequence[Escalation], columns: int) -> Iterator[Line]:
-    """What waits for a person."""
+    """Yield the questions that wait for an answer."""
     if not found:
-        yield [Piece("nothing waits for an answer", "dim")]
+        yield [Piece("no open questions", "dim")]
     for one in found:
-        yield from _question(one, columns)
+        yield from _question_lines(one, columns)
 
 
-def _question(one: Escalation, columns: int) -> Iterator[Line]:
-    words = f"question {one.id} (plan {one.plan}): {escape_control(one.reason)}"
-    for number, row in enumerate(wrap_text(words, columns - 2, 2)):
+def _question_lines(one: Escalation, columns: int) -> Iterator[Line]:
+    text = f"question {one.id} (plan {one.plan}): {escape_control(one.reason)}"
+    for number, row in enumerate(wrap_text(text, columns - 2, 2)):
         yield [Piece(row if number == 0 else f"  {row}", "yellow")]
     yield [Piece(f"    remit answer {one.id} retry | skip --why … | cancel | text --why …", "dim")]
 
 
 def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:
-    """What would be dispatched, to whom and why."""
-    yield [Piece(cut_width(escape_control(plan.name), columns - 23), "bold"), Piece("  nothing is dispatched", "dim")]
+    """Yield the delegations of a plan that is not run."""
+    yield [Piece(cut_width(escape_control(plan.name), columns - 10), "bold"), Piece("  dry run", "dim")]
     for phase in plan.phases:
         inputs = f"  with the results of {', '.join(phase.inputs)}" if phase.inputs else ""
         title = cut_width(escape_control(phase.name), columns - 30)
-        how = cut_width(
-            escape_control(f"  up to {phase.parallel} at a time{inputs}"), columns - display_width(title) - 1
+        details = cut_width(
+            escape_control(f"  at most {phase.parallel} in parallel{inputs}"), columns - display_width(title) - 1
         )
-        yield [Piece(f" {title}", "bold"), Piece(how, "dim")]
+        yield [Piece(f" {title}", "bold"), Piece(details, "dim")]
         for name, one in zip(delegation_names(phase), with_phase_defaults(phase), strict=True):
             marks = ", ".join(
-                word
-                for word, holds in (
+                text
+                for text, is_set in (
                     ("critical", one.critical),
                     ("loads context", one.loads_context),
                     (f"writes {', '.join(one.writes)}", one.writes),
-                    (f"on {one.model}", one.model),
-                    (f"the program {one.command}", one.command),
+                    (f"model {one.model}", one.model),
+                    (f"program {one.command}", one.command),
                     (f"at most {one.timeout:g} s" if one.timeout else "", one.timeout),
                 )
-                if holds
+                if is_set
             )
-            whom = name if name.startswith(one.agent) else f"{name} ({one.agent})"
-            shown = cut_width(escape_control(whom), columns - 36)
-            how = cut_width(escape_control(f"  {marks}"), columns - display_width(shown) - 4) if marks else ""
-            yield [Piece(f"   {shown}"), Piece(how, "yellow")]
+            label = name if name.startswith(one.agent) else f"{name} ({one.agent})"
+            label = cut_width(escape_control(label), columns - 36)
+            details = cut_width(escape_control(f"  {marks}"), columns - display_width(label) - 4) if marks else ""
+            yield [Piece(f"   {label}"), Piece(details, "yellow")]
             for row in wrap_text(escape_control(" ".join(one.task.split())), columns, 5)[:3]:
                 yield [Piece(row, "dim")]

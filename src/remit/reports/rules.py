@@ -1,4 +1,4 @@
-"""The rules for people and programs."""
+"""The rules as text and in their JSON shape."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from remit.rules.base import Example, Rule
 
 
 def rule_list_lines(rules: Sequence[type[Rule]], columns: int) -> Iterator[Line]:
-    """One line for each rule, by family."""
+    """Yield one line for each rule, grouped by family."""
     family = ""
     for rule in sorted(rules, key=lambda rule: rule.code):
         if rule.family() != family:
             family = rule.family()
             yield [Piece(family, "bold underline")]
-        room = max(columns - 44, 36)
+        width = max(columns - 44, 36)
         yield [
             Piece(f"  {rule.code} ", "dim"),
             Piece(f"{rule.level} ", LEVEL_STYLES[rule.level]),
             Piece(f"{rule.name:<27} "),
-            Piece(textwrap.shorten(rule.summary(), room, placeholder=" …"), "dim"),
+            Piece(textwrap.shorten(rule.summary(), width, placeholder=" …"), "dim"),
         ]
-    yield [Piece(f"{len(rules)} rules; `remit rules NAME` explains one", "dim")]
+    yield [Piece(f"{len(rules)} rules; see `remit rules NAME`", "dim")]
 
 
 def rule_lines(rule: type[Rule], columns: int) -> Iterator[Line]:
-    """Everything about one rule."""
+    """Yield everything about one rule."""
     yield [Piece(rule.name, "bold"), Piece(f"  {rule.code}  since {rule.since}", "dim")]
     levels = [f"{name} {rule.level_in(name) or 'off'}" for name in PROFILES]
     yield [Piece("level  "), Piece(rule.level, LEVEL_STYLES[rule.level]), Piece(f"  ({', '.join(levels)})", "dim")]
@@ -40,7 +40,7 @@ def rule_lines(rule: type[Rule], columns: int) -> Iterator[Line]:
             yield [Piece(row)]
         yield []
     if rule.requires:
-        yield [Piece(f"Not checked when one of these is broken: {', '.join(rule.requires)}", "dim")]
+        yield [Piece(f"Not checked if one of these is violated: {', '.join(rule.requires)}", "dim")]
         yield []
     for title, examples, style in (("good", rule.good, "green"), ("bad", rule.bad, "red")):
         for example in examples[:1]:
@@ -59,14 +59,14 @@ def _example(title: str, example: Example, style: str) -> Iterator[Line]:
                     )
                 ]
     if not example.edits:
-        yield [Piece("  the faultless sample as it is")]
+        yield [Piece("  the valid sample without changes")]
     if example.expect:
         yield [Piece(f"  → {', '.join(example.expect)}", "dim")]
     yield []
 
 
 def rules_shape(rules: Sequence[type[Rule]]) -> dict[str, Any]:
-    """The rules as data."""
+    """Return the rules in the JSON shape."""
     return {
         "schema": "remit.rules/1",
         "rules": [

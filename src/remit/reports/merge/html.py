@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
-from remit.reports.layout import escape_control
+from remit.reports.layout import escape_control, format_count
 from remit.reports.merge.parts import (
     EVIDENCE,
     MAX_TITLE,
@@ -27,7 +27,6 @@ from remit.reports.merge.parts import (
     agreement,
     answered_agents,
     contract_status,
-    counted,
     decision_text,
     evidence_state,
     excerpt,
@@ -121,7 +120,7 @@ def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TI
             flag_options=sorted({flag for finding in merge.findings for flag in _filter_flags(finding)}),
             cards=cards,
             rest=rest,
-            rest_caption=f"{counted(len(rest), 'finding')} of lower rank, without details",
+            rest_caption=f"{format_count(len(rest), 'finding')} of lower rank, without details",
             dropped_caption=_severity_counts(merge.dropped),
             legend=_LEGEND,
             severities=SEVERITIES,
@@ -253,7 +252,7 @@ def _card_values(finding: MergedFinding, number: int, agents: int, workspace: Wo
         "shared_flags": [flag for flag in shared_flags(finding) if flag != "disputed"][:_MAX_OPINIONS],
         "source": list(excerpt(finding, workspace, _AROUND)),
         "opinions": [_shown_opinion(one, finding) for one in opinions_by_score(finding)[:_MAX_OPINIONS]],
-        "more": counted(more, "more agent") if more > 0 else "",
+        "more": format_count(more, "more agent") if more > 0 else "",
         "max_words": _MAX_WORDS,
         "max_open": _MAX_OPEN,
     }

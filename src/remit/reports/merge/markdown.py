@@ -30,13 +30,13 @@ from remit.contract.model import (
 )
 from remit.contract.render import render
 from remit.merging.model import MERGED_AGENT, Merge, MergedFinding
+from remit.reports.layout import format_count
 from remit.reports.merge.entries import MarkdownEntry, SourceLines, add_quotes, entries_of
 from remit.reports.merge.parts import (
     SEVERITIES,
     Subjects,
     broken_text,
     contract_status,
-    counted,
     join_words,
     location_of,
     safe_agent,
@@ -100,12 +100,12 @@ def _summary(merge: Merge) -> str:
     counts = merge.counts
     each = Counter(map(severity_of, merge.findings))
     kinds = join_words([f"{each[name]} {name}" for name in SEVERITIES if each[name]])
-    found = f"{counted(len(merge.findings), 'finding')}: {kinds}" if merge.findings else "no findings"
-    left = f"; {counted(counts.dropped, 'finding')} dropped" if counts.dropped else ""
-    disputes = f"{counted(len(merge.conflicts), 'conflict')} for a person to decide" if merge.conflicts else ""
+    found = f"{format_count(len(merge.findings), 'finding')}: {kinds}" if merge.findings else "no findings"
+    left = f"; {format_count(counts.dropped, 'finding')} dropped" if counts.dropped else ""
+    disputes = f"{format_count(len(merge.conflicts), 'conflict')} for a person to decide" if merge.conflicts else ""
     reasons = " and ".join(filter(None, [disputes, broken_text(merge)]))
     return (
-        f"Merged {counted(len(merge.agents), 'result')} into {found}{left}. "
+        f"Merged {format_count(len(merge.agents), 'result')} into {found}{left}. "
         f"The decision is {merge.decision}{f': {reasons}' if reasons else ''}."
     )
 
@@ -115,7 +115,7 @@ def _blocks(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -> I
     if entries:
         yield Block(heading="Issue Details", content=tuple(part for entry in entries for part in entry.details))
     if hidden := len(merge.findings) - len(entries):
-        text = f"{counted(hidden, 'finding')} of lower rank not listed; the JSON form has all of them."
+        text = f"{format_count(hidden, 'finding')} of lower rank not listed; the JSON form has all of them."
         yield Block(heading="Not Listed", content=(Text(text=text),))
     lost = [line for entry in entries if (line := entry.lost)]
     if lost:
@@ -153,7 +153,7 @@ def _conflicts(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -
     )
     yield _table(("Kind", "About", "Agents", "Why"), rows, lines)
     if more := len(merge.conflicts[_MAX_LINES:]):
-        yield Text(text=f"And {counted(more, 'more conflict')}.")
+        yield Text(text=f"And {format_count(more, 'more conflict')}.")
 
 
 def _about(finding: MergedFinding | None, names: dict[int, str], name: str) -> str:
@@ -191,7 +191,7 @@ def _references(entries: list[MarkdownEntry], lines: SourceLines) -> Iterator[Ke
     for own in list(files.values())[:_MAX_FILES]:
         worst = own[0]
         item = worst.id if len(own) == 1 else f"{worst.id} and {len(own) - 1} more"
-        relevance = f"{counted(len(own), 'finding')} in this file, the worst {severity_of(worst.finding)}"
+        relevance = f"{format_count(len(own), 'finding')} in this file, the worst {severity_of(worst.finding)}"
         yield KeyReference(item=item, location=worst.place, relevance=lines.neutralize(relevance))
     if not files:
         yield KeyReference(item="None", location="-", relevance="-")
@@ -226,7 +226,7 @@ def _blockers(merge: Merge, lines: SourceLines) -> Iterator[Blocker]:
 def _error(merge: Merge) -> ErrorDetails:
     return ErrorDetails(
         type="AllAgentsFailed" if merge.agents else "NothingToMerge",
-        message=f"none of {counted(len(merge.agents), 'result')} is usable",
+        message=f"none of {format_count(len(merge.agents), 'result')} is usable",
         occurred_at="the merge of the results",
         recoverable="true",
     )
@@ -244,14 +244,14 @@ def _next_steps(merge: Merge, lines: SourceLines) -> Iterator[str]:
     if merge.decision == "retry":
         yield lines.neutralize(f"Run again: {', '.join(again[:_MAX_FILES]) or 'the agents'}")
     if merge.conflicts:
-        yield f"Ask a person to decide {counted(len(merge.conflicts), 'conflict')}"
+        yield f"Ask a person to decide {format_count(len(merge.conflicts), 'conflict')}"
     elif merge.decision == "review":
         yield "Ask a person to look at the incomplete or uncertain parts"
     worst = merge.findings[0] if merge.findings else None
     if worst is not None:
         same = sum(finding.severity == worst.severity for finding in merge.findings)
         highest = score(max(finding.confidence for finding in merge.findings if finding.severity == worst.severity))
-        yield f"Fix the {counted(same, f'{severity_of(worst)} finding')} first (highest confidence {highest})"
+        yield f"Fix the {format_count(same, f'{severity_of(worst)} finding')} first (highest confidence {highest})"
     elif merge.decision == "continue":
         yield "Continue: there is nothing to fix"
 
@@ -267,11 +267,11 @@ def confidence_of(findings: Sequence[MergedFinding]) -> Confidence:
     combined = round((verified + inferred) / 2, 1) if others else verified
     return Confidence(
         score=combined,
-        reason=f"the evidence of {len(holds)} of {counted(len(findings), 'finding')} holds",
+        reason=f"the evidence of {len(holds)} of {format_count(len(findings), 'finding')} holds",
         verified=verified,
-        verified_reason=f"mean of {counted(len(holds), 'finding')} whose evidence holds" if holds else "none",
+        verified_reason=f"mean of {format_count(len(holds), 'finding')} whose evidence holds" if holds else "none",
         inferred=inferred if others else "n/a",
-        inferred_reason=f"mean of {counted(len(others), 'finding')} unchecked or failed" if others else "",
+        inferred_reason=f"mean of {format_count(len(others), 'finding')} unchecked or failed" if others else "",
         combined=combined,
     )
 
@@ -303,6 +303,6 @@ def uncertainty_of(confidence: Confidence | None, merge: Merge, entries: Sequenc
     unchecked = sum(finding.verified is None for finding in merge.findings)
     uncited = sum(not entry.place for entry in entries)
     return (
-        f"The evidence of {counted(failed, 'finding')} failed and that of {unchecked:,} could not be checked; "
+        f"The evidence of {format_count(failed, 'finding')} failed and that of {unchecked:,} could not be checked; "
         f"{uncited:,} are listed without a location. A person should look at those locations."
     )

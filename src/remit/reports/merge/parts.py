@@ -9,7 +9,7 @@ from typing import NamedTuple
 from remit.evidence.grammar import Exists, WrittenReference, looks_like_file, references_in
 from remit.merging.merge import name_of
 from remit.merging.model import SCALE, AgentReport, Conflict, Merge, MergedFinding, Opinion
-from remit.reports.layout import escape_control
+from remit.reports.layout import escape_control, format_count
 from remit.workspace.files import SourceFile, Workspace
 
 #: From the worst to the mildest; a finding without a severity comes last.
@@ -109,11 +109,6 @@ def agreement(finding: MergedFinding, agents: int) -> str:
     return f"{len(finding.agents)} of {max(agents, len(finding.agents))}"
 
 
-def counted(number: int, word: str) -> str:
-    """Return a number with its noun: `1 finding`, `2 findings`."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
 def join_words(words: list[str]) -> str:
     """Join words: `a, b and c`."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
@@ -198,7 +193,7 @@ def _main(merge: Merge) -> str:
             return "there is nothing to merge"
         failed = _named(merge, "FAILED")
         return f"{failed or 'an agent'} failed; run it again before you rely on this report"
-    conflicts = counted(len(merge.conflicts), "conflict") if merge.conflicts else ""
+    conflicts = format_count(len(merge.conflicts), "conflict") if merge.conflicts else ""
     partial = _named(merge, "PARTIAL")
     reasons = [conflicts, f"{partial} did not finish" if partial else ""]
     return "; ".join(filter(None, reasons)) or "the confidence of a result is below 60"
@@ -206,7 +201,7 @@ def _main(merge: Merge) -> str:
 
 def _named(merge: Merge, status: str) -> str:
     names = list(dict.fromkeys(truncate_text(report.agent, 80) for report in merge.agents if report.status == status))
-    return join_words(names) if len(names) <= _MAX_NAMED else counted(len(names), "agent")
+    return join_words(names) if len(names) <= _MAX_NAMED else format_count(len(names), "agent")
 
 
 def broken_text(merge: Merge) -> str:
@@ -214,7 +209,7 @@ def broken_text(merge: Merge) -> str:
     judged = [report.verdict for report in merge.agents if report.verdict]
     broken = sum(verdict != "accept" for verdict in judged)
     verb = "breaks" if broken == 1 else "break"
-    return f"{broken:,} of {counted(len(judged), 'result')} {verb} the contract" if broken else ""
+    return f"{broken:,} of {format_count(len(judged), 'result')} {verb} the contract" if broken else ""
 
 
 class OpinionDetails(NamedTuple):

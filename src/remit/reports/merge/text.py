@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from remit.merging.model import Merge, MergedFinding
-from remit.reports.layout import Line, Piece, display_width, escape_control
+from remit.reports.layout import Line, Piece, display_width, escape_control, format_count
 from remit.reports.merge.parts import (
     MAX_TITLE,
     SEVERITIES,
@@ -14,7 +14,6 @@ from remit.reports.merge.parts import (
     agreement,
     answered_agents,
     contract_status,
-    counted,
     decision_text,
     evidence_state,
     excerpt,
@@ -224,8 +223,12 @@ def _totals(merge: Merge, columns: int) -> Iterator[Line]:
         "unrated": counts.findings - counts.critical - counts.important - counts.minor,
     }
     each = join_words([f"{numbers[name]} {name}" for name in SEVERITIES if numbers[name] > 0])
-    words = f"{counted(counts.findings, 'finding')}{f': {each}' if each else ''}"
-    rest = [counted(counts.inputs, "result"), counted(counts.conflicts, "conflict"), f"{counts.dropped:,} dropped"]
+    words = f"{format_count(counts.findings, 'finding')}{f': {each}' if each else ''}"
+    rest = [
+        format_count(counts.inputs, "result"),
+        format_count(counts.conflicts, "conflict"),
+        f"{counts.dropped:,} dropped",
+    ]
     tail = " · ".join(rest)
     if len(words) + 3 + len(tail) <= columns:
         yield [Piece(words, "bold"), Piece(f" · {tail}", "dim")]
