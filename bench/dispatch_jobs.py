@@ -90,7 +90,7 @@ class _Forgetful(Transcript):
 class _Silent(EventWriter):
     """An event writer that writes nothing."""
 
-    async def tell(self, kind: str, data: dict[str, Any]) -> None:
+    async def emit(self, kind: str, data: dict[str, Any]) -> None:
         return None
 
     async def _flush(self) -> None:

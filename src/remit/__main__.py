@@ -1,4 +1,4 @@
-"""`python -m remit`: the command line of this very install, whatever stands on the PATH."""
+"""`python -m remit`: run the command line of this installation, independent of the PATH."""
 
 from remit.surfaces.cli import main
 

@@ -143,19 +143,19 @@ def _alternatives(glob: str, limit: int) -> list[str]:
 
 
 def is_glob(path: str) -> bool:
-    """Whether it may stand for several files."""
+    """Return whether a path may match several files."""
     return any(letter in path for letter in "*?[") or ("{" in path and "," in path)
 
 
-def find_matches(root: str, glob: str, most: int) -> list[str] | None:
-    """Files under a folder that a glob matches (an empty one: all), at most so many; None: too much to look through."""
+def find_matches(root: str, glob: str, limit: int) -> list[str] | None:
+    """Return at most `limit` files under a folder that match a glob ("": all), or None if there are too many files."""
     if os.path.isfile(root):
         return [root]
     found: list[str] = []
     for seen, (path, relative) in enumerate(_walk(root), 1):
         if relative is not None and (not glob or matches_glob(relative, glob)):
             found.append(path)
-            if len(found) >= most:
+            if len(found) >= limit:
                 return found
         if seen >= MAX_ENTRIES:
             return None
@@ -163,7 +163,7 @@ def find_matches(root: str, glob: str, most: int) -> list[str] | None:
 
 
 def _walk(root: str) -> Iterator[tuple[str, str | None]]:
-    """Files with their names below the root, near ones first; a folder only as a step (None)."""
+    """Yield files with their names below the root, near ones first; a folder has the name None."""
     folders = [(root, "")]
     while folders:
         folder, prefix = folders.pop(0)
