@@ -9,7 +9,7 @@ import pytest
 
 #: Each writes src/f0.py, or may; none may pass in silence.
 WRITES = [
-    # What the shell runs wherever it stands.
+    # What the shell runs in any position.
     "echo $(( $(sed -i s/a/b/ src/f0.py) + 1 ))",
     "echo ${x:-$(sed -i s/a/b/ src/f0.py)}",
     '[[ -n "$(sed -i s/a/b/ src/f0.py)" ]]',
@@ -40,7 +40,7 @@ WRITES = [
     "ln src/f0.py /scratch/x",
     "ln -s $PWD/src /scratch/l && echo x > /scratch/l/f0.py",
     "cp -l src/f0.py /scratch/x",
-    # Programs that write by an option, or in a script of their own.
+    # Programs that write because of an option or their own script.
     "sed --in-pl s/a/b/ src/f0.py",
     "sed -n '1w src/f0.py' /scratch/x",
     "sed -n '/a/,/b/w src/f0.py' /scratch/x",
@@ -94,7 +94,7 @@ WRITES = [
 
 
 @pytest.mark.parametrize("line", WRITES, ids=[line[-60:] for line in WRITES])
-def test_no_way_around_the_reader_passes_in_silence(line: str, start: Callable) -> None:
+def test_no_way_around_the_reader_is_allowed_without_a_warning(line: str, start: Callable) -> None:
     assert start(mode="strict").run(line).decision == "deny"
     assert start().run(line).decision in ("deny", "warn")
 
@@ -109,7 +109,7 @@ def test_no_way_around_the_reader_passes_in_silence(line: str, start: Callable) 
         "sed 'r src/f0.py' /dev/null",
     ],
 )
-def test_a_file_that_is_shown_by_another_way_is_counted(line: str, start: Callable) -> None:
+def test_a_file_that_is_shown_in_another_way_is_counted(line: str, start: Callable) -> None:
     session = start()
     session.run(line.replace("$PWD", str(session.project)))
     assert session.state.window.files == {"src/f0.py": 10}
@@ -140,7 +140,7 @@ def test_a_file_that_is_shown_by_another_way_is_counted(line: str, start: Callab
         "remit gate status",
     ],
 )
-def test_ordinary_lines_still_pass_without_a_word(line: str, start: Callable) -> None:
+def test_ordinary_lines_are_allowed_without_a_warning(line: str, start: Callable) -> None:
     assert start(mode="strict").run(line).decision == "allow"
 
 
@@ -160,7 +160,7 @@ def test_a_person_is_asked_however_the_command_is_spelt(line: str, session) -> N
     assert session.run(line, agent_id="a1", agent_type="x").decision == "ask"
 
 
-def test_a_name_through_the_folder_of_a_process_is_that_of_the_command(session, monkeypatch, tmp_path: Path) -> None:
+def test_a_path_through_proc_self_is_that_of_the_command(session, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert session.run("echo x > /proc/self/cwd/src/f0.py").rule == "edit-code"
     assert session.run("echo x > /proc/self/cwd/docs/a.md").decision == "allow"
@@ -173,7 +173,7 @@ def test_a_specification_that_cannot_be_read_is_not_overwritten_as_if_it_were_em
 
 
 @pytest.mark.parametrize("name", ["s1.jsonl", "s1/subagents/agent-a1.jsonl", "s1/subagents/agent-a1.meta.json"])
-def test_nobody_writes_the_transcripts_that_reports_are_held_against(
+def test_transcripts_of_the_client_are_not_written(
     name: str, session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))

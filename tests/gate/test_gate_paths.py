@@ -52,7 +52,7 @@ SETTINGS = GateSettings()
         ("/proc/self/status", "scratch"),
     ],
 )
-def test_a_path_is_of_one_class(path: str, kind: str) -> None:
+def test_each_path_has_one_class(path: str, kind: str) -> None:
     assert classify(locate(path, "", "/nowhere/project"), SETTINGS) == kind
 
 
@@ -65,7 +65,7 @@ def test_temporary_files_are_scratch_unless_the_project_itself_is_there(monkeypa
     assert classify(locate("/tmp/project2/a.py", "", "/tmp/project"), SETTINGS) == "scratch"
 
 
-def test_a_place_is_named_by_where_it_really_is(tmp_path: Path) -> None:
+def test_a_path_is_resolved_to_its_real_name(tmp_path: Path) -> None:
     (tmp_path / "real/src").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "real")
     real, link = str(tmp_path / "real"), str(tmp_path / "link")
@@ -110,11 +110,11 @@ def test_a_place_is_named_by_where_it_really_is(tmp_path: Path) -> None:
         ("a" * 60, "*a" * 30 + "b", False),
     ],
 )
-def test_a_glob_fits_whole_names(name: str, glob: str, fit: bool) -> None:
+def test_a_glob_matches_whole_names(name: str, glob: str, fit: bool) -> None:
     assert matches_glob(name, glob) is fit
 
 
-def test_braces_are_told_apart_and_bounded() -> None:
+def test_braces_are_expanded_within_a_limit() -> None:
     assert expand_braces("a{b,c}d{e,f}") == ["abde", "abdf", "acde", "acdf"]
     assert expand_braces("{a}") == ["{a}"]
     assert len(expand_braces("{a,b}" * 40)) <= 64
@@ -125,7 +125,7 @@ def test_matching_never_raises(name: str, glob: str) -> None:
     assert matches_glob(name, glob) in (True, False)
 
 
-def test_lines_are_counted_as_people_count_them(tmp_path: Path) -> None:
+def test_lines_are_counted_with_or_without_a_final_line_break(tmp_path: Path) -> None:
     file = tmp_path / "a"
     for content, lines in (
         (b"", 0),
@@ -147,7 +147,7 @@ def test_lines_are_counted_as_people_count_them(tmp_path: Path) -> None:
     assert read_text(str(file), 10) is None
 
 
-def test_files_are_matched_up_to_a_number(tmp_path: Path) -> None:
+def test_files_are_matched_up_to_a_limit(tmp_path: Path) -> None:
     for name in ("a.py", "src/b.py", "src/deep/c.py", "node_modules/d.py", ".git/e.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")

@@ -72,7 +72,7 @@ def test_the_shell_does_not_edit_code_either(session, command: str) -> None:
 
 
 @pytest.mark.parametrize(("mode", "decision"), [("standard", "warn"), ("strict", "deny"), ("observe", "allow")])
-def test_what_is_not_understood_is_a_warning_and_in_strict_a_write(start, mode: str, decision: str) -> None:
+def test_an_unknown_command_is_a_warning_and_in_strict_a_write(start, mode: str, decision: str) -> None:
     found = start(mode=mode).run("./frobnicate.sh")
     assert (found.decision, found.rule) == (decision, "edit-code")
     assert "frobnicate.sh" in found.reason
@@ -92,7 +92,7 @@ class TestTrivialEdit:
         declare(session.state, "edit", [SPEC], "for speed", cwd=str(project), project=str(project))
         assert session.edit(SPEC, old, new).exception == "trivial-edit"
 
-    def test_they_are_direct_after_the_delegation_and_its_retry_failed(self, session) -> None:
+    def test_trivial_edits_are_direct_after_the_delegation_and_its_retry_failed(self, session) -> None:
         for key in ("d1", "d2"):
             assert session.edit(SPEC, "recieve", "receive").rule == "trivial-edit"
             open_delegation(session.state, key, "team:product-manager")
@@ -105,7 +105,7 @@ class TestTrivialEdit:
             close_delegation(session.state, key, "failed")
         assert session.edit(SPEC, "recieve", "receive").rule == "trivial-edit"
 
-    def test_a_project_may_allow_all_of_them(self, start) -> None:
+    def test_a_project_may_allow_all_trivial_edits(self, start) -> None:
         session = start(trivial_edits="direct")
         assert session.edit(SPEC, "recieve", "receive").decision == "allow"
         assert session.edit(SPEC, "30 seconds", "60 seconds").decision == "deny"
@@ -113,12 +113,12 @@ class TestTrivialEdit:
     @pytest.mark.parametrize(
         ("old", "new"), [("30 seconds", "60 seconds"), ("should", "must"), ("- two\n", "- two\n- three\n")]
     )
-    def test_what_is_not_trivial_is_denied_declared_or_not(self, session, project, old: str, new: str) -> None:
+    def test_an_edit_that_is_not_trivial_is_denied_even_if_declared(self, session, project, old: str, new: str) -> None:
         assert session.edit(SPEC, old, new).rule == "edit-spec"
         declare(session.state, "edit", [SPEC], "for speed", cwd=str(project), project=str(project))
         assert (session.edit(SPEC, old, new).decision, session.state.decisions[-1]["rule"]) == ("deny", "trivial-edit")
 
-    def test_a_whole_file_written_again_is_compared_too(self, session, project) -> None:
+    def test_a_rewritten_file_is_compared(self, session, project) -> None:
         text = (project / SPEC).read_text()
         written = {"file_path": SPEC, "content": text.replace("- one", "* one")}
         assert session.ask("Write", written).exception == "trivial-edit"
@@ -133,12 +133,12 @@ class TestTrivialEdit:
     def test_the_shell_does_not_edit_a_specification_at_all(self, session) -> None:
         assert session.run(f"sed -i 's/- one/* one/' {SPEC}").rule == "edit-spec"
 
-    def test_an_edit_that_changed_what_was_announced_is_settled_in_silence(self, session, project) -> None:
+    def test_an_edit_as_announced_is_settled_without_a_warning(self, session, project) -> None:
         session.edit(SPEC, "- one", "* one")
         (project / SPEC).write_text((project / SPEC).read_text().replace("- one", "* one"))
         assert session.settle("Edit", {}).rule is None
 
-    def test_an_edit_that_changed_more_is_warned_of_and_may_be_reverted(self, session, project) -> None:
+    def test_an_edit_that_changed_more_is_a_warning_and_may_be_reverted(self, session, project) -> None:
         before = (project / SPEC).read_text()
         session.edit(SPEC, "- one", "* one")
         (project / SPEC).write_text(before.replace("- one", "* one").replace("30", "60"))
@@ -150,7 +150,7 @@ class TestTrivialEdit:
 
 
 class TestParallelWrites:
-    def test_two_open_delegations_do_not_hold_one_file(self, session) -> None:
+    def test_two_open_delegations_do_not_lock_the_same_file(self, session) -> None:
         first = {"subagent_type": "backend-specialist", "writes": ["src/f0.py"]}
         assert session.ask("Agent", first).decision == "allow"
         denied = session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/../src/f0.py"]})
@@ -159,7 +159,7 @@ class TestParallelWrites:
         close_delegation(session.state, "toolu_1", "accepted")
         assert session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/f0.py"]}).decision == "allow"
 
-    def test_a_subagent_takes_a_file_by_writing_it(self, session) -> None:
+    def test_a_subagent_locks_a_file_by_writing_it(self, session) -> None:
         one = {"agent_id": "a1", "agent_type": "backend-specialist"}
         other = {"agent_id": "a2", "agent_type": "backend-specialist"}
         assert session.edit("src/f0.py", "x", "y", **one).decision == "allow"
@@ -171,14 +171,14 @@ class TestParallelWrites:
         close_delegation(session.state, "a1", "failed")
         assert session.edit("src/f0.py", "x", "y", **other).decision == "allow"
 
-    def test_the_subagent_of_a_launch_takes_over_its_files(self, session) -> None:
+    def test_the_subagent_of_a_launch_gets_its_locks(self, session) -> None:
         session.ask("Agent", {"subagent_type": "backend-specialist", "writes": ["src/f0.py"]})
         own = {"agent_id": "a1", "agent_type": "team:backend-specialist"}
         assert session.edit("src/f0.py", "x", "y", agent_id="a2", agent_type="qa-engineer").rule == "parallel-writes"
         assert session.edit("src/f0.py", "x", "y", **own).decision == "allow"
         assert session.state.delegations["toolu_1"].agent_id == "a1"
 
-    def test_a_subagent_is_not_held_to_the_orchestrators_rules(self, session) -> None:
+    def test_the_rules_of_an_orchestrator_do_not_apply_to_a_subagent(self, session) -> None:
         own = {"agent_id": "a1", "agent_type": "backend-specialist"}
         session.file("src/long.py", 900)
         assert session.ask("Read", {"file_path": "src/long.py"}, **own).decision == "allow"
@@ -196,7 +196,7 @@ class TestParallelWrites:
         assert session.ask("Bash", {"command": "ls"}, agent_type="code-explorer").decision == "allow"
 
 
-def test_a_launch_without_an_id_is_a_delegation_too(session) -> None:
+def test_a_launch_without_an_id_is_a_delegation(session) -> None:
     session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/f0.py"]}, tool_use_id="")
     assert session.state.locks == {"src/f0.py": "launch-0"}
     close_delegation(session.state, "launch-0", "accepted")
@@ -207,7 +207,7 @@ def test_a_launch_without_an_id_is_a_delegation_too(session) -> None:
 
 
 @pytest.mark.parametrize(("mode", "decision"), [("standard", "ask"), ("strict", "ask"), ("observe", "allow")])
-def test_an_orchestrator_that_declares_is_brought_before_a_person(start, mode: str, decision: str) -> None:
+def test_a_person_is_asked_before_an_orchestrator_declares(start, mode: str, decision: str) -> None:
     session = start(mode=mode)
     assert session.run(f"remit gate declare edit {SPEC} --why speed").decision == decision
     assert session.run("remit gate status").decision == "allow"

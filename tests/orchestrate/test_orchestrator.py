@@ -96,7 +96,7 @@ async def test_reading_a_fourth_file_is_refused_with_a_delegation_hint(play: Pla
         told = answers(fleet)
     assert job.outcome == "completed"
     assert all(not one.startswith("refused") for one in told[:3])
-    assert told[3].startswith("refused (lookup-files): d.py: 3 files were read directly")
+    assert told[3].startswith("refused (lookup-files): d.py: 3 files were already read directly")
     assert "code-explorer" in told[3]
     assert "# d.py" not in "".join(told[:4])
 

@@ -30,7 +30,7 @@ def names(text: str) -> list[str]:
     return found
 
 
-def test_the_table_has_at_least_200_different_lines_of_every_side() -> None:
+def test_the_table_has_at_least_200_lines_of_all_kinds() -> None:
     lines = [line for line, _ in TABLE]
     assert len(lines) == len(set(lines)) >= 200
     for sign in ("r=", "w=", "s=", "?"):
@@ -68,7 +68,7 @@ def test_a_copy_into_a_folder_writes_in_the_folder(tmp_path) -> None:
     ],
     ids=["long", "brackets", "substitutions", "quoted", "backticks", "commands", "braces"],
 )
-def test_a_hostile_line_is_not_understood_and_ends_soon(line: str) -> None:
+def test_a_hostile_line_is_not_understood_and_ends_quickly(line: str) -> None:
     started = time.process_time()
     assert read_command(line, "/").unknown
     assert time.process_time() - started < 5
@@ -81,14 +81,14 @@ def test_reading_a_line_never_raises(line: str) -> None:
 
 
 @given(st.sampled_from([line for line, _ in TABLE]), st.sampled_from([line for line, _ in TABLE]))
-def test_two_lines_do_what_each_of_them_does(one: str, other: str) -> None:
+def test_two_lines_have_the_effects_of_both(one: str, other: str) -> None:
     assume(all(one.count(quote) % 2 == 0 for quote in "'\""))  # else the next line belongs to this one
     alone = [said for said in told(one, "/x") if said[0] in "w?"]
     both = told(f"{one}\n{other}", "/x")
     assert all(said in both for said in alone) or "?" in both
 
 
-def test_every_program_is_in_the_list_of_the_module_that_knows_it() -> None:
+def test_every_program_is_in_the_list_of_its_module() -> None:
     assert set(viewers.HANDLERS) == lists.VIEWERS
     assert set(editors.HANDLERS) == lists.EDITORS
     assert set(interpreters.HANDLERS) == lists.INTERPRETERS

@@ -148,7 +148,7 @@ class TestAsking:
     def test_without_a_session_it_explains_how_to_get_one(self, remit: Remit, project: Path, words: list[str]) -> None:
         found = remit("gate", *words)
         assert (found.code, found.out) == (2, "")
-        assert "no session has been recorded" in found.err
+        assert "no session is recorded" in found.err
         assert "remit install claude-code" in found.err
         assert not (project / ".remit").exists()
 
@@ -370,7 +370,7 @@ class TestMergeOfASession:
     def test_neither_files_nor_a_session_is_an_error(self, remit: Remit) -> None:
         found = remit("merge")
         assert (found.code, "pass files, or a session with --session last" in found.err) == (2, True)
-        assert "no session has been recorded" in remit("merge", "--session", "last").err
+        assert "no session is recorded" in remit("merge", "--session", "last").err
 
     def test_a_report_of_a_subagent_cannot_drive_the_terminal(self, remit: Remit, project: Path) -> None:
         sent(project, "qa-engineer", "\x1b[2J\x1b]0;x\x07 fine", "rejected", attempt=2)

@@ -77,7 +77,7 @@ def test_a_task_of_three_phases_is_done_and_a_fourth_file_is_delegated(begin: Be
     assert ran.code == 0, ran.err
     assert "All three phases are done." in ran.out
     told = str([one["body"]["messages"] for one in model.requests if ME in str(one["body"].get("system"))][-1])
-    assert "refused (lookup-files): d.txt: 3 files were read directly" in told
+    assert "refused (lookup-files): d.txt: 3 files were already read directly" in told
     assert "code-explorer" in told.partition("refused (lookup-files)")[2][:400]
     assert "port of d" not in told
     for phase in ("explore", "build", "test"):

@@ -1,16 +1,14 @@
-"""What the rules say of a command line: its writes, searches and reads, once the shell reader has told them."""
-
-# pathlib takes as long to load as all of the gate.
+"""Judge a command line by what it writes, searches, reads and runs."""
 
 from __future__ import annotations
 
 import os
 
 from remit.gate.delegations import judge_subagent_write
-from remit.gate.model import LONGEST_NAME
+from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import classify, is_guarded, locate
 from remit.gate.reads import ReadRequest, SearchRequest, judge_pattern, judge_reads, judge_search
-from remit.gate.ruling import Ruling, worst
+from remit.gate.ruling import Ruling, strictest
 from remit.gate.writes import judge_shell_writes, judge_write
 from remit.globs import find_matches, is_glob
 from remit.shell.interpret import read_command
@@ -22,85 +20,85 @@ if TYPE_CHECKING:
     from remit.gate.settings import GateSettings
     from remit.shell.command import Effects
 
-#: Programs whose only work is to look for weaknesses.
+#: Programs that only look for weaknesses.
 _SCANNERS_TEXT = """
     bandit semgrep gitleaks trufflehog trufflehog3 trivy snyk grype pip-audit safety nuclei nikto nmap zap-cli zap.sh
     zap-baseline.py brakeman gosec checkov tfsec detect-secrets osv-scanner govulncheck bundler-audit bundle-audit
     dependency-check retire wapiti sqlmap horusec git-secrets kube-bench kubesec codeql lynis
 """
 SCANNERS = frozenset(_SCANNERS_TEXT.split())
-#: Programs of which one subcommand is a scan.
+#: Subcommands that are scans.
 _AUDITS = frozenset({"npm audit", "yarn audit", "pnpm audit", "cargo audit", "composer audit", "docker scout"})
 
-#: Commands of ours that change the gate itself, or speak to it in a client's name; `?`: which one, is not known.
-_OF_THE_GATE = ("remit install", "remit uninstall", "remit hook", "remit ?")
-#: In a line that is not understood these words mean that it may do the same by another way.
-_OUR_PARTS = ("remit.gate", "remit.clients", "remit.surfaces", "remit.__main__", "hooks/entry.py")
+#: Commands that change the gate or report to it as a client does; with `?` the command is not known.
+_GATE_COMMANDS = ("remit install", "remit uninstall", "remit hook", "remit ?")
+#: In a line that is not understood, these words mean that it may do the same in another way.
+_GATE_PARTS = ("remit.gate", "remit.clients", "remit.surfaces", "remit.__main__", "hooks/entry.py")
 
 
 def judge_command(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
-    """All that a command line does, judged together: it is one call."""
+    """Judge all that a command line does, as one call."""
     effects = read_command(call.text("command"), call.cwd or project)
-    rulings = [*_scans(effects, settings)]
+    rulings = [*_judge_scans(effects, settings)]
     rulings += judge_shell_writes(effects.writes, effects.restores, call, state, settings, project)
     if effects.unknown:
         rulings.append(_not_understood(effects, settings))
-    rulings += _words_for_a_person(call, effects)
+    rulings += _ask_person(call, effects)
     reads: list[ReadRequest] = []
     for search in effects.searches:
-        said, found = judge_search(SearchRequest(*search), call, settings, project)
-        rulings += said
-        reads += found
+        more_rulings, more_reads = judge_search(SearchRequest(*search), call, settings, project)
+        rulings += more_rulings
+        reads += more_reads
     for pattern in effects.patterns:
-        noted = judge_pattern(pattern, settings, single=True)
-        rulings += [noted] if noted else []
+        ruling = judge_pattern(pattern, settings, single=True)
+        rulings += [ruling] if ruling else []
     for path, lines, first in effects.reads:
-        said, found = _expanded(path, lines, first, call, settings, project)
-        rulings += said
-        reads += found
+        more_rulings, more_reads = _expanded(path, lines, first, call, settings, project)
+        rulings += more_rulings
+        reads += more_reads
     if reads:
         rulings.append(judge_reads(reads, call, state, settings, project))
         _count_with(rulings)
-    return worst(rulings) or Ruling()
+    return strictest(rulings) or Ruling()
 
 
 def _count_with(rulings: list[Ruling]) -> None:
-    """Whatever ruling decides, the reads are counted if the call is let through."""
+    """Count the reads with each ruling that can allow the call."""
     counted = rulings[-1].apply
     for ruling in rulings:
         if ruling.level in (2, 3) or not ruling.level:
             ruling.apply = counted
 
 
-def _scans(effects: Effects, settings: GateSettings) -> list[Ruling]:
+def _judge_scans(effects: Effects, settings: GateSettings) -> list[Ruling]:
     auditor = settings.agent("security")
     for program in effects.programs:
         if program in SCANNERS or program in _AUDITS or program.partition(" ")[0] in SCANNERS:
-            reason = f"{program} is a security scan: that is the work of {auditor}"
+            reason = f"{program} is a security scan. Delegate it to {auditor}"
             return [Ruling(1, "security-alone", reason, delegate_to=auditor)]
     return []
 
 
 def _declaration() -> Ruling:
-    ruling = Ruling(2, "declare", "a declaration is a person's to make: may an agent make this one for you?")
-    ruling.asks = True
+    ruling = Ruling(2, "declare", "only a person makes declarations. May the agent make this one for you?")
+    ruling.asks_person = True
     return ruling
 
 
 def _change_of_the_gate(program: str) -> Ruling:
-    reason = f"`{program}` changes what holds the agents: may one of them run that for you?"
+    reason = f"`{program}` changes how agents are controlled. May the agent run it for you?"
     ruling = Ruling(2, "guarded-state", reason)
-    ruling.asks = True
+    ruling.asks_person = True
     return ruling
 
 
 def _not_understood(effects: Effects, settings: GateSettings) -> Ruling:
     agent = settings.agent("backend")
     strict = settings.mode == "strict"
-    reason = f"what this command line writes cannot be told ({effects.why}). " + (
-        f"Delegate it to {agent}, or use plain commands with plain names of files"
+    reason = f"the gate cannot determine what this command line writes: {effects.why}. " + (
+        f"Delegate it to {agent}, or use plain commands with literal file names"
         if strict
-        else "If it changes code, delegate it"
+        else f"If it changes code, delegate it to {agent}"
     )
     ruling = Ruling(1 if strict else 2, "edit-code", reason, delegate_to=agent)
     ruling.detail = f" (the program: {effects.detail!r})" if effects.detail else ""
@@ -110,48 +108,48 @@ def _not_understood(effects: Effects, settings: GateSettings) -> Ruling:
 def _expanded(
     path: str, lines: int | None, first: int, call: ToolUse, settings: GateSettings, project: str
 ) -> tuple[list[Ruling], list[ReadRequest]]:
-    """A name with wildcards as the files that it matches; more than a few are a bulk search."""
+    """Return the reads of the files that a name with wildcards matches. More than a few are a bulk search."""
     if not is_glob(path) or os.path.lexists(locate(path, call.cwd, project).real):
         return [], [ReadRequest(path, lines, first)]
     parts = path.split("/")
     fixed = next(at for at, part in enumerate(parts) if is_glob(part))
     root = locate("/".join(parts[:fixed]) or ("/" if fixed else "."), call.cwd, project)
-    most = settings.limits["search_files"]
-    found = find_matches(root.real, "/".join(parts[fixed:]), most + 1)
-    if found is not None and len(found) <= most:
+    limit = settings.limits["search_files"]
+    found = find_matches(root.real, "/".join(parts[fixed:]), limit + 1)
+    if found is not None and len(found) <= limit:
         return [], [ReadRequest(one, lines, first) for one in found]
     root.name += "/_"
     if classify(root, settings) == "state":
         return [], []
     explorer = settings.agent("explore")
-    reason = f"this reads more than {most} files at once. Delegate the reading to {explorer}"
+    reason = f"this reads more than {limit} files at once. Delegate the reading to {explorer}"
     return [Ruling(1, "bulk-search", reason, delegate_to=explorer, paths=(root.name[:-2],))], []
 
 
 def judge_subagent_command(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
-    """A subagent's command line: files that others write, and what no orchestrator of its own may touch either."""
+    """Judge a subagent's command line by the files that other subagents write and by the files of Remit."""
     effects = read_command(call.text("command"), call.cwd or project)
-    asked = _words_for_a_person(call, effects)
+    asked = _ask_person(call, effects)
     if asked:
         return asked[0]
-    places = [(path, locate(path, call.cwd, project)) for path in effects.writes]
-    for _, place in places:
-        if is_guarded(place, settings, project):
-            return judge_write(place.name[:LONGEST_NAME], "guarded", settings, by_shell=True)
+    targets = [(path, locate(path, call.cwd, project)) for path in effects.writes]
+    for _, target in targets:
+        if is_guarded(target, settings, project):
+            return judge_write(target.name[:MAX_NAME_LENGTH], "guarded", settings, by_shell=True)
     names = [
-        place.name[:LONGEST_NAME]
-        for path, place in places
-        if place.inside and not os.path.isdir(place.real) and not is_glob(path)
+        target.name[:MAX_NAME_LENGTH]
+        for path, target in targets
+        if target.inside and not os.path.isdir(target.real) and not is_glob(path)
     ]
     return judge_subagent_write(call, state, names)
 
 
-def _words_for_a_person(call: ToolUse, effects: Effects) -> list[Ruling]:
-    """Commands of ours that are a person's to give."""
+def _ask_person(call: ToolUse, effects: Effects) -> list[Ruling]:
+    """Return the rulings for commands of Remit that need a person's consent."""
     text = call.text("command")
-    asked = [_change_of_the_gate(program) for program in _OF_THE_GATE if program in effects.programs]
+    asked = [_change_of_the_gate(program) for program in _GATE_COMMANDS if program in effects.programs]
     if "remit gate declare" in effects.programs or (effects.unknown and "gate" in text and "declare" in text):
         asked.append(_declaration())
-    if effects.unknown and any(part in text for part in _OUR_PARTS):
+    if effects.unknown and any(part in text for part in _GATE_PARTS):
         asked.append(_change_of_the_gate("a part of remit"))
     return asked

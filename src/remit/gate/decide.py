@@ -1,4 +1,4 @@
-"""The decision: a call, what is remembered of its session, and the settings in; allow, deny, ask or warn out."""
+"""Decide on a tool call from the session state and the settings: allow, deny, ask or warn."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import time
 
 from remit.errors import UsageError
 from remit.gate.delegations import judge_launch, judge_tools, open_delegations
-from remit.gate.model import LONGEST_NAME, Decision, ToolUse
-from remit.gate.ruling import Ruling, worst
+from remit.gate.model import MAX_NAME_LENGTH, Decision, ToolUse
+from remit.gate.ruling import Ruling, strictest
 from remit.gate.session import SessionState
 
 TYPE_CHECKING = False
@@ -16,15 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from remit.gate.model import ToolUse
-    from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
 
 EDITING = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 READING = ("Read", "NotebookRead")
-#: All of them run the command line that they are given.
+#: Tools that run a command line.
 SHELLS = ("Bash", "Monitor", "PowerShell")
-#: Mode -> what a broken rule of level 1, 2 and 3 leads to; level 0 is well.
+#: Mode -> the decision for level 0 (no rule is broken) to 3.
 _ANSWERS: dict[str, tuple[str, str, str, str]] = {
     "standard": ("allow", "deny", "warn", "allow"),
     "strict": ("allow", "deny", "ask", "allow"),
@@ -32,34 +30,32 @@ _ANSWERS: dict[str, tuple[str, str, str, str]] = {
 
 
 def decide(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Decision:
-    """The answer to a call before it is made. What is let through is counted in the state; a denied call is not.
+    """Return the decision about a call before it is made. An allowed call is counted in the state.
 
-    It never raises: an error of ours is a decision whose `fault` says what happened.
+    Never raises: after an error in the gate, the decision has a `fault`.
     """
-    return with_fault_policy(lambda: _rule(call, state, settings, project), call, state, settings)
+    return with_fault_policy(lambda: _judge(call, state, settings, project), call, state, settings)
 
 
 def decide_stop(state: SessionState, settings: GateSettings, what: str = "answer", *, shown_lines: int = 0) -> Decision:
-    """The answer to a change of phase or a final answer (`what`), which waits for open delegations."""
-    from remit.gate.model import ToolUse as Made  # late: only a type elsewhere
-
-    return with_fault_policy(lambda: _judge_finish(state, settings, what, shown_lines), Made(what), state, settings)
+    """Return the decision about a final answer or a change of phase (`what`), which waits for open delegations."""
+    return with_fault_policy(lambda: _judge_stop(state, settings, what, shown_lines), ToolUse(what), state, settings)
 
 
 def with_fault_policy(
     judge: Callable[[], Ruling], call: ToolUse, state: SessionState, settings: GateSettings, *, after: bool = False
 ) -> Decision:
-    """A ruling as a decision, recorded; an error of ours as one too. `after` the call there are only warnings."""
+    """Turn a ruling, or an error in the gate, into a recorded decision. `after` a call, warn instead of asking."""
     state.updated = time.time()
     try:
         return _answer(judge(), call, state, settings, after=after)
-    except Exception as error:  # noqa: BLE001 - a hook that dies says nothing at all to the person
+    except Exception as error:  # noqa: BLE001 - a hook that dies reports nothing to the user
         return _fault(error, call, state, settings)
 
 
-def _rule(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
+def _judge(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     if call.agent_id:
-        return _of_subagent(call, state, settings, project)
+        return _judge_subagent(call, state, settings, project)
     if call.tool in READING:
         from remit.gate.reads import from_read_tool, judge_reads
 
@@ -73,13 +69,13 @@ def _rule(call: ToolUse, state: SessionState, settings: GateSettings, project: s
 
         return judge_command(call, state, settings, project)
     if call.tool in ("Grep", "Glob"):
-        return _of_search(call, state, settings, project)
+        return _judge_search_tool(call, state, settings, project)
     if call.tool == "Agent":
         return judge_launch(call, state, project)
     return Ruling()
 
 
-def _of_search(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
+def _judge_search_tool(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     from remit.gate.reads import from_glob_tool, from_grep_tool, judge_reads, judge_search
 
     search = from_grep_tool(call) if call.tool == "Grep" else from_glob_tool(call)
@@ -89,11 +85,11 @@ def _of_search(call: ToolUse, state: SessionState, settings: GateSettings, proje
         for ruling in rulings:
             ruling.apply = counted.apply
         rulings.append(counted)
-    return worst(rulings) or Ruling()
+    return strictest(rulings) or Ruling()
 
 
-def _of_subagent(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
-    """Of a subagent's calls: the tools of its definition, the files that others write, and what only remit writes."""
+def _judge_subagent(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
+    """Judge a subagent's call by its tools, the files that other subagents write, and the files of Remit."""
     refused = judge_tools(call, settings)
     if refused is not None:
         return refused
@@ -108,17 +104,16 @@ def _of_subagent(call: ToolUse, state: SessionState, settings: GateSettings, pro
     return Ruling()
 
 
-def _judge_finish(state: SessionState, settings: GateSettings, what: str, shown_lines: int) -> Ruling:
+def _judge_stop(state: SessionState, settings: GateSettings, what: str, shown_lines: int) -> Ruling:
     waiting = open_delegations(state)
     if waiting:
-        reason = (
-            f"{len(waiting)} of the delegations are open ({', '.join(waiting[:5])}): wait for their results before "
-            + ("the next phase" if what == "phase" else "the answer")
-        )
+        count = "1 delegation is" if len(waiting) == 1 else f"{len(waiting)} delegations are"
+        following = "the next phase" if what == "phase" else "you answer"
+        reason = f"{count} open ({', '.join(waiting[:5])}). Wait for the results before {following}"
         return Ruling(1, "synthesize-early", reason)
-    most = settings.limits["presentation_lines"]
-    if shown_lines > most:
-        return Ruling(2, "presentation-size", f"{shown_lines} lines are shown to the user, and {most} are the most")
+    limit = settings.limits["presentation_lines"]
+    if shown_lines > limit:
+        return Ruling(2, "presentation-size", f"{shown_lines} lines are shown to the user (limit: {limit})")
     return Ruling()
 
 
@@ -127,7 +122,7 @@ def _answer(ruling: Ruling, call: ToolUse, state: SessionState, settings: GateSe
     level = 0 if exempt else ruling.level
     observing = settings.mode == "observe"
     answer = _ANSWERS["standard" if observing else settings.mode][level]
-    answer = "ask" if ruling.asks and not exempt else answer
+    answer = "ask" if ruling.asks_person and not exempt else answer
     answer = "warn" if after and answer == "ask" else answer
     if answer != "deny" and ruling.apply is not None:
         ruling.apply(state)
@@ -150,21 +145,22 @@ def _answer(ruling: Ruling, call: ToolUse, state: SessionState, settings: GateSe
 
 
 def _exempt(ruling: Ruling, settings: GateSettings) -> str | None:
-    """The reason of the project's own exception, if one holds today for every path."""
+    """Return the reason of the project's exception that covers all paths today, or None."""
     if not settings.exceptions:
         return None
     from remit.globs import matches_glob
 
     today = time.strftime("%Y-%m-%d")
     for entry in settings.exceptions:
-        here = all(any(matches_glob(path, glob) for glob in entry.paths) for path in ruling.paths)
-        if entry.rule == ruling.rule and here and (ruling.paths or "**" in entry.paths) and today <= entry.expires:
+        is_covered = all(any(matches_glob(path, glob) for glob in entry.paths) for path in ruling.paths)
+        is_covered = is_covered and bool(ruling.paths or "**" in entry.paths)
+        if entry.rule == ruling.rule and is_covered and today <= entry.expires:
             return f"an exception of this project until {entry.expires}: {entry.reason}"
     return None
 
 
 def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionState) -> None:
-    """What was decided, for people who ask later. A call of which nothing is to be said leaves no entry."""
+    """Record a decision for the log, unless it has neither a rule nor an exception nor a reason."""
     if not (decision.rule or decision.exception or decision.reason):
         return
     state.decisions.append(
@@ -175,8 +171,8 @@ def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionSta
             "decision": decision.decision,
             "would": decision.would,
             "rule": decision.rule,
-            "reason": decision.reason.removesuffix(ruling.detail)[: 2 * LONGEST_NAME],
-            "paths": [path[:LONGEST_NAME] for path in ruling.paths[:8]],
+            "reason": decision.reason.removesuffix(ruling.detail)[: 2 * MAX_NAME_LENGTH],
+            "paths": [path[:MAX_NAME_LENGTH] for path in ruling.paths[:8]],
             "lines": ruling.lines,
             "exception": decision.exception,
             "delegate_to": decision.delegate_to,
@@ -186,16 +182,16 @@ def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionSta
 
 
 def _fault(error: Exception, call: ToolUse, state: SessionState, settings: GateSettings) -> Decision:
-    """An error of ours, told by its type and place: its text may hold content of the call."""
-    place = ""
+    """Return the decision after an error in the gate. Only its type and position are kept: its text may be content."""
+    position = ""
     trace = error.__traceback__
     while trace is not None:
-        place = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}"
+        position = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}"
         trace = trace.tb_next
-    fault = f"{type(error).__name__} in {place}"
+    fault = f"{type(error).__name__} in {position}"
     closed = settings.on_fault == "closed" and settings.mode != "observe"
-    reason = f"remit's gate could not judge this call ({fault}); please report it. The call was " + (
-        "denied, as gate.on_fault asks" if closed else "let through"
+    reason = f"an error in remit's gate prevented a check of this call ({fault}). Please report it. The call was " + (
+        'denied because gate.on_fault is "closed"' if closed else "allowed"
     )
     decision = Decision(
         "deny" if closed else "allow" if settings.mode == "observe" else "warn",
@@ -211,20 +207,20 @@ def _fault(error: Exception, call: ToolUse, state: SessionState, settings: GateS
 
 
 def read_payload(data: bytes) -> dict[str, Any]:
-    """A payload that can be judged: of a tool call, or of the end of a turn."""
+    """Parse the payload of a tool call or of the end of a turn."""
     try:
         payload = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"standard input is no JSON: {error}; a hook's payload is expected there") from error
+        raise UsageError(f"standard input is not JSON: {error}; pass the payload of a hook") from error
     if not isinstance(payload, dict):
-        raise UsageError(f"a payload is a JSON object, not {type(payload).__name__}")
+        raise UsageError(f"the payload must be a JSON object, not {type(payload).__name__}")
     if not isinstance(payload.get("tool_name"), str) and payload.get("hook_event_name") != "Stop":
-        raise UsageError("the payload holds no tool call: tool_name is missing, or is no text")
+        raise UsageError("the payload has no tool call: tool_name is missing or not a string")
     return payload
 
 
 def dry_run(payload: dict[str, Any], state: SessionState | None, settings: GateSettings, project: str) -> Decision:
-    """What would be decided now, in a session with this state; without one, in a fresh session."""
+    """Return what would be decided in a session with this state, or in a new session."""
     state = state or SessionState()
     if "tool_name" not in payload:
         return decide_stop(state, settings)

@@ -1,6 +1,6 @@
-"""What only a person can say, and is never guessed: a direct edit, a verification, a presentation."""
+"""Declarations that only a person makes: a direct edit, a verification, a presentation."""
 
-# pathlib takes as long to load as all of the gate.
+# Without pathlib, which takes as long to load as the whole gate.
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import time
 
 from remit.errors import UsageError
-from remit.gate.model import LONGEST_NAME
+from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import classify, locate
 
 TYPE_CHECKING = False
@@ -27,23 +27,22 @@ KINDS: dict[str, str] = {
 
 
 def declare(state: SessionState, kind: str, paths: Iterable[str], why: str, *, cwd: str, project: str) -> list[str]:
-    """Remember it until the session ends; the answer is the files by their real names."""
+    """Record a declaration until the session ends. Return the files by their real names."""
     if kind not in KINDS:
-        raise UsageError(f"there is nothing to declare as {kind!r}; known are {', '.join(KINDS)}")
-    names = [locate(path, cwd, project).name[:LONGEST_NAME] for path in paths]
+        raise UsageError(f"cannot declare {kind!r}; choose one of {', '.join(KINDS)}")
+    names = [locate(path, cwd, project).name[:MAX_NAME_LENGTH] for path in paths]
     if not names:
-        raise UsageError(f"say which files: a declaration of {kind!r} without a path allows nothing")
+        raise UsageError(f"a declaration of {kind!r} needs at least one path")
     if not why.strip():
-        raise UsageError("say why with --why: a declaration stands in the session's record")
-    state.declarations.append({"kind": kind, "paths": names, "why": why[:LONGEST_NAME], "at": time.time()})
+        raise UsageError("state the reason with --why; it is stored with the declaration")
+    state.declarations.append({"kind": kind, "paths": names, "why": why[:MAX_NAME_LENGTH], "at": time.time()})
     return names
 
 
 def refuse_without_effect(paths: Iterable[str], settings: GateSettings, *, cwd: str, project: str) -> None:
-    """An edit that is declared is one of a specification: of another file it would allow nothing. A folder may hold
-    some."""
-    for place in (locate(path, cwd, project) for path in paths):
-        found = classify(place, settings)
-        if found != "spec" and not os.path.isdir(place.real):
-            what = "is written freely" if found in ("state", "prose", "scratch") else f"is {found}, and stays delegated"
-            raise UsageError(f"{place.name} is no specification: it {what}. A declared edit is one of a specification")
+    """Raise UsageError for a declared edit of a file that is not a specification. A folder may contain some."""
+    for target in (locate(path, cwd, project) for path in paths):
+        kind = classify(target, settings)
+        if kind != "spec" and not os.path.isdir(target.real):
+            may = "may be edited without it" if kind in ("state", "prose", "scratch") else f"is {kind} and is delegated"
+            raise UsageError(f"only edits of specifications are declared; {target.name} {may}")

@@ -1,11 +1,11 @@
-"""Delegations: open from their launch until they are accepted, rejected or failed; and who may write which file."""
+"""Open, link and close delegations, and decide which subagent may write which file."""
 
 from __future__ import annotations
 
 import time
 
 from remit.failure_policy import failure_warning
-from remit.gate.model import LONGEST_NAME
+from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import locate
 from remit.gate.ruling import Ruling
 from remit.gate.session import Delegation
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
 
-#: Before the names of agents that come from the plugin of this install.
+#: The prefix of agents from the plugin that `remit install` writes.
 OUR_PLUGIN = "remit:"
 OUTCOMES = ("accepted", "rejected", "failed")
 
 
 def judge_launch(call: ToolUse, state: SessionState, project: str) -> Ruling:
-    """A delegation that says in `writes` which files it will change must not meet another open one there."""
-    given = call.input.get("writes")
-    named = [path for path in given if isinstance(path, str)] if isinstance(given, list | tuple) else []
-    paths = tuple(locate(path, call.cwd, project).name[:LONGEST_NAME] for path in named[:64])
-    agent = call.text("subagent_type")[:LONGEST_NAME] or "general-purpose"
+    """Judge a launch. The files in its `writes` must not be locked by another open delegation."""
+    writes = call.input.get("writes")
+    named = [path for path in writes if isinstance(path, str)] if isinstance(writes, list | tuple) else []
+    paths = tuple(locate(path, call.cwd, project).name[:MAX_NAME_LENGTH] for path in named[:64])
+    agent = call.text("subagent_type")[:MAX_NAME_LENGTH] or "general-purpose"
 
     def start(state: SessionState) -> None:
         open_delegation(state, call.tool_use_id, agent, writes=paths)
@@ -40,8 +40,8 @@ def judge_launch(call: ToolUse, state: SessionState, project: str) -> Ruling:
             ruling = Ruling(
                 1,
                 "parallel-writes",
-                f"{path} is being written by {holder}, whose delegation is open. Wait until it is finished, "
-                "or give the two delegations different files",
+                f"{path} is being written by {holder} in an open delegation. Wait until that one ends, or give the "
+                "two delegations different files",
                 paths=paths,
             )
             ruling.observed = start
@@ -50,31 +50,31 @@ def judge_launch(call: ToolUse, state: SessionState, project: str) -> Ruling:
 
 
 def judge_subagent_write(call: ToolUse, state: SessionState, names: Iterable[str]) -> Ruling:
-    """A subagent takes a file by its first write; another one waits until that delegation has ended."""
-    mine = tuple(name[:LONGEST_NAME] for name in names)
-    for name in mine:
+    """Judge a subagent's write. The first write locks a file until the delegation ends."""
+    paths = tuple(name[:MAX_NAME_LENGTH] for name in names)
+    for name in paths:
         holder = state.locks.get(name, call.agent_id)
-        if holder != call.agent_id and not _becomes(state, holder, call):
+        if holder != call.agent_id and not _may_be_run_of(state, holder, call):
             return Ruling(
                 1,
                 "parallel-writes",
                 f"{name} is being written by {_holder_name(state, holder)} in another open delegation. "
-                "Leave it, and report what you would have changed as a blocker",
-                paths=mine,
+                "Do not change it; report the change that you would make as a blocker",
+                paths=paths,
             )
 
     def take(state: SessionState) -> None:
-        for name in mine:
+        for name in paths:
             holder = state.locks.get(name, "")
             if holder in state.delegations:
                 link_delegation(state, holder, call.agent_id)
             state.locks[name] = call.agent_id
 
-    return Ruling(paths=mine, apply=take)
+    return Ruling(paths=paths, apply=take)
 
 
-def _becomes(state: SessionState, holder: str, call: ToolUse) -> bool:
-    """Whether the caller may be the subagent of that launch: of its kind, with no other launch of its own."""
+def _may_be_run_of(state: SessionState, holder: str, call: ToolUse) -> bool:
+    """Return whether the caller may be the subagent of that launch: the same agent, linked to no other launch."""
     entry = state.delegations.get(holder)
     if entry is None:
         return False
@@ -85,12 +85,12 @@ def _becomes(state: SessionState, holder: str, call: ToolUse) -> bool:
 
 
 def is_same_agent(one: str, other: str) -> bool:
-    """Whether two names mean one agent: `plugin:agent` and `agent` do, and so do all ways to write it."""
+    """Return whether two names mean the same agent: prefix, case and separators do not matter."""
     return one == other or agent_slug(one.rpartition(":")[2]) == agent_slug(other.rpartition(":")[2])
 
 
 def agent_slug(name: str) -> str:
-    """An agent's name without what the client overlooks in it: capitals, and what stands between its words."""
+    """Return an agent's name without what the client ignores: case, blanks, `_` and `-`."""
     return "".join(letter for letter in name.lower() if letter not in " _-")
 
 
@@ -104,7 +104,7 @@ def _holder_name(state: SessionState, holder: str) -> str:
 def open_delegation(
     state: SessionState, key: str, agent: str, *, writes: Iterable[str] = (), now: float | None = None
 ) -> str:
-    """A delegation begins; its key. After one of the same agent that failed, this is its one retry."""
+    """Open a delegation and return its key. After a failed one of the same agent, it is the retry."""
     key = key or f"launch-{len(state.delegations)}"
     retry_of = ""
     for other, entry in state.delegations.items():
@@ -119,55 +119,55 @@ def open_delegation(
 
 
 def link_delegation(state: SessionState, key: str, agent_id: str) -> None:
-    """The subagent that a launch started."""
+    """Record the subagent that a launch started."""
     if key in state.delegations and agent_id:
-        state.delegations[key].agent_id = agent_id[:LONGEST_NAME]
+        state.delegations[key].agent_id = agent_id[:MAX_NAME_LENGTH]
 
 
 def close_delegation(
     state: SessionState, key: str, outcome: str, *, files: Iterable[str] = (), now: float | None = None
 ) -> None:
-    """A delegation ends: `accepted` with the files that its result covers, `rejected` or `failed`.
+    """Close a delegation as `accepted`, with the files that its result covers, `rejected` or `failed`.
 
-    `key` is the id of the launching call or of the subagent. One that was never launched is known from now on.
+    `key` is the id of the launching call or of the subagent. If it is unknown, a delegation is added.
     """
     if outcome not in OUTCOMES:
-        raise ValueError(f"a delegation ends as one of {', '.join(OUTCOMES)}, not as {outcome!r}")
-    found = next((name for name, entry in state.delegations.items() if key and entry.agent_id == key), key)
-    if found not in state.delegations:
-        found = open_delegation(state, found, "unknown", now=now)
-    entry = state.delegations[found]
+        raise ValueError(f"the outcome must be one of {', '.join(OUTCOMES)}, not {outcome!r}")
+    own_key = next((name for name, entry in state.delegations.items() if key and entry.agent_id == key), key)
+    if own_key not in state.delegations:
+        own_key = open_delegation(state, own_key, "unknown", now=now)
+    entry = state.delegations[own_key]
     entry.state = outcome
-    release_writes(state, found)
+    release_writes(state, own_key)
     release_writes(state, entry.agent_id)
     if outcome == "accepted":
         for path in files:
-            state.analysed[path[:LONGEST_NAME]] = entry.agent
+            state.analysed[path[:MAX_NAME_LENGTH]] = entry.agent
         for other in state.delegations.values():
             if is_same_agent(other.agent, entry.agent):
-                other.fallback = None  # it worked after all: nothing to fall back from
+                other.fallback = None  # the agent succeeded, so no fallback is needed
         state.open_window("delegation", now)
     else:
         add_failure_warning(state, entry.agent)
 
 
 def add_failure_warning(state: SessionState, agent: str) -> None:
-    """Remember that a result is missing."""
-    state.warn(failure_warning(agent[:LONGEST_NAME]))
+    """Add a warning that a result is missing."""
+    state.warn(failure_warning(agent[:MAX_NAME_LENGTH]))
 
 
 def release_writes(state: SessionState, holder: str) -> None:
-    """Give back the files that a subagent or a launch holds."""
+    """Release the files that a subagent or a launch has locked."""
     state.locks = {path: other for path, other in state.locks.items() if other != holder}
 
 
 def open_delegations(state: SessionState) -> list[str]:
-    """The agents whose delegations have not ended."""
+    """Return the agents whose delegations are open."""
     return [entry.agent for entry in state.delegations.values() if entry.is_open]
 
 
 def failed_delegation(state: SessionState) -> tuple[Delegation | None, str]:
-    """The retry that failed after its delegation had, or else the agent whose delegation failed and was not retried."""
+    """Return the failed retry that allows a fallback, or else the agent whose failed delegation may be retried."""
     waiting = ""
     for entry in state.delegations.values():
         if entry.allows_fallback:
@@ -177,14 +177,14 @@ def failed_delegation(state: SessionState) -> tuple[Delegation | None, str]:
     return None, waiting
 
 
-def has_given_up(state: SessionState, agent: str) -> bool:
-    """Whether that agent's delegation and its retry failed, and none was accepted since."""
+def has_failed_twice(state: SessionState, agent: str) -> bool:
+    """Return whether the agent's delegation and its retry failed, and none was accepted later."""
     return any(entry.allows_fallback and is_same_agent(entry.agent, agent) for entry in state.delegations.values())
 
 
 def judge_tools(call: ToolUse, settings: GateSettings) -> Ruling | None:
-    """A subagent uses the tools of its definition, and no other."""
-    # An agent of another plugin has another definition, whatever its name; the client knows that one.
+    """Return a ruling if a subagent uses a tool that its definition does not list."""
+    # An agent of another plugin has its own definition, which the client applies.
     allowed = settings.tools.get(call.agent_type) or settings.tools.get(call.agent_type.removeprefix(OUR_PLUGIN))
     if allowed is None or not call.agent_type:
         return None
@@ -195,9 +195,6 @@ def judge_tools(call: ToolUse, settings: GateSettings) -> Ruling | None:
             return None
         if name.startswith("mcp__") and call.tool.startswith(name + "__"):
             return None
-    tools = ", ".join(allowed) or "none"
-    return Ruling(
-        1,
-        "tool-limits",
-        f"the definition of {call.agent_type[:LONGEST_NAME]} does not list {call.tool[:80]} (its tools: {tools[:400]})",
-    )
+    agent, tools = call.agent_type[:MAX_NAME_LENGTH], ", ".join(allowed) or "none"
+    reason = f"the definition of {agent} does not list {call.tool[:80]}. Its tools: {tools[:400]}"
+    return Ruling(1, "tool-limits", reason)

@@ -1,4 +1,4 @@
-"""What was decided in a session, for people who ask: a list, a summary, one decision explained."""
+"""The decisions of a session: a list, a summary, and the explanation of one."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
 
     from remit.gate.session import SessionState
 
-#: What a line read costs in tokens, roughly: for what a denied read would have cost.
-TOKENS_A_LINE = 10
+#: The approximate cost of reading a line, for the cost of a denied read.
+TOKENS_PER_LINE = 10
 
 
 def log_entries(state: SessionState, *, denied: bool = False) -> list[dict[str, Any]]:
-    """The decisions kept, oldest first; `denied`: only those that denied, or would have."""
+    """Return the stored decisions, oldest first. With `denied`, only those that denied or would have."""
     return [entry for entry in state.decisions if not denied or is_denied(entry)]
 
 
 def is_denied(entry: dict[str, Any]) -> bool:
-    """Whether that call was denied, or in `observe` would have been."""
+    """Return whether the call was denied, or would have been in another mode than `observe`."""
     return "deny" in (entry.get("decision"), entry.get("would"))
 
 
 def exception_cost(entry: dict[str, Any]) -> dict[str, int | None]:
-    """What a decision is about in lines and tokens: what a denied call would have cost; what one that was let through
-    as an exception saved against the delegation. None: that cannot be said."""
+    """Return the lines and tokens of a decision: the cost of a denied call, or the cost of an exception and what it
+    saved compared with a delegation. None if a value is not known."""
     lines = entry.get("lines")
     lines = lines if isinstance(lines, int) and not isinstance(lines, bool) else 0
     if is_denied(entry):
-        return {"lines": lines or None, "tokens": lines * TOKENS_A_LINE or None, "saved": None}
-    own, instead = COSTS.get(str(entry.get("exception")), (0, None))
-    return {"lines": lines or None, "tokens": own or None, "saved": instead - own if instead is not None else None}
+        return {"lines": lines or None, "tokens": lines * TOKENS_PER_LINE or None, "saved": None}
+    cost, instead = COSTS.get(str(entry.get("exception")), (0, None))
+    return {"lines": lines or None, "tokens": cost or None, "saved": instead - cost if instead is not None else None}
 
 
 def session_summary(state: SessionState) -> dict[str, Any]:
-    """The session at a glance."""
+    """Return a summary of the session."""
     answers: dict[str, int] = {}
     rules: dict[str, int] = {}
     for entry in state.decisions:
@@ -70,14 +70,14 @@ def session_summary(state: SessionState) -> dict[str, Any]:
 
 
 def saved_tokens(state: SessionState) -> dict[str, int]:
-    """What the denied calls would have cost together."""
+    """Return the total cost of the denied calls."""
     lines = sum(exception_cost(entry)["lines"] or 0 for entry in log_entries(state, denied=True))
-    return {"lines": lines, "tokens": lines * TOKENS_A_LINE}
+    return {"lines": lines, "tokens": lines * TOKENS_PER_LINE}
 
 
 def find_decision(state: SessionState, wanted: str = "") -> dict[str, Any] | None:
-    """The latest decision of a call (its id, or the beginning or end of it), or of a rule; without either the latest
-    that was not simply allowed."""
+    """Return the latest decision about a call (its id, or the start or end of the id) or by a rule. Without either,
+    return the latest one that is not a plain allow."""
     entry: dict[str, Any]
     for entry in reversed(state.decisions):
         if wanted and wanted in (entry.get("id"), entry.get("rule")):
@@ -91,7 +91,7 @@ def find_decision(state: SessionState, wanted: str = "") -> dict[str, Any] | Non
 
 
 def explain_decision(folders: list[str], session: str, wanted: str) -> tuple[dict[str, Any] | None, str, str | None]:
-    """A decision, its rule and its session; only the rule, where it is named and has decided nothing."""
+    """Return a decision, its rule and its session. For a rule without decisions, return the rule only."""
     is_rule = describe_rule(wanted) is not None
     if is_rule and not recorded_sessions(folders):
         return None, wanted, None
@@ -102,6 +102,6 @@ def explain_decision(folders: list[str], session: str, wanted: str) -> tuple[dic
     if is_rule:
         return None, wanted, state.session
     if not wanted:
-        raise UsageError(f"nothing was denied or warned of in session {state.session}; `remit gate log` shows it all")
-    near = did_you_mean(wanted, [name for name, *_ in RULES]) or "; `remit gate log` shows the ids of its decisions"
-    raise UsageError(f"session {state.session} has no decision {wanted!r}, and no rule has that name{near}")
+        raise UsageError(f"session {state.session} has no denials or warnings; `remit gate log` shows all decisions")
+    hint = did_you_mean(wanted, [name for name, *_ in RULES]) or "; `remit gate log` shows the ids"
+    raise UsageError(f"session {state.session} has no decision {wanted!r}, and there is no such rule{hint}")

@@ -1,4 +1,4 @@
-"""What the gate is asked, what its rules say, and what it answers."""
+"""A tool call, and the decision about it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 SCHEMA = "remit.decision/1"
-#: Longer names are cut before they are kept or shown.
-LONGEST_NAME = 512
+#: Longer names are cut before they are stored or shown.
+MAX_NAME_LENGTH = 512
 
-#: Exception -> what it costs in tokens, and what the delegation would have cost; None: a blocked user.
+#: Exception -> its cost in tokens, and that of the delegation instead; None if the user would be blocked.
 COSTS: dict[str, tuple[int, int | None]] = {
     "lookup": (100, 700),
     "verify": (100, 700),
@@ -23,7 +23,7 @@ COSTS: dict[str, tuple[int, int | None]] = {
 
 
 class ToolUse:
-    """A tool call. What is missing or of another type in a payload is empty here."""
+    """A tool call. A value that a payload lacks, or has with another type, is empty here."""
 
     __slots__ = ("agent_id", "agent_type", "cwd", "input", "session", "tool", "tool_use_id")
 
@@ -38,7 +38,7 @@ class ToolUse:
         agent_type: str = "",
         tool_use_id: str = "",
     ) -> None:
-        # The client's own name of the tool is Agent, whatever its model said.
+        # The client's tool is `Agent`; models also use the old name `Task`.
         self.tool = "Agent" if tool == "Task" else tool
         self.input: Mapping[str, Any] = tool_input if tool_input is not None else {}
         self.cwd = cwd
@@ -49,25 +49,25 @@ class ToolUse:
 
     @classmethod
     def from_payload(cls, payload: object) -> ToolUse:
-        """The call of a hook's payload, whatever that is."""
-        known = payload if isinstance(payload, dict) else {}
-        given = known.get("tool_input")
+        """Return the call of a hook's payload, which may be any value."""
+        values = payload if isinstance(payload, dict) else {}
+        tool_input = values.get("tool_input")
         return cls(
-            _text(known.get("tool_name")),
-            given if isinstance(given, dict) else {},
-            cwd=_text(known.get("cwd")),
-            session=_text(known.get("session_id")),
-            agent_id=_text(known.get("agent_id")),
-            agent_type=_text(known.get("agent_type")),
-            tool_use_id=_text(known.get("tool_use_id"))[:LONGEST_NAME],
+            _text(values.get("tool_name")),
+            tool_input if isinstance(tool_input, dict) else {},
+            cwd=_text(values.get("cwd")),
+            session=_text(values.get("session_id")),
+            agent_id=_text(values.get("agent_id")),
+            agent_type=_text(values.get("agent_type")),
+            tool_use_id=_text(values.get("tool_use_id"))[:MAX_NAME_LENGTH],
         )
 
     def text(self, key: str) -> str:
-        """A field of the input, if it is text."""
+        """Return a field of the input if it is text, else an empty text."""
         return _text(self.input.get(key))
 
     def number(self, key: str) -> int | None:
-        """A field of the input, if it is a whole number, also one written as text."""
+        """Return a field of the input if it is a whole number, also one written as text."""
         value = self.input.get(key)
         if isinstance(value, str) and len(value) < 12 and value.strip().isdecimal():
             return int(value)
@@ -81,7 +81,7 @@ def _text(value: object) -> str:
 
 
 class Decision:
-    """The answer to a call. A `fault` is an error of the gate itself: the call was not judged."""
+    """The answer to a call. With a `fault`, an error in the gate prevented a judgement."""
 
     __slots__ = (
         "decision",
@@ -120,7 +120,7 @@ class Decision:
         self.fault = fault
 
     def as_dict(self) -> dict[str, Any]:
-        """The fixed shape `remit.decision/1`."""
+        """Return the fixed shape `remit.decision/1`."""
         return {
             "schema": SCHEMA,
             "decision": self.decision,

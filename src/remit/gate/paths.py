@@ -1,4 +1,4 @@
-"""Where a path really leads, and of which class it is. Links and `..` are followed before anything is compared."""
+"""Resolve a path and find its class. Links and `..` are followed before paths are compared."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from remit.gate.settings import GateSettings
 
-#: Written by no rule's measure: not files of anybody.
+#: Devices, which no rule protects.
 _DEVICES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/fd")
-#: Where the client puts other checkouts of the project: their files are of the classes of the project's own.
+#: Where the client creates other checkouts of the project. Their files have the same classes.
 _WORKTREES = ".claude/worktrees/"
 _BLOCK = 1 << 18
-_MOST_BLOCKS = 256
+_MAX_BLOCKS = 256
 
 
 class ProjectPath:
@@ -31,15 +31,15 @@ class ProjectPath:
 
 
 def locate(path: str, cwd: str, project: str) -> ProjectPath:
-    """Where a path leads; one that no file can have is inside the project and does not exist."""
+    """Resolve a path. A path that no file can have counts as a missing file of the project."""
     try:
         if len(path) > MAX_PATH_LENGTH or "\0" in path:
             return ProjectPath("", path[:200].replace("\0", "?"), inside=True)
-        whole = os.path.join(cwd or project, os.path.expanduser(_of_the_command(path, cwd or project)))
-        # A stream of the command's own is not the one of this process.
+        whole = os.path.join(cwd or project, os.path.expanduser(_without_process_folder(path, cwd or project)))
+        # A stream of the command is not that of this process.
         real = whole if whole in _DEVICES else os.path.realpath(whole)
         root = os.path.realpath(project)
-    except (ValueError, OSError):  # letters that no name on disk can have
+    except (ValueError, OSError):  # characters that no file name can have
         return ProjectPath("", ascii(path[:200]), inside=True)
     if real == root:
         return ProjectPath(real, ".", inside=True)
@@ -48,54 +48,54 @@ def locate(path: str, cwd: str, project: str) -> ProjectPath:
     return ProjectPath(real, real, inside=False)
 
 
-def _of_the_command(path: str, cwd: str) -> str:
-    """A name that leads through the folder of the process which opens it: that is not this one."""
+def _without_process_folder(path: str, cwd: str) -> str:
+    """Replace the working directory of the process that opens the path, which is not this process."""
     for own in ("/proc/self/cwd", "/proc/thread-self/cwd"):
         if path == own or path.startswith(own + "/"):
             return cwd + path[len(own) :]
     return path
 
 
-def classify(place: ProjectPath, settings: GateSettings) -> str:
-    """state, spec, tests, prose or code; outside the project also scratch: temporary files and devices."""
-    if not place.inside and _is_scratch(place.real):
+def classify(target: ProjectPath, settings: GateSettings) -> str:
+    """Return state, spec, tests, prose or code; scratch for temporary files and devices outside the project."""
+    if not target.inside and _is_scratch(target.real):
         return "scratch"
-    name = place.name if place.inside else place.name.lstrip("/")
+    name = target.name if target.inside else target.name.lstrip("/")
     if name.startswith(_WORKTREES):
         name = name.removeprefix(_WORKTREES).partition("/")[2] or name
     for kind, globs in settings.paths.items():
         for glob in globs:
-            # Outside, a pattern of a folder of the project says nothing.
-            if (place.inside or glob.startswith("**/")) and matches_glob(name, glob):
+            # A glob for a folder of the project does not apply outside.
+            if (target.inside or glob.startswith("**/")) and matches_glob(name, glob):
                 return kind
     return "code"
 
 
-def is_guarded(place: ProjectPath, settings: GateSettings, project: str) -> bool:
-    """Whether a write here can reach into a folder that only remit writes, also by wildcards, links or from above."""
+def is_guarded(target: ProjectPath, settings: GateSettings, project: str) -> bool:
+    """Return whether a write can reach a folder that only Remit writes, also through wildcards, links or a parent."""
     for folder in settings.guarded:
         if folder.startswith("/"):
-            # Its own name and what it leads to: a link may stand above it.
-            names, folders = [place.real], [folder, os.path.realpath(folder)]
-        elif place.inside:
-            names, folders = expand_braces(place.name), [folder]
+            # The folder may be reached through a link.
+            names, folders = [target.real], [folder, os.path.realpath(folder)]
+        elif target.inside:
+            names, folders = expand_braces(target.name), [folder]
         else:
             continue
         if any(_reaches(name, one) for name in names for one in folders):
             return True
-    return _is_transcript(place) or _is_second_name(place, settings, project)
+    return _is_transcript(target) or _is_second_name(target, settings, project)
 
 
-def _is_transcript(place: ProjectPath) -> bool:
-    """Whether the client keeps there what a subagent did, or who launched it: reports are held against that."""
-    if place.inside or not place.real.endswith((".jsonl", ".meta.json")):
+def _is_transcript(target: ProjectPath) -> bool:
+    """Return whether it is a transcript of the client. Reports are checked against transcripts."""
+    if target.inside or not target.real.endswith((".jsonl", ".meta.json")):
         return False
     home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
-    return place.real.startswith(os.path.join(os.path.realpath(home), "projects", ""))
+    return target.real.startswith(os.path.join(os.path.realpath(home), "projects", ""))
 
 
 def _reaches(name: str, folder: str) -> bool:
-    """Names of other letter case lead to the same file on some disks."""
+    """Return whether a name can be in a folder. Case is ignored, as on some file systems."""
     parts, wanted = name.lower().split("/"), folder.lower().rstrip("/").split("/")
     for part, own in zip(parts, wanted, strict=False):
         if part == "**":
@@ -105,10 +105,10 @@ def _reaches(name: str, folder: str) -> bool:
     return True
 
 
-def _is_second_name(place: ProjectPath, settings: GateSettings, project: str) -> bool:
-    """Whether it is a hard link to a file of such a folder; hardly any file has a second name."""
+def _is_second_name(target: ProjectPath, settings: GateSettings, project: str) -> bool:
+    """Return whether it is a hard link to a guarded file. Few files have a second name."""
     try:
-        found = os.lstat(place.real or ".")
+        found = os.lstat(target.real or ".")
         if found.st_nlink < 2 or not stat.S_ISREG(found.st_mode):
             return False
     except (OSError, ValueError):
@@ -131,30 +131,30 @@ def _is_scratch(real: str) -> bool:
     return any(folder != "/" and real.startswith(folder + "/") for folder in folders)
 
 
-def count_lines(real: str, most: int) -> int:
-    """The lines of a file, at most so many; of what is no readable text none."""
+def count_lines(real: str, limit: int) -> int:
+    """Return the number of lines of a file, at most `limit`; 0 for a file that is not readable text."""
     try:
         descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError):
         return 0
     lines, last = 0, b""
     try:
-        for number in range(_MOST_BLOCKS):
+        for number in range(_MAX_BLOCKS):
             block = os.read(descriptor, _BLOCK)
             if not block or (number == 0 and b"\0" in block[:8192]):
                 break
             lines, last = lines + block.count(b"\n"), block[-1:]
-            if lines >= most:
+            if lines >= limit:
                 break
-    except OSError:  # a folder, or a pipe with nothing in it
+    except OSError:  # a folder or an empty pipe
         return 0
     finally:
         os.close(descriptor)
-    return min(most, lines + (last not in (b"", b"\n")))
+    return min(limit, lines + (last not in (b"", b"\n")))
 
 
-def read_text(real: str, most: int) -> str | None:
-    """A file's text; None if it cannot be read or has more bytes than that."""
+def read_text(real: str, max_bytes: int) -> str | None:
+    """Return the text of a file, or None if it cannot be read or is larger than that."""
     try:
         descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError):
@@ -164,7 +164,7 @@ def read_text(real: str, most: int) -> str | None:
         while block := os.read(descriptor, _BLOCK):
             blocks.append(block)
             size += len(block)
-            if size > most:
+            if size > max_bytes:
                 return None
         return b"".join(blocks).decode("utf-8")
     except (OSError, UnicodeDecodeError):

@@ -1,11 +1,11 @@
-"""Direct reads: quick lookups, and what else a read may be (state, verification, presentation, fallback)."""
+"""Judge direct reads: quick lookups, state, verification, presentation and fallback reads, and searches."""
 
 from __future__ import annotations
 
 import os
 
 from remit.gate.delegations import failed_delegation
-from remit.gate.model import LONGEST_NAME
+from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import classify, count_lines, locate
 from remit.gate.ruling import Ruling
 from remit.gate.settings import READ_CAP
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
 
-#: Lines before this one may be skipped by a read; a file has no more that we would count.
+#: The last line of a file that is counted.
 _LAST_LINE = 1_000_000
-#: What people look for who look for secrets.
+#: Words in a search for secrets; one of the second list is enough.
 _SECRETS = ("passw", "secret", "api_key", "apikey", "api-key", "api[_", "token", "credential", "private key", "akia")
-_SURE = ("akia", "private key", "ghp_", "xox[", "aws_secret", "sk_live")
-_LONGEST_PATTERN = 10_000
+_CERTAIN = ("akia", "private key", "ghp_", "xox[", "aws_secret", "sk_live")
+_MAX_PATTERN = 10_000
 
 
 class ReadRequest:
-    """A file that a call reads: from line `first`, `lines` of it or, if None, to its end."""
+    """A file that a call reads: `lines` lines from `first` on, or all if None."""
 
     __slots__ = ("first", "lines", "path")
 
@@ -39,14 +39,14 @@ class ReadRequest:
 
 
 def from_read_tool(call: ToolUse) -> list[ReadRequest]:
-    """What the client's own tool reads."""
+    """Return what the client's Read tool reads."""
     path = call.text("file_path") or call.text("notebook_path") or call.text("path")
     limit, offset = call.number("limit"), call.number("offset")
     return [ReadRequest(path, limit if limit is not None and limit > 0 else None, max(1, offset or 1))] if path else []
 
 
 class _Trial:
-    """The budget as it would be after the reads judged so far."""
+    """The budget after the reads that were judged so far."""
 
     def __init__(self, call: ToolUse, state: SessionState, settings: GateSettings) -> None:
         self.call = call
@@ -59,7 +59,7 @@ class _Trial:
         self.used: list[tuple[str, str]] = []
 
     def apply(self, state: SessionState) -> None:
-        """Count all of it."""
+        """Count all reads in the state."""
         state.window = self.window
         if self.failed is not None:
             self.failed.fallback = self.fallback
@@ -73,19 +73,19 @@ class _Trial:
 def judge_reads(
     reads: list[ReadRequest], call: ToolUse, state: SessionState, settings: GateSettings, project: str
 ) -> Ruling:
-    """All reads of a call, one after the other; they are counted together or not at all."""
+    """Judge all reads of a call. They are counted together or not at all."""
     trial = _Trial(call, state, settings)
     note: Ruling | None = None
     for read in reads:
-        place = locate(read.path, call.cwd, project)
-        name = place.name[:LONGEST_NAME]
-        kind = classify(place, settings)
+        target = locate(read.path, call.cwd, project)
+        name = target.name[:MAX_NAME_LENGTH]
+        kind = classify(target, settings)
         if kind == "state":
             trial.used.append(("state", name))
             continue
-        if kind == "scratch" and place.real.startswith(("/dev/", "/proc/")):
+        if kind == "scratch" and target.real.startswith(("/dev/", "/proc/")):
             continue
-        ruling = _judge(trial, name, count_read_lines(read, place.real), read.first)
+        ruling = _judge_read(trial, name, count_read_lines(read, target.real), read.first)
         if ruling is not None and ruling.level == 1:
             return ruling
         note = note or ruling
@@ -98,41 +98,42 @@ def judge_reads(
 
 
 def count_read_lines(read: ReadRequest, real: str) -> int:
-    """How many lines a read takes: those asked for, as far as the file has them."""
+    """Return how many of the requested lines the file has."""
     first = min(read.first, _LAST_LINE)
-    most = READ_CAP if read.lines is None else min(read.lines, _LAST_LINE)
-    return max(0, count_lines(real, first - 1 + most) - (first - 1))
+    limit = READ_CAP if read.lines is None else min(read.lines, _LAST_LINE)
+    return max(0, count_lines(real, first - 1 + limit) - (first - 1))
 
 
-def _judge(trial: _Trial, name: str, lines: int, first: int) -> Ruling | None:
-    """One read of project content: a ruling if something is to be said, else it is counted on trial."""
+def _judge_read(trial: _Trial, name: str, lines: int, first: int) -> Ruling | None:
+    """Judge one read of project content, or count it in the trial and return None."""
     state, settings = trial.state, trial.settings
     kind = "lookup"
     if name in state.analysed:
-        if not state.declared("verify", name):
+        if not state.is_declared("verify", name):
             return _deny(
                 trial,
                 "reread-analysed",
-                f"{name} is covered by the accepted result of {state.analysed[name]}: use that result. To look "
-                f"once more, a person declares it: remit gate declare verify {name} --why ...",
+                f"{name} is covered by the accepted result of {state.analysed[name]}; use that result. A person can "
+                f"allow another read: remit gate declare verify {name} --why ...",
                 name,
                 lines,
             )
-        most = settings.limits["verify_files"]
+        limit = settings.limits["verify_files"]
         if name not in trial.window.verified:
-            if len(trial.window.verified) >= most:
-                return _deny(trial, "reread-analysed", f"{most} files were verified, which is the most", name, lines)
+            if len(trial.window.verified) >= limit:
+                reason = f"{limit} files were already verified, which is the limit"
+                return _deny(trial, "reread-analysed", reason, name, lines)
             trial.window.verified.append(name)
         kind = "verify"
-    elif state.declared("presentation", name):
+    elif state.is_declared("presentation", name):
         return _present(trial, name, lines)
-    elif _falls_back(trial, name, lines, first):
+    elif _is_fallback(trial, name, lines, first):
         trial.fallback[name] = trial.fallback.get(name, 0) + lines
         _count(trial, "fallback", name, lines)
         return None
-    broken = trial.window.exceeded(name, lines, settings)
-    if broken is not None:
-        return _over(trial, broken, name, lines)
+    exceeded = trial.window.exceeded_limit(name, lines, settings)
+    if exceeded is not None:
+        return _judge_excess(trial, exceeded, name, lines)
     _count(trial, kind, name, lines)
     return None
 
@@ -146,35 +147,35 @@ def _count(trial: _Trial, kind: str, name: str, lines: int) -> None:
 def _present(trial: _Trial, name: str, lines: int) -> Ruling | None:
     trial.window.presented += lines
     trial.used.append(("presentation", name))
-    most = trial.settings.limits["presentation_lines"]
-    if trial.window.presented <= most:
+    limit = trial.settings.limits["presentation_lines"]
+    if trial.window.presented <= limit:
         return None
-    reason = f"{trial.window.presented} lines would be read for presentation, and {most} are the most to show a user"
+    reason = f"{trial.window.presented} lines would be read to show them to the user (limit: {limit})"
     return Ruling(2, "presentation-size", reason, exception="presentation", paths=(name,), lines=lines)
 
 
-def _falls_back(trial: _Trial, name: str, lines: int, first: int) -> bool:
+def _is_fallback(trial: _Trial, name: str, lines: int, first: int) -> bool:
     if trial.failed is None:
         return False
     limits = trial.settings.limits
-    fresh = name in trial.fallback or len(trial.fallback) < limits["fallback_files"]
+    has_room = name in trial.fallback or len(trial.fallback) < limits["fallback_files"]
     of_file = trial.fallback.get(name, 0) + lines
-    return fresh and of_file <= limits["fallback_lines"] and first - 1 + lines <= limits["fallback_lines"]
+    return has_room and of_file <= limits["fallback_lines"] and first - 1 + lines <= limits["fallback_lines"]
 
 
-def _over(trial: _Trial, broken: tuple[str, str], name: str, lines: int) -> Ruling:
-    """A read beyond the budget; a failed delegation makes it a matter of falling back."""
-    rule, why = broken
+def _judge_excess(trial: _Trial, exceeded: tuple[str, str], name: str, lines: int) -> Ruling:
+    """Deny a read beyond the budget. After a failed delegation, state the limits of a fallback."""
+    rule, why = exceeded
     limits = trial.settings.limits
     if trial.failed is not None:
         rule = "delegation-first"
         why = (
-            f"after the failed delegation at most {limits['fallback_files']} files may be read, the first "
-            f"{limits['fallback_lines']} lines of each ({len(trial.fallback)} were); and as a quick lookup: {why}"
+            f"after the failed delegation you may read at most {limits['fallback_files']} files, the first "
+            f"{limits['fallback_lines']} lines of each ({len(trial.fallback)} files so far). As a quick lookup: {why}"
         )
     elif trial.waiting:
         rule = "delegation-first"
-        why = f"the delegation to {trial.waiting} failed once: retry it with a reduced scope before reading ({why})"
+        why = f"the delegation to {trial.waiting} failed. Retry it with a reduced scope before you read files; {why}"
     return _deny(trial, rule, f"{name}: {why}", name, lines)
 
 
@@ -188,7 +189,7 @@ def _deny(trial: _Trial, rule: str, reason: str, name: str, lines: int) -> Rulin
 
 
 class SearchRequest:
-    """Files under a root that a glob matches (an empty one: all), looked into for a pattern or, without one, listed."""
+    """A search of the files under a root that a glob matches (empty: all). With the pattern None, they are listed."""
 
     __slots__ = ("glob", "lines", "pattern", "root")
 
@@ -200,17 +201,17 @@ class SearchRequest:
 
 
 def from_grep_tool(call: ToolUse) -> SearchRequest:
-    """What the client's Grep looks through."""
+    """Return what the client's Grep tool searches."""
     glob = call.text("glob")
     if glob and "/" not in glob:
-        glob = "**/" + glob  # as ripgrep takes it
-    shown = call.text("output_mode") == "content"
+        glob = "**/" + glob  # as in ripgrep
+    shows_content = call.text("output_mode") == "content"
     lines = call.number("head_limit") or None
-    return SearchRequest(call.text("path") or ".", glob, call.text("pattern"), lines if shown else 1)
+    return SearchRequest(call.text("path") or ".", glob, call.text("pattern"), lines if shows_content else 1)
 
 
 def from_glob_tool(call: ToolUse) -> SearchRequest:
-    """What the client's Glob lists: the fixed beginning of its pattern is a folder."""
+    """Return what the client's Glob tool lists. The start of its pattern without wildcards is a folder."""
     parts = call.text("pattern").split("/")
     fixed = 0
     while fixed < len(parts) - 1 and not is_glob(parts[fixed]):
@@ -224,39 +225,37 @@ def from_glob_tool(call: ToolUse) -> SearchRequest:
 def judge_search(
     search: SearchRequest, call: ToolUse, settings: GateSettings, project: str
 ) -> tuple[list[Ruling], list[ReadRequest]]:
-    """What rules say of a search, and, if it may be, the files that it reads."""
-    place = locate(search.root, call.cwd, project)
-    single = os.path.isfile(place.real)
+    """Judge a search. Return the rulings and, if it is allowed, the files that it reads."""
+    target = locate(search.root, call.cwd, project)
+    single = os.path.isfile(target.real)
     rulings = [ruling for ruling in [judge_pattern(search.pattern, settings, single=single)] if ruling]
     if any(ruling.level == 1 for ruling in rulings):
         return rulings, []
     if single:
-        return rulings, [ReadRequest(place.real, search.lines)] if search.pattern is not None else []
-    place.name += "/_"  # something in the folder
-    if classify(place, settings) == "state":
+        return rulings, [ReadRequest(target.real, search.lines)] if search.pattern is not None else []
+    target.name += "/_"  # any file in the folder
+    if classify(target, settings) == "state":
         return [Ruling(exception="state", paths=(search.root[:200],))], []
-    most = settings.limits["search_files"]
-    found = find_matches(place.real, search.glob, most + 1) if place.real else []
-    if found is None or len(found) > most:
+    limit = settings.limits["search_files"]
+    found = find_matches(target.real, search.glob, limit + 1) if target.real else []
+    if found is None or len(found) > limit:
         explorer = settings.agent("explore")
-        many = "more files than can be looked through" if found is None else f"more than {most} files"
-        reason = f"this search can touch {many}. Delegate it to {explorer}, or name a file"
-        return [Ruling(1, "bulk-search", reason, delegate_to=explorer, paths=(place.name[:-2],))], []
+        count = "too many files to list" if found is None else f"more than {limit} files"
+        reason = f"this search can read {count}. Delegate it to {explorer}, or name one file"
+        return [Ruling(1, "bulk-search", reason, delegate_to=explorer, paths=(target.name[:-2],))], []
     if search.pattern is None:
         return rulings, []
     return rulings, [ReadRequest(path, search.lines) for path in found]
 
 
 def judge_pattern(pattern: str | None, settings: GateSettings, *, single: bool) -> Ruling | None:
-    """A search for secrets is the auditor's; one such word in one file may be a lookup and is noted."""
-    text = (pattern or "")[:_LONGEST_PATTERN].lower()
+    """Return a ruling for a search for secrets. One such word in a single file may be a lookup and is only noted."""
+    text = (pattern or "")[:_MAX_PATTERN].lower()
     hits = sum(word in text for word in _SECRETS)
-    if not hits and not any(word in text for word in _SURE):
+    if not hits and not any(word in text for word in _CERTAIN):
         return None
     auditor = settings.agent("security")
-    if hits > 1 or not single or any(word in text for word in _SURE):
-        reason = f"this is a search for secrets: security analysis is the work of {auditor}"
+    if hits > 1 or not single or any(word in text for word in _CERTAIN):
+        reason = f"this is a search for secrets. Delegate security analysis to {auditor}"
         return Ruling(1, "security-alone", reason, delegate_to=auditor)
-    return Ruling(
-        3, "security-alone", f"if this is security analysis, it is the work of {auditor}", delegate_to=auditor
-    )
+    return Ruling(3, "security-alone", f"if this is security analysis, delegate it to {auditor}", delegate_to=auditor)

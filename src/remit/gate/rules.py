@@ -1,64 +1,80 @@
-"""The gate's rules in words: what an orchestrator is told, the docs say, and `remit gate why` explains."""
+"""The gate's rules in words, for the orchestrator's instructions, the docs and `remit gate why`."""
 
 from __future__ import annotations
 
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, RETRY_FIRST
 
 _FALLBACK = f"{FALLBACK_FILES} files, {FALLBACK_LINES} lines"
-#: Name, level, what it asks.
+#: Name, level, requirement.
 RULES: tuple[tuple[str, int, str], ...] = (
-    ("lookup-files", 1, "a quick lookup takes at most 3 distinct files"),
-    ("lookup-lines", 1, "a quick lookup takes at most 200 lines of each file"),
-    ("lookup-total", 1, "a quick lookup takes at most 300 lines in all"),
-    ("lookup-time", 1, "a read takes less than 10 seconds; it is for one value or section, not for understanding"),
-    ("bulk-search", 1, "a search that can touch more than 3 files goes to code-explorer"),
-    ("reread-analysed", 1, "a file that an accepted result covers is not read again, except as a declared verify"),
-    ("edit-code", 1, "code is never edited: backend-specialist or frontend-specialist does it"),
-    ("edit-tests", 1, "tests are never edited: qa-engineer does it"),
-    ("edit-spec", 1, "specification and design files go to product-manager, except a trivial edit"),
-    ("trivial-edit", 1, "directly only white space and Markdown marks, at most 2 lines; the rest is delegated first"),
-    ("guarded-state", 1, "what remit itself keeps (the gate's records, its hooks, the database) is not written"),
+    ("lookup-files", 1, "a quick lookup reads at most 3 files"),
+    ("lookup-lines", 1, "a quick lookup reads at most 200 lines of each file"),
+    ("lookup-total", 1, "a quick lookup reads at most 300 lines in total"),
+    ("lookup-time", 1, "a direct read takes less than 10 seconds; it is for one value or section, not for analysis"),
+    ("bulk-search", 1, "a search that can read more than 3 files is delegated to code-explorer"),
+    (
+        "reread-analysed",
+        1,
+        "a file that an accepted result covers is not read again, except as a declared verification",
+    ),
+    ("edit-code", 1, "changes of code are delegated to backend-specialist or frontend-specialist"),
+    ("edit-tests", 1, "changes of tests are delegated to qa-engineer"),
+    (
+        "edit-spec",
+        1,
+        "changes of specification and design files are delegated to product-manager, except trivial edits",
+    ),
+    (
+        "trivial-edit",
+        1,
+        "only white space and Markdown marks are edited directly, at most 2 lines; other edits are delegated first",
+    ),
+    ("guarded-state", 1, "the files of remit (the gate's records, its hooks, the database) are not changed"),
     ("synthesize-early", 1, "no phase change and no final answer while a delegation is open"),
-    ("delegation-first", 1, f"a fallback read only after that delegation and its one retry failed: {_FALLBACK}"),
-    ("presentation-size", 2, "no more than 300 lines are shown to the user"),
-    ("parallel-writes", 1, "two open delegations never hold the same file for writing"),
-    ("security-alone", 1, "scanners and searches for secrets are security-auditor's work"),
-    ("declare", 2, "what only a person can say is declared by a person; who declares for them has to ask them"),
-    ("tool-limits", 1, "a subagent uses the tools of its definition, and no other"),
-    ("fault", 2, "a call that the gate could not judge, through an error of its own, does not pass in silence"),
+    (
+        "delegation-first",
+        1,
+        f"a fallback read is allowed only after the delegation and its one retry failed: {_FALLBACK}",
+    ),
+    ("presentation-size", 2, "at most 300 lines are shown to the user"),
+    ("parallel-writes", 1, "two open delegations never write the same file"),
+    ("security-alone", 1, "security scans and searches for secrets are delegated to security-auditor"),
+    ("declare", 2, "only a person makes declarations; an agent that makes one for them must ask first"),
+    ("tool-limits", 1, "a subagent uses only the tools of its definition"),
+    ("fault", 2, "a call that the gate could not check because of an error is reported"),
 )
 
 #: Rule -> what to do instead.
 INSTEAD: dict[str, str] = {
-    "lookup-files": "delegate the reading to code-explorer and work with its result; the next prompt, phase or "
-    "accepted delegation opens a fresh window",
+    "lookup-files": "delegate the reading to code-explorer and use its result; the next prompt, phase or accepted "
+    "delegation opens a new window",
     "lookup-lines": "read one section with offset and limit, or delegate the reading to code-explorer",
     "lookup-total": "read one section with offset and limit, or delegate the reading to code-explorer",
-    "lookup-time": "delegate slow reads to code-explorer; the next prompt, phase or accepted delegation opens a fresh "
+    "lookup-time": "delegate slow reads to code-explorer; the next prompt, phase or accepted delegation opens a new "
     "window",
-    "bulk-search": "delegate the search to code-explorer, or name the one file to look into",
-    "reread-analysed": "use the accepted result; a person who wants it looked at again declares it: "
+    "bulk-search": "delegate the search to code-explorer, or name one file",
+    "reread-analysed": "use the accepted result; a person can allow another read: "
     "remit gate declare verify PATH --why ...",
     "edit-code": "delegate the change to backend-specialist or frontend-specialist",
     "edit-tests": "delegate the change to qa-engineer",
     "edit-spec": "delegate the change to product-manager",
-    "trivial-edit": "delegate the change to product-manager; a person who wants it made directly declares it: "
+    "trivial-edit": "delegate the change to product-manager; a person can allow a direct edit: "
     "remit gate declare edit PATH --why ...",
-    "guarded-state": "use remit's own commands: remit gate declare, remit gate status, remit uninstall",
-    "synthesize-early": "wait until each delegation is accepted, rejected or failed; then answer",
+    "guarded-state": "use the commands of remit: remit gate declare, remit gate status, remit uninstall",
+    "synthesize-early": "wait until each delegation is accepted, rejected or failed, then answer",
     "delegation-first": f"{RETRY_FIRST}; after that, the first lines of a few files may be read",
-    "presentation-size": "show the part that matters, and say where the rest stands",
-    "parallel-writes": "wait until the other delegation has ended, or split the work by files",
+    "presentation-size": "show the relevant part and state where the rest is",
+    "parallel-writes": "wait until the other delegation ends, or split the work by files",
     "security-alone": "delegate it to security-auditor",
-    "declare": "ask the person; they declare it, or allow the command when their client asks",
-    "tool-limits": "do it with the tools of the definition, or add the tool to the definition's `tools`",
-    "fault": 'report it with the words of the reason; gate.on_fault = "closed" denies such calls',
+    "declare": "ask the user; they declare it, or allow the command when the client asks",
+    "tool-limits": "use the tools of the definition, or add the tool to `tools` in the definition",
+    "fault": 'report the error with the text of the reason; gate.on_fault = "closed" denies such calls',
 }
 
-#: Rules that protect the gate itself: a project makes no exceptions to them.
+#: Rules that protect the gate. A project cannot make exceptions to them.
 FIRM: tuple[str, ...] = ("guarded-state", "declare", "fault")
 
 
 def describe_rule(rule: str) -> tuple[int, str, str] | None:
-    """A rule's level, what it asks, and what to do instead."""
-    return next(((level, words, INSTEAD[name]) for name, level, words in RULES if name == rule), None)
+    """Return the level of a rule, its requirement, and what to do instead."""
+    return next(((level, text, INSTEAD[name]) for name, level, text in RULES if name == rule), None)

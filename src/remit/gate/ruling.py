@@ -1,4 +1,4 @@
-"""What a rule decides about one tool call."""
+"""The judgement of a rule about one tool call."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 
 class Ruling:
-    """What a rule says of a call: level 1 to 3 if it is broken, 0 if all is well.
+    """The judgement of a rule: level 1 to 3 if the rule is broken, else 0.
 
-    `apply` counts the call, once it is let through; `observed` is what is kept of a call that `observe` lets through
-    although it would be denied.
+    `apply` counts the call if it is allowed. `observed` records a call that the mode `observe` allows although it
+    would be denied.
     """
 
     __slots__ = (
         "apply",
-        "asks",
+        "asks_person",
         "delegate_to",
         "detail",
         "exception",
@@ -51,16 +51,16 @@ class Ruling:
         self.lines = lines
         self.apply = apply
         self.observed: Callable[[SessionState], None] | None = None
-        #: Whatever the mode, a person is asked.
-        self.asks = False
-        #: Added to the reason for the caller; as it may be content of the call, it is never kept.
+        #: Whether a person is asked, in every mode.
+        self.asks_person = False
+        #: Added to the reason for the caller. It may be content of the call and is not stored.
         self.detail = ""
 
 
-def worst(rulings: list[Ruling]) -> Ruling | None:
-    """The ruling that decides: the first of the hardest level, one that asks a person before others; without
-    any, the first with something to say."""
+def strictest(rulings: list[Ruling]) -> Ruling | None:
+    """Return the ruling that decides: the first of the lowest level, preferably one that asks a person. If no rule is
+    broken, return the first one with a reason or an exception."""
     broken = [ruling for ruling in rulings if ruling.level]
     if broken:
-        return min(broken, key=lambda ruling: (ruling.level, not ruling.asks))
+        return min(broken, key=lambda ruling: (ruling.level, not ruling.asks_person))
     return next((ruling for ruling in rulings if ruling.reason or ruling.exception), rulings[0] if rulings else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from remit.failure_policy import next_step
-from remit.gate.model import COSTS, LONGEST_NAME
+from remit.gate.model import COSTS, MAX_NAME_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "remit.gate/1"
 #: How many entries of each list or table are kept. The oldest are dropped first.
-KEPT: dict[str, int] = {
+MAX_ENTRIES: dict[str, int] = {
     "analysed": 2000,
     "declarations": 50,
     "decisions": 100,
@@ -62,7 +62,7 @@ class SessionState:
     )
 
     def __init__(self, session: str = "", now: float | None = None) -> None:
-        self.session = session[:LONGEST_NAME]
+        self.session = session[:MAX_NAME_LENGTH]
         self.started = time.time() if now is None else now
         self.updated = self.started
         self.window = Window("session", self.started)
@@ -87,14 +87,15 @@ class SessionState:
         self.warnings: list[str] = []
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the content of the state file, within the limits of `KEPT`."""
+        """Return the content of the state file, within the limits of `MAX_ENTRIES`."""
         values: dict[str, Any] = {"schema": SCHEMA}
         for name in self.__slots__:
             value = getattr(self, name)
             if name == "delegations":
-                value = {key: entry.as_dict() for key, entry in _newest(value, KEPT[name]).items()}
-            elif name in KEPT and len(value) > KEPT[name]:
-                value = dict(list(value.items())[-KEPT[name] :]) if isinstance(value, dict) else value[-KEPT[name] :]
+                value = {key: entry.as_dict() for key, entry in _newest(value, MAX_ENTRIES[name]).items()}
+            elif name in MAX_ENTRIES and len(value) > MAX_ENTRIES[name]:
+                limit = MAX_ENTRIES[name]
+                value = dict(list(value.items())[-limit:]) if isinstance(value, dict) else value[-limit:]
             values[name] = value.as_dict() if isinstance(value, Window) else value
         return values
 
@@ -114,9 +115,9 @@ class SessionState:
 
     def open_window(self, why: str, now: float | None = None) -> None:
         """Open a new window with a full budget: for a phase, a prompt or an accepted delegation."""
-        self.window = Window(why[:LONGEST_NAME], time.time() if now is None else now)
+        self.window = Window(why[:MAX_NAME_LENGTH], time.time() if now is None else now)
 
-    def declared(self, kind: str, path: str) -> bool:
+    def is_declared(self, kind: str, path: str) -> bool:
         """Return whether such a declaration covers this path or a folder above it."""
         for entry in self.declarations:
             if entry.get("kind") == kind:
@@ -129,14 +130,14 @@ class SessionState:
         """Record the use of an exception and the tokens that it saved."""
         cost, instead = COSTS.get(kind, (0, 0))
         entry = {"kind": kind, "paths": list(paths[:8]), "cost": cost, "instead": instead, "at": now}
-        self.exceptions = [*self.exceptions[1 - KEPT["exceptions"] :], entry]
+        self.exceptions = [*self.exceptions[1 - MAX_ENTRIES["exceptions"] :], entry]
         self.used[kind] = self.used.get(kind, 0) + 1
         self.saved += 0 if instead is None else instead - cost
 
     def warn(self, text: str) -> None:
         """Add a warning for the user, once."""
         if text not in self.warnings:
-            self.warnings.append(text[: 2 * LONGEST_NAME])
+            self.warnings.append(text[: 2 * MAX_NAME_LENGTH])
 
 
 def _entries(name: str, value: Any) -> Any:
@@ -169,7 +170,7 @@ class Delegation:
     __slots__ = ("agent", "agent_id", "at", "contract_sent", "fallback", "mark", "retried", "retry_of", "state")
 
     def __init__(self, agent: str, at: float = 0.0, *, state: str = "open", retry_of: str = "") -> None:
-        self.agent = agent[:LONGEST_NAME]
+        self.agent = agent[:MAX_NAME_LENGTH]
         self.at = at
         self.state = state
         #: The subagent that runs it; empty until that is known.
@@ -287,26 +288,26 @@ class Window:
         """Count a read."""
         self.files[path] = self.files.get(path, 0) + lines
 
-    def take_back(self, path: str, lines: int, *, whole: bool) -> None:
+    def subtract(self, path: str, lines: int, *, whole: bool) -> None:
         """Subtract lines from a counted read. With `whole`, forget a file of which no line is left."""
         if path in self.files:
             self.files[path] = max(0, self.files[path] - lines)
             if whole and not self.files[path]:
                 del self.files[path]
 
-    def exceeded(self, path: str, lines: int, settings: GateSettings) -> tuple[str, str] | None:
+    def exceeded_limit(self, path: str, lines: int, settings: GateSettings) -> tuple[str, str] | None:
         """Return the rule that this read would break and the reason, or None."""
         limits = settings.limits
         if self.closed:
-            return "lookup-time", f"{self.closed}; direct reads are over until the next phase or accepted delegation"
+            return "lookup-time", f"{self.closed}; no direct reads until the next prompt, phase or accepted delegation"
         if path not in self.files and len(self.files) >= limits["files"]:
-            return "lookup-files", f"{len(self.files)} files were read directly, and {limits['files']} is the most"
+            return "lookup-files", f"{len(self.files)} files were already read directly (limit: {limits['files']})"
         of_file = self.files.get(path, 0) + lines
         if of_file > limits["lines"]:
-            again = " (each time it is read counts)" if path in self.files else ""
-            return "lookup-lines", f"{of_file} lines of one file{again}, and {limits['lines']} is the most"
+            again = ", repeated reads included" if path in self.files else ""
+            return "lookup-lines", f"{of_file} lines of one file{again} (limit: {limits['lines']})"
         if self.lines + lines > limits["total"]:
-            return "lookup-total", f"{self.lines + lines} lines in all, and {limits['total']} is the most"
+            return "lookup-total", f"{self.lines + lines} lines in total (limit: {limits['total']})"
         return None
 
     def as_dict(self) -> dict[str, Any]:

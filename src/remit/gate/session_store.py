@@ -1,4 +1,4 @@
-"""A session's state on disk: one small private file, locked while it is used, replaced as a whole."""
+"""Store session states: one small private file each, locked while in use and replaced atomically."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from remit.errors import EnvironmentBroken
-    from remit.gate.session import SessionState
 
-#: A process waits so long for another that holds the state.
+#: How long a process waits for another one that has locked the state.
 WAIT_SECONDS = 5.0
-#: A larger file is not ours.
-LARGEST_FILE = 4_000_000
+#: A larger file is not a state.
+MAX_FILE_SIZE = 4_000_000
 KEPT_DAYS = 14
-#: Files beside the states that are no session's; they stay when old states go.
+#: Other files in the folder, which are not removed with old states.
 RESERVED = frozenset({"compiled.json", "compiled.json.lock", "installed.json"})
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 LAST = "last"
-#: What an installation writes down beside the sessions.
+#: The record of an installation.
 INSTALLED = "installed.json"
-#: How many are named in a message.
-_NAMED = 5
+#: How many sessions a message names.
+_MAX_NAMED = 5
 
 
-class open_session:  # noqa: N801 - used as a function: `with open_state(folder, session) as state`
-    """The state of a session, for reading and changing; written back when the block ends without an error."""
+class open_session:  # noqa: N801 - used as a function: `with open_session(folder, session) as state`
+    """Open the state of a session for reading and writing. It is saved when the block ends without an error."""
 
     def __init__(self, folder: str, session: str, *, wait: float = WAIT_SECONDS) -> None:
         self.folder = folder
@@ -61,17 +60,17 @@ class open_session:  # noqa: N801 - used as a function: `with open_state(folder,
             if kind is None:
                 _save(_path(self.folder, self.session, ".json"), self.state)
         finally:
-            os.close(self._lock)  # which also gives up the lock
+            os.close(self._lock)  # which also releases the lock
 
 
 def read_session(folder: str, session: str) -> SessionState | None:
-    """A session's state as it was last written, without a lock: for people who look. None: there is none."""
+    """Return the last saved state of a session, without a lock, or None if it is missing or corrupt."""
     path = _path(folder, session, ".json")
-    return _parse(_bytes(path)) if os.path.lexists(path) else None
+    return _parse(_read_bytes(path)) if os.path.lexists(path) else None
 
 
 def list_sessions(folder: str) -> list[str]:
-    """The sessions with a state, the latest first."""
+    """Return the sessions with a state, the latest first."""
     try:
         with os.scandir(folder) as entries:
             found = [
@@ -85,7 +84,7 @@ def list_sessions(folder: str) -> list[str]:
 
 
 def remove_old_sessions(folder: str, days: float = KEPT_DAYS) -> int:
-    """Remove what was not touched for so many days; how many files that were."""
+    """Remove the files that did not change for this number of days. Return how many."""
     oldest = time.time() - days * 86_400
     removed = 0
     try:
@@ -97,7 +96,7 @@ def remove_old_sessions(folder: str, days: float = KEPT_DAYS) -> int:
             ]
     except OSError:
         return 0
-    # Whoever waits for a removed lock finds another file in its place, and takes that.
+    # A process that waits for a removed lock file opens the new one.
     for path in old:
         try:
             os.unlink(path)
@@ -108,16 +107,16 @@ def remove_old_sessions(folder: str, days: float = KEPT_DAYS) -> int:
 
 
 def make_private(folder: str) -> None:
-    """Make the folder, for its owner alone; one that is somebody else's or a link is refused."""
+    """Create a folder that only its owner can use. Raise EnvironmentBroken if it is a link or another user's."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         found = os.lstat(folder)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-            raise _broken(f"{folder} must be a folder of your own, and is a link or somebody else's")
+            raise _broken(f"{folder} is a link or belongs to another user; it must be a folder that you own")
         if stat.S_IMODE(found.st_mode) & 0o077:
             os.chmod(folder, 0o700)
     except OSError as error:
-        raise _broken(f"the gate's state cannot be kept in {folder}: {error.strerror}") from error
+        raise _broken(f"cannot store the gate's state in {folder}: {error.strerror}") from error
 
 
 def _broken(text: str) -> EnvironmentBroken:
@@ -127,10 +126,10 @@ def _broken(text: str) -> EnvironmentBroken:
 
 
 def safe_name(text: str) -> str:
-    """A text as the name of a file: itself if it is plain and not reserved, else its digest."""
+    """Return a text as a file name: unchanged if it is plain and not reserved, else its digest."""
     if 0 < len(text) <= 80 and _PLAIN.issuperset(text) and f"{text}.json" not in RESERVED:
         return text
-    import hashlib  # late: a client's own session ids are plain
+    import hashlib  # late: the session ids of clients are plain
 
     return "x" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
@@ -140,29 +139,29 @@ def _path(folder: str, session: str, ending: str) -> str:
 
 
 def _load(path: str, session: str) -> SessionState:
-    """The state; one that is torn or not ours is set aside, and a fresh one says so."""
+    """Load a state. A corrupt file is renamed, and the new state has a warning."""
     if not os.path.lexists(path):
         return SessionState(session)
-    state = _parse(_bytes(path))
+    state = _parse(_read_bytes(path))
     if state is None:
         aside = f"{path}.broken-{time.time_ns()}"
         os.replace(path, aside)
         state = SessionState(session)
-        state.warn(f"the gate's state of this session could not be read; it was set aside as {aside}")
+        state.warn(f"the state file of this session was corrupt; it was renamed to {aside}")
     return state
 
 
-def _bytes(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return b""
     with open(descriptor, "rb") as file:
-        return file.read(LARGEST_FILE + 1)
+        return file.read(MAX_FILE_SIZE + 1)
 
 
 def _parse(data: bytes) -> SessionState | None:
-    if len(data) > LARGEST_FILE:
+    if len(data) > MAX_FILE_SIZE:
         return None
     try:
         values = json.loads(data)
@@ -178,11 +177,11 @@ def _save(path: str, state: SessionState) -> None:
     try:
         replace_file(path, data, mode=0o600, sync=False)
     except OSError as error:
-        raise _broken(f"the gate's state {path} cannot be written: {error.strerror}") from error
+        raise _broken(f"cannot write the gate's state {path}: {error.strerror}") from error
 
 
 class RecordedSession:
-    """A session on disk: the folder, its name there, and its state as it was last written."""
+    """A stored session: its folder, its name there, and its last saved state."""
 
     __slots__ = ("folder", "name", "state")
 
@@ -193,51 +192,50 @@ class RecordedSession:
 
 
 def recorded_sessions(folders: Iterable[str]) -> list[RecordedSession]:
-    """All sessions of some folders, the latest first. Other files of a folder are none."""
-    read = [(folder, name, read_session(folder, name)) for folder in folders for name in list_sessions(folder)]
-    found = [RecordedSession(folder, name, state) for folder, name, state in read if state is not None]
+    """Return all sessions of some folders, the latest first. Other files are ignored."""
+    states = [(folder, name, read_session(folder, name)) for folder in folders for name in list_sessions(folder)]
+    found = [RecordedSession(folder, name, state) for folder, name, state in states if state is not None]
     return sorted(found, key=lambda one: one.state.updated, reverse=True)
 
 
 def find_session(folders: Iterable[str], wanted: str = LAST) -> RecordedSession:
-    """One session; an error that says what to do if there is none, or more than one."""
+    """Return a session by its id or a prefix of it. Raises UsageError if no session or more than one matches."""
     folders = list(folders)
-    known = recorded_sessions(folders)
-    if damaged := _damaged(folders, wanted, known):
-        raise UsageError(f"the record of this session is damaged: {damaged} is to be deleted, or mended by hand")
-    if not known:
-        raise UsageError(f"no session has been recorded in {folders[0]} yet; {_how_to(folders[0])}")
+    sessions = recorded_sessions(folders)
+    if corrupt := _corrupt_file(folders, wanted, sessions):
+        raise UsageError(f"the session file {corrupt} is corrupt; delete it or repair it by hand")
+    if not sessions:
+        raise UsageError(f"no session is recorded in {folders[0]}; {_how_to_record(folders[0])}")
     if wanted in ("", LAST):
-        return known[0]
-    exact = [one for one in known if wanted in (one.name, one.state.session)]
-    fitting = exact or [one for one in known if one.name.startswith(wanted) or one.state.session.startswith(wanted)]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        raise UsageError(f"{wanted!r} begins the ids of {len(fitting)} sessions: {_named(fitting)}; name more of it")
-    raise UsageError(f"there is no session {wanted!r}; the latest are {_named(known)}")
+        return sessions[0]
+    exact = [one for one in sessions if wanted in (one.name, one.state.session)]
+    matching = exact or [one for one in sessions if one.name.startswith(wanted) or one.state.session.startswith(wanted)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise UsageError(
+            f"{wanted!r} is ambiguous ({len(matching)} sessions match: {_names(matching)}); use a longer prefix"
+        )
+    raise UsageError(f"there is no session {wanted!r}; the latest are {_names(sessions)}")
 
 
-def _damaged(folders: list[str], wanted: str, known: list[RecordedSession]) -> str:
-    """The file of the session that is asked for, if it is there and cannot be read."""
-    readable = {(one.folder, one.name) for one in known}
+def _corrupt_file(folders: list[str], wanted: str, sessions: list[RecordedSession]) -> str:
+    """Return the file of the wanted session if it exists and is corrupt, else an empty text."""
+    readable = {(one.folder, one.name) for one in sessions}
     for folder in folders:
         for name in list_sessions(folder):
-            is_meant = not known if wanted in ("", LAST) else name == wanted
-            if is_meant and (folder, name) not in readable:
+            is_wanted = not sessions if wanted in ("", LAST) else name == wanted
+            if is_wanted and (folder, name) not in readable:
                 return os.path.join(folder, f"{name}.json")
     return ""
 
 
-def _how_to(folder: str) -> str:
+def _how_to_record(folder: str) -> str:
     if os.path.lexists(os.path.join(folder, INSTALLED)):
-        return "the hooks are installed: start a new session of Claude Code"
-    return (
-        "`remit install claude-code` puts the hooks into Claude Code that record one, and `remit orchestrate` records "
-        "its own"
-    )
+        return "the hooks are installed, start a new session of Claude Code"
+    return "sessions are recorded by `remit orchestrate` and, after `remit install claude-code`, by Claude Code"
 
 
-def _named(found: list[RecordedSession]) -> str:
-    names = [one.state.session or one.name for one in found[:_NAMED]]
-    return ", ".join(names) + (" ..." if len(found) > _NAMED else "")
+def _names(sessions: list[RecordedSession]) -> str:
+    names = [one.state.session or one.name for one in sessions[:_MAX_NAMED]]
+    return ", ".join(names) + (" ..." if len(sessions) > _MAX_NAMED else "")

@@ -1,4 +1,4 @@
-"""What a project may set for its gate, and the contract's defaults."""
+"""The settings of the gate and their defaults."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ LIMITS: dict[str, int] = {
     "presentation_lines": 300,
     "edit_lines": 2,
 }
-#: A read without a limit counts the file's lines, at most so many.
+#: The number of lines that a read without a limit counts at most.
 READ_CAP = 2000
-#: In the order in which they are tried; what fits none is code. Globs of code win over all but state, and those here
-#: stay whatever a project adds: they are what its subagents and the gate's own hooks are made of.
+#: Class -> globs, tried in this order; any other file is code. The globs of code here are always added to those of the
+#: project, because they protect its subagents and the gate's hooks.
 PATHS: dict[str, tuple[str, ...]] = {
     "state": (".remit/**", ".claude/workspaces/**", "**/claude-progress.json", "**/feature-list.json"),
     "code": ("**/.claude/{agents,commands,hooks,plugins,skills}/**", "**/.claude/settings*.json"),
@@ -46,9 +46,9 @@ PATHS: dict[str, tuple[str, ...]] = {
     ),
     "prose": ("**/*.md", "docs/**"),
 }
-#: Folders of state that nobody but remit writes: the gate's records, its hooks, the embedded database.
+#: Folders of state that only Remit writes: the gate's records, its hooks, the embedded database.
 GUARDED: tuple[str, ...] = (".remit/gate", ".remit/claude-code", ".remit/postgres")
-#: What must be delegated -> to whom.
+#: Kind of work -> the agent that it is delegated to.
 AGENTS: dict[str, str] = {
     "explore": "code-explorer",
     "backend": "backend-specialist",
@@ -57,12 +57,12 @@ AGENTS: dict[str, str] = {
     "spec": "product-manager",
     "security": "security-auditor",
 }
-#: The settings that the gate itself reads, without `gate.`.
+#: The settings that the gate reads, without the prefix `gate.`.
 KEYS = ("mode", "limits", "paths", "agents", "trivial_edits", "exceptions", "on_fault")
 
 
 class Exemption:
-    """A rule that a project departs from in some places, for a reason, until a day."""
+    """A project's exception to a rule: for some paths, with a reason, until a day."""
 
     __slots__ = ("expires", "paths", "reason", "rule")
 
@@ -74,7 +74,7 @@ class Exemption:
 
 
 class GateSettings:
-    """The settings in force. What a mapping holds that cannot be used stands in `problems`; the default stays."""
+    """The effective settings. An invalid value is reported in `problems`, and the default is used."""
 
     __slots__ = (
         "agents",
@@ -96,57 +96,57 @@ class GateSettings:
         self.agents = dict(AGENTS)
         #: Agent -> the tools of its definition.
         self.tools: dict[str, tuple[str, ...]] = {}
-        #: "delegate": white space and marks alone are edited directly; "direct": all trivial edits are.
+        #: "delegate": only white space and marks are edited directly; "direct": all trivial edits.
         self.trivial_edits = "delegate"
         self.exceptions: tuple[Exemption, ...] = ()
-        #: Folders by their names in the project, or absolute.
+        #: Folders, absolute or relative to the project.
         self.guarded = GUARDED
-        #: What an error of the gate itself does to a call: "open" lets it through with a warning, "closed" denies it.
+        #: After an error in the gate: "open" allows the call with a warning, "closed" denies it.
         self.on_fault = "open"
         self.problems: list[str] = []
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any] | None) -> GateSettings:
-        """Settings from a plain mapping with the names of the attributes."""
+        """Build settings from a mapping with the names of the attributes."""
         settings = cls()
         for key, value in (mapping or {}).items():
-            take = _TAKERS.get(key)
-            if take is None:
-                settings.problems.append(f"there is no gate setting {key!r:.60}{_known(key, _TAKERS)}")
+            setter = _SETTERS.get(key)
+            if setter is None:
+                settings.problems.append(f"unknown gate setting {key!r:.60}{_hint(key, _SETTERS)}")
             else:
-                take(settings, key, value)
+                setter(settings, key, value)
         return settings
 
     def agent(self, role: str) -> str:
-        """To whom such work is delegated."""
+        """Return the agent that such work is delegated to."""
         return self.agents.get(role, AGENTS["explore"])
 
 
-def _choice(*known: str) -> Any:
-    def take(settings: GateSettings, key: str, value: object) -> None:
-        if isinstance(value, str) and value in known:
+def _choice(*choices: str) -> Any:
+    def set_choice(settings: GateSettings, key: str, value: object) -> None:
+        if isinstance(value, str) and value in choices:
             setattr(settings, key, value)
         else:
-            settings.problems.append(f"gate.{key} must be one of {', '.join(known)}, not {value!r:.60}")
+            settings.problems.append(f"gate.{key} must be one of {', '.join(choices)}, not {value!r:.60}")
 
-    return take
+    return set_choice
 
 
 def _limits(settings: GateSettings, key: str, value: object) -> None:
     for name, number in _table(settings, key, value).items():
-        whole = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e9
+        is_valid = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e9
         if name not in LIMITS:
-            settings.problems.append(f"gate.limits: there is no limit {name!r:.60}{_known(name, LIMITS)}")
-        elif whole:
+            settings.problems.append(f"gate.limits: unknown limit {name!r:.60}{_hint(name, LIMITS)}")
+        elif is_valid:
             settings.limits[name] = int(number)
         else:
-            settings.problems.append(f"gate.limits.{name} must be a number from 0 on, not {number!r:.60}")
+            settings.problems.append(f"gate.limits.{name} must be a number of at least 0, not {number!r:.60}")
 
 
 def _paths(settings: GateSettings, key: str, value: object) -> None:
     for name, globs in _table(settings, key, value).items():
         if name not in PATHS:
-            settings.problems.append(f"gate.paths: there is no class of files {name!r:.60}{_known(name, PATHS)}")
+            settings.problems.append(f"gate.paths: unknown class {name!r:.60}{_hint(name, PATHS)}")
         elif _texts(globs):
             settings.paths[name] = (*globs, *(PATHS["code"] if name == "code" else ()))
         else:
@@ -156,7 +156,7 @@ def _paths(settings: GateSettings, key: str, value: object) -> None:
 def _agents(settings: GateSettings, key: str, value: object) -> None:
     for role, name in _table(settings, key, value).items():
         if role not in AGENTS:
-            settings.problems.append(f"gate.agents: there is no role {role!r:.60}{_known(role, AGENTS)}")
+            settings.problems.append(f"gate.agents: unknown role {role!r:.60}{_hint(role, AGENTS)}")
         elif isinstance(name, str) and name:
             settings.agents[role] = name
         else:
@@ -172,7 +172,7 @@ def _tools(settings: GateSettings, key: str, value: object) -> None:
 
 
 def _guarded(settings: GateSettings, key: str, value: object) -> None:
-    """More folders; those of the project stay."""
+    """Add folders to those of the project."""
     if isinstance(value, list | tuple) and _texts(value):
         settings.guarded = (*GUARDED, *value)
     else:
@@ -182,11 +182,11 @@ def _guarded(settings: GateSettings, key: str, value: object) -> None:
 def _exceptions(settings: GateSettings, key: str, value: object) -> None:
     kept = []
     for entry in value if isinstance(value, list | tuple) else [value]:
-        given = entry if isinstance(entry, dict) else {}
-        rule, reason, expires = (given.get(name) for name in ("rule", "reason", "expires"))
-        paths = given.get("paths", ["**"])
+        values = entry if isinstance(entry, dict) else {}
+        rule, reason, expires = (values.get(name) for name in ("rule", "reason", "expires"))
+        paths = values.get("paths", ["**"])
         expires = expires if isinstance(expires, str) else str(expires or "")
-        problem = _wrong_exception(given)
+        problem = _exception_problem(values)
         if problem:
             settings.problems.append(f"gate.{key}: {problem}")
         elif (
@@ -198,28 +198,28 @@ def _exceptions(settings: GateSettings, key: str, value: object) -> None:
     settings.exceptions = tuple(kept)
 
 
-def _wrong_exception(given: dict[Any, Any]) -> str:
-    """A key or a rule that does not exist, or one that has no exceptions."""
+def _exception_problem(values: dict[Any, Any]) -> str:
+    """Return what is wrong with an exception: an unknown key or rule, or a rule without exceptions."""
     from remit.gate.rules import FIRM, RULES  # late: few projects have exceptions
 
-    known = ("rule", "paths", "reason", "expires")
-    for name in given:
-        if name not in known:
-            return f"an exception has no {name!r:.60}{_known(name, known)}"
-    rule = given.get("rule")
+    keys = ("rule", "paths", "reason", "expires")
+    for name in values:
+        if name not in keys:
+            return f"unknown key {name!r:.60} in an exception{_hint(name, keys)}"
+    rule = values.get("rule")
     names = [name for name, *_ in RULES if name not in FIRM]
     if isinstance(rule, str) and rule in FIRM:
-        return f"the rule {rule!r} has no exceptions"
+        return f"the rule {rule!r} allows no exceptions"
     if isinstance(rule, str) and rule not in names:
-        return f"there is no rule {rule!r:.60}{_known(rule, names)}"
+        return f"unknown rule {rule!r:.60}{_hint(rule, names)}"
     return ""
 
 
-def _known(word: object, known: Any) -> str:
-    """The nearest known word, or all of them."""
-    from remit.errors import did_you_mean  # late: only for what is wrong
+def _hint(word: object, choices: Any) -> str:
+    """Return a suggestion for a misspelt word, or all choices."""
+    from remit.errors import did_you_mean  # late: only for invalid settings
 
-    return did_you_mean(str(word)[:60], known) or f"; known are {', '.join(known)}"
+    return did_you_mean(str(word)[:60], choices) or f"; choose one of {', '.join(choices)}"
 
 
 def _is_day(text: str) -> bool:
@@ -240,7 +240,7 @@ def _texts(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(entry, str) for entry in value)
 
 
-_TAKERS: dict[str, Any] = {
+_SETTERS: dict[str, Any] = {
     "mode": _choice(*MODES),
     "limits": _limits,
     "paths": _paths,
@@ -254,7 +254,7 @@ _TAKERS: dict[str, Any] = {
 
 
 def settings_mapping(configured: Configuration) -> dict[str, Any]:
-    """What is configured of the gate, as plain data for `GateSettings.from_mapping`; it can be written as JSON."""
+    """Return the configured gate settings as plain data for `GateSettings.from_mapping` and JSON."""
     mapping: dict[str, Any] = {}
     for key in KEYS:
         value, source = configured.values[f"gate.{key}"]
@@ -263,16 +263,16 @@ def settings_mapping(configured: Configuration) -> dict[str, Any]:
         if problems:
             raise ConfigurationError(f"{source.replace(chr(92), '/').rpartition('/')[2]}: {problems[0]}")
         mapping[key] = value
-    if configured["data"]:  # what remit keeps is guarded wherever it is
+    if configured["data"]:  # Remit's data folder is guarded wherever it is
         mapping["guarded"] = [os.path.join(os.path.abspath(configured["data"]), name) for name in ("gate", "postgres")]
     return mapping
 
 
 def from_configuration(configured: Configuration) -> GateSettings:
-    """The gate's settings in force."""
+    """Return the effective settings of the gate."""
     return GateSettings.from_mapping(settings_mapping(configured))
 
 
 def _plain(entry: dict[str, Any]) -> dict[str, Any]:
-    """An exception whose day TOML has read as a date."""
+    """Return an exception with its day as text: TOML reads it as a date."""
     return {key: value.isoformat()[:10] if hasattr(value, "isoformat") else value for key, value in entry.items()}

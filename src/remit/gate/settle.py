@@ -1,4 +1,4 @@
-"""After a call: what it really did, against what it was granted."""
+"""Compare what a call did with what it was allowed to do."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def settle(
     *,
     failed: bool = False,
 ) -> Decision:
-    """Compare a call that was made (`duration` in seconds) with its grant; warn if it was more than that.
+    """Compare a finished call (`duration` in seconds) with its grant, and warn if it did more.
 
-    A read that took too long closes the window. A call that failed counts nothing.
+    A read that took too long closes the window. A failed call is not counted.
     """
 
     def judge() -> Ruling:
@@ -54,56 +54,58 @@ def _settle(
         return Ruling() if failed else _settle_edit(paths, grant, response, state, settings, project)
     if failed:
         for name, lines in paths.items():
-            state.window.take_back(name, lines, whole=True)
+            state.window.subtract(name, lines, whole=True)
         return Ruling()
-    slow = _slow(paths, duration, state, settings)
-    return slow or _settle_read(call, paths, response, state)
+    return _settle_time(paths, duration, state, settings) or _settle_read(call, paths, response, state)
 
 
-def _slow(paths: dict[str, int], duration: float | None, state: SessionState, settings: GateSettings) -> Ruling | None:
-    most = settings.limits["seconds"]
-    # Inverted, so that what is no number at all is not slow.
-    if not isinstance(duration, int | float) or not duration >= most:
+def _settle_time(
+    paths: dict[str, int], duration: float | None, state: SessionState, settings: GateSettings
+) -> Ruling | None:
+    limit = settings.limits["seconds"]
+    # Inverted, so that NaN is not slow.
+    if not isinstance(duration, int | float) or not duration >= limit:
         return None
-    state.window.closed = f"a direct read took {duration:.0f} s, and each must take less than {most} s"
-    return Ruling(2, "lookup-time", state.window.closed + ": the window is closed", paths=tuple(paths))
+    state.window.closed = f"a direct read took {duration:.0f} s (it must take less than {limit} s)"
+    reason = f"{state.window.closed}. No direct reads until the next prompt, phase or accepted delegation"
+    return Ruling(2, "lookup-time", reason, paths=tuple(paths))
 
 
 def _settle_read(call: ToolUse, paths: dict[str, int], response: object, state: SessionState) -> Ruling:
     granted = sum(paths.values())
-    real = _lines_shown(call, response)
-    if real is None or not paths:
+    shown = _shown_lines(call, response)
+    if shown is None or not paths:
         return Ruling()
     last = list(paths)[-1]
-    if real < granted and len(paths) == 1:
-        state.window.take_back(last, granted - real, whole=False)
-    if real <= granted:
+    if shown < granted and len(paths) == 1:
+        state.window.subtract(last, granted - shown, whole=False)
+    if shown <= granted:
         return Ruling()
-    state.window.add(last, real - granted)
-    reason = f"{real} lines were read where {granted} had been granted; they are counted"
-    return Ruling(2, "lookup-lines", reason, paths=tuple(paths), lines=real)
+    state.window.add(last, shown - granted)
+    reason = f"{shown} lines were read, but only {granted} were allowed. All of them are counted"
+    return Ruling(2, "lookup-lines", reason, paths=tuple(paths), lines=shown)
 
 
-def _lines_shown(call: ToolUse, response: object) -> int | None:
-    """How many lines the orchestrator saw, if the response says so."""
-    known: dict[str, Any] = response if isinstance(response, dict) else {}
+def _shown_lines(call: ToolUse, response: object) -> int | None:
+    """Return how changed lines the orchestrator saw, if the response states it."""
+    values: dict[str, Any] = response if isinstance(response, dict) else {}
     if call.tool in SHELLS:
-        return _count(known.get("stdout"))
-    file = known.get("file")
+        return _line_count(values.get("stdout"))
+    file = values.get("file")
     if isinstance(file, dict):
-        text = _count(file.get("content"))
-        return text if text is not None else _whole(file.get("numLines"))
-    return _whole(known.get("numLines"))
+        count = _line_count(file.get("content"))
+        return count if count is not None else _whole_number(file.get("numLines"))
+    return _whole_number(values.get("numLines"))
 
 
-def _count(text: object) -> int | None:
-    """The lines of a text; the client counts an empty one after the last line end, which is none."""
+def _line_count(text: object) -> int | None:
+    """Return the number of lines. The client counts one more if the text ends with a line break."""
     if not isinstance(text, str):
         return None
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
-def _whole(value: object) -> int | None:
+def _whole_number(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
@@ -117,21 +119,21 @@ def _settle_edit(
 ) -> Ruling:
     from remit.gate.paths import locate, read_text
     from remit.gate.trivial_edit import changed_lines, digest
-    from remit.gate.writes import LARGEST
+    from remit.gate.writes import MAX_EDIT_SIZE
 
     name = next(iter(paths), "")
-    text = read_text(locate(name, project, project).real, LARGEST)
+    text = read_text(locate(name, project, project).real, MAX_EDIT_SIZE)
     if text is not None and digest(text) == grant.get("after"):
         return Ruling()
     original = response.get("originalFile") if isinstance(response, dict) else None
-    many = "something else"
-    if isinstance(original, str) and text is not None and len(original) <= LARGEST:
+    changed = "something else"
+    if isinstance(original, str) and text is not None and len(original) <= MAX_EDIT_SIZE:
         count = changed_lines(original, text)
-        many = f"{count} lines" if count is not None else f"more than {settings.limits['edit_lines']} lines"
+        changed = f"{count} lines" if count is not None else f"more than {settings.limits['edit_lines']} lines"
     if name not in state.reverts:
         state.reverts.append(name)
     reason = (
-        f"{name}: {paths.get(name)} changed lines were announced, and {many} changed. Tell the user, and offer to "
+        f"{name}: {paths.get(name)} changed lines were announced, but {changed} changed. Inform the user and offer to "
         f"revert it: git checkout -- {name}"
     )
     state.warn(reason)

@@ -1,4 +1,4 @@
-"""The trivial edit: at most two changed lines, and nothing in them that could change what is meant."""
+"""Recognise a trivial edit: at most two changed lines, and no change of meaning."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-#: Words that set how strong a requirement is; a contraction with "n't" is a "not".
+#: Words that express how strong a requirement is. A contraction with "n't" counts as "not".
 STRENGTH = frozenset({"should", "must", "may", "shall", "not", "optional", "cannot"})
-#: What a metadata line speaks of.
+#: Keys of metadata lines.
 _METADATA_KEYS_TEXT = """
     version, document version, doc version, spec version, specification version, revision, date, created, created on,
     created at, updated, updated on, updated at, last updated, last update, last modified, modified, last revised,
@@ -26,12 +26,12 @@ _METADATA = re.compile(
     rf"[*_]{{0,2}}\s*[\"'`]?)(?:(?P<version>{_VERSION})|(?P<date>{_DATE}))(?P<tail>[\"'`]?\s*\|?(?:\s*-->)?\s*)"
 )
 _PIECES = re.compile(r"[A-Za-z]+(?:['\u2019][A-Za-z]+)*|\s+|.")
-#: Beside a word, these make it part of a name, a path, an option or code.
+#: Next to a word, these make it part of a name, a path, an option or code.
 _JOINTS = "_/\\@#$=<>&%~^|{}[]"
-_LONGEST_LINE = 5_000
-#: More changed lines than this are not compared any further.
-_MOST_MIDDLE = 400
-_TOLD = {
+_MAX_LINE = 5_000
+#: More changed lines are not compared.
+_MAX_COMPARED = 400
+_REASONS = {
     "formatting": "only white space or Markdown marks change",
     "typo": "one misspelt word is corrected",
     "metadata": "a version or a date changes on a metadata line",
@@ -45,12 +45,12 @@ _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _LEADING = re.compile(r"^([(\[{\"']*)(\*{1,3}|_{1,3}|`{1,3})(?=[^\W_]|[(\[{\"'*_`])")
 _TRAILING = re.compile(r"(?<=[^\W_])(\*{1,3}|_{1,3}|`{1,3})([)\]}\"'.,;:!?]*)$")
 _TRAILING_LATE = re.compile(r"(?<=[)\]}\"'.,;:!?%])(\*{1,3}|_{1,3}|`{1,3})$")
-#: Sorted, a word a line; where it comes from stands in the same folder.
-LIST = os.path.join(os.path.dirname(__file__), "words", "english.txt")
+#: A sorted list, one word per line. Its source is documented in the same folder.
+WORD_LIST = os.path.join(os.path.dirname(__file__), "words", "english.txt")
 
 
 class EditJudgement:
-    """What an edit is: `formatting`, `typo` or `metadata`; None if it is not trivial. `changed`: lines."""
+    """The kind of an edit: `formatting`, `typo`, `metadata`, or None if it is not trivial. `changed` counts lines."""
 
     __slots__ = ("changed", "kind", "reason")
 
@@ -60,17 +60,17 @@ class EditJudgement:
         self.changed = changed
 
 
-def judge_trivial_edit(before: str, after: str, *, path: str = "", most: int = 2) -> EditJudgement:
-    """Whether the change between two texts is trivial, and of which kind."""
+def judge_trivial_edit(before: str, after: str, *, path: str = "", max_lines: int = 2) -> EditJudgement:
+    """Return whether the change between two texts is trivial, and of which kind."""
     old, new = _lines(before), _lines(after)
     if old == new:
-        return EditJudgement("formatting", "nothing but line ends changes" if before != after else "nothing changes")
+        return EditJudgement("formatting", "only line endings change" if before != after else "nothing changes")
     hunks = _hunks(old, new)
     if hunks is None:
-        return EditJudgement(None, f"more than {most} lines change")
+        return EditJudgement(None, f"more than {max_lines} lines change")
     changed = sum(max(len(one), len(other)) for _, one, other in hunks)
-    if changed > most:
-        return EditJudgement(None, f"{changed} lines change, and {most} are the most", changed)
+    if changed > max_lines:
+        return EditJudgement(None, f"{changed} lines change (limit: {max_lines})", changed)
     kinds: list[str] = []
     for at, one, other in hunks:
         found = _judge_hunk(old, at, one, other, path)
@@ -80,30 +80,30 @@ def judge_trivial_edit(before: str, after: str, *, path: str = "", most: int = 2
     if kinds.count("typo") > 1:
         return EditJudgement(None, "more than one word changes", changed)
     kind = next((name for name in ("typo", "metadata") if name in kinds), "formatting")
-    return EditJudgement(kind, _TOLD[kind], changed)
+    return EditJudgement(kind, _REASONS[kind], changed)
 
 
 def changed_lines(before: str, after: str) -> int | None:
-    """How many lines differ; None: too many to say."""
+    """Return how many lines differ, or None if there are too many to compare."""
     hunks = _hunks(_lines(before), _lines(after))
     return None if hunks is None else sum(max(len(one), len(other)) for _, one, other in hunks)
 
 
 def digest(text: str) -> str:
-    """A text's fingerprint, whatever its line ends."""
+    """Return the digest of a text. Line endings do not matter."""
     import hashlib  # late: only a granted edit needs it
 
     return hashlib.sha256("\n".join(_lines(text)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _lines(text: str) -> list[str]:
-    """Its lines; one line end more or less at the end of the text is no line."""
+    """Return the lines of a text, with or without a line break at the end."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 
 def _hunks(old: list[str], new: list[str]) -> list[tuple[int, list[str], list[str]]] | None:
-    """Runs of lines that differ: where, what was, what is; None if they are too many to be worth telling apart."""
+    """Return runs of lines that differ (position, before, after), or None if there are too many to compare."""
     if len(old) == len(new):
         differing = [at for at, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
         if len(differing) <= 2:
@@ -115,7 +115,7 @@ def _hunks(old: list[str], new: list[str]) -> list[tuple[int, list[str], list[st
     while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
         last += 1
     one, other = old[first : len(old) - last], new[first : len(new) - last]
-    if max(len(one), len(other)) > _MOST_MIDDLE:
+    if max(len(one), len(other)) > _MAX_COMPARED:
         return None
     import difflib  # late: most edits change lines in place
 
@@ -124,7 +124,7 @@ def _hunks(old: list[str], new: list[str]) -> list[tuple[int, list[str], list[st
 
 
 def _judge_hunk(old: list[str], at: int, one: list[str], other: list[str], path: str) -> EditJudgement:
-    if any(len(line) > _LONGEST_LINE for line in one + other):
+    if any(len(line) > _MAX_LINE for line in one + other):
         return EditJudgement(None, "a line is too long to be compared")
     block = is_in_code_block(old, at)
     if len(one) != len(other):
@@ -148,7 +148,7 @@ def _judge_line(before: str, after: str, block: str, path: str) -> EditJudgement
 
 
 def _judge_formatting(one: list[str], other: list[str], block: str, path: str) -> EditJudgement:
-    """White space and marks alone; where white space has a meaning, only at the end of a line."""
+    """Judge a change of white space and marks. In code and data, only the ends of lines may change."""
     if sum(map(is_list_item, one)) != sum(map(is_list_item, other)):
         return EditJudgement(None, "a list item is added or removed")
     if block or path.lower().endswith((".yaml", ".yml", ".py", ".toml", ".feature", ".mk")):
@@ -157,7 +157,7 @@ def _judge_formatting(one: list[str], other: list[str], block: str, path: str) -
         return (
             EditJudgement("formatting", "")
             if same
-            else EditJudgement(None, "code or data changes, where white space has a meaning")
+            else EditJudgement(None, "code or data changes, in which white space matters")
         )
     if len(one) != len(other) and any(line.lstrip().startswith(("#", "```", "~~~", "|")) for line in one + other):
         return EditJudgement(None, "a heading, a table row or a fence is added or removed")
@@ -178,12 +178,14 @@ def _is_metadata(before: str, after: str) -> bool:
 
 
 def _judge_word(before: str, after: str, block: str, why: str) -> EditJudgement:
-    """One word that is none becomes one; everything else in the line stays."""
+    """Judge a change of one misspelt word into a correct one. The rest of the line must not change."""
     one, other = _PIECES.findall(before), _PIECES.findall(after)
     differing = [at for at in range(min(len(one), len(other))) if one[at] != other[at]]
     if re.findall(r"\d+", before) != re.findall(r"\d+", after):
         return EditJudgement(None, "a number changes")
-    strength = sorted({*_strong(one)} ^ {*_strong(other)}) or (["optional"] if _strong(one) != _strong(other) else [])
+    strength = sorted({*_strength_words(one)} ^ {*_strength_words(other)}) or (
+        ["optional"] if _strength_words(one) != _strength_words(other) else []
+    )
     if strength:
         return EditJudgement(None, f"{strength[0]!r} is added or removed, which changes a requirement")
     if len(one) != len(other) or len(differing) != 1:
@@ -209,14 +211,14 @@ def _judge_spelling(old: str, new: str) -> EditJudgement:
     return EditJudgement("typo", "")
 
 
-def _strong(pieces: list[str]) -> list[str]:
-    """The words of strength in a line, in order."""
+def _strength_words(pieces: list[str]) -> list[str]:
+    """Return the words of a line that express strength, in order."""
     words = (piece.lower().replace("\u2019", "'") for piece in pieces)
     return ["not" if word.endswith("n't") else word for word in words if word in STRENGTH or word.endswith("n't")]
 
 
 def _is_name(pieces: list[str], at: int, word: str) -> bool:
-    """Whether a word belongs to a name, a path, an option or code rather than to a sentence."""
+    """Return whether a word is part of a name, a path, an option or code."""
     left = pieces[at - 1] if at else " "
     right = pieces[at + 1] if at + 1 < len(pieces) else " "
     further = pieces[at + 2] if at + 2 < len(pieces) else " "
@@ -230,12 +232,12 @@ def _is_name(pieces: list[str], at: int, word: str) -> bool:
 
 
 def is_list_item(line: str) -> bool:
-    """Whether a line begins an item of a list; a rule made of dashes does not."""
+    """Return whether a line begins a list item. A horizontal rule does not."""
     return _ITEM.match(line) is not None and not re.fullmatch(r"\s*(?:[-*_]\s*){3,}", line)
 
 
 def mark_tokens(line: str) -> list[str]:
-    """The words and signs of a line that are more than looks, in order. An item's bullet stays, as a sign."""
+    """Return the words and signs of a line without formatting marks. The bullet of an item is kept as a sign."""
     text = line.strip()
     while text.startswith(">"):
         text = text[1:].lstrip()
@@ -253,7 +255,7 @@ def mark_tokens(line: str) -> list[str]:
 
 
 def _without_emphasis(words: list[str]) -> list[str]:
-    """Marks at the edges of words go; a lone star or underscore stays, unless others close what it opens."""
+    """Remove marks at the edges of words. A star or underscore without its partner is kept."""
     leading = [_LEADING.match(word) for word in words]
     trailing = [_TRAILING.search(word) or _TRAILING_LATE.search(word) for word in words]
     opened = [match[2] for match in leading if match]
@@ -272,7 +274,7 @@ def _without_emphasis(words: list[str]) -> list[str]:
 
 
 def is_in_code_block(lines: list[str], at: int) -> str:
-    """`code` in a fenced block, `front` in the front matter, where white space has a meaning; else nothing."""
+    """Return `code` in a fenced block, `front` in the front matter, else an empty text."""
     if lines and lines[0].rstrip() == "---" and at > 0:
         end = next((number for number, line in enumerate(lines[1:200], 1) if line.rstrip() in ("---", "...")), 0)
         if at < end:
@@ -282,16 +284,16 @@ def is_in_code_block(lines: list[str], at: int) -> str:
 
 
 def is_word(word: str) -> bool:
-    """Whether it stands in the list, in any case; a possessive counts as its noun."""
+    """Return whether a word is in the list. Case and a possessive ending are ignored."""
     plain = word.lower().removesuffix("'s").removesuffix("\u2019s")
     if not (plain.isascii() and plain.isalpha()) or len(plain) > 40:
         return False
-    with open(LIST, "rb", buffering=256) as file:
+    with open(WORD_LIST, "rb", buffering=256) as file:
         return _find(file, plain.encode("ascii"))
 
 
 def _find(file: BinaryIO, word: bytes) -> bool:
-    """Halve the file: `low` is always the start of a line."""
+    """Search the file by bisection. `low` is always the start of a line."""
     low, high = 0, file.seek(0, os.SEEK_END)
     while low < high:
         file.seek((low + high) // 2)
@@ -300,7 +302,7 @@ def _find(file: BinaryIO, word: bytes) -> bool:
         start = file.tell()
         line = file.readline() if start < high else b""
         if not line:
-            # The middle lies in the last line of the range: read it from its start.
+            # The middle is in the last line of the range: read it from its start.
             file.seek(low)
             return any(file.readline().rstrip(b"\n") == word for _ in range(_lines_left(file, low, high)))
         found = line.rstrip(b"\n")
@@ -319,10 +321,10 @@ def _lines_left(file: BinaryIO, low: int, high: int) -> int:
     return left
 
 
-def edit_distance(one: str, other: str, most: int = 2) -> int:
-    """Damerau's distance: letters put in, left out, changed, or two neighbours swapped. Beyond `most`: `most` + 1."""
-    if abs(len(one) - len(other)) > most:
-        return most + 1
+def edit_distance(one: str, other: str, limit: int = 2) -> int:
+    """Return Damerau's distance (insert, delete, replace, swap neighbours), at most `limit` + 1."""
+    if abs(len(one) - len(other)) > limit:
+        return limit + 1
     before: list[int] = []
     row = list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):
@@ -332,4 +334,4 @@ def edit_distance(one: str, other: str, most: int = 2) -> int:
             if at > 1 and to > 1 and letter == other[to - 2] and one[at - 2] == wanted:
                 best = min(best, older[to - 2] + 1)
             row.append(best)
-    return min(row[-1], most + 1)
+    return min(row[-1], limit + 1)

@@ -80,7 +80,7 @@ def test_a_locked_state_does_not_allow_a_denied_call(hooks: Hooks, monkeypatch: 
 def test_a_folder_of_another_user_is_reported(hooks: Hooks, tmp_path: Path) -> None:
     hooks.folder.rename(tmp_path / "elsewhere")
     hooks.folder.symlink_to(tmp_path / "elsewhere")
-    assert "link or somebody else's" in message_of(hooks.read("src/f0.py"))
+    assert "link or belongs to another user" in message_of(hooks.read("src/f0.py"))
     assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
 
 

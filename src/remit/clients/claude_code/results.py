@@ -12,7 +12,7 @@ import json
 import os
 import time
 
-from remit.gate.model import LONGEST_NAME
+from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.session_store import KEPT_DAYS, make_private, safe_name
 from remit.workspace.atomic_write import replace_file
 
@@ -109,8 +109,8 @@ def keep_result(
     data = None if text is None else text.encode("utf-8", "surrogatepass")
     entry = {
         "schema": SCHEMA,
-        "agent": agent[:LONGEST_NAME],
-        "agent_id": agent_id[:LONGEST_NAME],
+        "agent": agent[:MAX_NAME_LENGTH],
+        "agent_id": agent_id[:MAX_NAME_LENGTH],
         "outcome": outcome,
         "digest": digest(text or ""),
         "at": round(time.time(), 3),
@@ -119,8 +119,8 @@ def keep_result(
         "whole": data is None or len(data) <= MAX_TEXT_BYTES,
         **about,
         "violations": [_bounded(one) for one in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
-        "files": [path[:LONGEST_NAME] for path in list(about.get("files") or ())[:_MAX_FILES]],
-        "changed": [path[:LONGEST_NAME] for path in list(about.get("changed") or ())[:_MAX_FILES]],
+        "files": [path[:MAX_NAME_LENGTH] for path in list(about.get("files") or ())[:_MAX_FILES]],
+        "changed": [path[:MAX_NAME_LENGTH] for path in list(about.get("changed") or ())[:_MAX_FILES]],
     }
     base = _new_base(session_folder, agent_id)
     if data is None:
@@ -269,7 +269,7 @@ def _remove(paths: Iterable[str]) -> None:
 
 def _bounded(violation: Mapping[str, Any]) -> dict[str, Any]:
     """Return a violation for the entry, with limited texts: some come from the report."""
-    texts = {key: str(violation.get(key, ""))[:LONGEST_NAME] for key in ("rule", "level", "message", "help")}
+    texts = {key: str(violation.get(key, ""))[:MAX_NAME_LENGTH] for key in ("rule", "level", "message", "help")}
     line = violation.get("line")
     return {**texts, "line": line if isinstance(line, int) else 0}
 

@@ -16,7 +16,7 @@ KINDS = {"F": "formatting", "T": "typo", "M": "metadata", "-": None}
 EDITS = [(DOCUMENT, DOCUMENT.replace(old, new, 1), kind) for old, new, kind in TABLE] + PAIRS
 
 
-def test_the_table_has_at_least_100_edits_of_both_sides() -> None:
+def test_the_table_has_at_least_100_edits_of_each_kind() -> None:
     assert len({(before, after) for before, after, _ in EDITS}) == len(EDITS) >= 100
     assert all(old in DOCUMENT for old, _, _ in TABLE)
     assert sum(kind == "-" for *_, kind in EDITS) >= 50
@@ -36,7 +36,7 @@ def test_two_changed_lines_are_trivial_and_three_are_not() -> None:
     starred = ["* a", "* b", "* c"]
     assert judge_trivial_edit("\n".join(lines), "\n".join(starred[:2] + lines[2:])).kind == "formatting"
     assert judge_trivial_edit("\n".join(lines), "\n".join(starred)).kind is None
-    assert judge_trivial_edit("\n".join(lines), "\n".join(starred), most=3).kind == "formatting"
+    assert judge_trivial_edit("\n".join(lines), "\n".join(starred), max_lines=3).kind == "formatting"
 
 
 def test_lines_that_change_far_apart_are_counted_one_by_one() -> None:
@@ -46,7 +46,7 @@ def test_lines_that_change_far_apart_are_counted_one_by_one() -> None:
     assert judge_trivial_edit("\n".join(["", *before]), "\n".join([*after])).kind is None
 
 
-def test_white_space_at_the_start_of_a_line_of_yaml_has_a_meaning() -> None:
+def test_white_space_at_the_start_of_a_yaml_line_matters() -> None:
     assert judge_trivial_edit("a:\n  b: 1", "a:\nb: 1", path="specs/api.yaml").kind is None
     assert judge_trivial_edit("a:\n  b: 1", "a:\n  b: 1  ", path="specs/api.yaml").kind == "formatting"
 
@@ -61,11 +61,11 @@ def test_a_word_two_letters_away_may_be_a_misspelling_and_three_are_too_many() -
     assert judge_trivial_edit("an xccommodxtiox", "an accommodation").kind is None
 
 
-def test_every_word_of_the_list_is_found_and_hardly_any_of_it_is_read(monkeypatch) -> None:
-    words = Path(trivial_edit.LIST).read_text(encoding="ascii").split()
+def test_every_word_of_the_list_is_found_with_few_reads(monkeypatch) -> None:
+    words = Path(trivial_edit.WORD_LIST).read_text(encoding="ascii").split()
     assert words == sorted(set(words))
-    assert Path(trivial_edit.LIST).stat().st_size < 1_000_000
-    assert "SCOWL" in (Path(trivial_edit.LIST).parent / "LICENSE.txt").read_text(encoding="utf-8")
+    assert Path(trivial_edit.WORD_LIST).stat().st_size < 1_000_000
+    assert "SCOWL" in (Path(trivial_edit.WORD_LIST).parent / "LICENSE.txt").read_text(encoding="utf-8")
     known = set(words)
     chosen = [*words[:50], *words[-50:], *random.Random(1).sample(words, 2000)]
     assert all(map(is_word, chosen))
@@ -87,7 +87,7 @@ def test_a_trivial_edit_keeps_every_letter(before: str, after: str) -> None:
         assert [sign for sign in before if sign.isalnum()] == [sign for sign in after if sign.isalnum()]
 
 
-def test_large_and_odd_texts_are_judged_soon() -> None:
+def test_large_and_unusual_texts_are_judged_quickly() -> None:
     started = time.process_time()
     for before, after in [
         ("x" * 2_000_000, "x" * 1_999_999),

@@ -1,4 +1,4 @@
-"""What remit itself keeps is written by nobody else: not by a tool, not through the shell, not by another name."""
+"""Only Remit writes its files: no tool, no shell command and no other name of a file can change them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 
 from remit.gate.settings import GUARDED
 
-KEPT = [f"{folder}/a.json" for folder in GUARDED]
+MAX_ENTRIES = [f"{folder}/a.json" for folder in GUARDED]
 
 
-@pytest.mark.parametrize("path", [*KEPT, *GUARDED, ".remit/gate/results/s/1.md", ".remit/x/../gate/s.json"])
+@pytest.mark.parametrize("path", [*MAX_ENTRIES, *GUARDED, ".remit/gate/results/s/1.md", ".remit/x/../gate/s.json"])
 @pytest.mark.parametrize("tool", ["Write", "Edit", "MultiEdit", "NotebookEdit"])
-def test_no_tool_writes_what_remit_keeps(session, path: str, tool: str) -> None:
+def test_no_tool_writes_guarded_files(session, path: str, tool: str) -> None:
     found = session.ask(tool, {"file_path": path, "notebook_path": path, "content": "{}"})
     assert (found.decision, found.rule) == ("deny", "guarded-state")
     assert found.delegate_to is None, "nobody is to do it instead"
@@ -39,13 +39,13 @@ def test_no_tool_writes_what_remit_keeps(session, path: str, tool: str) -> None:
         "tee .remit/claude-code/plugin/hooks/hooks.json < x",
     ],
 )
-def test_the_shell_does_not_either(session, command: str) -> None:
+def test_the_shell_does_not_write_guarded_files(session, command: str) -> None:
     assert session.run(command).decision == "deny"
     assert session.state.decisions[-1]["rule"] == "guarded-state"
 
 
 @pytest.mark.parametrize("command", ["rm -rf .remit/gate", "echo {} > .remit/gate/s.json", "cd .remit; rm -rf *"])
-def test_a_subagent_does_not_either(session, command: str) -> None:
+def test_a_subagent_does_not_write_guarded_files(session, command: str) -> None:
     own = {"agent_id": "a1", "agent_type": "backend-specialist"}
     assert session.run(command, **own).rule == "guarded-state"
     found = session.ask("Write", {"file_path": ".remit/gate/results/s/a1-1.md", "content": "fine"}, **own)
@@ -54,13 +54,13 @@ def test_a_subagent_does_not_either(session, command: str) -> None:
 
 @pytest.mark.parametrize("own", [{}, {"agent_id": "a1", "agent_type": "backend-specialist"}])
 @pytest.mark.parametrize("program", ["remit", "python3 -m remit", "/opt/py/bin/python -I -m remit"])
-def test_what_a_person_says_is_said_by_no_agent(session, program: str, own: dict[str, str]) -> None:
+def test_a_person_is_asked_before_an_agent_declares(session, program: str, own: dict[str, str]) -> None:
     assert session.run(f"{program} gate declare edit docs/specs/a.md --why x", **own).decision == "ask"
     assert session.run(f"{program} uninstall --yes", **own).decision == "ask"
     assert session.run(f"{program} gate status", **own).decision == "allow"
 
 
-def test_another_name_of_the_same_file_does_not_help(session, project) -> None:
+def test_another_name_of_a_guarded_file_is_recognised(session, project) -> None:
     kept = project / ".remit/gate/s.json"
     kept.parent.mkdir()
     kept.write_text("{}")
@@ -72,7 +72,7 @@ def test_another_name_of_the_same_file_does_not_help(session, project) -> None:
 
 
 @pytest.mark.parametrize("path", [".remit/progress.json", ".remit/gates.json", ".remit/notes/gate/a", ".remit/agate/a"])
-def test_other_state_is_still_written(session, project, path: str) -> None:
+def test_other_state_is_written(session, project, path: str) -> None:
     assert session.ask("Write", {"file_path": path, "content": ""}).decision == "allow"
     assert session.run(f"echo x > {path}").decision == "allow"
     (project / ".remit/one.json").write_text("")
@@ -80,12 +80,12 @@ def test_other_state_is_still_written(session, project, path: str) -> None:
     assert session.ask("Write", {"file_path": ".remit/two.json", "content": ""}).decision == "allow"
 
 
-def test_wildcards_that_cannot_reach_it_are_fine(session) -> None:
+def test_wildcards_that_cannot_match_guarded_files_are_allowed(session) -> None:
     assert session.run("rm .remit/*.json").decision == "allow"
     assert session.run("rm .remit/tasks/*").decision == "allow"
 
 
-def test_it_is_read_like_any_state(session, project) -> None:
+def test_guarded_files_are_read_like_other_state(session, project) -> None:
     (project / ".remit/gate").mkdir()
     (project / ".remit/gate/s.json").write_text("{}\n" * 900)
     for _ in range(5):
@@ -95,7 +95,7 @@ def test_it_is_read_like_any_state(session, project) -> None:
     assert session.state.window.files == {}
 
 
-def test_a_data_folder_elsewhere_is_guarded_too(start, tmp_path) -> None:
+def test_a_data_folder_elsewhere_is_guarded(start, tmp_path) -> None:
     session = start(guarded=["/scratch/data/gate"])
     for path in ("/scratch/data/gate/s.json", "/scratch/data/gate", "/scratch/data"):
         assert session.ask("Write", {"file_path": path, "content": ""}).rule == "guarded-state"
@@ -115,19 +115,19 @@ def test_a_data_folder_elsewhere_is_guarded_too(start, tmp_path) -> None:
         "~/.claude/agents/a.md",
     ],
 )
-def test_what_the_clients_subagents_and_hooks_are_made_of_is_code(start, path: str) -> None:
+def test_definitions_and_hooks_of_the_client_are_code(start, path: str) -> None:
     for session in (start(), start(paths={"code": ["lib/**"], "prose": ["**"]})):
         assert session.ask("Write", {"file_path": path, "content": ""}).rule == "edit-code"
         assert session.run(f"echo x > {path}").rule == "edit-code"
 
 
-def test_no_exception_and_no_declaration_opens_it(start) -> None:
+def test_no_exception_or_declaration_opens_guarded_files(start) -> None:
     session = start(exceptions=[{"rule": "edit-code", "reason": "x", "expires": "2999-01-01"}])
     session.state.declarations.append({"kind": "edit", "paths": ["."], "why": "x", "at": 0})
     assert session.ask("Write", {"file_path": ".remit/gate/s.json"}).rule == "guarded-state"
 
 
-def test_observe_says_what_would_have_happened(start) -> None:
+def test_observe_reports_what_would_have_happened(start) -> None:
     found = start(mode="observe").ask("Write", {"file_path": ".remit/gate/s.json"})
     assert (found.decision, found.would, found.rule) == ("allow", "deny", "guarded-state")
 
@@ -142,11 +142,11 @@ def test_observe_says_what_would_have_happened(start) -> None:
     ],
 )
 @pytest.mark.parametrize(("mode", "decision"), [("standard", "ask"), ("strict", "ask"), ("observe", "allow")])
-def test_a_person_is_asked_before_the_gate_itself_is_changed(start, command: str, mode: str, decision: str) -> None:
+def test_a_person_is_asked_before_the_gate_is_changed(start, command: str, mode: str, decision: str) -> None:
     found = start(mode=mode).run(command)
     assert (found.decision, found.rule) == (decision, "guarded-state")
 
 
-def test_other_commands_of_ours_are_run_freely(session) -> None:
+def test_other_commands_of_remit_are_allowed(session) -> None:
     for command in ("remit gate status", "remit merge --session last", "remit doctor"):
         assert session.run(command).decision == "allow"

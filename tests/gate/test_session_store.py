@@ -12,7 +12,7 @@ import pytest
 from remit.errors import EnvironmentBroken
 from remit.gate.decide import decide
 from remit.gate.model import ToolUse
-from remit.gate.session import KEPT, Delegation, SessionState
+from remit.gate.session import MAX_ENTRIES, Delegation, SessionState
 from remit.gate.session_store import list_sessions, open_session, read_session, remove_old_sessions
 from remit.gate.settings import GateSettings
 
@@ -23,7 +23,7 @@ def kept(folder: Path) -> Path:
     return folder / f"{SESSION}.json"
 
 
-def test_what_is_remembered_is_there_the_next_time(tmp_path: Path) -> None:
+def test_a_state_is_saved_and_loaded(tmp_path: Path) -> None:
     with open_session(str(tmp_path), SESSION) as state:
         state.analysed["a.py"] = "code-explorer"
         state.window.add("b.py", 7)
@@ -61,7 +61,7 @@ def test_a_state_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     folder.mkdir()
     kept(folder).symlink_to(other)
     with open_session(str(folder), SESSION) as state:
-        assert "set aside" in state.warnings[0]
+        assert "was renamed to" in state.warnings[0]
     assert other.read_text() == "mine"
     assert not kept(folder).is_symlink()
 
@@ -79,11 +79,11 @@ def test_a_state_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     ],
     ids=["empty", "torn", "bytes", "list", "foreign", "deep", "large"],
 )
-def test_a_file_that_is_torn_or_foreign_is_set_aside(tmp_path: Path, content: bytes) -> None:
+def test_a_corrupt_file_is_renamed(tmp_path: Path, content: bytes) -> None:
     kept(tmp_path).write_bytes(content)
     with open_session(str(tmp_path), SESSION) as state:
         assert state.window.files == {}
-        assert "set aside" in state.warnings[0]
+        assert "was renamed to" in state.warnings[0]
     aside = [file for file in tmp_path.iterdir() if ".broken-" in file.name]
     assert [file.read_bytes() for file in aside] == [content]
     with open_session(str(tmp_path), SESSION) as state:
@@ -106,7 +106,7 @@ def test_an_error_in_the_block_leaves_the_state_as_it_was(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("session", ["../../etc/passwd", "", "a/b", "x" * 10_000, "\ud800", ".", "a\0b"])
-def test_a_hostile_name_of_a_session_stays_in_the_folder(tmp_path: Path, session: str) -> None:
+def test_a_hostile_session_name_stays_in_the_folder(tmp_path: Path, session: str) -> None:
     with open_session(str(tmp_path / "gate"), session) as state:
         state.saved = 1
     with open_session(str(tmp_path / "gate"), session) as state:
@@ -114,7 +114,7 @@ def test_a_hostile_name_of_a_session_stays_in_the_folder(tmp_path: Path, session
     assert [file.name for file in tmp_path.iterdir()] == ["gate"]
 
 
-def test_waiting_for_the_state_has_an_end(tmp_path: Path) -> None:
+def test_waiting_for_the_state_ends_after_a_timeout(tmp_path: Path) -> None:
     with open_session(str(tmp_path), SESSION):
         started = time.monotonic()
         with pytest.raises(EnvironmentBroken, match="another process"), open_session(str(tmp_path), SESSION, wait=0.2):
@@ -122,7 +122,7 @@ def test_waiting_for_the_state_has_an_end(tmp_path: Path) -> None:
         assert 0.2 <= time.monotonic() - started < 2
 
 
-def test_what_is_old_is_removed_and_what_is_used_stays(tmp_path: Path) -> None:
+def test_old_states_are_removed_and_used_ones_are_kept(tmp_path: Path) -> None:
     for session in ("old", "new"):
         with open_session(str(tmp_path), session):
             pass
@@ -134,7 +134,7 @@ def test_what_is_old_is_removed_and_what_is_used_stays(tmp_path: Path) -> None:
     assert remove_old_sessions(str(tmp_path / "none")) == 0
 
 
-def test_files_of_ours_beside_the_states_are_no_sessions_and_stay(tmp_path: Path) -> None:
+def test_reserved_files_are_not_sessions_and_are_kept(tmp_path: Path) -> None:
     ours = ["compiled.json", "compiled.json.lock", "installed.json"]
     for name in ours:
         (tmp_path / name).write_text("{}")
@@ -148,7 +148,7 @@ def test_files_of_ours_beside_the_states_are_no_sessions_and_stay(tmp_path: Path
     assert sorted(file.name for file in tmp_path.iterdir()) == ours
 
 
-def test_a_lock_that_was_cleaned_away_meanwhile_is_taken_anew(tmp_path: Path) -> None:
+def test_a_lock_file_that_was_removed_is_created_again(tmp_path: Path) -> None:
     with open_session(str(tmp_path), SESSION) as state:
         (tmp_path / f"{SESSION}.lock").unlink()
         state.saved = 1
@@ -157,7 +157,7 @@ def test_a_lock_that_was_cleaned_away_meanwhile_is_taken_anew(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_state_stays_small_whatever_happens(tmp_path: Path) -> None:
+def test_a_state_stays_small(tmp_path: Path) -> None:
     with open_session(str(tmp_path), SESSION) as state:
         for number in range(3000):
             state.analysed[f"{number}{'x' * 40}"] = "a"
@@ -170,13 +170,13 @@ def test_a_state_stays_small_whatever_happens(tmp_path: Path) -> None:
     assert kept(tmp_path).stat().st_size < 400_000
     found = read_session(str(tmp_path), SESSION)
     assert found is not None
-    for name, most in KEPT.items():
+    for name, most in MAX_ENTRIES.items():
         assert len(getattr(found, name)) <= most
     assert found.delegations["0"].is_open
     assert found.used == {"lookup": 3000}
 
 
-def test_a_wrong_part_of_a_state_does_not_spoil_the_rest(tmp_path: Path) -> None:
+def test_an_invalid_part_of_a_state_does_not_affect_the_rest(tmp_path: Path) -> None:
     with open_session(str(tmp_path), SESSION) as state:
         state.saved = 7
     values = json.loads(kept(tmp_path).read_text())
@@ -198,7 +198,7 @@ def count_up(folder: str, number: int, times: int, taken: object) -> None:
 
 
 @pytest.mark.process
-def test_fifty_processes_at_once_lose_no_update_and_wait_within_bounds(tmp_path: Path) -> None:
+def test_fifty_concurrent_processes_lose_no_update(tmp_path: Path) -> None:
     processes, times = 50, 10
     context = multiprocessing.get_context("fork")
     taken = context.Queue()
@@ -240,7 +240,7 @@ def test_a_process_that_dies_with_the_lock_leaves_the_old_state_and_no_lock(tmp_
         assert state.saved == 1
 
 
-def test_a_state_is_the_same_after_a_round_through_its_file() -> None:
+def test_a_state_survives_json() -> None:
     state = SessionState("s", now=1.0)
     state.window.add("a", 3)
     state.window.closed = "slow"
@@ -248,7 +248,7 @@ def test_a_state_is_the_same_after_a_round_through_its_file() -> None:
     assert SessionState.from_dict(json.loads(json.dumps(state.as_dict()))).as_dict() == state.as_dict()
 
 
-def test_a_delegation_keeps_its_form_on_disk() -> None:
+def test_a_delegation_keeps_its_stored_form() -> None:
     stored = {
         "agent": "code-explorer",
         "agent_id": "a1",

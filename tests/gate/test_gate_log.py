@@ -36,11 +36,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 class TestSessions:
-    def test_the_last_is_the_one_touched_last(self, folder: Path) -> None:
+    def test_the_last_session_is_the_one_updated_last(self, folder: Path) -> None:
         assert [one.state.session for one in recorded_sessions([str(folder)])] == ["ab22", "odd name/\x1b", "aa11"]
         assert find_session([str(folder)]).name == find_session([str(folder)], "").name == "ab22"
 
-    def test_one_is_found_by_its_id_or_how_that_begins(self, folder: Path) -> None:
+    def test_a_session_is_found_by_its_id_or_a_prefix(self, folder: Path) -> None:
         assert find_session([str(folder)], "aa").state.session == "aa11"
         assert find_session([str(folder)], "odd").state.session == "odd name/\x1b"
         record(folder, "aa1", 1.0)
@@ -51,25 +51,25 @@ class TestSessions:
         folders = [str(folder), str(tmp_path / "other")]
         assert (find_session(folders).name, find_session(folders).folder) == ("job-7", folders[1])
 
-    def test_a_damaged_record_is_named_and_not_taken_for_none(self, folder: Path, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match=r"is damaged: .*torn\.json"):
+    def test_a_corrupt_session_file_is_named(self, folder: Path, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"torn\.json"):
             find_session([str(folder)], "torn")
         (tmp_path / "only").mkdir()
         (tmp_path / "only" / "torn.json").write_text('{"schema"')
-        with pytest.raises(UsageError, match=r"is damaged: .*torn\.json"):
+        with pytest.raises(UsageError, match=r"torn\.json"):
             find_session([str(tmp_path / "only")])
 
-    def test_what_cannot_be_found_is_said(self, folder: Path, tmp_path: Path) -> None:
+    def test_a_missing_or_ambiguous_session_is_an_error(self, folder: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="there is no session 'zz'; the latest are ab22"):
             find_session([str(folder)], "zz")
-        with pytest.raises(UsageError, match="begins the ids of 2 sessions: ab22, aa11"):
+        with pytest.raises(UsageError, match="ambiguous \\(2 sessions match: ab22, aa11\\); use a longer prefix"):
             find_session([str(folder)], "a")
-        with pytest.raises(UsageError, match=r"no session has been recorded in .*none yet; `remit install"):
+        with pytest.raises(UsageError, match=r"no session is recorded in .*none; .*`remit install claude-code`"):
             find_session([str(tmp_path / "none")])
 
 
 class TestTrial:
-    def test_nothing_is_counted_or_kept(self, tmp_path: Path) -> None:
+    def test_a_dry_run_counts_and_stores_nothing(self, tmp_path: Path) -> None:
         (tmp_path / "a.py").write_text("x\n" * 10)
         record(tmp_path / "gate", "s", 1.0)
         before = (tmp_path / "gate/s.json").read_bytes()
@@ -79,7 +79,7 @@ class TestTrial:
             assert (found.decision, found.files) == ("allow", 1)
         assert (tmp_path / "gate/s.json").read_bytes() == before
 
-    def test_it_is_judged_as_in_its_session(self, tmp_path: Path) -> None:
+    def test_a_dry_run_uses_the_state_of_the_session(self, tmp_path: Path) -> None:
         with open_session(str(tmp_path / "gate"), "s") as state:
             state.window.files = {"a": 1, "b": 1, "c": 1}
         payload = {"tool_name": "Read", "tool_input": {"file_path": "d.py"}}
@@ -88,23 +88,23 @@ class TestTrial:
             == "lookup-files"
         )
 
-    def test_the_end_of_a_turn_is_judged_too(self) -> None:
+    def test_the_end_of_a_turn_is_judged(self) -> None:
         payload = read_payload(b'{"hook_event_name": "Stop"}')
         assert dry_run(payload, None, GateSettings(), "/").decision == "allow"
 
     @pytest.mark.parametrize(
         ("data", "words"),
         [
-            (b"", "is no JSON"),
-            (b"{", "is no JSON"),
-            (b"\xff", "is no JSON"),
-            (b"[" * 100_000, "is no JSON"),
+            (b"", "is not JSON"),
+            (b"{", "is not JSON"),
+            (b"\xff", "is not JSON"),
+            (b"[" * 100_000, "is not JSON"),
             (b"[]", "a JSON object, not list"),
             (b"{}", "tool_name is missing"),
             (b'{"tool_name": 3}', "tool_name is missing"),
         ],
     )
-    def test_what_is_no_payload_is_refused(self, data: bytes, words: str) -> None:
+    def test_an_invalid_payload_is_an_error(self, data: bytes, words: str) -> None:
         with pytest.raises(UsageError, match=words):
             read_payload(data)
 
@@ -122,29 +122,29 @@ class TestWhy:
         record(tmp_path, "s", 1.0)
         assert explain_decision([str(tmp_path)], "last", "edit-tests") == (None, "edit-tests", "s")
 
-    def test_what_is_neither_is_refused_with_a_suggestion(self, tmp_path: Path) -> None:
+    def test_an_unknown_name_is_an_error_with_a_suggestion(self, tmp_path: Path) -> None:
         record(tmp_path, "s", 1.0)
         for wanted, words in (
             ("edit-tets", "did you mean 'edit-tests'"),
             ("toolu_7", "`remit gate log` shows the ids"),
-            ("", "nothing was denied or warned of in session s"),
+            ("", "session s has no denials or warnings"),
         ):
             with pytest.raises(UsageError, match=words):
                 explain_decision([str(tmp_path)], "last", wanted)
 
-    def test_a_few_letters_are_no_id(self, session) -> None:
+    def test_a_short_part_of_an_id_is_not_enough(self, session) -> None:
         session.ask("Write", {"file_path": "src/a.py"})
         assert find_decision(session.state, "to") is None
 
 
-def test_every_rule_says_what_to_do_instead() -> None:
+def test_every_rule_has_an_alternative() -> None:
     assert [name for name, *_ in RULES] == list(INSTEAD)
     assert all(describe_rule(name) == (level, words, INSTEAD[name]) for name, level, words in RULES)
     assert set(FIRM) <= set(INSTEAD)
     assert describe_rule("nothing") is None
 
 
-def test_every_rule_that_decides_has_its_words(session, start) -> None:
+def test_every_rule_that_decides_is_described(session, start) -> None:
     session.ask("Write", {"file_path": ".remit/gate/a"})
     session.run("remit gate declare edit a --why x")
     limited = start(tools={"qa-engineer": ["Read"]})
@@ -166,5 +166,5 @@ def test_every_rule_that_decides_has_its_words(session, start) -> None:
         ({}, {"lines": None, "tokens": None, "saved": None}),
     ],
 )
-def test_what_a_call_would_have_cost_or_has_saved(entry: dict[str, Any], wanted: dict[str, Any]) -> None:
+def test_the_cost_or_saving_of_a_decision_is_computed(entry: dict[str, Any], wanted: dict[str, Any]) -> None:
     assert exception_cost(entry) == wanted

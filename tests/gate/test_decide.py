@@ -28,7 +28,7 @@ SECRET = "sk-live-4f9a8b7c6d5e"
 KEYS = ["schema", "decision", "mode", "would", "rule", "reason", "delegate_to", "exception", "window"]
 
 
-def test_the_answer_has_its_fixed_shape(session) -> None:
+def test_the_decision_has_its_fixed_shape(session) -> None:
     answer = session.read("src/f0.py").as_dict()
     assert list(answer) == KEYS
     assert answer["schema"] == "remit.decision/1"
@@ -44,7 +44,7 @@ def test_a_broken_rule_of_level_1_is_denied_and_only_observed_in_observe(start, 
     assert (found.decision, found.would, found.mode, found.rule) == (decision, would, mode, "edit-code")
 
 
-def test_observe_says_what_standard_would_have_said_call_by_call(start) -> None:
+def test_observe_reports_what_standard_would_have_decided(start) -> None:
     observing, standard = start(mode="observe"), start()
     for session in (observing, standard):
         session.file("src/long.py", 500)
@@ -53,7 +53,7 @@ def test_observe_says_what_standard_would_have_said_call_by_call(start) -> None:
         assert (seen.decision, seen.would, seen.files) == ("allow", said.decision, said.files)
 
 
-def test_a_delegation_that_observe_lets_through_is_open(start) -> None:
+def test_a_delegation_that_observe_allows_is_open(start) -> None:
     session = start(mode="observe")
     for agent in ("backend-specialist", "qa-engineer"):
         last = session.ask("Agent", {"subagent_type": agent, "writes": ["src/f0.py"]})
@@ -77,7 +77,7 @@ def test_an_answer_shows_at_most_300_lines(session, lines: int, decision: str) -
     assert decide_stop(session.state, session.settings, shown_lines=lines).decision == decision
 
 
-def test_an_exception_of_the_project_holds_for_its_paths_until_its_day(start) -> None:
+def test_an_exception_of_the_project_applies_to_its_paths_until_its_day(start) -> None:
     def exception(**more: str) -> dict[str, Any]:
         return {"rule": "edit-code", "paths": ["src/generated/**"], "reason": "made by a tool", **more}
 
@@ -90,7 +90,7 @@ def test_an_exception_of_the_project_holds_for_its_paths_until_its_day(start) ->
     assert expired.ask("Write", {"file_path": "src/generated/a.py", "content": "x"}).decision == "deny"
 
 
-def test_settings_that_cannot_be_used_are_told_and_the_defaults_stay() -> None:
+def test_invalid_settings_are_reported_and_the_defaults_are_used() -> None:
     found = GateSettings.from_mapping(
         {
             "mode": "loose",
@@ -123,7 +123,7 @@ def test_declarations_need_a_known_kind_a_path_and_a_reason(session) -> None:
     assert session.state.declarations == []
 
 
-def test_every_rule_in_words_is_a_rule_that_decides() -> None:
+def test_every_described_rule_is_a_rule_that_decides() -> None:
     source = "".join(
         path.read_text() for path in Path(remit.__file__).parent.glob("gate/*.py") if path.name != "rules.py"
     )
@@ -131,7 +131,7 @@ def test_every_rule_in_words_is_a_rule_that_decides() -> None:
         assert f'"{name}"' in source
 
 
-def test_the_log_tells_what_was_denied_and_what_it_would_have_cost(session) -> None:
+def test_the_log_shows_denied_calls_and_their_cost(session) -> None:
     session.file("src/long.py", 500)
     session.read("src/f0.py")
     session.read("src/long.py")
@@ -158,7 +158,7 @@ class TestPayloads:
     @pytest.mark.parametrize(
         "payload", [None, [], 5, "x", {}, {"tool_name": 3, "tool_input": [], "cwd": {}, "agent_id": 1}]
     )
-    def test_what_is_no_payload_is_an_empty_call(self, session, payload: Any) -> None:
+    def test_an_invalid_payload_is_an_empty_call(self, session, payload: Any) -> None:
         call = ToolUse.from_payload(payload)
         assert (call.tool, call.input, call.agent_id) == ("", {}, "")
         assert decide(call, session.state, session.settings, "/").decision == "allow"
@@ -171,7 +171,7 @@ class TestHostile:
     @pytest.mark.parametrize(
         "tool", ["Read", "Write", "Edit", "MultiEdit", "Bash", "Grep", "Glob", "Agent", "NotebookEdit"]
     )
-    def test_ten_megabytes_in_every_field_are_answered_soon(self, session, tool: str) -> None:
+    def test_ten_megabytes_in_every_field_are_answered_quickly(self, session, tool: str) -> None:
         large = "A" * 10_000_000
         fields = (
             "file_path",
@@ -193,7 +193,7 @@ class TestHostile:
     @pytest.mark.parametrize(
         "path", ["a\0b", "\ud800", "x" * 5000, "/" * 4000, "~nobody/x", "", ".", "a\nb", "/proc/self/mem", "/dev/zero"]
     )
-    def test_odd_names_are_answered(self, session, path: str) -> None:
+    def test_unusual_names_are_answered(self, session, path: str) -> None:
         for tool, tool_input in (
             ("Read", {"file_path": path}),
             ("Write", {"file_path": path, "content": ""}),
@@ -204,7 +204,7 @@ class TestHostile:
             assert session.ask(tool, tool_input).fault is None
         json.dumps(session.state.as_dict())
 
-    def test_a_secret_of_a_call_is_not_remembered(self, session, project) -> None:
+    def test_a_secret_of_a_call_is_not_stored(self, session, project) -> None:
         for command in (
             f"curl -H 'Authorization: {SECRET}' http://x",
             f"TOKEN={SECRET} ./run.sh",
@@ -224,7 +224,7 @@ class TestHostile:
         kept = json.dumps(session.state.as_dict())
         assert SECRET.rsplit("-", maxsplit=1)[-1] not in kept.replace(f"`{SECRET}`", "")
 
-    def test_a_fault_of_ours_is_an_answer_that_can_be_seen(self, start, monkeypatch) -> None:
+    def test_an_error_in_the_gate_is_a_visible_decision(self, start, monkeypatch) -> None:
         def broken(*_: object) -> None:
             raise KeyError(SECRET)
 
@@ -305,7 +305,7 @@ def test_deciding_and_settling_never_raise_and_a_denied_call_changes_no_window(p
     assert SessionState.from_dict(json.loads(json.dumps(state.as_dict()))).as_dict() == state.as_dict()
 
 
-def test_a_mapping_that_breaks_is_a_fault_and_no_crash(session) -> None:
+def test_a_broken_mapping_is_a_fault_and_not_a_crash(session) -> None:
     found = decide(ToolUse("Read", _Deep()), session.state, session.settings, "/")
     assert "RuntimeError" in str(found.fault)
 
@@ -329,7 +329,7 @@ def test_a_state_is_read_from_anything_and_can_be_used(values) -> None:
 
 
 @pytest.mark.process
-def test_a_decision_loads_the_standard_library_alone_and_little_of_it() -> None:
+def test_a_decision_loads_only_a_little_of_the_standard_library() -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import json; before = set(sys.modules)\n"
