@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 WORDS = Path(__file__).with_name("prose_words.toml")
-#: While texts are being rewritten: the paths that are clean. Without the file everything is checked.
-CLEAN = Path(__file__).with_name("prose_clean.txt")
 
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md")
 FOLDERS = ("docs", "examples", "src", "tests", "tools", "bench", "dev.py")
@@ -300,9 +298,6 @@ def files_in(paths: list[Path]) -> Iterator[Path]:
 
 def default_paths() -> list[Path]:
     """Return what is checked without arguments."""
-    if CLEAN.is_file():
-        rows = (row.partition("#")[0].strip() for row in CLEAN.read_text(encoding="utf-8").splitlines())
-        return [ROOT / row for row in rows if row]
     return [path for name in (*PAGES, *FOLDERS) if (path := ROOT / name).exists()]
 
 
