@@ -172,7 +172,7 @@ async def test_the_depth_of_jobs_is_limited(play: Play) -> None:
             number = await fleet.submit(queueing=Queueing(parent=number))
         deepest = await fleet.job(number)
         assert (deepest.depth, deepest.root) == (MAX_DEPTH, top)
-        with pytest.raises(UsageError, match=f"at most {MAX_DEPTH}"):
+        with pytest.raises(UsageError, match=f"the maximum depth is {MAX_DEPTH}"):
             await fleet.submit(queueing=Queueing(parent=number))
 
 
@@ -183,7 +183,7 @@ async def test_the_number_of_children_is_limited(play: Play, monkeypatch: pytest
         tries = (fleet.submit(queueing=Queueing(parent=top)) for _ in range(6))
         found = await asyncio.gather(*tries, return_exceptions=True)
         assert sum(isinstance(one, int) for one in found) == 3, "also when they come at once"
-        assert all("at most 3" in str(one) for one in found if not isinstance(one, int))
+        assert all("the maximum is 3" in str(one) for one in found if not isinstance(one, int))
 
 
 async def test_children_of_a_cancelled_job_are_cancelled(play: Play) -> None:

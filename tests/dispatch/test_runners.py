@@ -94,7 +94,7 @@ async def test_a_command_line_that_cannot_be_read_is_an_error(play: Play) -> Non
         fleet.registry = registry(AGENT)
         done = await fleet.run(subagent_def="outsider")
         assert done.outcome == "error"
-        assert "the command line of 'helper' cannot be read" in str(done.error)
+        assert "the command line of 'helper' cannot be parsed" in str(done.error)
 
 
 async def test_a_flood_of_output_is_bounded(play: Play) -> None:

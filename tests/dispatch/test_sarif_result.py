@@ -111,7 +111,7 @@ def test_security_findings_come_first_within_a_severity() -> None:
 def test_a_place_outside_the_checkout_is_described_in_words(path: str) -> None:
     text = sarif_result(sarif(result(path=path), result(path=f"{SHOP}/auth.py", line=3)), "linter", ROOT)
     assert {one.path for one in verdict_on(text).evidence.references} == {f"{SHOP}/auth.py"}
-    assert "#### Places Not Cited\n\n- F-" in text
+    assert "#### Locations Not Cited\n\n- F-" in text
     assert "### Overrides\n- finding-without-reference: " in text
     assert refused(text) == []
 

@@ -31,10 +31,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     *(({"key": key}, f"a key must be text of 1 to {MAX_KEY} bytes") for key in ("", "k" * 12_000, "k\0", "k\udcff")),
     *(({"queue": queue}, "the name of a queue must have 1 to 40 characters") for queue in ("", "q\udcff", "q" * 41)),
     *(({"parent": parent}, f"the parent job {parent} does not exist") for parent in (-1, 0, 7, 2**70)),
-    *(({f"tree_max_{what}": 10**20}, f"a limit of a tree's {what}") for what in ("tokens", "turns")),
-    *(({f"tree_max_{what}": -1}, f"a limit of a tree's {what}") for what in ("tokens", "turns", "cost", "seconds")),
-    *(({f"tree_max_{what}": NAN}, f"a limit of a tree's {what}") for what in ("cost", "seconds")),
-    *(({f"tree_max_{what}": INFINITE}, f"a limit of a tree's {what}") for what in ("cost", "seconds")),
+    *(({f"tree_max_{what}": 10**20}, f"tree_max_{what} must be") for what in ("tokens", "turns")),
+    *(({f"tree_max_{what}": -1}, f"tree_max_{what} must be") for what in ("tokens", "turns", "cost", "seconds")),
+    *(({f"tree_max_{what}": NAN}, f"tree_max_{what} must be") for what in ("cost", "seconds")),
+    *(({f"tree_max_{what}": INFINITE}, f"tree_max_{what} must be") for what in ("cost", "seconds")),
 ]
 
 

@@ -63,7 +63,7 @@ class SarifEntry(msgspec.Struct, frozen=True):
 
     id: str
     finding: ReportedFinding
-    place: str
+    location: str
     lost: str
     row: model.Row
     quote: model.Code | None
@@ -80,7 +80,7 @@ class SarifReview(msgspec.Struct, frozen=True):
     @property
     def cited(self) -> list[SarifEntry]:
         """Return the entries whose locations exist."""
-        return [entry for entry in self.entries if entry.place]
+        return [entry for entry in self.entries if entry.location]
 
     @property
     def status(self) -> model.Status:
@@ -174,7 +174,7 @@ def _blocks(review: SarifReview, checkout: Workspace) -> Iterator[model.Block]:
     if lost := [entry.lost for entry in review.entries if entry.lost]:
         texts = [*lost[:_MAX_LISTED], f"and {len(lost) - _MAX_LISTED} more"][: len(lost)]
         items = model.Items(items=tuple(model.Item(text=text) for text in texts))
-        yield model.Block(heading="Places Not Cited", content=(items,))
+        yield model.Block(heading="Locations Not Cited", content=(items,))
 
 
 def _details(review: SarifReview, checkout: Workspace) -> list[model.Content]:
@@ -197,7 +197,7 @@ def _references(review: SarifReview) -> Iterator[model.KeyReference]:
     each = Counter(entry.finding.path for entry in review.cited)
     for path in list(each)[:_MAX_LISTED]:
         relevance = f"{_counted(each[path], 'finding')} in this file"
-        yield model.KeyReference(item=worst[path].id, location=worst[path].place, relevance=relevance)
+        yield model.KeyReference(item=worst[path].id, location=worst[path].location, relevance=relevance)
 
 
 def _confidence(findings: list[ReportedFinding]) -> model.Confidence:
@@ -243,7 +243,7 @@ def _overrides(review: SarifReview, confidence: model.Confidence | None, kind: s
         yield "single-source", "all existing locations that the program names are in this file"
     if any(entry.finding.category == "security" and entry.quote is None for entry in review.entries):
         yield "security-without-quote", "lines that are missing, too many, too long or not plain text are not quoted"
-    rated = {(entry.place, entry.finding.category, sarif_severity(entry.finding)) for entry in cited}
+    rated = {(entry.location, entry.finding.category, sarif_severity(entry.finding)) for entry in cited}
     if len({rating[:2] for rating in rated}) < len(rated):
         yield "self-conflict", "different rules of the program rate the same location independently"
     if cited:
@@ -296,15 +296,15 @@ def sarif_severity(finding: ReportedFinding) -> Severity:
 
 
 def _entry(finding: ReportedFinding, number: int, checkout: Workspace) -> SarifEntry:
-    opinion, place, category = finding.opinion, _place(finding, checkout), finding.category
+    opinion, location, category = finding.opinion, _location(finding, checkout), finding.category
     name = f"{_PREFIXES.get(category, 'F')}-{number:03}"
     title = plain_text(": ".join(filter(None, dict.fromkeys((opinion.id, opinion.title)))), checkout)
-    cells = (name, title, place, sarif_severity(finding), format_number(round(opinion.confidence, 1)), category)
+    cells = (name, title, location, sarif_severity(finding), format_number(round(opinion.confidence, 1)), category)
     claimed = f"{name}: the program names {finding.path or 'no file'} at {opinion.line or 'no line'}"
-    lost = "" if place else plain_text(claimed, checkout, 300)
+    lost = "" if location else plain_text(claimed, checkout, 300)
     is_detailed = number <= _MAX_DETAILS or category == "security"
-    quote = _quote(finding, place, checkout) if is_detailed else None
-    return SarifEntry(name, finding, place, lost, model.Row(cells=cells), quote)
+    quote = _quote(finding, location, checkout) if is_detailed else None
+    return SarifEntry(name, finding, location, lost, model.Row(cells=cells), quote)
 
 
 def plain_text(text: str, checkout: Workspace, limit: int = 160) -> str:
@@ -323,7 +323,7 @@ def plain_text(text: str, checkout: Workspace, limit: int = 160) -> str:
     return _DIGIT.sub("#", line).strip()  # a line that defeats the loop: without digits there is no reference
 
 
-def _place(finding: ReportedFinding, checkout: Workspace) -> str:
+def _location(finding: ReportedFinding, checkout: Workspace) -> str:
     """Return the cell that cites a finding's location; empty if the file or the line is not in the checkout."""
     path, line = finding.path, finding.opinion.line
     file = checkout.read(path) if path is not None and finding.verified else None
@@ -333,16 +333,16 @@ def _place(finding: ReportedFinding, checkout: Workspace) -> str:
     last = finding.end_line if line is not None and finding.end_line != line else None
     if line is not None and not 1 <= line <= (last or line) <= len(file.lines):
         return ""
-    place = path + (f":{line}" if line is not None else "") + (f"-{last}" if last is not None else "")
-    read = references_in(f"`{place}`", checkout.exists, bare=True)
+    location = path + (f":{line}" if line is not None else "") + (f"-{last}" if last is not None else "")
+    read = references_in(f"`{location}`", checkout.exists, bare=True)
     same = [(found.path, found.line, found.end_line) for found in read] == [(path, line, last)]
-    return f"`{place}`" if same and "|" not in place and place.isprintable() else ""
+    return f"`{location}`" if same and "|" not in location and location.isprintable() else ""
 
 
-def _quote(finding: ReportedFinding, place: str, checkout: Workspace) -> model.Code | None:
+def _quote(finding: ReportedFinding, location: str, checkout: Workspace) -> model.Code | None:
     """Return the first cited lines of the file; None if they cannot be quoted exactly."""
     path, line = finding.path or "", finding.opinion.line
-    file = checkout.read(path) if place and _PLAIN_PATH.fullmatch(path) else None
+    file = checkout.read(path) if location and _PLAIN_PATH.fullmatch(path) else None
     if line is None or not isinstance(file, SourceFile):
         return None
     last = min(finding.end_line or line, line + _MAX_QUOTE - 1)
@@ -351,4 +351,4 @@ def _quote(finding: ReportedFinding, place: str, checkout: Workspace) -> model.C
     if not exact or not any(map(str.isalnum, "".join(code))):
         return None
     language = path.rpartition(".")[2] if "." in path.rpartition("/")[2] else "text"
-    return model.Code(text="\n".join(code), info=f"{language} {place.strip('`')}")
+    return model.Code(text="\n".join(code), info=f"{language} {location.strip('`')}")
