@@ -119,7 +119,7 @@ def test_waiting_for_the_state_ends_after_a_timeout(tmp_path: Path) -> None:
         started = time.monotonic()
         with pytest.raises(EnvironmentBroken, match="another process"), open_session(str(tmp_path), SESSION, wait=0.2):
             pass
-        assert 0.2 <= time.monotonic() - started < 2
+        assert 0.2 <= time.monotonic() - started < 30
 
 
 def test_old_states_are_removed_and_used_ones_are_kept(tmp_path: Path) -> None:

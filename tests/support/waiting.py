@@ -31,3 +31,11 @@ async def until_async(condition: Callable[[], Awaitable[T]], explanation: str) -
         assert time.monotonic() < end, f"not within {PATIENCE} s: {explanation}"
         await asyncio.sleep(_INTERVAL)
     return found
+
+
+async def fastest(measure: Callable[[], Awaitable[float]], limit: float, tries: int = 3) -> float:
+    """Return the first measured time below the limit, or the shortest one: a busy machine slows down some tries."""
+    times: list[float] = []
+    while len(times) < tries and not any(took < limit for took in times):
+        times.append(await measure())
+    return min(times)

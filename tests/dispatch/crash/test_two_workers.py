@@ -20,7 +20,7 @@ from remit.dispatch.submit import Queueing
 from remit.store.database import OPTIONS
 
 Model = Callable[[dict[str, Any]], RemoteServer]
-TAKEOVER = 4.0
+TAKEOVER = 8.0
 
 
 def gated(turn: int, gate: str = "gate") -> dict[str, Any]:

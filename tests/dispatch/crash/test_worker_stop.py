@@ -42,7 +42,7 @@ def test_a_stopping_worker_returns_long_jobs_and_another_continues(fleet: MakeFl
     worker.send_signal(signal.SIGTERM)
 
     assert worker.wait() == 0
-    assert time.monotonic() - since < 5
+    assert time.monotonic() - since < 20, "less than the default"
     left = team.store.job(job)
     assert (left["state"], left["deaths"], left["turns"]) == ("queued", 0, 2)
     team.worker()

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.waiting import PATIENCE
 from toolboxes import SECRET, Bench, ask
 
 pytestmark = pytest.mark.process
@@ -106,19 +107,18 @@ def test_a_repository_that_blocks_git_does_not_block_other_calls(story: Bench, t
     neighbour.root.mkdir()
     neighbour.write("a.txt", "read me\n")
 
-    async def many() -> tuple[list[bool], float]:
-        stuck = story.box(seconds=3)
+    async def many() -> None:
+        stuck = story.box(seconds=PATIENCE)
         waiting = [asyncio.ensure_future(stuck.call("GitLog", {})) for _ in range(12)]
         await asyncio.wait(waiting, timeout=0.3)
-        began = time.monotonic()
         got = await neighbour.box().call("Read", {"file_path": "a.txt"})
-        took = time.monotonic() - began
         assert "read me" in got.text
-        return [(await one).failed for one in waiting], took
+        assert not any(one.done() for one in waiting)
+        for one in waiting:
+            one.cancel()
+        await asyncio.wait(waiting)
 
-    failed, took = asyncio.run(many())
-    assert all(failed)
-    assert took < 1.5
+    asyncio.run(many())
     assert "too long" in ask(story.box(seconds=1), "GitLog").text
     assert ask(story.box(seconds=4), "Grep", pattern="one").text == "a.txt"
 
