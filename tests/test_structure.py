@@ -55,9 +55,6 @@ SHARED_MODULE_NAMES = {
 #: Class names that occur in several packages, and what they are.
 SHARED_CLASS_NAMES = {
     "Delegation": "a row of a plan in the database; the gate's record of a session",
-    "Example": "of a rule; of a form of references",
-    "Options": "of a check; of a shell command",
-    "SimpleCommand": "of a shell line; of a receipt",
     "Transcript": "of a job in the database; of a client's session",
 }
 

@@ -11,7 +11,7 @@ from remit.contract.findings import blocks, tables
 from remit.contract.headings import column_index
 from remit.contract.lines import is_none_text, plain_text
 from remit.contract.model import Code, Items, Result, Row, Table, Text
-from remit.evidence.commands import SimpleCommand, only_reads, simple_commands
+from remit.evidence.commands import ReceiptCommand, only_reads, simple_commands
 from remit.evidence.grammar import references_in
 from remit.evidence.model import ChangeClaim, Outcome, RunClaim
 from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
@@ -226,7 +226,7 @@ def _tests_in(command: str, stated: str) -> list[int]:
     return [index for index, simple in enumerate(simple_commands(command)) if _runs_tests(simple, stated)]
 
 
-def _runs_tests(simple: SimpleCommand, stated: str) -> bool:
+def _runs_tests(simple: ReceiptCommand, stated: str) -> bool:
     words = simple.words
     if not words or simple.shows or simple.program in _NOT_RUNNERS or "--collect-only" in words:
         return False

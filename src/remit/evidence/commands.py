@@ -12,6 +12,7 @@ from remit.evidence.model import WHOLE, Span
 from remit.lazy import lazy_pattern
 from remit.shell import command_list
 from remit.shell.command_list import join_folder
+from remit.shell.programs.lists import LISTING, READERS
 
 #: Programs that show something and change nothing: their success proves nothing.
 _VIEWERS = frozenset(
@@ -29,7 +30,7 @@ _GIT_VIEWERS = frozenset(
 _INFORMATION = frozenset({"--help", "--version", "-V", "help", "version"})
 #: Programs that show the content of files, and those that only use their names.
 _WITH_PATTERN = frozenset({"ack", "ag", "awk", "egrep", "fgrep", "grep", "rg", "sed"})
-_READERS = _WITH_PATTERN | {"bat", "cat", "head", "less", "more", "nl", "tail", "tee", "wc"}
+_READERS = _WITH_PATTERN | READERS | LISTING | {"head", "tail", "tee"}
 _NAME_ONLY = frozenset(
     """
     [ [[ (( basename cd chmod command dirname du echo export find ls mkdir printf pushd pwd readlink realpath rm rmdir
@@ -45,7 +46,7 @@ _TAIL_START = lazy_pattern(r"^(?:-n|--lines=)?\+(\d{1,9})$")
 _MAX_COMMAND = 20_000
 
 
-class SimpleCommand(NamedTuple):
+class ReceiptCommand(NamedTuple):
     """One command of a command line."""
 
     #: The operator between it and the one before: `&&`, `|`, a line break.
@@ -76,10 +77,10 @@ class SimpleCommand(NamedTuple):
         return program in _VIEWERS or (len(words) != 1 and all(word in _INFORMATION for word in words[1:]))
 
 
-def simple_commands(command: str) -> list[SimpleCommand]:
+def simple_commands(command: str) -> list[ReceiptCommand]:
     """Return the commands of a line in order, as far as it can be read."""
     return [
-        SimpleCommand(
+        ReceiptCommand(
             simple.operator,
             simple.words + simple.inputs,
             simple.folder,
@@ -128,7 +129,7 @@ def _git_verb(words: list[str]) -> str:
     return rest[0] if rest else "help"
 
 
-def _files(simple: SimpleCommand) -> list[str]:
+def _files(simple: ReceiptCommand) -> list[str]:
     """Return the arguments that name files. For programs that are not known, those that look like a path."""
     if simple.program in _NAME_ONLY:
         return []
@@ -140,7 +141,7 @@ def _files(simple: SimpleCommand) -> list[str]:
     return words[1:] if has_pattern else words
 
 
-def _shown_lines(simple: SimpleCommand) -> Span | None:
+def _shown_lines(simple: ReceiptCommand) -> Span | None:
     """Return which lines of its files a command shows, or None if that is not known."""
     words = simple.words[1:]
     match simple.program:
@@ -169,7 +170,7 @@ def _first_lines(words: list[str]) -> Span | None:
     return (1, 10)
 
 
-def _narrowed(span: Span | None, following: SimpleCommand) -> Span | None:
+def _narrowed(span: Span | None, following: ReceiptCommand) -> Span | None:
     """Return which of the shown lines are left after the next command of a pipeline."""
     if following.writes:
         return None

@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from remit.shell.words import Argument
 
 
-class Options:
-    """Options with their values (empty if they have none), and operands in order.
+class CommandOptions:
+    """CommandOptions with their values (empty if they have none), and operands in order.
 
     `valued` are the short options, and `long_valued` the long ones, that take the next word as their value.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remit.shell.command import RUN_TIME_NAME
-from remit.shell.options import Options
+from remit.shell.options import CommandOptions
 from remit.shell.programs.lists import FORMATTERS, RUNNERS, WRITERS
 from remit.shell.words import Argument
 
@@ -18,7 +18,7 @@ _HERE = "."
 
 def write_operands(command: Command, name: str, args: list[Argument]) -> None:
     """Add the files of `rm FILE...` and similar programs."""
-    for arg in Options(args, "s" if name == "truncate" else "").operands:
+    for arg in CommandOptions(args, "s" if name == "truncate" else "").operands:
         command.write(arg)
 
 
@@ -30,13 +30,13 @@ def change_mode(command: Command, _: str, args: list[Argument]) -> None:
 
 def run_tee(command: Command, _: str, args: list[Argument]) -> None:
     """Add the files of `tee FILE...`, which passes its input on."""
-    for arg in Options(args).operands:
+    for arg in CommandOptions(args).operands:
         command.write(arg)
 
 
 def copy(command: Command, name: str, args: list[Argument]) -> None:
     """Add the target of `cp`, `mv`, `ln`, `install`, `rsync` and `scp`; `mv` changes the sources, too."""
-    options = Options(args, "tSmogeB" if name in ("install", "rsync") else "tS", ("--target-directory",))
+    options = CommandOptions(args, "tSmogeB" if name in ("install", "rsync") else "tS", ("--target-directory",))
     operands = list(options.operands)
     folder = options.value("-t", "--target-directory")
     if name == "rsync" and options.has("-n", "--dry-run"):
@@ -80,7 +80,7 @@ def run_dd(command: Command, _: str, args: list[Argument]) -> None:
 
 def download(command: Command, name: str, args: list[Argument]) -> None:
     """Add the file that `curl -o FILE` or `wget` writes."""
-    options = Options(
+    options = CommandOptions(
         args, "oXHdFuAebTmwY" if name == "curl" else "OPUo", ("--output", "--output-document", "--header")
     )
     for arg in options.operands:
@@ -97,7 +97,7 @@ def unpack(command: Command, name: str, args: list[Argument]) -> None:
     """Add the effects of `tar`, `unzip`, `zip`, `gzip` and similar programs."""
     words = [arg.text for arg in args]
     if name == "tar":
-        options = Options(args, "fC", ("--file", "--directory"))
+        options = CommandOptions(args, "fC", ("--file", "--directory"))
         old_style = words[0] if words and not words[0].startswith("-") else ""
         if "x" in old_style or options.has("-x", "--extract", "--get"):
             command.write(Argument(options.value("-C", "--directory") or _HERE))
@@ -105,18 +105,18 @@ def unpack(command: Command, name: str, args: list[Argument]) -> None:
             command.write(Argument(options.value("-f", "--file") or (words[1] if len(words) > 1 else _HERE)))
     elif name == "unzip":
         if not any(word in ("-l", "-t", "-Z", "-p") for word in words):
-            command.write(Argument(Options(args, "d").value("-d") or _HERE))
+            command.write(Argument(CommandOptions(args, "d").value("-d") or _HERE))
     elif name == "zip":
-        for arg in Options(args).operands[:1]:
+        for arg in CommandOptions(args).operands[:1]:
             command.write(arg)
     elif not any(word in ("-c", "-l", "-t", "--stdout", "--list", "--test") for word in words):
-        for arg in Options(args).operands:
+        for arg in CommandOptions(args).operands:
             command.write(arg)
 
 
 def run_patch(command: Command, _: str, args: list[Argument]) -> None:
     """Add the file of `patch [FILE]`."""
-    options = Options(args, "pidoBF", ("--input", "--output"))
+    options = CommandOptions(args, "pidoBF", ("--input", "--output"))
     if not options.has("--dry-run"):
         command.write(options.operands[0] if options.operands else Argument(options.value("-o", "--output") or _HERE))
 
@@ -128,7 +128,7 @@ def format_files(command: Command, name: str, args: list[Argument]) -> None:
     only_checks = any(word in ("--check", "--diff", "--check-only", "-c", "--list-different") for word in words)
     if only_checks or (rewriting and not any(word in rewriting for word in words)):
         return
-    operands = Options(args, "l", ("--line-length", "--config", "--parser", "--outDir")).operands
+    operands = CommandOptions(args, "l", ("--line-length", "--config", "--parser", "--outDir")).operands
     for arg in [arg for arg in operands if arg.text not in ("format", "check", "lint")] or [Argument(_HERE)]:
         command.write(arg)
 

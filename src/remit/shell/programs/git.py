@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remit.shell.options import Options
+from remit.shell.options import CommandOptions
 from remit.shell.words import Argument
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ _HARMLESS_TEXT = """
     diff-tree diff-index diff-files update-ref maintenance cherry
 """
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
-#: Options that name a program to run, and subcommands that run one.
+#: CommandOptions that name a program to run, and subcommands that run one.
 _RUNNING = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
 _RUNNING_SUBS = (["submodule", "foreach"], ["bisect", "run"], ["rebase", "-x"])
 #: Settings that run nothing.
@@ -60,7 +60,7 @@ def run_git(command: Command, _: str, args: list[Argument]) -> None:
     elif sub == "config":
         _configure(command, rest)
     elif sub == "diff" and any(arg.text == "--no-index" for arg in rest):
-        for arg in Options(rest).operands:
+        for arg in CommandOptions(rest).operands:
             command.read(arg)
     elif sub not in _HARMLESS:
         command.effects.give_up("it is an unknown git command")
@@ -83,7 +83,7 @@ def _without_globals(command: Command, args: list[Argument]) -> list[Argument]:
 
 def _configure(command: Command, args: list[Argument]) -> None:
     """Give up on `git config KEY VALUE` if the setting may name a program that git runs."""
-    options = Options(args, "f", ("--file",))
+    options = CommandOptions(args, "f", ("--file",))
     words = [arg.text.lower() for arg in options.operands if arg.text not in ("set", "--")]
     reads = options.has("--get", "--list", "-l", "--unset") or words[:1] in (["get"], ["list"], ["unset"])
     if options.has("-e", "--edit") or (len(words) > 1 and not reads and not words[0].startswith(_PLAIN_SETTINGS)):
@@ -93,7 +93,9 @@ def _configure(command: Command, args: list[Argument]) -> None:
 def _write_output(command: Command, sub: str, args: list[Argument]) -> None:
     """Add the file of `git diff --output=FILE` or `git archive -o FILE`."""
     if sub in ("diff", "log", "show", "archive", "format-patch", "bundle"):
-        options = Options(args, "o" if sub in ("archive", "format-patch") else "", ("--output", "--output-directory"))
+        options = CommandOptions(
+            args, "o" if sub in ("archive", "format-patch") else "", ("--output", "--output-directory")
+        )
         for target in options.values("-o", "--output", "--output-directory"):
             command.write(Argument(target))
 
@@ -110,7 +112,7 @@ def _checkout(command: Command, args: list[Argument]) -> None:
     if "--" in words:
         _restore(command, args[words.index("--") + 1 :])
         return
-    options = Options(args, "bBt")
+    options = CommandOptions(args, "bBt")
     if options.has("-b", "-B", "--orphan", "--detach", "-t"):
         return
     # A branch and a file may have the same name. If the file exists, it is restored.
@@ -123,7 +125,7 @@ def _checkout(command: Command, args: list[Argument]) -> None:
 
 
 def _restore_files(command: Command, args: list[Argument]) -> None:
-    options = Options(args, "s", ("--source",))
+    options = CommandOptions(args, "s", ("--source",))
     if not (options.has("--staged", "-S") and not options.has("--worktree", "-W")):
         _restore(command, options.operands or [Argument(".")])
 
@@ -134,14 +136,14 @@ def _reset(command: Command, args: list[Argument]) -> None:
 
 
 def _clean(command: Command, args: list[Argument]) -> None:
-    options = Options(args, "e")
+    options = CommandOptions(args, "e")
     if not options.has("-n", "--dry-run"):
         for arg in options.operands or [Argument(".")]:
             command.write(arg)
 
 
 def _remove(command: Command, args: list[Argument]) -> None:
-    options = Options(args)
+    options = CommandOptions(args)
     if not options.has("--cached", "-n", "--dry-run"):
         for arg in options.operands:
             command.write(arg)
@@ -160,7 +162,7 @@ def _stash(command: Command, args: list[Argument]) -> None:
 
 def _show(command: Command, sub: str, args: list[Argument]) -> None:
     """Add the file of `git show REV:FILE` or `git blame FILE`; `git show` without one shows a commit."""
-    for arg in Options(args, "L" if sub == "blame" else "").operands:
+    for arg in CommandOptions(args, "L" if sub == "blame" else "").operands:
         revision, sign, path = arg.text.partition(":")
         if sub in ("blame", "annotate"):
             command.read(arg)
@@ -169,7 +171,7 @@ def _show(command: Command, sub: str, args: list[Argument]) -> None:
 
 
 def _grep(command: Command, args: list[Argument]) -> None:
-    options = Options(args, "efmABC")
+    options = CommandOptions(args, "efmABC")
     operands = options.operands if options.has("-e", "-f") else options.operands[1:]
     pattern = options.value("-e") or (options.operands[0].text if options.operands else "")
     for arg in operands or [Argument(".")]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remit.shell.options import Options
+from remit.shell.options import CommandOptions
 from remit.shell.programs.lists import FORMATTERS, HARMLESS, RUNNERS
 from remit.shell.words import Argument
 
@@ -86,7 +86,7 @@ def _run_code(command: Command, code: str) -> None:
 def _run_module(command: Command, args: list[Argument]) -> None:
     name = args[0].text
     if name == "json.tool":
-        operands = Options(args[1:]).operands
+        operands = CommandOptions(args[1:]).operands
         for arg in operands[:1]:
             command.read(arg)
         for arg in operands[1:2]:
@@ -101,7 +101,7 @@ def _run_module(command: Command, args: list[Argument]) -> None:
 
 def run_language(command: Command, name: str, args: list[Argument]) -> None:
     """Add the effects of `perl -pi -e`, `ruby -e`, `node -e` and similar one-liners."""
-    options = Options(args, "e" if name != "php" else "r", ("--eval", "--print"))
+    options = CommandOptions(args, "e" if name != "php" else "r", ("--eval", "--print"))
     scripts = options.values("-e", "-r", "--eval", "--print")
     if not scripts:
         command.effects.give_up(_UNSEEN_SCRIPT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from remit.shell.options import Options
+from remit.shell.options import CommandOptions
 from remit.shell.words import Argument
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ _TO_LINE_END = "aicbtT:rRwW"
 
 def run_sed(command: Command, _: str, args: list[Argument]) -> None:
     """Add the effects of `sed`: it shows files, or with -i changes them."""
-    options = Options(args, "efl", ("--expression", "--file"))
+    options = CommandOptions(args, "efl", ("--expression", "--file"))
     scripts = options.values("-e", "--expression")
     operands = options.operands
     in_place = options.has("-i", "--in-place") or any(name.startswith("-i") for name in options.named)
@@ -140,7 +140,7 @@ def _after_pattern(script: str, at: int, sign: str) -> int:
 
 def run_awk(command: Command, _: str, args: list[Argument]) -> None:
     """Add the effects of `awk`, whose script may also write files and run programs."""
-    options = Options(args, "Fvfi", ("--field-separator", "--assign", "--file", "--include"))
+    options = CommandOptions(args, "Fvfi", ("--field-separator", "--assign", "--file", "--include"))
     operands = options.operands
     if "inplace" in options.value("-i", "--include"):
         for arg in operands[1:]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remit.shell.options import Options
+from remit.shell.options import CommandOptions
 from remit.shell.programs.lists import (
     EDITORS,
     FORMATTERS,
@@ -89,7 +89,7 @@ def _run_harmless(command: Command, name: str, rest: list[Argument]) -> None:
 def _write_report(command: Command, names: tuple[str, ...], args: list[Argument]) -> None:
     """Add the files that a tool writes its report to."""
     letters = "".join(name[1:] for name in names if len(name) == 2)
-    options = Options(args, letters, tuple(name for name in names if name.startswith("--")))
+    options = CommandOptions(args, letters, tuple(name for name in names if name.startswith("--")))
     for target in options.values(*names):
         command.write(Argument(target))
 

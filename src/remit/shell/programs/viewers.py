@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remit.shell.options import Options
+from remit.shell.options import CommandOptions
 from remit.shell.words import Argument
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ _WITH_OUTPUT = frozenset({"iconv", "shuf", "sdiff", "pygmentize"})
 
 def show(command: Command, name: str, args: list[Argument]) -> None:
     """Add the files of `cat FILE`, `diff A B` and similar programs."""
-    options = Options(args, _VALUED.get(name, "o" if name in _WITH_OUTPUT else ""), ("--output",))
+    options = CommandOptions(args, _VALUED.get(name, "o" if name in _WITH_OUTPUT else ""), ("--output",))
     if name == "xxd" and len(options.operands) > 1:
         command.write(options.operands.pop())
     for target in options.values("-o", "--output") if name in _WITH_OUTPUT else ():
@@ -29,7 +29,7 @@ def show(command: Command, name: str, args: list[Argument]) -> None:
 
 def show_ends(command: Command, name: str, args: list[Argument]) -> None:
     """Add the files of `head` and `tail`."""
-    options = Options(args, "nc", ("--lines", "--bytes"))
+    options = CommandOptions(args, "nc", ("--lines", "--bytes"))
     text = options.value("-n", "--lines", "-c", "--bytes", "-number") or "10"
     if not text.isdecimal() and not (text.startswith("+") and text[1:].isdecimal()):
         lines, first = None, 1
@@ -53,7 +53,7 @@ def run_script(command: Command, name: str, args: list[Argument]) -> None:
 
 def run_grep(command: Command, name: str, args: list[Argument]) -> None:
     """Add the effects of `grep PATTERN FILE`, a read; with -r, and for `rg` always, it is a search."""
-    options = Options(args, "efmABCgtT", ("--regexp", "--file", "--max-count", "--include", "--glob", "--type"))
+    options = CommandOptions(args, "efmABCgtT", ("--regexp", "--file", "--max-count", "--include", "--glob", "--type"))
     patterns = options.values("-e", "--regexp")
     operands = options.operands
     if not patterns and not options.has("-f", "--file", "--files") and operands:
@@ -85,7 +85,7 @@ def _grep_lines(limit: int | None, around: list[str]) -> int | None:
 
 def run_jq(command: Command, name: str, args: list[Argument]) -> None:
     """Add the effects of `jq FILTER FILE`; `yq -i` writes."""
-    options = Options(args, "f" if name == "jq" else "", ("--from-file",))
+    options = CommandOptions(args, "f" if name == "jq" else "", ("--from-file",))
     operands = options.operands[0 if options.has("-f", "--from-file") else 1 :]
     for arg in operands:
         if name == "yq" and options.has("-i", "--inplace", "--in-place"):
@@ -96,7 +96,7 @@ def run_jq(command: Command, name: str, args: list[Argument]) -> None:
 
 def run_sort(command: Command, name: str, args: list[Argument]) -> None:
     """Add the effects of `sort` and `uniq`; `sort -o FILE` and `uniq IN OUT` write."""
-    options = Options(args, "ktoST" if name == "sort" else "fsw", ("--output", "--key"))
+    options = CommandOptions(args, "ktoST" if name == "sort" else "fsw", ("--output", "--key"))
     operands = options.operands
     if options.has("-o", "--output"):
         command.write(Argument(options.value("-o", "--output")))
