@@ -38,7 +38,7 @@ class Pattern:
     def __init__(self, text: str, *, anywhere: bool = False) -> None:
         if len(text) > MAX_PATH_LENGTH:
             raise ValueError(f"more than {MAX_PATH_LENGTH:,} characters")
-        alternatives = _alternatives(text, MAX_CHOICES + 1)
+        alternatives = brace_alternatives(text, MAX_CHOICES + 1)
         if len(alternatives) > MAX_CHOICES:
             raise ValueError(f"more than {MAX_CHOICES} alternatives")
         self._alternatives: list[list[str]] = []
@@ -119,10 +119,11 @@ def _matches_marks(part: str, piece: str) -> bool:
 
 def expand_braces(glob: str) -> list[str]:
     """Return `a.b` and `a.c` for `a.{b,c}`, at most 64 of them. A glob that is too long stays as it is."""
-    return list(dict.fromkeys(_alternatives(glob, 64)))
+    return list(dict.fromkeys(brace_alternatives(glob, 64)))
 
 
-def _alternatives(glob: str, limit: int) -> list[str]:
+def brace_alternatives(glob: str, limit: int) -> list[str]:
+    """Return the first `limit` alternatives of a glob with braces, in order, possibly with duplicates."""
     if len(glob) > MAX_PATH_LENGTH:
         return [glob]
     done: list[str] = []

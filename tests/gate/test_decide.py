@@ -15,7 +15,7 @@ from shell_table import TABLE
 import remit
 from remit.errors import UsageError
 from remit.gate.decide import decide, decide_stop
-from remit.gate.declarations import declare
+from remit.gate.declarations import declare, refuse_without_effect
 from remit.gate.delegations import close_delegation, open_delegation
 from remit.gate.log import find_decision, log_entries, session_summary
 from remit.gate.model import ToolUse
@@ -121,6 +121,26 @@ def test_declarations_need_a_known_kind_a_path_and_a_reason(session) -> None:
         with pytest.raises(UsageError):
             declare(session.state, kind, paths, reason, cwd="/", project="/")
     assert session.state.declarations == []
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("src/f0.py", "src/f0.py is code and is delegated"),
+        ("tests/test_a.py", "tests/test_a.py is tests and is delegated"),
+        ("README.md", "README.md may be edited without it"),
+    ],
+)
+def test_only_edits_of_specifications_are_declared(session, path: str, reason: str) -> None:
+    project = str(session.project)
+    with pytest.raises(UsageError, match=f"only edits of specifications are declared; {reason}"):
+        refuse_without_effect([path], session.settings, cwd=project, project=project)
+    refuse_without_effect(["docs/specs/orders.md", "src"], session.settings, cwd=project, project=project)
+
+
+def test_numbers_are_read_from_text_and_floats() -> None:
+    call = ToolUse("Read", {"a": " 12 ", "b": 3.9, "c": 4, "d": True, "e": "x", "f": 1e300})
+    assert [call.number(key) for key in "abcdefg"] == [12, 3, 4, None, None, None, None]
 
 
 def test_every_described_rule_is_a_rule_that_decides() -> None:

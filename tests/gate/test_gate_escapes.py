@@ -19,6 +19,8 @@ WRITES = [
     # Names that are not what they look like.
     r"echo x > $'docs/\x2e\x2e/src/f0.py'",
     "rm docs/{a.md,../src/f0.py}",
+    "rm docs/{" + "a.md," * 64 + "../src/f0.py}",
+    "rm docs/{" + "a" * 5000 + ",../src/f0.py}",
     "rm docs/{a.md,'../src/f0.py'}",
     "{sed,-i,s/a/b/,src/f0.py}",
     "for f in docs/a.md src/f0.py; do echo x > $f; done",

@@ -66,6 +66,10 @@ class TestSessions:
             find_session([str(folder)], "a")
         with pytest.raises(UsageError, match=r"no session is recorded in .*none; .*`remit install claude-code`"):
             find_session([str(tmp_path / "none")])
+        (tmp_path / "fresh").mkdir()
+        (tmp_path / "fresh/installed.json").write_text("{}")
+        with pytest.raises(UsageError, match="the hooks are installed, start a new session of Claude Code"):
+            find_session([str(tmp_path / "fresh")])
 
 
 class TestTrial:

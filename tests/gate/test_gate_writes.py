@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from remit.gate.declarations import declare
@@ -129,6 +131,20 @@ class TestTrivialEdit:
         assert session.ask("MultiEdit", {"file_path": SPEC, "edits": edits}).decision == "allow"
         edits.append({"old_string": "# Orders", "new_string": "## Orders"})
         assert session.ask("MultiEdit", {"file_path": SPEC, "edits": edits}).decision == "deny"
+
+    @pytest.mark.parametrize(
+        "tool_input",
+        [
+            {"edits": "all"},
+            {"edits": [5]},
+            {"edits": [{"old_string": "", "new_string": "a"}]},
+            {"edits": [{"old_string": "missing", "new_string": "a"}]},
+            {"edits": [{"old_string": "o", "new_string": "o" * 1_000_000, "replace_all": True}]},
+        ],
+    )
+    def test_an_edit_that_cannot_be_compared_is_denied(self, session, project, tool_input: dict[str, Any]) -> None:
+        denied = session.ask("MultiEdit", {"file_path": "docs/specs/orders.md", **tool_input})
+        assert (denied.decision, denied.rule) == ("deny", "edit-spec")
 
     def test_the_shell_does_not_edit_a_specification_at_all(self, session) -> None:
         assert session.run(f"sed -i 's/- one/* one/' {SPEC}").rule == "edit-spec"

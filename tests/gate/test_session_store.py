@@ -54,6 +54,20 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
         pass
 
 
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(EnvironmentBroken, match="cannot store the gate's state"),
+        open_session(str(tmp_path / "file" / "gate"), SESSION),
+    ):
+        pass
+
+
+def test_a_state_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentBroken, match="cannot write the gate's state"), open_session(str(tmp_path), SESSION):
+        kept(tmp_path).mkdir()
+
+
 def test_a_state_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("mine")

@@ -1,3 +1,5 @@
+"""What command lines read, write and search, as labelled in a table."""
+
 from __future__ import annotations
 
 import time
@@ -11,12 +13,12 @@ from remit.shell.interpret import read_command
 from remit.shell.programs import editors, interpreters, lists, viewers
 
 
-def told(command: str, cwd: str) -> list[str]:
+def effects_of(command: str, cwd: str) -> list[str]:
     effects = read_command(command, cwd)
-    said = [f"r={path}" + ("" if lines is None else f":{lines}") for path, lines, _ in effects.reads]
-    said += [f"w={path}" for path in effects.writes]
-    said += [f"s={root}" for root, *_ in effects.searches]
-    return said + ["?"] * effects.unknown
+    found = [f"r={path}" + ("" if lines is None else f":{lines}") for path, lines, _ in effects.reads]
+    found += [f"w={path}" for path in effects.writes]
+    found += [f"s={root}" for root, *_ in effects.searches]
+    return found + ["?"] * effects.unknown
 
 
 def names(text: str) -> list[str]:
@@ -34,25 +36,25 @@ def test_the_table_has_at_least_200_lines_of_all_kinds() -> None:
     lines = [line for line, _ in TABLE]
     assert len(lines) == len(set(lines)) >= 200
     for sign in ("r=", "w=", "s=", "?"):
-        assert sum(sign in said for _, said in TABLE) >= 20, sign
-    assert sum(said == "" for _, said in TABLE) >= 40
+        assert sum(sign in expected for _, expected in TABLE) >= 20, sign
+    assert sum(expected == "" for _, expected in TABLE) >= 40
 
 
-@pytest.mark.parametrize(("line", "said"), TABLE, ids=[line[:60] for line, _ in TABLE])
-def test_a_command_line_is_read_as_labelled(line: str, said: str, tmp_path) -> None:
-    assert sorted(told(line, str(tmp_path))) == sorted(names(said))
+@pytest.mark.parametrize(("line", "expected"), TABLE, ids=[line[:60] for line, _ in TABLE])
+def test_a_command_line_is_read_as_labelled(line: str, expected: str, tmp_path) -> None:
+    assert sorted(effects_of(line, str(tmp_path))) == sorted(names(expected))
 
 
 def test_a_name_that_is_a_file_is_restored_by_checkout_and_a_branch_is_not(tmp_path) -> None:
     (tmp_path / "a.py").write_text("x")
-    assert told("git checkout a.py", str(tmp_path)) == ["w=a.py"]
-    assert told("git checkout main", str(tmp_path)) == []
+    assert effects_of("git checkout a.py", str(tmp_path)) == ["w=a.py"]
+    assert effects_of("git checkout main", str(tmp_path)) == []
 
 
 def test_a_copy_into_a_folder_writes_in_the_folder(tmp_path) -> None:
     (tmp_path / "src").mkdir()
-    assert told("cp a.py src", str(tmp_path)) == ["w=src/a.py"]
-    assert told("mv a.py src", str(tmp_path)) == ["w=src/a.py", "w=a.py"]
+    assert effects_of("cp a.py src", str(tmp_path)) == ["w=src/a.py"]
+    assert effects_of("mv a.py src", str(tmp_path)) == ["w=src/a.py", "w=a.py"]
 
 
 @pytest.mark.parametrize(
@@ -83,9 +85,9 @@ def test_reading_a_line_never_raises(line: str) -> None:
 @given(st.sampled_from([line for line, _ in TABLE]), st.sampled_from([line for line, _ in TABLE]))
 def test_two_lines_have_the_effects_of_both(one: str, other: str) -> None:
     assume(all(one.count(quote) % 2 == 0 for quote in "'\""))  # else the next line belongs to this one
-    alone = [said for said in told(one, "/x") if said[0] in "w?"]
-    both = told(f"{one}\n{other}", "/x")
-    assert all(said in both for said in alone) or "?" in both
+    alone = [effect for effect in effects_of(one, "/x") if effect[0] in "w?"]
+    both = effects_of(f"{one}\n{other}", "/x")
+    assert all(effect in both for effect in alone) or "?" in both
 
 
 def test_every_program_is_in_the_list_of_its_module() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 
 import pytest
 
-from remit.shell.command_list import simple_commands
+from remit.shell.command_list import is_understood, join_folder, simple_commands
 from remit.shell.syntax import parse
 
 #: Lines in which a text hides the command `rm x` from a reader that does not follow bash.
@@ -115,6 +116,43 @@ def test_commands_are_listed_with_their_folder_and_files() -> None:
         (";", ["ls", "$(pwd)"], "src", [], []),
         ("(", ["pwd"], "src", [], []),
     ]
+
+
+def test_commands_of_a_nested_shell_get_its_operator_and_output() -> None:
+    found = simple_commands("a && bash -c 'b; c' > out | (d; e) 2>&1")
+    assert [(one.operator, one.words, one.outputs) for one in found] == [
+        ("", ["a"], []),
+        ("&&", ["b"], ["out"]),
+        (";", ["c"], ["out"]),
+        ("|", ["d"], []),
+        (";", ["e"], []),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "expected"),
+    [
+        ("", "a.py", "a.py"),
+        ("src", "a.py", "src/a.py"),
+        ("src", "/a.py", "/a.py"),
+        ("src", "~/a.py", "~/a.py"),
+        ("src", "C:\\a.py", "C:\\a.py"),
+        (None, "a.py", None),
+        (None, "/a.py", "/a.py"),
+        ("src", None, None),
+    ],
+)
+def test_a_name_is_joined_with_its_folder(folder: str | None, name: str | None, expected: str | None) -> None:
+    assert join_folder(folder, name) == expected
+
+
+def test_deeply_nested_lines_are_not_listed() -> None:
+    line = "rm x"
+    for _ in range(8):
+        line = f"bash -c {shlex.quote(line)}"
+    assert simple_commands(line) == []
+    assert not is_understood("a )")
+    assert is_understood("a")
 
 
 @pytest.mark.slow

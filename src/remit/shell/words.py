@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from remit.globs import expand_braces
+from remit.globs import MAX_PATH_LENGTH, brace_alternatives
 
 #: More values of a variable, or combinations of values, are not considered.
 MAX_CHOICES = 16
@@ -128,7 +128,9 @@ def expand(word: Word, state: ShellState) -> list[Argument]:
     is_known = not any(text.count("{") > text.count("}") for kind, text, quoted in word.pieces[:-1] if not quoted)
     for kind, text, quoted in word.pieces:
         if kind == "text":
-            values = expand_braces(text) if not quoted and "{" in text else [text]
+            has_braces = not quoted and "{" in text
+            values = brace_alternatives(text, _MAX_WORDS + 1) if has_braces else [text]
+            is_known = is_known and not (has_braces and len(text) > MAX_PATH_LENGTH)
         elif kind == "device":
             values = ["/dev/fd/63"]
         elif kind == "variable" and text in ("HOME", "PWD", "TMPDIR") and text not in state.variables:
