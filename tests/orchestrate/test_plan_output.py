@@ -94,4 +94,4 @@ def test_progress_shows_the_current_plan_and_counts_older_ones(tmp_path: Path) -
 def test_a_dry_run_shows_agents_and_special_settings() -> None:
     named = one("scout", timeout=5)
     text = plain_lines(dry_run_lines(plan(phase("look", named, critical=True)), 100))
-    assert "scout  critical, on anthropic:claude-sonnet-5, at most 5 s" in text
+    assert "scout  critical, model anthropic:claude-sonnet-5, at most 5 s" in text

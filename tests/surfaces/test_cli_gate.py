@@ -265,7 +265,7 @@ class TestDeclare:
         monkeypatch.chdir(project / "src")
         found = remit("gate", "declare", "verify", "long.py", "gone.py", "--why", "x")
         assert "declared verify of src/long.py, src/gone.py for session s1" in " ".join(found.out.split())
-        assert "there is no src/gone.py yet" in found.out
+        assert "not found: src/gone.py" in found.out
 
     @pytest.mark.parametrize(
         "words", [["everything", "a", "--why", "x"], ["edit", "--why", "x"], ["edit", "a"], ["edit", "a", "--why", " "]]
