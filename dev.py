@@ -91,7 +91,9 @@ class Environment(NamedTuple):
         """Return the environment variables for programs of this environment."""
         variables = {name: value for name, value in os.environ.items() if name not in DROPPED_VARIABLES}
         folders = [str(self.program("python").parent), os.environ.get("PATH", os.defpath)]
-        return variables | {"VIRTUAL_ENV": str(self.path), "PATH": os.pathsep.join(folders)}
+        # uv trusts the certificates of the system, as pip does; older versions have another name for it.
+        certificates = {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true"}
+        return certificates | variables | {"VIRTUAL_ENV": str(self.path), "PATH": os.pathsep.join(folders)}
 
 
 RUN = Environment(ROOT / ".venv-run", ROOT / "requirements/run.lock")
@@ -150,10 +152,13 @@ def run_quietly(environment: Environment, name: str, command: Sequence[str], cwd
 
 @functools.cache
 def find_uv() -> str | None:
-    """Return the path of a uv that works, if there is one."""
+    """Return the path of a uv that reaches a package index, if there is one. uv does not read the settings of pip."""
     uv = shutil.which("uv")
-    works = uv and subprocess.run([uv, "--version"], capture_output=True, check=False).returncode == 0
-    return uv if works else None
+    if uv is None:
+        return None
+    probe = [uv, "pip", "compile", "--quiet", "--no-deps", "-"]
+    found = subprocess.run(probe, input=b"hatchling", env=DEV.variables, cwd=ROOT, capture_output=True, check=False)
+    return uv if found.returncode == 0 else None
 
 
 def create(environment: Environment) -> None:
