@@ -1,11 +1,11 @@
--- Briefs: what jobs were told and allowed, each once.
+-- Briefs: the prompt, tools and limits of jobs. Each brief is stored once.
 CREATE TABLE remit.briefs (
     digest text PRIMARY KEY,
     brief jsonb NOT NULL,
     created timestamptz NOT NULL DEFAULT now()
 );
 
--- Workers that live, or lived.
+-- Workers that are alive, or were.
 CREATE TABLE remit.workers (
     id uuid PRIMARY KEY,
     host text NOT NULL,
@@ -42,7 +42,7 @@ CREATE TABLE remit.jobs (
     diff text,
     is_cancelled boolean NOT NULL DEFAULT false,
     attempt integer NOT NULL DEFAULT 0,
-    -- How often its worker died, and what is known of the last time.
+    -- How often its worker died, and the details of the last death.
     deaths integer NOT NULL DEFAULT 0,
     last_death text,
     worker uuid,
@@ -71,7 +71,7 @@ CREATE TABLE remit.jobs (
     finished timestamptz,
     checkpoint timestamptz
 );
--- One job for a key, until that job fails or is cancelled.
+-- At most one job per key, until that job fails or is cancelled.
 CREATE UNIQUE INDEX jobs_key ON remit.jobs (idempotency_key)
     WHERE idempotency_key IS NOT NULL AND (state <> 'finished' OR outcome = 'completed');
 CREATE INDEX jobs_running ON remit.jobs (worker) WHERE state = 'running';
@@ -79,7 +79,7 @@ CREATE INDEX jobs_finished ON remit.jobs (finished) WHERE state = 'finished';
 CREATE INDEX jobs_parent ON remit.jobs (parent) WHERE parent IS NOT NULL;
 CREATE INDEX jobs_queue ON remit.jobs (queue) WHERE state = 'running';
 
--- The transcript is the state: one row a message, one row a tool call.
+-- The transcript is the state: one row per message, and one row per tool call.
 CREATE TABLE remit.messages (
     job bigint NOT NULL REFERENCES remit.jobs ON DELETE CASCADE,
     number integer NOT NULL,
@@ -131,7 +131,7 @@ CREATE TABLE remit.events (
 );
 CREATE INDEX events_job ON remit.events (job, id);
 
--- Calls to a provider that are under way, over all workers; and providers that are left alone for a while.
+-- Concurrent requests to a provider, over all workers; and providers that get no requests for a while.
 CREATE TABLE remit.slots (
     provider text NOT NULL,
     job bigint NOT NULL,

@@ -1,4 +1,4 @@
--- Plans: phases of delegations. The rows are the state: whoever drives a plan may die and another goes on.
+-- Plans: phases of delegations. The rows are the state: if the driver of a plan dies, another process continues.
 CREATE TABLE remit.plans (
     id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     name text NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE remit.delegations (
     UNIQUE (plan, phase, name)
 );
 
--- What was done and why, in order.
+-- The steps of a plan with their reasons, in order.
 CREATE TABLE remit.steps (
     id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     plan bigint NOT NULL REFERENCES remit.plans ON DELETE CASCADE,

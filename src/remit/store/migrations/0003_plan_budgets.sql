@@ -1,2 +1,2 @@
--- The first job of a plan that has a budget: its row is where the budget of all of them is kept.
+-- The first job of a plan with a budget. Its row contains the budget of all jobs of the plan.
 ALTER TABLE remit.plans ADD COLUMN top bigint;

@@ -1,4 +1,4 @@
--- What would otherwise be looked for among all jobs and plans there ever were.
+-- Indexes that avoid a scan of all jobs and plans.
 CREATE INDEX jobs_waiting ON remit.jobs (queue, priority DESC, id) WHERE state = 'queued';
 CREATE INDEX jobs_root ON remit.jobs (root) WHERE root IS NOT NULL;
 CREATE INDEX jobs_brief ON remit.jobs (brief);
@@ -7,13 +7,13 @@ CREATE INDEX delegations_job ON remit.delegations (job) WHERE job IS NOT NULL;
 CREATE INDEX steps_delegation ON remit.steps (delegation) WHERE delegation IS NOT NULL;
 CREATE INDEX escalations_plan ON remit.escalations (plan);
 CREATE INDEX escalations_delegation ON remit.escalations (delegation) WHERE delegation IS NOT NULL;
--- When a worker was last heard of again after a silence: others that were silent with it may not have spoken yet.
+-- When a worker last returned after a pause without heartbeats: other workers may not have returned yet.
 ALTER TABLE remit.workers ADD COLUMN back timestamptz;
--- When it last looked after others. One that only beats, for its event loop hangs, is not waited for.
+-- When it last checked the other workers. A worker whose event loop hangs has a heartbeat, but does not check.
 ALTER TABLE remit.workers ADD COLUMN looked timestamptz NOT NULL DEFAULT now();
--- Not to be started before; a job whose queue was full is woken as soon as there is room, but not earlier than this.
+-- The earliest start. A job whose queue was full is woken when another job ends, but not before this time.
 ALTER TABLE remit.jobs ADD COLUMN due timestamptz;
--- Turns and wall time of whole trees, kept where their other budgets are.
+-- Turns and wall time of whole trees, next to their other budgets.
 ALTER TABLE remit.jobs ADD COLUMN tree_max_turns bigint;
 ALTER TABLE remit.jobs ADD COLUMN tree_max_seconds numeric;
 ALTER TABLE remit.jobs ADD COLUMN tree_turns bigint NOT NULL DEFAULT 0;
