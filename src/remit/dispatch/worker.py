@@ -92,7 +92,7 @@ class Worker:
         self._on_start = on_start
         self._runners = runners or {}
         #: Jobs that this worker runs or is about to claim, with the number of their tickets.
-        self._held: Counter[int] = Counter()
+        self._active: Counter[int] = Counter()
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -196,7 +196,7 @@ class Worker:
     async def _run_ticket(self, context: procrastinate.JobContext, *, job: int) -> None:
         """Claim the job of a ticket and run it."""
         failpoint("ticket-taken")
-        self._held[job] += 1
+        self._active[job] += 1
         try:
             found = await self._claim(job, context.job.id)
             if found is not None:
@@ -208,7 +208,7 @@ class Worker:
             # `_return_lost_jobs` repairs the row of the job when the database is available again.
             log.warning("job %s is delayed: %s", job, error)
         finally:
-            self._held -= Counter([job])
+            self._active -= Counter([job])
 
     async def _wake_next(self, queue: str) -> None:
         """Wake the next job of a limited queue after one has ended."""
@@ -276,7 +276,7 @@ class Worker:
     async def _return_lost_jobs(self) -> None:
         """Return jobs that this worker owns but does not run, because the response to a claim or a write was lost."""
         for row in await self._database.rows("jobs.of_worker", worker=self.id):
-            if not self._held[row["id"]]:
+            if not self._active[row["id"]]:
                 log.warning("job %s is returned to the queue: this worker does not run it", row["id"])
                 await jobs.give_back(self._database, row["id"], row["attempt"])
 

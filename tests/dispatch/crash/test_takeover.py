@@ -76,7 +76,7 @@ def test_a_claimed_job_that_is_not_running_is_returned_to_the_queue(postgres: Po
             await workers.register(database, worker.id, [], 1, is_listed=True)
             for number in (lost, held):
                 assert isinstance(await jobs.claim(database, number, worker.id, number), Job)
-            worker._loaded[held] += 1
+            worker._active[held] += 1
 
             await worker._supervise(HeartbeatThread(address, worker.id, 5, 18), 30)
 
