@@ -44,6 +44,13 @@ _PROCESS_MODULE = re.compile(r"^pytestmark = .*\bpytest\.mark\.process\b", re.MU
 #: Programs that any test may start: a git command on a small checkout takes a few milliseconds.
 _CHEAP_PROGRAMS = frozenset({"git"})
 
+#: Modules with tests that take many seconds. They run first: a process that starts one last keeps the others waiting.
+_LONG_MODULES = (
+    "tests/docs/test_blocks.py",
+    "tests/dispatch/crash/test_failpoints.py",
+    "tests/dispatch/crash/test_many_",
+)
+
 _started: list[str] = []
 
 
@@ -57,13 +64,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a database or start processes."""
+    """Mark the tests that need a database or start processes, and run the long ones first."""
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & _DATABASE_FIXTURES:
             item.add_marker(pytest.mark.database)
         if fixtures & _PROCESS_FIXTURES or item.nodeid.startswith(_PROCESS_FOLDERS):
             item.add_marker(pytest.mark.process)
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONG_MODULES))
 
 
 def pytest_collection_finish() -> None:
