@@ -104,7 +104,7 @@ def answer_command(escalation: int, verb: str, why: str, form: str) -> int:
       remit answer 4 text --why "look in src/legacy instead"
     """
     if verb in ("skip", "text") and not why.strip():
-        raise UsageError(f"{verb} needs a text: pass --why")
+        raise UsageError(f"{verb} needs --why")
 
     from remit.orchestrate.answers import GivenAnswer, give_answer
 
