@@ -23,7 +23,7 @@ from remit.store.jobs import Job
 pytest_plugins = ("support.running",)
 ME = "You are an orchestrator"
 EXPLORER = "You read code"
-AUDITOR = "You look for weaknesses"
+AUDITOR = "You find weaknesses"
 
 
 async def submitted(fleet: Fleet, task: str = "look after the house") -> int:
