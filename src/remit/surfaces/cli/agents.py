@@ -14,7 +14,14 @@ from remit.registry.lookup import Registry
 from remit.registry.tools import AllowList, split_names
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
-_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+_FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
 _PLUGINS = click.option(
     "--plugin-path",
     metavar="PATH",
@@ -31,7 +38,7 @@ def command(ctx: click.Context) -> int | None:
     \b
     Examples:
       remit agents                                     list the definitions
-      remit agents explain security-auditor            show the prompt, tools and limits of a job
+      remit agents explain security-auditor            show the prompt and tools
       remit agents check .claude/agents                check the files of a folder
     """
     if ctx.invoked_subcommand is None:
@@ -104,9 +111,9 @@ def show(name: str, plugin_path: str | None, form: str) -> int:
 @_ALLOW
 @_FORMAT
 def explain(name: str | None, **options: Any) -> int:
-    """Show the prompt, tools and limits of a job for the definition NAME, and the source of each value.
+    """Show the prompt, tools and limits of a job, and their sources.
 
-    Without NAME, show those of a job without a definition.
+    NAME is the definition of the job. Without NAME, show a job without a definition.
 
     \b
     Examples:
@@ -141,7 +148,9 @@ def explain(name: str | None, **options: Any) -> int:
 @click.option("--fix", is_flag=True, help="Fix simple mistakes in the files.")
 @_FORMAT
 def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
-    """Check a plugin, a folder of definitions or one file. Exit code 1 if a definition is rejected.
+    """Check a plugin, a folder of definitions or one file.
+
+    The exit code is 1 if a definition is rejected.
 
     \b
     Examples:

@@ -38,10 +38,15 @@ _PATH = click.Path(path_type=Path)
 @click.option("--ignore", multiple=True, metavar="RULE", help="Skip this rule, code or family.")
 @click.option("--claims", is_flag=True, help="Show every claim, not only those that do not hold.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json", "github", "junit"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github", "junit"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
 )
 def command(paths: tuple[str, ...], **flags: Any) -> int:
-    """Check each result in FILE... against the contract and its claims against the checkout.
+    """Check results against the contract and their claims against the checkout.
 
     FILE is a file, a folder (every Markdown file in it except READMEs and similar pages) or - for standard input.
     Without --repo, claims are checked against the checkout that contains the first file, else the current folder.

@@ -10,7 +10,7 @@ from remit.surfaces.cli.printing import print_text
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> int:
-    """Print the completion script for SHELL.
+    """Print the completion script of a shell.
 
     \b
     Examples:

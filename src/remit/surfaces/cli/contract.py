@@ -20,9 +20,16 @@ _NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan"]
 
 @click.command("rules")
 @click.argument("name", required=False)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
 def rules_command(name: str | None, form: str) -> int:
-    """List the rules, or explain the rule with the given NAME or code with examples.
+    """List the rules, or explain the rule with this NAME or code.
 
     \b
     Examples:
@@ -49,9 +56,9 @@ def rules_command(name: str | None, form: str) -> int:
 @click.argument("file", metavar="FILE")
 @click.option("--to", "form", type=click.Choice(["md", "json"]), required=True, help="The format to write.")
 def convert_command(file: str, form: str) -> int:
-    """Convert the results in FILE (- for standard input) to canonical Markdown or JSON.
+    """Convert results to canonical Markdown or JSON.
 
-    Several results become one Markdown file, or a JSON list.
+    FILE is a file or - for standard input. Several results become one Markdown file, or a JSON list.
 
     \b
     Examples:
@@ -79,7 +86,14 @@ def convert_command(file: str, form: str) -> int:
 @click.command("prompt")
 @click.option("--kind", default="generic", show_default=True, help="The kind of result.")
 @click.option("--profile", help="The profile it is checked with; default: the configured one.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
 def prompt_command(kind: str, profile: str | None, form: str) -> int:
     """Print the instructions that tell an agent how to write a result.
 
@@ -108,7 +122,7 @@ def prompt_command(kind: str, profile: str | None, form: str) -> int:
 @click.command("schema")
 @click.argument("name", type=click.Choice(_NAMES), default="result")
 def schema_command(name: str) -> int:
-    """Print the JSON Schema of a result or of the JSON output of a command.
+    """Print the JSON Schema of a result or of a command's output.
 
     \b
     Examples:

@@ -51,7 +51,9 @@ _FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
     help="The SARIF profile: github for code scanning, ai for the AI profile.",
 )
 @click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="The output format."
+)
 def command(paths: tuple[str, ...], **flags: Any) -> int:
     """Merge results, SARIF files and earlier merges into one report.
 

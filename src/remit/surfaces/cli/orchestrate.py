@@ -20,12 +20,19 @@ if TYPE_CHECKING:
 
 @click.command("orchestrate")
 @click.argument("task")
-@click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current one.")
+@click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current folder.")
 @click.option("--model", help="The model of the orchestrator, as provider:model or a short name.")
 @click.option("--max-turns", type=int, default=60, show_default=True, help="The maximum number of calls to its model.")
 @click.option("--max-cost", type=float, help="The maximum cost of the orchestrator itself, in US dollars.")
 @tree_options
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
 def command(task: str, **options: Any) -> int:
     """Let a model do TASK by delegating it to subagents.
 

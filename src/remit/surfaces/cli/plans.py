@@ -25,16 +25,24 @@ _MAX_DELEGATIONS = 20
 
 @click.command("plan")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current one.")
+@click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current folder.")
 @click.option("--resume", type=int, metavar="ID", help="Continue this plan instead of reading a file.")
 @click.option("--new", "is_new", is_flag=True, help="Start a new plan although the same one is unfinished.")
 @click.option("--dry-run", is_flag=True, help="Print the delegations without running them.")
 @click.option("--plugin-path", metavar="PATH", help="Folders of definitions, separated as in PATH.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
 def plan_command(file: Path | None, resume: int | None, form: str, **options: Any) -> int:
-    """Run the plan in FILE (TOML or YAML): phases of delegations, with a merge and a decision after each.
+    """Run the plan in FILE: phases of delegations that survive a crash.
 
-    If a plan was interrupted, run the same command again to continue it. The exit code is 0 if the plan is finished
+    FILE is TOML or YAML. The results of each phase are merged, and the merge decides how the plan continues. If a plan
+    was interrupted, run the same command again to continue it. The exit code is 0 if the plan is finished
     with the decision to continue, otherwise 1.
 
     \b
@@ -93,9 +101,19 @@ def print_result(driven: DrivenPlan, form: str) -> int:
 @click.argument("escalation", type=int)
 @click.argument("verb", type=click.Choice(ANSWERS))
 @click.option("--why", default="", help="The reason to skip, or a text for the subagent.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
 def answer_command(escalation: int, verb: str, why: str, form: str) -> int:
-    """Answer the question ESCALATION: retry, skip, cancel the plan, or retry with a text for the subagent.
+    """Answer a question of a plan or an orchestrator.
+
+    ESCALATION is the number of the question. `retry` tries the work again, `skip` continues without it, `cancel` ends
+    the plan, and `text` tries again with a text for the subagent.
 
     \b
     Examples:
@@ -124,7 +142,14 @@ def answer_command(escalation: int, verb: str, why: str, form: str) -> int:
 
 @click.command("escalations")
 @click.option("--all", "is_all", is_flag=True, help="Include answered questions.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
 def escalations_command(form: str, *, is_all: bool) -> int:
     """List the open questions of plans and orchestrators.
 
@@ -155,7 +180,14 @@ def escalations_command(form: str, *, is_all: bool) -> int:
 @click.option(
     "--file", type=click.Path(path_type=Path), help="Read this progress file, for example one of another tool."
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
 def progress_command(file: Path | None, form: str, *, resume: bool) -> int:
     """Show the progress of the work in this project, and the next action.
 

@@ -38,12 +38,19 @@ _ANALYSERS_THRESHOLD = 50.0
 @click.option("--verify", is_flag=True, help="Let a subagent that wrote none of the findings verify them.")
 @click.option("--new", "is_new", is_flag=True, help="Start a new review although the same one is unfinished.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in a browser.")
-@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
 def command(path: Path, **options: Any) -> int:
-    """Review the code in PATH with several reviewers, verify every claim, and print one merged report.
+    """Review the code in PATH and print one verified report.
 
-    With a model, subagents and the installed analysers review; without one, only the analysers. If a review was
-    interrupted, run the same command again to continue it.
+    With a model, subagents and the installed analysers review the code; without one, only the analysers. Every claim
+    is verified, and all findings are merged. If a review was interrupted, run the same command again to continue it.
 
     \b
     Examples:
