@@ -22,7 +22,7 @@ import jsonschema
 import psycopg
 import pytest
 from pages import ROOT, Block, Page, all_pages
-from support.commands import ForkServer
+from support.commands import write_program
 from support.model_process import model_process
 
 from remit.checking import Options, Verdict, check_text
@@ -70,13 +70,13 @@ _EXIT = re.compile(r"^\[exit (\d+)\]$")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, source: ForkServer, address: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout like the reader's: the examples, and `remit` on the PATH."""
     home = tmp_path / "project"
     programs = tmp_path / "bin"
     programs.mkdir()
     shutil.copytree(ROOT / "examples", home / "examples", ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
-    source.write_program(programs / "remit")
+    write_program(programs / "remit")
     for name in [name for name in os.environ if name.startswith(FOREIGN) or name.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(api, "_loaded", [])  # a registry of this page's own

@@ -23,6 +23,8 @@ from support.waiting import PATIENCE
 
 KEYS = {"ANTHROPIC_API_KEY": "ant-key-of-this-test-7f3a", "OPENAI_API_KEY": "oai-key-of-this-test-91bc"}
 ANTHROPIC = "anthropic:claude-sonnet-5"
+#: Whether processes can be forked and waited for by file descriptor. Elsewhere each command starts from scratch.
+CAN_FORK = hasattr(os, "pidfd_open")
 #: Variables that a command must not inherit from the process of the tests.
 _FOREIGN = ("REMIT_", "ANTHROPIC_", "OPENAI_", "GBRAIN_", "PG")
 #: Pauses between two requests to a model that tests can wait for.
@@ -68,12 +70,6 @@ class ForkServer:
         pid = fork_client.start(self.address, words, environment, str(folder), streams, **options)
         return Process(self.address, pid)
 
-    def write_program(self, path: Path) -> None:
-        """Write a program for a shell that runs `remit` through this server."""
-        client = Path(__file__).with_name("fork_client.py")
-        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{client}" "{self.address}" "$@"\n', "utf-8")
-        path.chmod(0o755)
-
     def close(self) -> None:
         """End the server and every process that it has started."""
         for stream in (self._process.stdin, self._process.stdout):
@@ -89,6 +85,15 @@ def fork_server() -> ForkServer:
     server = ForkServer()
     atexit.register(server.close)
     return server
+
+
+def write_program(path: Path) -> None:
+    """Write a program that runs `remit` for a shell, through the fork server if there is one."""
+    command = "-c \"import sys; sys.argv[0] = 'remit'; from remit.surfaces.cli import main; main()\""
+    if CAN_FORK:
+        command = f'-I -S "{Path(__file__).with_name("fork_client.py")}" "{fork_server().address}"'
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" {command} "$@"\n', encoding="utf-8")
+    path.chmod(0o755)
 
 
 class Process:
@@ -186,7 +191,7 @@ class CommandLine:
     def __init__(self, project: Path, environment: Mapping[str, str]) -> None:
         self.project = project
         #: Whether each process imports what it needs, as on a user's machine: slow, and the subject of some tests.
-        self.is_fresh = False
+        self.is_fresh = not CAN_FORK
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)},
             "COLUMNS": "80",

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.commands import CommandLine, ForkServer
+from support.commands import CommandLine, write_program
 
 pytestmark = pytest.mark.process
 
@@ -44,8 +44,8 @@ def test_input_and_terminal_are_those_of_the_command(tmp_path: Path) -> None:
     os.close(ours)
 
 
-def test_the_program_for_a_shell_passes_streams_folder_and_exit_code_on(source: ForkServer, tmp_path: Path) -> None:
-    source.write_program(tmp_path / "remit")
+def test_the_program_for_a_shell_passes_streams_folder_and_exit_code_on(tmp_path: Path) -> None:
+    write_program(tmp_path / "remit")
     (tmp_path / "a.md").write_text("# nothing\n", encoding="utf-8")
     line = "./remit check - < a.md | head -1; ./remit check missing.md; echo $?"
     done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
