@@ -239,6 +239,7 @@ def test_an_agents_words_become_plain_markdown(written: str, expected: str) -> N
         ("see a/b.py, line 12", "see a/b.py; line 12"),
         ("line 12 of a/b.py", "line 12 of: a/b.py"),
         ("a/b.py の12行目", "a/b.py; の12行目"),
+        ("at :12a/b.pyの12行目LICENSE:99999", "at :12a/b.pyの12行目LICENSE: 99999"),
         ("at 12:30, on line 7, 16:9", "at 12:30, on line 7, 16:9"),
         ("http://host:80/a.py:3", "http://host:80/a.py:3"),
     ],
