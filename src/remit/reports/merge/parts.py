@@ -285,7 +285,7 @@ def neutralize_line(line: str, exists: Exists | None = None) -> str:
 def _written(line: str, exists: Exists | None) -> list[WrittenReference]:
     if exists is not None:
         return references_in(line, exists)
-    # Which part of a run of characters is a path depends on the files: try no file, any file, and files with ASCII names.
+    # Which part of a text is a path depends on the files: try no file, any file, and files with ASCII names.
     found = (*references_in(line), *references_in(line, lambda _: True), *references_in(line, str.isascii))
     by_start = {written.start: written for written in found}
     return [by_start[start] for start in sorted(by_start)]
