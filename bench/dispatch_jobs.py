@@ -83,7 +83,7 @@ class _Forgetful(Transcript):
     async def call(self, call: str) -> None:
         return None
 
-    async def _loaded(self, query: str, **values: Any) -> None:
+    async def _write(self, query: str, **values: Any) -> None:
         return None
 
 
