@@ -1,7 +1,7 @@
 """Run all tests in parallel, in two parts; `dev.py test` calls this.
 
 The tests that need neither a database nor other processes come first, and their coverage is measured. The other tests
-would take a third longer with it and cover hardly anything more.
+would need 40 to 80 % more processor time with it and cover hardly anything more.
 
 Tests that fail are run once more, alone: a busy machine can be too slow for a test that waits for many processes,
 while a defect fails again. Tests that then pass are reported as flaky, and more than three of them fail the run.
