@@ -1,8 +1,8 @@
 """Scripts of the model server: the conversation of a request and the answer at each of its turns.
 
 A script is `{"conversations": {marker: [turn, …]}}`. The marker is searched in the system prompt, then in the first
-user message; the longest match wins, and "" matches all other requests. The turn is the number of model messages in
-the request, so an answer without text and tools, which no client sends back, is requested again.
+user message, as whole words; the longest match wins, and "" matches all other requests. The turn is the number of
+model messages in the request, so an answer without text and tools, which no client sends back, is requested again.
 A turn is the content of the answer,
     text, tools [{name, input | raw, id}], usage {input, output, cache_read, cache_write}, stop, chunks
 and how it is sent, in this order:
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ class Script:
     def marker(self, system: str, user: str) -> str:
         """Return the conversation that a request belongs to."""
         for text in (system, user):
-            found = [marker for marker in self._conversations if marker and marker in text]
+            found = [marker for marker in self._conversations if marker and _has_words(text, marker)]
             if found:
                 return max(found, key=len)
         if "" in self._conversations:
@@ -102,6 +103,10 @@ class Script:
             return self._after_failures(rest, marker, number, depth + 1)
         self._failed[key] += 1
         return data
+
+
+def _has_words(text: str, words: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
 
 
 def _check(turn: Mapping[str, Any], where: str) -> None:

@@ -239,7 +239,7 @@ def test_a_merged_report_in_markdown_is_merged_with_a_warning(results: Path, che
     (results / "merged.md").write_text(merged(checkout, form="markdown"), encoding="utf-8")
     done = run([*REMIT, "merge", "results/merged.md", "--repo", ".", "--format", "json"], checkout)
     assert done.returncode == 0
-    assert done.stderr.startswith("results/merged.md: a merged report; the agents behind it")
+    assert done.stderr.startswith("results/merged.md: this is a merged report, which does not contain")
     assert "--format json" in done.stderr
     again = json.loads(done.stdout)
     assert again["decision"] == "review"
