@@ -21,7 +21,7 @@ from remit.evidence.model import Evidence
 from remit.evidence.receipts import Receipt
 from remit.evidence.sources import Sources, open_sources
 from remit.rules.base import Case, Rule, Violation
-from remit.rules.catalog import BY_CODE, BY_NAME, CATALOG, ENTRY, expand, find
+from remit.rules.catalog import BY_CODE, BY_NAME, CATALOG, CLAIMS, ENTRY, expand, find
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -197,7 +197,7 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
     """Return a verdict for one parsed result. `options` must have been validated."""
     result = document.result
     kind = KINDS["error"] if result.failed else kind_of(result.agent, _named_kind(result.agent, options))
-    evidence = gather(document, kind, sources) if document.has_content else Evidence()
+    evidence = gather(document, kind, sources) if document.has_text else Evidence()
     case = Case(document=document, kind=kind, profile=options.profile, evidence=evidence, scope=options.scope)
     violations = _selected(_run(case), options)
     overrides = _overrides(document, options)
@@ -217,7 +217,7 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
         ),
         violations=violations,
         overrides=overrides,
-        not_run=_not_run(case, options) if document.has_content else (),
+        not_run=_not_run(case, options) if document.has_text else (),
         evidence=evidence,
         document=document,
     )
@@ -239,7 +239,7 @@ def _named_kind(agent: str, options: Options) -> str | None:
 
 
 def _run(case: Case) -> list[Violation]:
-    rules = CATALOG if case.document.has_content else ENTRY
+    rules = CATALOG if case.document.has_content else (*ENTRY, *CLAIMS)
     found: dict[str, list[Violation]] = {}
     for rule in rules:
         level = rule.level_in(case.profile)
@@ -274,7 +274,7 @@ def _not_run(case: Case, options: Options) -> tuple[NotRun, ...]:
     wanted = _selection(options)
     return tuple(
         NotRun(rule.name, _missing(rule, case.evidence))
-        for rule in CATALOG
+        for rule in (CATALOG if case.document.has_content else CLAIMS)
         if rule.level_in(case.profile) is not None and wanted(rule.name) and not _can_run(rule, case.evidence)
     )
 

@@ -324,7 +324,7 @@ def test_a_root_that_is_a_virtual_environment_is_listed(root: Path) -> None:
 def test_paths_are_found_by_their_last_part_in_any_case(root: Path) -> None:
     (root / "lib").mkdir()
     (root / "lib" / "Cart.py").write_text("")
-    assert WorkTree(root).by_name["cart.py"] == ["app/cart.py", "lib/Cart.py"]
+    assert WorkTree(root).index.by_folded_name["cart.py"] == ["app/cart.py", "lib/Cart.py"]
 
 
 def test_no_more_files_are_listed_than_the_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from remit.contract.parse import Document
 from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.grammar import references_in
 from remit.evidence.model import Evidence, Location, Quote, Reference
+from remit.evidence.path_resolution import PathResolver
 from remit.evidence.quote_locations import Fence, LocatedQuote, finding_rows, inline_quotes, quote_of_fence
 from remit.evidence.quotes import QuoteChecker
 from remit.evidence.references import SuggestionFinder, attach_symbols, display_path, find_references, look_up
@@ -42,7 +43,7 @@ def gather(document: Document, kind: Kind, sources: Sources) -> Evidence:
     for claim in evidence.run_claims:
         claim.at = claim.at or document.line_of("summary")
     if sources.workspace is not None:
-        _check_in_workspace(document, kind, evidence, quotes, sources.workspace)
+        _check_in_workspace(document, kind, evidence, quotes, sources)
         checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
         evidence.changes = checker.claims(document.result)
     _apply_receipts(evidence, sources)
@@ -118,13 +119,19 @@ def _quotes_of_fences(
 
 
 def _check_in_workspace(
-    document: Document, kind: Kind, evidence: Evidence, quotes: list[LocatedQuote], workspace: Workspace
+    document: Document, kind: Kind, evidence: Evidence, quotes: list[LocatedQuote], sources: Sources
 ) -> None:
+    workspace, receipts = sources.workspace, sources.receipts
+    if workspace is None:
+        return
+    opened = receipts.touched if receipts is not None else ()
+    roots = receipts.other_roots if receipts is not None else ()
+    PathResolver(workspace, roots=roots, opened=opened).resolve_all(evidence.references, document.text)
     planned = planned_files(document, workspace) if kind.name == "design" else frozenset()
     suggestions = SuggestionFinder(workspace)
     symbols = SymbolFinder(reference.symbol for reference in evidence.references if reference.symbol)
     # Sorted by file, so that each file is read once even if not all of them fit in memory.
-    for reference in sorted(evidence.references, key=lambda reference: reference.path):
+    for reference in sorted(evidence.references, key=lambda reference: reference.file):
         look_up(reference, workspace, suggestions, symbols, planned)
     _check_quotes(quotes, workspace, document.text.strip())
 
@@ -152,7 +159,7 @@ def _check_quote(quote: Quote, candidates: list[Reference], checker: QuoteChecke
     """Check a quote and return the reference that is its location: of several, the one at which it was found."""
     order = [*reversed(candidates), candidates[-1]] if len(candidates) > 1 else candidates
     for candidate in order:
-        quote.path, quote.line, quote.end_line = candidate.path, candidate.line, candidate.end_line
+        quote.path, quote.line, quote.end_line = candidate.file, candidate.line, candidate.end_line
         quote.found, quote.similarity, quote.why = None, None, ""
         file = workspace.read(quote.path)
         if not isinstance(file, SourceFile):
@@ -171,13 +178,13 @@ def _check_quote(quote: Quote, candidates: list[Reference], checker: QuoteChecke
 
 def _apply_quote_outcome(reference: Reference, quote: Quote) -> None:
     """Change the outcome of a reference whose quote is not there."""
-    if quote.outcome == "relocated" and reference.outcome in ("verified", "out-of-range", "relocated"):
+    if quote.outcome == "relocated" and reference.outcome in ("verified", "abbreviated", "out-of-range", "relocated"):
         reference.outcome, reference.found, reference.why = "relocated", quote.found, f"the quote: {quote.why}"
         reference.is_quote_location = True
-    elif quote.outcome == "mismatch" and reference.outcome in ("verified", "relocated"):
+    elif quote.outcome == "mismatch" and reference.outcome in ("verified", "abbreviated", "relocated"):
         reference.outcome, reference.why = "mismatch", "the quote is not there"
         reference.is_quote_location = True
-    elif quote.outcome == "unchecked" and reference.outcome == "verified":
+    elif quote.outcome == "unchecked" and reference.outcome in ("verified", "abbreviated"):
         reference.outcome, reference.why = "unchecked", f"the quote: {quote.why}"
     elif reference.outcome == "missing-file" and quote.found is not None:
         reference.found = Location(quote.found.path, quote.found.line)
@@ -187,7 +194,7 @@ def _apply_receipts(evidence: Evidence, sources: Sources) -> None:
     receipts = sources.receipts
     if receipts is not None:
         for reference in evidence.references:
-            reference.seen = receipts.how_seen(reference.path, reference.line)
+            reference.seen = receipts.how_seen(reference.file, reference.line)
         evidence.executed = receipts.executed
         if evidence.has_repository:
             evidence.supported = supported_confidence(evidence, receipts)

@@ -7,7 +7,16 @@ from typing import Literal
 import msgspec
 
 Outcome = Literal[
-    "verified", "relocated", "missing-file", "out-of-range", "outside", "mismatch", "planned", "unchecked"
+    "verified",
+    "abbreviated",
+    "ambiguous",
+    "relocated",
+    "missing-file",
+    "out-of-range",
+    "outside",
+    "mismatch",
+    "planned",
+    "unchecked",
 ]
 Seen = Literal["line", "file", "no"]
 #: The first and the last line.
@@ -16,6 +25,8 @@ Span = tuple[int, int]
 WHOLE = 1 << 30
 OUTCOMES: dict[Outcome, str] = {
     "verified": "the file exists, the line is in range, and the symbol and the quote are there",
+    "abbreviated": "as verified, but the path is only the end of the file's path",
+    "ambiguous": "several files end with the path",
     "relocated": "the symbol or the quote is at another location",
     "missing-file": "the file does not exist",
     "out-of-range": "the file does not have this line",
@@ -45,6 +56,10 @@ class Reference(msgspec.Struct):
     found: Location | None = None
     seen: Seen | None = None
     why: str = ""
+    #: The file of the checkout that is meant, if it has another path than the reference states.
+    target: str = ""
+    #: Some of the files that may be meant, if there are several.
+    candidates: tuple[str, ...] = ()
     #: The symbol that should be there.
     symbol: str = ""
     #: The line of its table row, which groups the references of a row; 0 outside tables.
@@ -53,6 +68,11 @@ class Reference(msgspec.Struct):
     block: str | None = None
     #: Whether it is the location of a quote that failed; then the quote's rules report the problem.
     is_quote_location: bool = False
+
+    @property
+    def file(self) -> str:
+        """The path of the file in the checkout."""
+        return self.target or self.path
 
 
 class Quote(msgspec.Struct):

@@ -81,7 +81,9 @@ class ReceiptIndex:
     """The receipts by file and command. Paths are relative to the repository."""
 
     def __init__(self, receipts: Iterable[Receipt], root: str, *, other_roots: Iterable[str] = ()) -> None:
-        self._roots = [root, *other_roots]
+        #: Folders of other checkouts that stand for the repository.
+        self.other_roots = tuple(other_roots)
+        self._roots = [root, *self.other_roots]
         self.read: dict[str, list[Span]] = {}
         self.touched: set[str] = set()
         self.edited: set[str] = set()

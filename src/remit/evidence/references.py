@@ -114,7 +114,7 @@ class SuggestionFinder:
         return self._suggestions[path]
 
     def _find(self, path: str) -> str | None:
-        names = self._workspace.by_name
+        names = self._workspace.index.by_folded_name
         same = names.get(folded_name(path))
         if same:
             return self._closest(same, path)
@@ -128,7 +128,7 @@ class SuggestionFinder:
 
     def _file_in_folder(self, folder: str) -> str | None:
         """Return the main file of a folder, else its first file."""
-        paths = self._workspace.paths
+        paths = self._workspace.index.paths
         main = next((folder + name for name in _FOLDER_FILES if _is_in(folder + name, paths)), None)
         first = bisect_left(paths, folder)
         return main or (paths[first] if first < len(paths) and paths[first].startswith(folder) else None)
@@ -183,11 +183,15 @@ def look_up(
     planned: frozenset[str],
 ) -> None:
     """Set the outcome of a reference."""
-    file = workspace.read(reference.path)
+    if reference.candidates and not reference.target:
+        shown = ", ".join(reference.candidates)
+        reference.outcome, reference.why = "ambiguous", f"several files end with this path: {shown}"
+        return
+    file = workspace.read(reference.file)
     if isinstance(file, Absent):
         _explain_absent(reference, file, workspace, suggestions, symbols, planned)
     elif (problem := _range_problem(reference, file)) is not None:
-        reference.outcome, reference.why = "out-of-range", problem
+        reference.outcome, reference.why = "out-of-range", reference.why or problem
         nearest = min(max(reference.line or 1, 1), len(file.lines))
         reference.found = Location(file.path, nearest) if file.lines else None
         if reference.symbol and (line := symbols.find(file, reference.symbol, nearest, None)):
@@ -197,6 +201,8 @@ def look_up(
         reference.outcome = "verified"
         if reference.symbol:
             _check_symbol(reference, file, symbols)
+        if reference.target and reference.outcome == "verified":
+            reference.outcome, reference.found = "abbreviated", Location(file.path, reference.line)
 
 
 def _explain_absent(

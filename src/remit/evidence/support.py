@@ -15,7 +15,7 @@ BANDS: tuple[tuple[float, str], ...] = (
     (60, "low"),
     (0, "ask for clarification"),
 )
-_WORTH = {"verified": 1.0, "relocated": 0.5}
+_WORTH = {"verified": 1.0, "abbreviated": 1.0, "relocated": 0.5}
 
 
 def supported_confidence(evidence: Evidence, receipts: ReceiptIndex) -> float | None:
@@ -34,8 +34,12 @@ def supported_confidence(evidence: Evidence, receipts: ReceiptIndex) -> float | 
 
 def _mean(claims: Sequence[Reference | Quote], receipts: ReceiptIndex) -> float:
     opened = receipts.read.keys() | receipts.edited
-    worth = (_WORTH.get(claim.outcome, 0.0) * (1.0 if claim.path in opened else 0.5) for claim in claims)
+    worth = (_WORTH.get(claim.outcome, 0.0) * (1.0 if _file(claim) in opened else 0.5) for claim in claims)
     return sum(worth) / len(claims)
+
+
+def _file(claim: Reference | Quote) -> str:
+    return claim.file if isinstance(claim, Reference) else claim.path
 
 
 def band(score: float) -> str:

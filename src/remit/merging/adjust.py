@@ -107,7 +107,7 @@ def _reported_finding(
     path, line, end_line = _final_location(reference, quotes)
     stated, unscored = _score(finding.confidence)
     score = min(100.0, max(0.0, stated - penalty(outcomes)))
-    moved = reference is not None and (path, line) != (reference.path, reference.line)
+    moved = reference is not None and (path, line) != (reference.file, reference.line)
     flags = {*finding.flags, *_marks(verdict, outcomes, unscored=unscored)}
     return ReportedFinding(
         opinion=Opinion(
@@ -118,7 +118,7 @@ def _reported_finding(
             line=line,
             title=finding.title,
             details=details or (plain_text(finding.location) if finding.source == "bullet" else ""),
-            claimed_path=reference.path if reference is not None and path != reference.path else None,
+            claimed_path=reference.path if reference is not None and path != reference.file else None,
             claimed_line=reference.line if reference is not None and moved else None,
             claimed_confidence=stated if not unscored and score != stated else None,
             evidence=_failure(reference, quotes),
@@ -168,7 +168,7 @@ def is_verified(outcomes: list[Outcome]) -> bool | None:
     """Return whether the evidence holds; None if nothing could be checked."""
     if any(outcome in _FAILED for outcome in outcomes):
         return False
-    return True if any(outcome in ("verified", "relocated") for outcome in outcomes) else None
+    return True if any(outcome in ("verified", "abbreviated", "relocated") for outcome in outcomes) else None
 
 
 def _final_location(reference: Reference | None, quotes: list[Quote]) -> tuple[str | None, int | None, int | None]:
@@ -179,7 +179,7 @@ def _final_location(reference: Reference | None, quotes: list[Quote]) -> tuple[s
     moved = reference.found if reference.outcome == "relocated" else None
     moved = moved or next((quote.found for quote in quotes if quote.outcome == "relocated" and quote.found), None)
     if moved is None:
-        return reference.path, line, last
+        return reference.file, line, last
     length = last - line if last is not None and line is not None and last >= line else None
     end = moved.line + length if moved.line is not None and length else None
     return moved.path, moved.line, end

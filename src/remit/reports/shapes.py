@@ -36,6 +36,8 @@ class ReferenceShape(msgspec.Struct):
     found: Location | None
     seen: Seen | None
     at: int
+    #: For an ambiguous reference: up to five of the files that may be meant.
+    candidates: Sequence[str] = ()
 
 
 class QuoteShape(msgspec.Struct):
@@ -115,7 +117,7 @@ def _result(verdict: Verdict) -> ResultShape:
         overrides=verdict.overrides,
         not_run=verdict.not_run,
         references=[
-            ReferenceShape(r.text, r.path, r.line, r.end_line, r.outcome, r.found, r.seen, r.at)
+            ReferenceShape(r.text, r.path, r.line, r.end_line, r.outcome, r.found, r.seen, r.at, r.candidates)
             for r in verdict.evidence.references
         ],
         quotes=[QuoteShape(q.path, q.line, q.outcome, q.found, q.similarity, q.at) for q in verdict.evidence.quotes],

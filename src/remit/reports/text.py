@@ -20,6 +20,8 @@ STYLES = {"accept": "bold green", "revise": "bold yellow", "reject": "bold red"}
 LEVEL_STYLES = {"L1": "bold red", "L2": "yellow", "L3": "cyan"}
 OUTCOME_STYLES: dict[Outcome, str] = {
     "verified": "green",
+    "abbreviated": "green",
+    "ambiguous": "yellow",
     "planned": "cyan",
     "unchecked": "dim",
     "relocated": "yellow",

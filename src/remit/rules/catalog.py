@@ -23,6 +23,8 @@ from remit.rules.evidence.no_tool_calls import NoToolCalls
 from remit.rules.evidence.planned_exists import PlannedExists
 from remit.rules.evidence.quote_mismatch import QuoteMismatch
 from remit.rules.evidence.quote_relocated import QuoteRelocated
+from remit.rules.evidence.reference_abbreviated import ReferenceAbbreviated
+from remit.rules.evidence.reference_ambiguous import ReferenceAmbiguous
 from remit.rules.evidence.reference_missing_file import ReferenceMissingFile
 from remit.rules.evidence.reference_out_of_range import ReferenceOutOfRange
 from remit.rules.evidence.reference_outside import ReferenceOutside
@@ -62,7 +64,7 @@ from remit.rules.result.summary_too_long import SummaryTooLong
 from remit.rules.result.title_missing import TitleMissing
 from remit.rules.result.unreadable import Unreadable
 
-#: The only rules for a text that has no recognisable part of a result.
+#: The only rules on the form of a text that has no recognisable part of a result.
 ENTRY: tuple[type[Rule], ...] = (Unreadable, TitleMissing)
 
 CATALOG: tuple[type[Rule], ...] = (
@@ -109,6 +111,8 @@ CATALOG: tuple[type[Rule], ...] = (
     QuoteRelocated,
     SymbolMissing,
     ReferenceRelocated,
+    ReferenceAmbiguous,
+    ReferenceAbbreviated,
     FindingWithoutReference,
     SingleSource,
     PlannedExists,
@@ -120,6 +124,9 @@ CATALOG: tuple[type[Rule], ...] = (
     ExecutionUnseen,
     ConfidenceUnsupported,
 )
+
+#: The rules on claims, which apply to any text.
+CLAIMS: tuple[type[Rule], ...] = tuple(rule for rule in CATALOG if rule.needs != "document")
 
 BY_NAME: dict[str, type[Rule]] = {rule.name: rule for rule in CATALOG}
 BY_CODE: dict[str, str] = {rule.code: rule.name for rule in CATALOG}

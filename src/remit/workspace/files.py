@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from remit.globs import SKIPPED_DIRECTORIES
-from remit.workspace.paths import folded_name, normalize_path
+from remit.workspace.file_index import FileIndex, project_files
+from remit.workspace.paths import normalize_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,12 +155,13 @@ class Workspace(ABC):
         return sorted(self._list())
 
     @cached_property
-    def by_name(self) -> dict[str, list[str]]:
-        """Paths by their file name in lower case."""
-        names: dict[str, list[str]] = {}
-        for path in self.paths:
-            names.setdefault(folded_name(path), []).append(path)
-        return names
+    def index(self) -> FileIndex:
+        """The names of the files that belong to the project: all but the ignored ones."""
+        return FileIndex(self._list_project())
+
+    def _list_project(self) -> list[str]:
+        """Return the normalized paths of all files that are not ignored."""
+        return self._list()
 
     def close(self) -> None:  # noqa: B027 (most trees hold nothing open)
         """Release open files and processes."""
@@ -241,6 +243,9 @@ class WorkTree(Workspace):
                 elif entry.is_file(follow_symlinks=False):
                     found.append(path)
         return found[:MAX_LISTED]
+
+    def _list_project(self) -> list[str]:
+        return project_files(self.folder) or self._list()
 
 
 def _read(path: str, full: str) -> SourceFile | Absent:

@@ -1,0 +1,175 @@
+"""Find the file of the checkout that a written path means.
+
+The steps, in order: the path from the root of the checkout; from the document's own folder; without a root of another
+machine; the only file whose path ends with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from remit.evidence.model import Reference
+from remit.lazy import lazy_pattern
+from remit.workspace.files import Absent, SourceFile, Workspace
+from remit.workspace.paths import is_absolute, normalize_path
+
+#: At most this many candidates of an ambiguous path are shown.
+MAX_SHOWN = 5
+#: At most this many candidates of one path, and of all paths of a document, are read to see if a line is in range.
+MAX_READ = 20
+MAX_READ_IN_ALL = 2_000
+_ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
+_path = attrgetter("path")
+_PATH = lazy_pattern(r"[\w.@+\-$~()\[\]]++(?:/[\w.@+\-$~()\[\]]++)++")
+
+
+class Resolved(NamedTuple):
+    """The path to show, the file that it abbreviates, and the files that it may abbreviate if there are several."""
+
+    path: str
+    target: str = ""
+    candidates: tuple[str, ...] = ()
+
+
+class PathResolver:
+    """Resolves the paths of one document. Each path is resolved once."""
+
+    def __init__(
+        self, workspace: Workspace, *, folder: str = "", roots: Sequence[str] = (), opened: Collection[str] = ()
+    ) -> None:
+        self._workspace = workspace
+        #: The document's own folder in the checkout; empty if it is the root or unknown.
+        self._folder = folder
+        #: Folders of other machines that stand for the root of the checkout.
+        self._roots = tuple(roots)
+        #: The files that the agent opened.
+        self._opened = opened
+        self._resolved: dict[str, Resolved] = {}
+        self._reads_left = MAX_READ_IN_ALL
+
+    def resolve_all(self, references: Iterable[Reference], text: str) -> None:
+        """Set the path, target and candidates of each reference; `text` is the whole document."""
+        references = list(references)
+        self._roots += _shared_roots((one.path for one in references if is_absolute(one.path)), self._workspace)
+        for one in references:
+            found = self._resolve_once(one.path)
+            one.path, one.target, one.candidates = found.path, found.target, found.candidates
+        several = [one for one in references if one.candidates]
+        if several:
+            named = {path.removeprefix("./") for path in _PATH.findall(text)}
+            longer = {one.target for one in references if one.target and "/" in one.path}
+            for _, group in groupby(sorted(several, key=_path), key=_path):
+                same = list(group)
+                known = _only_known(same[0].candidates, (named, self._opened, longer))
+                for one in same:
+                    self._choose(one, known)
+
+    def resolve(self, path: str) -> Resolved:
+        """Return what a path means, without regard to the rest of the document."""
+        return self._resolve_once(path)
+
+    def _resolve_once(self, path: str) -> Resolved:
+        found = self._resolved.get(path)
+        if found is None:
+            found = self._resolved[path] = self._resolve(path)
+        return found
+
+    def _resolve(self, path: str) -> Resolved:
+        if self._is_there(path):
+            return Resolved(path)
+        if self._folder and not is_absolute(path):
+            below = self._workspace.normal(f"{self._folder}/{path}")
+            if below and self._exists(below):
+                return Resolved(below)
+        rest = self._without_root(path)
+        if rest is None:
+            return Resolved(path)
+        if rest != path and self._is_there(rest):
+            return Resolved(rest)
+        matches = self._workspace.index.ending_with(rest.strip("/"))
+        if len(matches) == 1 and self._exists(matches[0]):
+            return Resolved(rest, target=matches[0])
+        return Resolved(rest, candidates=tuple(matches) if len(matches) > 1 else ())
+
+    def _exists(self, path: str) -> bool:
+        return self._workspace.exists(path)
+
+    def _is_there(self, path: str) -> bool:
+        """Return whether a path leads to something in the checkout: a file, or a folder that was named by mistake."""
+        found = self._workspace.read(path)
+        return isinstance(found, SourceFile) or found.why not in ("missing", "outside")
+
+    def _without_root(self, path: str) -> str | None:
+        """Return a path without the root of another machine; None if it leads outside."""
+        if _ELLIPSIS.match(path):
+            path = _ELLIPSIS.sub("", path, count=1)
+        if not is_absolute(path):
+            return self._workspace.normal(path)
+        for root in self._roots:
+            rest = normalize_path(path, root)
+            if rest:
+                return rest
+        rest = path.lstrip("/")
+        is_own = path.startswith("/") and bool(rest) and self._starts_in_checkout(rest)
+        return self._workspace.normal(rest) if is_own else None
+
+    def _starts_in_checkout(self, rest: str) -> bool:
+        """Return whether the first part of a path is a folder of the checkout, or the only part is one of its files."""
+        first, slash, _ = rest.partition("/")
+        found = self._workspace.read(first)
+        return isinstance(found, Absent) and found.why == "folder" if slash else self._exists(first)
+
+    def _choose(self, reference: Reference, chosen: str | None) -> None:
+        """Set the chosen candidate as target, else keep the candidates that have the line."""
+        candidates = reference.candidates
+        if chosen is not None:
+            reference.target, reference.candidates = chosen, ()
+            return
+        having = [path for path in candidates[:MAX_READ] if self._has_line(path, reference)]
+        reference.candidates = (tuple(having) or candidates)[:MAX_SHOWN]
+        if not having and len(candidates) <= MAX_READ:
+            reference.target = candidates[0]
+            reference.why = f"none of the {len(candidates)} files that end with this path has this line"
+
+    def _has_line(self, path: str, reference: Reference) -> bool:
+        if reference.line is None:
+            return True
+        self._reads_left -= 1
+        if self._reads_left < 0:
+            return True
+        file = self._workspace.read(path)
+        if isinstance(file, Absent):
+            return file.why not in ("missing", "folder", "outside")
+        return 1 <= reference.line <= (reference.end_line or reference.line) <= len(file.lines)
+
+
+def _only_known(candidates: tuple[str, ...], named: Iterable[Collection[str]]) -> str | None:
+    """Return the only candidate in the first collection that has one of them; None if there is no such candidate."""
+    for names in named:
+        known = [path for path in candidates if path in names]
+        if known:
+            return known[0] if len(known) == 1 else None
+    return None
+
+
+def _shared_roots(paths: Iterable[str], workspace: Workspace) -> tuple[str, ...]:
+    """Return the folders of other machines under which the rest of a path exists, the most frequent first."""
+    votes: Counter[str] = Counter()
+    for path in dict.fromkeys(paths):
+        if workspace.normal(path) is None:
+            votes.update(_root_of(path, workspace))
+    return tuple(root for root, _ in votes.most_common())
+
+
+def _root_of(path: str, workspace: Workspace) -> Iterator[str]:
+    """Yield the shortest folder under which the rest of a path is a file of the checkout and not in its root."""
+    parts = path.split("/")
+    for cut in range(1, len(parts) - 1):
+        rest = "/".join(parts[cut:])
+        if rest and parts[cut] and workspace.exists(rest):
+            yield "/".join(parts[:cut]) or "/"
+            return

@@ -1,0 +1,109 @@
+"""An index of the file names of a checkout: built once, then each lookup costs the same however many files there are.
+
+A path in a document is often only the end of a file's path. The index finds the files that end with it, by whole
+components. Installed packages are left out unless the document names their folder.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_left
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from remit.globs import SKIPPED_DIRECTORIES
+from remit.workspace.paths import folded_name
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+#: Folders of installed or copied packages. A short path does not mean a file in them.
+DEPENDENCIES = SKIPPED_DIRECTORIES | {
+    *("venv", "env", "site-packages", "dist-packages", "vendor", "third_party", "third-party", "bower_components"),
+    *("jspm_packages", "Pods", "Carthage", "deps", "_deps", "vcpkg_installed", ".yarn", ".pnpm", "elm-stuff"),
+}
+#: A group of files with the same name that is larger than this is sorted before it is searched.
+_FEW = 16
+
+
+class FileIndex:
+    """The files of a checkout by name and by the end of their paths."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self._paths = paths
+        self._sorted_groups: dict[str, list[str]] = {}
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """All files, sorted by path."""
+        return sorted(self._paths)
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = {}
+        for path in self._paths:
+            name = path[path.rfind("/") + 1 :]
+            group = names.get(name)
+            if group is None:
+                names[name] = [path]
+            else:
+                group.append(path)
+        return names
+
+    @cached_property
+    def by_folded_name(self) -> dict[str, list[str]]:
+        """Paths by their file name in lower case, each group sorted."""
+        names: dict[str, list[str]] = {}
+        for path in self.paths:
+            names.setdefault(folded_name(path), []).append(path)
+        return names
+
+    def ending_with(self, end: str) -> list[str]:
+        """Return the files whose path is `end` or ends with it after a slash, sorted."""
+        found = self._ending_with(end)
+        if not found and not end.isascii():
+            found = self._ending_with(unicodedata.normalize("NFC", end))
+        named = DEPENDENCIES.intersection(end.split("/"))
+        return sorted(path for path in found if DEPENDENCIES.isdisjoint(path.split("/")[:-1]) or named)
+
+    def _ending_with(self, end: str) -> list[str]:
+        name = end[end.rfind("/") + 1 :]
+        group = self._by_name.get(name, [])
+        if len(end) == len(name):
+            return group
+        if len(group) <= _FEW:
+            below = "/" + end
+            return [path for path in group if path == end or path.endswith(below)]
+        return list(self._in_large_group(name, end))
+
+    def _in_large_group(self, name: str, end: str) -> Iterator[str]:
+        """Yield the matches in a group, which is sorted by the reversed paths: those with the same end are adjacent."""
+        group = self._sorted_groups.get(name)
+        if group is None:
+            group = self._sorted_groups[name] = sorted(path[::-1] for path in self._by_name[name])
+        wanted = end[::-1]
+        for at in range(bisect_left(group, wanted), len(group)):
+            if not group[at].startswith(wanted):
+                return
+            if group[at][len(wanted) : len(wanted) + 1] in ("", "/"):
+                yield group[at][::-1]
+
+
+def project_files(root: str | os.PathLike[str]) -> list[str]:
+    """Return the files below the root that are tracked, or untracked and not ignored; empty without git."""
+    from remit.workspace.safe_git import (
+        SWITCHABLE,
+        decode_output,
+        disabled_filters,
+        found_by_git,
+        run_git,
+    )  # late: slow
+
+    if found_by_git(root) is None:
+        return []
+    settings = disabled_filters(
+        run_git(root, *SWITCHABLE) or b""
+    )  # the repository's list of ignored files may be a pipe
+    listed = run_git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", settings=settings) or b""
+    return list(dict.fromkeys(filter(None, decode_output(listed).split("\0"))))
