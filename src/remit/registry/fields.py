@@ -11,7 +11,7 @@ from remit.contract.kinds import KINDS, slug
 from remit.contract.profiles import PROFILES
 from remit.errors import did_you_mean
 from remit.registry.frontmatter import DefinitionDocument, MalformedYaml, Value, YamlField, read_document
-from remit.registry.model import ISOLATIONS, RUNNERS, Definition, Limits, digest_of
+from remit.registry.model import CONTRACTS, ISOLATIONS, RUNNERS, Definition, Limits, digest_of
 from remit.registry.tools import EVERY_TOOL, MAX_TOOLS, AllowList, find_tool, is_all_tools, nearest_tool, split_names
 
 MAX_NAME = 64
@@ -31,6 +31,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "max_turns": ("max_turns", "maxTurns", "max-turns"),
     "kind": ("kind",),
     "profile": ("profile",),
+    "contract": ("contract",),
     "runner": ("runner",),
     "budget": ("budget",),
     "input_vars": ("input_vars", "inputVars"),
@@ -124,6 +125,7 @@ class _Reader:
             max_turns=self._turns() or turns,
             kind=self._choice("kind", KINDS),
             profile=self._choice("profile", PROFILES),
+            contract=self._choice("contract", CONTRACTS),
             runner=self._choice("runner", RUNNERS),
             limits=limits,
             input_vars=self._variables(),

@@ -19,6 +19,9 @@ RUNNERS = ("model", "command", "sarif")
 ORCHESTRATOR = "orchestrator"
 JOB_RUNNERS = (*RUNNERS, ORCHESTRATOR)
 ISOLATIONS = ("worktree",)
+#: The values of `contract`, and the profile that checks such an answer.
+CONTRACTS = ("none",)
+CLAIMS = "claims"
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,6 +50,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     max_turns: int | None = None
     kind: str | None = None
     profile: str | None = None
+    #: `none`: its answer is not a report, so nothing is appended to its prompt, and only its claims are checked.
+    contract: str | None = None
     runner: str | None = None
     limits: Limits = Limits()
     #: Variables of the body, with their default or None.
@@ -107,6 +112,8 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     input_vars: dict[str, Any] = {}
     kind: str | None = None
     profile: str | None = None
+    #: `none`: no instructions on how to answer, and only the claims of the answer are checked.
+    contract: str | None = None
     runner: str | None = None
     limits: Limits | None = None
     isolation: str | None = None

@@ -21,6 +21,8 @@ from remit.registry.fields import MAX_AMOUNT, MAX_TURNS
 from remit.registry.frontmatter import trim_body
 from remit.registry.lookup import Registry
 from remit.registry.model import (
+    CLAIMS,
+    CONTRACTS,
     ISOLATIONS,
     JOB_RUNNERS,
     ORCHESTRATOR,
@@ -93,11 +95,14 @@ def _check_values(request: JobRequest) -> None:
         ("profile", request.profile, PROFILES),
         ("runner", request.runner, JOB_RUNNERS),
         ("isolation", request.isolation, ISOLATIONS),
+        ("contract", request.contract, CONTRACTS),
     )
     for name, value, values in chosen:
         if value is not None and value not in values:
             near = did_you_mean(value, values) or f"; choose from {', '.join(values)}"
             raise UsageError(f"there is no {name} {value!r}{near}")
+    if request.contract is not None and request.profile is not None:
+        raise UsageError("a job without the contract has no profile: leave out one of contract and profile")
 
 
 class _Resolution:
@@ -127,7 +132,7 @@ class _Resolution:
         )
         limits, limits_from = self._limits()
         kind = self._kind()
-        profile = request.profile or (definition.profile if definition else None) or defaults.profile
+        profile = self._profile()
         runner = request.runner or (definition.runner if definition else None) or "model"
         if self._is_strict and self._refusals:
             raise RequestRefused("; ".join(self._refusals))
@@ -135,7 +140,7 @@ class _Resolution:
             system=system,
             system_from=system_from,
             # An orchestrator answers a person, not in the form of the contract.
-            contract="" if runner == ORCHESTRATOR else instructions(kind, profile),
+            contract="" if runner == ORCHESTRATOR or self._has_no_contract else instructions(kind, profile),
             tools=tuple(dict.fromkeys(map(str, tools))),
             tools_from=tools_from,
             withheld=tuple(dict.fromkeys(map(_encodable, self._withheld))),
@@ -154,6 +159,18 @@ class _Resolution:
             definition=Source(definition.name, definition.plugin, definition.digest) if definition else None,
             warnings=tuple(self._warnings),
         )
+
+    @property
+    def _has_no_contract(self) -> bool:
+        """Whether the answer is not a report. A profile in the job asks for a report of a definition that has none."""
+        own = self._definition.contract if self._definition else None
+        return self._request.contract is not None or (own is not None and self._request.profile is None)
+
+    def _profile(self) -> str:
+        if self._has_no_contract:
+            return CLAIMS
+        own = self._definition.profile if self._definition else None
+        return self._request.profile or own or self._defaults.profile
 
     def _find(self, registry: Registry) -> Definition | None:
         name = self._request.subagent_def

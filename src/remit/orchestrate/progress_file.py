@@ -1,0 +1,229 @@
+"""The format of the progress file: the position, the next action, open questions and warnings of a project.
+
+One process writes at a time, and the file is replaced atomically. Files of earlier tools (`claude-progress.json`) are
+read as they are. Unknown keys are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from remit.errors import UsageError
+from remit.workspace.atomic_write import file_lock, replace_file
+
+STATUSES = ("in_progress", "completed", "blocked")
+MAX_FILE = 8 * 1024 * 1024
+MAX_LOG = 500
+#: Plans and orchestrators that the file lists.
+MAX_WORK = 50
+#: Key files, decisions and blockers that the file lists.
+MAX_FACTS = 30
+_NEXT = "Read the plan and begin with its first phase"
+
+
+def progress_path(data: Path) -> Path:
+    """Return the path of a project's progress file."""
+    return data / "progress.json"
+
+
+def find_progress(root: Path, data: Path) -> Path | None:
+    """Return the project's progress file, else the newest file of an earlier tool."""
+    own = progress_path(data)
+    if own.exists():
+        return own
+    older = sorted(
+        (root / ".claude" / "workspaces").glob("*/claude-progress.json"), key=lambda path: path.stat().st_mtime
+    )
+    return older[-1] if older else None
+
+
+def read_progress(file: Path) -> dict[str, Any]:
+    """Read a progress file, and fill in missing keys."""
+    try:
+        data = file.read_bytes()
+        progress = json.loads(data) if len(data) <= MAX_FILE else None
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{file}: not a progress file: {error}") from error
+    if not isinstance(progress, dict):
+        raise UsageError(f"{file}: not a progress file: it must be a JSON object of at most {MAX_FILE >> 20} MiB")
+    return fill_defaults(progress)
+
+
+def fill_defaults(progress: dict[str, Any]) -> dict[str, Any]:
+    """Return the progress with every key of the format."""
+    now = _now()
+    context = progress.get("resumptionContext")
+    context = dict(context) if isinstance(context, dict) else {}
+    decisions = context.get("decisions") or context.get("recentDecisions")
+    context = {
+        **context,
+        "position": str(context.get("position") or ""),
+        "nextAction": str(context.get("nextAction") or "").strip() or _NEXT,
+        "dependencies": _list(context.get("dependencies")),
+        "blockers": _list(context.get("blockers")),
+        "keyFiles": _list(context.get("keyFiles")),
+        "decisions": _list(decisions),
+    }
+    status = progress.get("status")
+    return {
+        **progress,
+        "workspaceId": str(progress.get("workspaceId") or ""),
+        "project": str(progress.get("project") or ""),
+        "started": progress.get("started") or now,
+        "lastUpdated": progress.get("lastUpdated") or now,
+        "status": status if status in STATUSES else "in_progress",
+        "currentPhase": progress.get("currentPhase"),
+        "currentTask": progress.get("currentTask"),
+        "sessions": _list(progress.get("sessions")),
+        "log": _list(progress.get("log")),
+        "resumptionContext": context,
+        "warnings": _list(progress.get("warnings")),
+        "delegations": _list(progress.get("delegations")),
+    }
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else []
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def update_progress(file: Path, change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Change the progress file under its lock, and replace it atomically."""
+    with _one_writer(file):
+        progress = _read_or_rename(file) if file.exists() else fill_defaults({})
+        change(progress)
+        progress = fill_defaults(progress)
+        progress["lastUpdated"] = _now()
+        for key in ("log", "warnings", "delegations"):
+            progress[key] = progress[key][-MAX_LOG:]
+        _replace(file, json.dumps(progress, indent=2, ensure_ascii=False) + "\n")
+    return progress
+
+
+def _read_or_rename(file: Path) -> dict[str, Any]:
+    """Read the progress file. A corrupt file is renamed, and a new progress with a warning is returned."""
+    try:
+        return read_progress(file)
+    except UsageError as error:
+        renamed = file.with_suffix(f".{datetime.now(UTC):%Y%m%d%H%M%S}.bad")
+        with suppress(OSError):
+            file.replace(renamed)
+        return fill_defaults({"warnings": [f"{error}; it was renamed to {renamed.name}"]})
+
+
+@contextmanager
+def _one_writer(file: Path) -> Iterator[None]:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = file_lock(str(file.with_suffix(".lock")))
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _replace(file: Path, text: str) -> None:
+    try:
+        replace_file(file, text.encode("utf-8"), mode=0o600)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+
+
+def set_work(progress: dict[str, Any], key: str, **fields: Any) -> dict[str, Any]:
+    """Change the entry of one piece of work (`plan 3`, `job 5`), and derive what the file states as a whole.
+
+    The entries are under `work`, so that several plans and orchestrators do not overwrite each other.
+    """
+    entry = next((one for one in _entries(progress) if one.get("key") == key), None)
+    if entry is None:
+        entry = {"key": key, "name": "", "status": "in_progress", "position": "", "nextAction": "", "questions": []}
+    entry.update(fields)
+    progress["work"] = [*(one for one in _entries(progress) if one.get("key") != key), entry][-MAX_WORK:]
+    summarize(progress)
+    return entry
+
+
+def summarize(progress: dict[str, Any]) -> None:
+    """Set status, position, next action and blockers from the entries: what waits for a person comes first."""
+    entries = _entries(progress)
+    if not entries:
+        return
+    by_status = {status: [one for one in entries if one.get("status") == status] for status in STATUSES}
+    first = (by_status["blocked"] or by_status["in_progress"] or entries)[-1]
+    status = first.get("status")
+    progress["status"] = status if status in STATUSES else "completed"
+    context = progress["resumptionContext"]
+    context["position"] = str(first.get("position") or context["position"])
+    context["nextAction"] = str(first.get("nextAction") or context["nextAction"])
+    questions = [_question_text(one) for one in open_questions(progress)]
+    reported = [blocker for entry in entries for blocker in _list(entry.get("blockers"))]
+    context["blockers"] = list(dict.fromkeys([*questions, *reported]))[-MAX_FACTS:]
+
+
+def open_questions(progress: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the questions that wait for a person; each has the key of its work."""
+    return [
+        {**one, "work": entry.get("key")}
+        for entry in _entries(progress)
+        for one in _list(entry.get("questions"))
+        if isinstance(one, dict)
+    ]
+
+
+def open_work(progress: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the entries of unfinished work: what waits for a person comes first."""
+    entries = _entries(progress)
+    return [one for status in ("blocked", "in_progress") for one in entries if one.get("status") == status]
+
+
+def next_actions(progress: dict[str, Any]) -> list[str]:
+    """Return the next action of each unfinished work, or else of the project."""
+    actions = [str(one["nextAction"]) for one in open_work(progress) if one.get("nextAction")]
+    return list(dict.fromkeys(actions)) or [progress["resumptionContext"]["nextAction"]]
+
+
+def close_question(progress: dict[str, Any], question: int, next_action: str) -> None:
+    """Remove an answered question. Work without another open question is no longer blocked."""
+    for entry in _entries(progress):
+        questions = _list(entry.get("questions"))
+        left = [one for one in questions if not (isinstance(one, dict) and one.get("id") == question)]
+        if len(left) < len(questions):
+            entry["questions"] = left
+            if not left:
+                entry.update(status="in_progress", nextAction=next_action)
+    summarize(progress)
+
+
+def replace_warning(progress: dict[str, Any], agent: str, where: str, note: str) -> None:
+    """Add a warning about an agent's failure, instead of an earlier one about the same place."""
+    mark = f" ({where}): "
+    earlier = f"Agent {agent} failed, "
+    kept = [
+        one for one in progress["warnings"] if not (isinstance(one, str) and one.startswith(earlier) and mark in one)
+    ]
+    progress["warnings"] = [*kept, note]
+
+
+def add_facts(progress: dict[str, Any], name: str, facts: Iterable[str]) -> None:
+    """Add key files or decisions to the context for a resumption, the newest last."""
+    context = progress["resumptionContext"]
+    new = list(dict.fromkeys(facts))
+    context[name] = [*(one for one in context[name] if one not in new), *new][-MAX_FACTS:]
+
+
+def _entries(progress: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in _list(progress.get("work")) if isinstance(one, dict)]
+
+
+def _question_text(one: dict[str, Any]) -> str:
+    return f"question {one.get('id')} ({one.get('work')}): {one.get('reason')}"
