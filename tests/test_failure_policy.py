@@ -30,7 +30,8 @@ from remit.gate.settings import LIMITS
         (True, True, 1, True, "escalate"),
         (True, False, 1, False, "escalate"),
         (True, False, 4, False, "escalate"),
-        (False, True, 0, False, "fall-back"),
+        (False, True, 0, False, "retry"),
+        (False, True, 1, False, "fall-back"),
         (False, True, 0, True, "gap"),
         (False, False, 0, False, "gap"),
     ],
@@ -40,6 +41,14 @@ def test_next_step_depends_on_importance_purpose_and_earlier_steps(
 ) -> None:
     values = {"critical": critical, "loads_context": loads_context}
     assert next_step(**values, retries=retries, has_fallback=has_fallback) == step
+
+
+@pytest.mark.parametrize(
+    ("critical", "loads_context", "step"),
+    [(True, False, "escalate"), (True, True, "fall-back"), (False, True, "fall-back"), (False, False, "gap")],
+)
+def test_failure_that_is_not_recoverable_is_not_retried(critical: bool, loads_context: bool, step: str) -> None:
+    assert next_step(critical=critical, loads_context=loads_context, retries=0, is_recoverable=False) == step
 
 
 def test_one_correction_and_one_retry_are_allowed() -> None:
@@ -60,6 +69,10 @@ def test_instructions_begin_with_the_retry_until_it_is_used() -> None:
     assert first.endswith(second)
     assert second.startswith("if it was to load context, ")
     assert second.endswith("if it is critical, ask the user.")
+
+
+def test_instructions_leave_out_the_retry_of_a_failure_that_is_not_recoverable() -> None:
+    assert instructions("scout", 0, is_recoverable=False) == instructions("scout", 1)
 
 
 def test_instructions_keep_braces_of_a_name() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from remit.checking import check_text
 from remit.contract.feedback import correction_text, strip_control_characters
+from remit.contract.outcome import reported_failure
 from remit.evidence.sources import open_sources
 
 if TYPE_CHECKING:
@@ -17,10 +18,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from remit.checking import Decision, Options, Verdict
+    from remit.contract.outcome import ReportedFailure
     from remit.evidence.receipts import Receipt
     from remit.rules.base import Violation
 
 _FROM_BEST_TO_WORST = ("accept", "revise", "reject")
+#: Lines of partial output that are handed on.
+_MAX_PARTIAL_LINES = 100
+_HOLDS = ("verified", "abbreviated")
 
 
 class Judgement(NamedTuple):
@@ -40,6 +45,11 @@ class Judgement(NamedTuple):
     def correction(self) -> str:
         """The message that asks the subagent to correct its report."""
         return strip_control_characters(correction_text(self.violations))
+
+    @property
+    def failure(self) -> ReportedFailure | None:
+        """The failure that the report states: an accepted report with the status FAILED is a failure of the work."""
+        return reported_failure(verdict.document.result for verdict in self.verdicts)
 
     @property
     def analysed_files(self) -> list[str]:
@@ -72,6 +82,23 @@ def judge_report(
             sources.workspace.close()
     decision = max((verdict.verdict for verdict in verdicts), key=_FROM_BEST_TO_WORST.index)
     return Judgement(decision, verdicts, [_violation(one) for verdict in verdicts for one in verdict.violations])
+
+
+def verified_part(text: str, verdicts: Sequence[Verdict]) -> str:
+    """Return the lines of a report that cite code or changes and whose every claim holds, or an empty text.
+
+    This is what may be handed on of a report that was rejected or that its subagent did not finish.
+    """
+    holds: dict[int, bool] = {}
+    for verdict in verdicts:
+        evidence = verdict.evidence
+        claims = [(one.at, one.outcome) for one in evidence.references]
+        claims += [(one.at, one.outcome) for one in evidence.quotes]
+        for at, outcome in (*claims, *((one.at, one.outcome) for one in evidence.changes)):
+            holds[at] = holds.get(at, True) and outcome in _HOLDS
+    lines = text.split("\n")
+    kept = [lines[at - 1].strip() for at in sorted(holds) if holds[at] and 0 < at <= len(lines)]
+    return "\n".join(kept[:_MAX_PARTIAL_LINES])
 
 
 def _violation(one: Violation) -> dict[str, Any]:

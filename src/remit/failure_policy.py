@@ -1,10 +1,13 @@
 """What happens when a delegation fails. The plans, the gate and the notices to an orchestrator all use this module.
 
-A result that breaks the contract is sent back once for correction. If it is still not accepted, or if the job did not
-complete, its output is kept and these steps follow, in this order, each if it applies:
+A result that breaks the contract is sent back once for correction. A delegation fails if its result is still not
+accepted, if its job did not complete, or if its result has the status FAILED. Its output is kept, the verified part of
+it is handed on as partial, and these steps follow, in this order, each if it applies:
 
-1. `retry`: a critical delegation is repeated once, with a reduced scope.
-2. `fall-back`: if it was loading context, the first lines of a few files are read in its place.
+1. `retry`: a delegation that is critical or loads context is repeated once, with a reduced scope, unless it reported
+   that the failure is not recoverable.
+2. `fall-back`: if it was loading context, the first lines of a few files are read in its place and shown to those that
+   need them.
 3. `gap`: if it is not critical, the work continues and the gap is recorded.
 4. `escalate`: if it is critical, a person is asked.
 
@@ -31,10 +34,10 @@ RETRY_FIRST = "retry the failed delegation once with a reduced scope"
 
 #: Step -> why it follows, for the record of a plan.
 _REASONS: dict[FailureStep, str] = {
-    "retry": "it is critical and is retried once with a reduced scope",
+    "retry": "it is retried once with a reduced scope",
     "fall-back": "it was loading context, so a few lines are read in its place",
     "gap": "it is not critical, so the work goes on without it",
-    "escalate": "it is critical and has failed {failures} times",
+    "escalate": "it is critical and has failed {failures}",
 }
 #: Step -> what an orchestrator that is a model has to do.
 _INSTRUCTIONS: dict[FailureStep, str] = {
@@ -55,9 +58,11 @@ def can_retry(retries: int) -> bool:
     return retries < MAX_RETRIES
 
 
-def next_step(*, critical: bool, loads_context: bool, retries: int, has_fallback: bool = False) -> FailureStep:
+def next_step(
+    *, critical: bool, loads_context: bool, retries: int, has_fallback: bool = False, is_recoverable: bool = True
+) -> FailureStep:
     """Return the step that follows a failure. The same values always give the same step."""
-    if critical and can_retry(retries):
+    if (critical or loads_context) and is_recoverable and not has_fallback and can_retry(retries):
         return "retry"
     if loads_context and not has_fallback:
         return "fall-back"
@@ -66,18 +71,30 @@ def next_step(*, critical: bool, loads_context: bool, retries: int, has_fallback
 
 def explain_step(step: FailureStep, failure: str, retries: int) -> str:
     """Return the reason for a step: the failure, and why this step follows it."""
-    return f"{failure}; {_REASONS[step].format(failures=retries + 1)}"
+    failures = f"{retries + 1} time{'s' * (retries > 0)}"
+    return f"{failure}; {_REASONS[step].format(failures=failures)}"
 
 
-def instructions(agent: str, retries: int) -> str:
+def instructions(agent: str, retries: int, *, is_recoverable: bool = True) -> str:
     """Return what an orchestrator should do after a failure, from the next step to the last."""
-    steps = STEPS if can_retry(retries) else STEPS[1:]
+    steps = STEPS if can_retry(retries) and is_recoverable else STEPS[1:]
     return "".join(_INSTRUCTIONS[step] for step in steps).format(agent=agent)
 
 
 def failure_warning(agent: str) -> str:
     """Return the warning that each failure adds to the progress file and to the session."""
     return f"Agent {agent} failed, results may be incomplete"
+
+
+def resolved_warning(agent: str) -> str:
+    """Return the warning for a failure that a retry has resolved."""
+    return f"Agent {agent} failed, resolved by a retry"
+
+
+def failure_note(agent: str, where: str, details: str, *, is_resolved: bool = False) -> str:
+    """Return the warning for the progress file: agent, place (which identifies it), cause and action taken."""
+    warning = resolved_warning(agent) if is_resolved else failure_warning(agent)
+    return f"{warning} ({where}): {details}"
 
 
 def reduce_scope(scope: tuple[str, ...]) -> tuple[tuple[str, ...], str]:

@@ -23,7 +23,7 @@ from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
 from remit.clients.claude_code.setup.plan import read_record
 from remit.clients.claude_code.setup.settings_file import own_hooks
 from remit.gate.session_store import open_session, recorded_sessions
-from remit.orchestrate.progress import read_progress, update_progress
+from remit.orchestrate.progress_file import read_progress, update_progress
 
 EARLIER = Path(__file__).parents[1] / "fixtures/claude_code/earlier_state"
 SESSION = "5e1f7e57-0000-4000-8000-000000000001"

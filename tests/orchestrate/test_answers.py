@@ -130,7 +130,7 @@ GOOD = {"task of good": says(result("good"))}
     [
         ("retry", "", "escalated", "waiting"),
         ("skip", "it is going away", "skipped", "finished"),
-        ("cancel", "", "escalated", "cancelled"),
+        ("cancel", "", "failed", "cancelled"),
         ("text", "look elsewhere", "accepted", "finished"),
     ],
 )

@@ -106,7 +106,8 @@ async def test_a_failure_that_is_not_critical_is_recorded_and_not_retried(play: 
 
 
 async def test_a_failed_context_loader_is_replaced_by_a_fallback_read(play: Play) -> None:
-    async with play(**script(scout=[CUT], helper=says(result("helper")), next=says(result("next")))) as fleet:
+    conversations = script(scout=[CUT], again=[CUT], helper=says(result("helper")), next=says(result("next")))
+    async with play(**conversations) as fleet:
         folder = fleet.project / "src"
         folder.mkdir()
         for name in ("one", "two", "three", "four"):
@@ -119,7 +120,7 @@ async def test_a_failed_context_loader_is_replaced_by_a_fallback_read(play: Play
             found = await run.drive()
             steps = await run.steps(found.delegations[0])
             told = (await run.told("task of next"))[0]
-        assert [name for name, _ in steps] == ["submit", "fall-back", "gap"]
+        assert [name for name, _ in steps] == ["submit", "retry", "submit", "fall-back", "gap"]
         read = found.delegations[0].fallback
         assert read is not None
         assert [(each["path"], each["lines"], each["of"]) for each in read["files"]] == [
@@ -130,10 +131,12 @@ async def test_a_failed_context_loader_is_replaced_by_a_fallback_read(play: Play
         assert "three = 199\n" in told, "the text reaches the delegations that need it"
         assert "three = 200" not in told
         assert "two = 0" not in told
+        assert '<file path="src/three.py" lines="1-200" of="1000">' in told, "the path keeps its slashes"
+        assert "read in place of scout" in told
 
 
 async def test_a_context_loader_without_a_scope_reads_nothing(play: Play) -> None:
-    async with play(**script(scout=[CUT], helper=says(result("helper")))) as fleet:
+    async with play(**script(scout=[CUT], again=[CUT], helper=says(result("helper")))) as fleet:
         async with begun(fleet, plan(phase("look", one("scout", loads_context=True), one("helper")))) as run:
             found = await run.drive()
         assert found.delegations[0].fallback == {"files": []}
@@ -141,7 +144,7 @@ async def test_a_context_loader_without_a_scope_reads_nothing(play: Play) -> Non
 
 
 async def test_a_fallback_read_does_not_leave_the_project(play: Play) -> None:
-    async with play(**script(scout=[CUT], helper=says(result("helper")))) as fleet:
+    async with play(**script(scout=[CUT], again=[CUT], helper=says(result("helper")))) as fleet:
         (fleet.project.parent / "secret.txt").write_text("secret\n", encoding="utf-8")
         (fleet.project / "link.txt").symlink_to("../secret.txt")
         scope = ("../secret.txt", "link.txt", str(fleet.project.parent / "secret.txt"))
@@ -175,9 +178,17 @@ async def test_every_failure_adds_its_warning_to_the_progress_file(play: Play) -
         async with begun(fleet, plan(phase("look", one("scout", critical=True), one("helper"), one("third")))) as run:
             found = await run.drive()
         progress = json.loads(progress_file(fleet).read_text(encoding="utf-8"))
+        cut = "it ended with truncated: the answer was cut off at its maximum length"
+        where = f"plan {found.plan.id}, look"
         assert sorted(progress["warnings"]) == [
-            "Agent helper failed, results may be incomplete",
-            "Agent scout failed, results may be incomplete",
+            (
+                f"Agent helper failed, results may be incomplete ({where}, helper): its result was not accepted "
+                "(reject); it is not critical, so the work goes on without it"
+            ),
+            (
+                f"Agent scout failed, results may be incomplete ({where}, scout): {cut}; it is critical and has "
+                "failed 2 times"
+            ),
         ]
         assert [each.warnings for each in found.delegations] == [
             ["Agent scout failed, results may be incomplete"],
@@ -188,14 +199,16 @@ async def test_every_failure_adds_its_warning_to_the_progress_file(play: Play) -
         assert progress["resumptionContext"]["nextAction"].startswith("Answer the questions of plan")
 
 
-async def test_a_failure_fixed_by_a_retry_keeps_its_warning(play: Play) -> None:
+async def test_the_warning_of_a_failure_that_a_retry_fixed_is_marked_as_resolved(play: Play) -> None:
     async with play(**script(scout=[CUT], again=GOOD)) as fleet:
         async with begun(fleet, plan(phase("look", one("scout", critical=True)))) as run:
             found = await run.drive()
         assert found.plan.outcome == "continue"
+        where = f"plan {found.plan.id}, look, scout"
         assert json.loads(progress_file(fleet).read_text("utf-8"))["warnings"] == [
-            "Agent scout failed, results may be incomplete"
+            f"Agent scout failed, resolved by a retry ({where}): job {found.delegations[0].job} was accepted"
         ]
+        assert found.delegations[0].warnings == ["Agent scout failed, resolved by a retry"]
 
 
 async def test_an_agent_that_cannot_be_dispatched_fails_without_failing_the_plan(play: Play) -> None:

@@ -14,7 +14,7 @@ from remit.gate.settings import GateSettings
 from remit.orchestrate.answers import give_answer
 from remit.orchestrate.orchestrator import build_orchestrator, cited_files
 from remit.orchestrate.orchestrator_tools import TOOLS, orchestrator_prompt
-from remit.orchestrate.progress import read_progress
+from remit.orchestrate.progress_file import read_progress
 from remit.registry.model import ORCHESTRATOR
 from remit.registry.plugins import built_in_team
 from remit.store import plans

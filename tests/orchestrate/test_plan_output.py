@@ -18,7 +18,7 @@ from remit.reports.layout import plain_lines
 from remit.reports.plans import dry_run_lines, job_summary, next_step_text, plan_lines
 from remit.store import plans
 from remit.store.events import Event
-from remit.surfaces.cli.plans import progress_command
+from remit.surfaces.cli.progress import command as progress_command
 
 pytest_plugins = ("support.running",)
 

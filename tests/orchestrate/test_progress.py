@@ -16,7 +16,7 @@ from support.running import Play
 from support.waiting import until
 
 from remit.errors import UsageError
-from remit.orchestrate.progress import fill_defaults, find_progress, progress_path, read_progress, update_progress
+from remit.orchestrate.progress_file import fill_defaults, find_progress, progress_path, read_progress, update_progress
 
 pytest_plugins = ("support.running",)
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "claude-progress.sample.json"
@@ -131,7 +131,7 @@ def test_an_unreadable_file_is_renamed_and_the_work_continues(tmp_path: Path, te
 WRITER = """
 import sys
 from pathlib import Path
-from remit.orchestrate.progress import update_progress
+from remit.orchestrate.progress_file import update_progress
 path, name, most = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 def change(progress):
     progress[name] = progress.get(name, 0) + 1

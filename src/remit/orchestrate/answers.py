@@ -103,6 +103,12 @@ def owner_of(plan: PlanRow) -> Owner | None:
     return Owner(int(match[2]), match[1] == "question") if match else None
 
 
+async def open_questions_of(database: Database, job: int) -> list[Escalation]:
+    """Return the open questions of an orchestrator and of its delegations."""
+    rows = await database.rows("plans.open_of_job", job=job)
+    return [one for row in rows for one in await plans.escalations(database, row["id"]) if one.answer is None]
+
+
 class GivenAnswer(NamedTuple):
     """A stored answer: the plan it belongs to, and what the user does next."""
 

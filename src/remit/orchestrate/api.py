@@ -71,7 +71,7 @@ async def fan_out(
 
 
 async def run_plan(plan: Plan, *, repo: str | Path = ".", is_new: bool = False) -> PlanResult:
-    """Run a plan, or resume the unfinished plan with the same text. `is_new` always starts a new one."""
+    """Run a plan, or resume the newest unfinished plan with the same text. `is_new` always starts a new one."""
     root = Path(repo)
     settings = load_settings(start=root)
     async with (
@@ -89,20 +89,16 @@ def max_parallel(plan: Plan) -> int:
 
 
 async def begin_plan(database: Database, plan: Plan, root: Path, *, is_new: bool = False) -> int:
-    """Return the number of the unfinished plan with the same text, or store the plan as a new one."""
+    """Return the number of the newest unfinished plan with the same text, or store the plan as a new one."""
     check_plan(plan, plan.name)
     document = msgspec.to_builtins(plan)
     digest = digest_of(msgspec.json.encode(document, order="deterministic"))
-    if is_new:
-        import uuid
-
-        digest = f"{digest} {uuid.uuid4()}"
     phases = [
         (phase.name, list(zip(delegation_names(phase), (one.agent for one in phase.delegations), strict=True)))
         for phase in plan.phases
     ]
     number, _ = await plans.open_plan(
-        database, plan.name, digest, document, await asyncio.to_thread(os.path.realpath, root), phases
+        database, plan.name, digest, document, await asyncio.to_thread(os.path.realpath, root), phases, is_new=is_new
     )
     return number
 
@@ -118,7 +114,7 @@ async def check_drivable(database: Database, plan: int) -> PlanRow:
     return row
 
 
-async def drive_plan(
+async def drive_plan(  # noqa: PLR0913 (all but three are keywords with a default)
     database: Database,
     settings: Settings,
     plan: int,
@@ -127,10 +123,15 @@ async def drive_plan(
     spare: SpareQueue | None = None,
     tree: int | None = None,
     on_change: ChangeCallback | None = None,
+    can_ask: bool = False,
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> str:
-    """Drive a plan from its current state, and return the state in which it stops."""
+    """Drive a plan from its current state, and return the state in which it stops.
+
+    `can_ask`: a person is there who can be asked after a phase that needs a review.
+    """
     row = await check_drivable(database, plan)
+    owner = owner_of(row)
     context = PlanContext(
         database,
         settings,
@@ -140,6 +141,8 @@ async def drive_plan(
         spare=spare,
         tree=tree,
         on_change=on_change,
+        can_ask=can_ask,
+        owner=owner.job if owner is not None else None,
     )
     return await Driver(context, plan, msgspec.convert(row.document, Plan)).run()
 

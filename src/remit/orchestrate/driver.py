@@ -8,20 +8,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from remit.aio import run_with_keepalive
 from remit.errors import UsageError
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
-from remit.orchestrate.phase import PhaseMerge, all_failed, delegation_batches, render_inputs
+from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, needs_person, render_inputs
 from remit.orchestrate.plan import PhaseSpec, Plan
-from remit.orchestrate.progress import ProgressRecorder
+from remit.orchestrate.progress import KeyFacts, ProgressRecorder
 from remit.orchestrate.steps import DelegationStepper, PlanContext
-from remit.store import plans
+from remit.store import jobs, plans
 from remit.store.events import JobEndListener
 from remit.store.plan_lease import PlanLease
 from remit.store.plans import Delegation, PhaseRow, PlanState
+
+if TYPE_CHECKING:
+    from remit.merging.model import Merge
 
 log = logging.getLogger("remit.plan")
 _POLL_SECONDS = 0.1
@@ -39,13 +43,18 @@ class Driver:
         self._spec = spec
         self._lease = PlanLease(context.database, plan, str(uuid.uuid4()))
         self._timeout = context.settings.takeover_seconds * _LEASE_SHARE
-        self._recorder = ProgressRecorder(context.settings.data, context.workspace, plan, spec.name)
+        self._recorder = ProgressRecorder(context.settings.data, context.workspace, plan, spec.name, context.owner)
+        self._plan_reader: PlanReader | None = None
 
     async def run(self) -> PlanState:
         """Continue the plan and return its state: finished, waiting or cancelled."""
         await self._acquire()
         try:
             return await run_with_keepalive(self._drive(), self._lease.renew, self._timeout / 4)
+        except UsageError:
+            if (await plans.get_plan(self._database, self._plan)).state != "cancelled":
+                raise
+            return "cancelled"  # by another process, so that this one has lost the lease
         finally:
             await self._lease.release()
 
@@ -72,8 +81,7 @@ class Driver:
             for row, spec in zip(rows, self._spec.phases, strict=True):
                 stopped = None if row.state == "finished" else await self._phase(row, spec, stepper)
                 if stopped is not None:
-                    await self._recorder.stopped(stopped, spec.name)
-                    await self._lease.set_state(stopped)
+                    await self._stop(stopped, spec, row.number)
                     await self._notify()
                     return stopped
         decisions = {row.decision for row in rows}
@@ -82,6 +90,16 @@ class Driver:
         await self._recorder.finished(outcome)
         await self._notify()
         return "finished"
+
+    async def _stop(self, state: PlanState, spec: PhaseSpec, number: int) -> None:
+        """Store that the plan waits for a person, or is cancelled together with its jobs."""
+        if state == "cancelled":
+            await jobs.cancel_plan(self._database, self._plan, "a person cancelled the plan")
+        else:
+            await self._lease.set_state(state)
+        delegations = await plans.delegations_of(self._database, self._plan, [number], whole=False)
+        questions = [one for one in await plans.escalations(self._database, self._plan) if one.answer is None]
+        await self._recorder.stopped(state, spec.name, delegations, questions)
 
     async def _phase(self, row: PhaseRow, spec: PhaseSpec, stepper: DelegationStepper) -> PlanState | None:
         """Run one phase. Return None to continue with the next phase, else the state of the plan."""
@@ -98,14 +116,15 @@ class Driver:
         async def inputs() -> tuple[str, ...]:
             if not rendered:
                 folder = self._context.settings.data / "results" / f"plan-{self._plan}"
-                rendered.append(await render_inputs(self._database, await self._inputs(spec), folder))
+                reader = await self._reader()
+                rendered.append(await render_inputs(self._database, await self._inputs(spec), folder, reader))
             return rendered[0]
 
         delegations = await stepper.settle(row.number, spec, inputs, applied.texts)
         if any(one.state == "escalated" for one in delegations):
             await self._ask_again(delegations)
             return "waiting"
-        if all_failed(delegations) and not applied.is_skipped:
+        if needs_person(spec, delegations) and not applied.is_skipped:
             await self._ask(row, f"every delegation of {spec.name} failed")
             return "waiting"
         return await self._decide(row, spec, delegations, is_skipped=applied.is_skipped)
@@ -128,22 +147,39 @@ class Driver:
     ) -> PlanState | None:
         """Merge the results of a phase and store the decision."""
         inputs = [one for one in await self._inputs(spec) if one.state == "accepted"] if spec.merges_inputs else []
-        merging = await asyncio.to_thread(PhaseMerge, spec, self._context.workspace, self._spec.profile or "v2")
+        merging = PhaseMerge(await self._reader(), spec.threshold, spec.policy)
+        facts = KeyFacts()
         async for batch in delegation_batches(self._database, [*inputs, *delegations]):
             await asyncio.to_thread(merging.add, batch)
+            await asyncio.to_thread(facts.add, batch)
         merged = await asyncio.to_thread(merging.merged)
-        if merged.decision == "review" and spec.on_review == "ask" and not is_skipped:
-            await self._ask(
-                row, f"a person has to review the results of {spec.name}: {len(merged.conflicts)} conflicts"
-            )
-            return "waiting"
-        row.state, row.decision, row.merge = "finished", merged.decision, msgspec.to_builtins(merged)
+        row.decision, row.merge = merged.decision, msgspec.to_builtins(merged)
+        if merged.decision == "review" and not is_skipped:
+            if self._asks(spec):
+                await self._lease.save_phase(row)  # so that the person who is asked sees the results
+                row.merge = None
+                await self._ask(row, f"a person has to review the results of {spec.name}: {review_reason(merged)}")
+                return "waiting"
+            note = f"{spec.name}: {review_reason(merged)}; no person has reviewed this, and the plan continues"
+            await plans.note(self._database, self._plan, "review", note)
+            await self._recorder.unreviewed(spec.name, review_reason(merged))
+        row.state = "finished"
         await self._lease.save_phase(row)
         row.merge = None
         await plans.note(self._database, self._plan, "merge", f"{spec.name}: {merged.status}, {merged.decision}")
-        await self._recorder.merged(spec.name, merged.decision, delegations)
+        await self._recorder.merged(spec.name, merged.decision, delegations, facts)
         await self._notify()
         return None
+
+    def _asks(self, spec: PhaseSpec) -> bool:
+        """Return whether a person is asked before the plan continues after a phase that needs a review."""
+        is_last = spec is self._spec.phases[-1]
+        return spec.on_review == "ask" or (spec.on_review is None and self._context.can_ask and not is_last)
+
+    async def _reader(self) -> PlanReader:
+        if self._plan_reader is None:
+            self._plan_reader = await asyncio.to_thread(PlanReader, self._spec, self._context.workspace)
+        return self._plan_reader
 
     async def _inputs(self, spec: PhaseSpec) -> list[Delegation]:
         """Return the delegations of the phases that are inputs of a phase, without their results."""
@@ -154,3 +190,13 @@ class Driver:
     async def _notify(self) -> None:
         if self._context.on_change is not None:
             await self._context.on_change()
+
+
+def review_reason(merged: Merge) -> str:
+    """Return why a person should review a merge."""
+    partial = sorted({one.agent for one in merged.agents if one.status == "PARTIAL"})
+    reasons = [f"{', '.join(partial)} reported PARTIAL"] if partial else []
+    if merged.conflicts:
+        number = len(merged.conflicts)
+        reasons.append(f"{number} conflict{'s' * (number != 1)}")
+    return "; ".join(reasons) or "a confidence under 60"

@@ -14,26 +14,27 @@ from remit.aio import run_with_keepalive
 from remit.contract.feedback import frame_result, neutralize
 from remit.dispatch.attempt import AttemptParts, Runner
 from remit.dispatch.conversation import Conversation
-from remit.dispatch.finish import RunEnd
+from remit.dispatch.finish import RunEnd, RunStopped
 from remit.dispatch.tools.model import ToolOutput
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import RecordedTools
 from remit.errors import RemitError
 from remit.evidence.receipts import Receipt
-from remit.orchestrate.answers import delegation_digest, question_digest
+from remit.orchestrate.answers import delegation_digest, open_questions_of, question_digest
 from remit.orchestrate.api import PlanResult, drive_plan, plan_result
 from remit.orchestrate.gate_session import GateSession
 from remit.orchestrate.local_worker import SpareWorker
 from remit.orchestrate.orchestrator_tools import TOOLS
-from remit.orchestrate.phase import keep_result
+from remit.orchestrate.phase import PlanReader, keep_result, substitutes
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
-from remit.orchestrate.progress import progress_path, update_progress
+from remit.orchestrate.progress import record_orchestrator
+from remit.orchestrate.progress_file import add_facts, progress_path, set_work, update_progress
 from remit.registry.model import ORCHESTRATOR
 from remit.store import plans
 from remit.store.events import add_event
 from remit.store.jobs import AttemptFenced
-from remit.store.plans import SETTLED
+from remit.store.plans import SETTLED, Delegation
 from remit.store.storable import to_storable
 
 #: After this number of failures of the same delegations they are refused.
@@ -56,9 +57,21 @@ def build_orchestrator(queue: str | None = None) -> Runner:
         conversation = Conversation(
             parts.brief, parts.job.prompt, parts.transcript, parts.calls, toolsets, parts.model_client, parts.events
         )
-        return await conversation.run()
+        try:
+            ended = await conversation.run()
+        except RunStopped as stopped:
+            await _record_end(parts, stopped.outcome)
+            raise
+        await _record_end(parts, ended.outcome)
+        return ended
 
     return run
+
+
+async def _record_end(parts: AttemptParts, outcome: str) -> None:
+    """Write to the progress file how the turn of an orchestrator ended, and what it asks."""
+    questions = await open_questions_of(parts.database, parts.job.id)
+    await record_orchestrator(parts.settings.data, parts.job.id, outcome, questions)
 
 
 class Orchestrator:
@@ -94,7 +107,8 @@ class Orchestrator:
 
     async def _delegate(self, arguments: dict[str, Any], key: str) -> tuple[str, bool]:
         specs = msgspec.convert(arguments.get("delegations"), tuple[DelegationSpec, ...])
-        phase = PhaseSpec(name=str(arguments.get("phase") or "work"), delegations=specs)
+        # The orchestrator itself reviews the results before it continues.
+        phase = PhaseSpec(name=str(arguments.get("phase") or "work"), delegations=specs, on_review="continue")
         plan = Plan(name=f"job {self._parts.job.id}: {phase.name}", phases=(phase,), profile=self._parts.brief.profile)
         check_plan(plan, "Delegate")
         if await self._fails_repeatedly(phase, key):
@@ -160,13 +174,11 @@ class Orchestrator:
                 f"{len(merged.get('findings', []))} findings, {len(merged.get('conflicts', []))} conflicts"
             )
             lines += [f"- conflict: {_one_line(one.get('why'))}" for one in merged.get("conflicts", [])[:20]]
-        folder = self._parts.settings.data / "results" / f"plan-{found.plan.id}"
         for one in found.delegations:
             why = f" ({_one_line(one.error)})" if one.error else ""
             lines.append(f"- {one.name}: {one.state}{why}")
-            if one.result and agent in ("", one.agent, one.name):
-                file = await asyncio.to_thread(keep_result, folder, one)
-                lines.append(frame_result(one.agent, one.verdict, one.result, file))
+            if agent in ("", one.agent, one.name):
+                lines += await self._delegation_texts(found, one)
         lines += [
             f"- waits for the user (question {one.id}): {_one_line(one.reason)}. End your turn and state this; you get "
             "a message with the answer"
@@ -174,6 +186,15 @@ class Orchestrator:
             if one.answer is None
         ]
         return "\n".join(lines)
+
+    async def _delegation_texts(self, found: PlanResult, one: Delegation) -> list[str]:
+        """Return the result of a delegation in its frame; if it failed, its verified part and the fallback read."""
+        if one.state != "accepted":
+            reader = PlanReader(msgspec.convert(found.plan.document, Plan), self._parts.root)
+            return await asyncio.to_thread(substitutes, one, reader)
+        folder = self._parts.settings.data / "results" / f"plan-{found.plan.id}"
+        file = await asyncio.to_thread(keep_result, folder, one)
+        return [frame_result(one.agent, one.verdict, one.result or "", file)]
 
     async def _read_results(self, arguments: dict[str, Any], _: str) -> tuple[str, bool]:
         rows = await self._database.rows("plans.of_job", prefix=self._digest(""))
@@ -209,11 +230,11 @@ class Orchestrator:
 
     async def _record_progress(self, arguments: dict[str, Any], _: str) -> tuple[str, bool]:
         def change(progress: dict[str, Any]) -> None:
-            context = progress["resumptionContext"]
-            context["position"] = str(arguments.get("position") or "")
-            context["nextAction"] = str(arguments.get("next_action") or "")
+            position, next_action = (str(arguments.get(name) or "") for name in ("position", "next_action"))
+            job = self._parts.job.id
+            set_work(progress, f"job {job}", position=position, nextAction=next_action, isRecorded=True)
             if arguments.get("decision"):
-                context["decisions"].append(str(arguments["decision"]))
+                add_facts(progress, "decisions", [str(arguments["decision"])])
 
         await asyncio.to_thread(update_progress, progress_path(self._parts.settings.data), change)
         return "written", False

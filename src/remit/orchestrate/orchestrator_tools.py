@@ -61,6 +61,11 @@ _DELEGATION = _object(
         "loads_context": {"type": "boolean", "description": "whether it only loads context"},
         "scope": {"type": "array", "items": _TEXT, "description": "files and folders it is about"},
         "writes": {"type": "array", "items": _TEXT, "description": "files it may change"},
+        "model": {
+            **_TEXT,
+            "description": "haiku for a lookup, sonnet for analysis, opus for requirements, or provider:model; "
+            "default: that of the definition",
+        },
     },
     "agent",
     "task",

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from remit.contract.feedback import frame_result
+from remit.contract.feedback import frame_file, frame_partial, frame_result
 from remit.failure_policy import failure_warning
-from remit.orchestrate.plan import PhaseSpec
+from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.store import plans
 from remit.store.database import Database
 from remit.store.plans import Delegation
 
 if TYPE_CHECKING:
+    from remit.checking import Options
     from remit.merging.inputs import Input
-    from remit.merging.model import Merge, Report
+    from remit.merging.model import Merge, Policy, Report
 
 #: Results that a task contains, and fallback reads; further results are named by their file.
 MAX_INPUTS = 20
@@ -26,55 +27,100 @@ MAX_INPUTS = 20
 _BATCH = 25
 
 
-class PhaseMerge:
-    """One merge of the results of delegations. They are added in batches, and only their reports are kept."""
+class PlanReader:
+    """Reads the results of a plan's delegations, each with the profile that it was checked with."""
 
-    def __init__(self, phase: PhaseSpec, root: Path, profile: str) -> None:
-        from remit.checking import Options
+    def __init__(self, spec: Plan, root: Path) -> None:
         from remit.evidence.sources import open_sources
 
-        self._phase = phase
+        self._spec = spec
         self._sources = open_sources(root)
-        self._options = Options(profile=profile).validated()
-        self._inputs: list[Input] = []
+        self._options: dict[str, Options] = {}
 
-    def add(self, delegations: Iterable[Delegation]) -> None:
-        """Add the results of delegations. A delegation without a result counts as failed, unless it was skipped."""
-        from remit.merging.inputs import Input
+    def reports(self, one: Delegation) -> list[Report]:
+        """Return the reports of a delegation. Without a result it counts as failed, unless it was skipped or waits."""
         from remit.merging.model import Report
 
-        for one in delegations:
-            if one.result and one.state in ("accepted", "rejected", "failed"):
-                self._inputs.append(Input([_with_agent(one, report) for report in self._reports(one)]))
-            elif not one.result and one.state != "skipped":
-                # Not with `expect`: another delegation of the same agent may have a result.
-                self._inputs.append(Input([Report(agent=one.agent, status="FAILED", verdict=None)]))
+        if one.result and one.state in ("accepted", "rejected", "failed", "escalated"):
+            if self._of(one).contract is not None:  # its answer is not a report
+                status = "SUCCESS" if one.state == "accepted" else "FAILED"
+                return [Report(agent=one.agent, status=status, verdict=one.verdict)]
+            return [_with_agent(one, report) for report in self._read(one)]
+        if not one.result and one.state in ("rejected", "failed", "escalated"):
+            # Not with `expect`: another delegation of the same agent may have a result.
+            return [Report(agent=one.agent, status="FAILED", verdict=None)]
+        return []
 
-    def _reports(self, one: Delegation) -> list[Report]:
+    def partial(self, one: Delegation) -> str:
+        """Return the part of a failed delegation's output that holds, or an empty text.
+
+        The error form of a subagent that reported its failure was accepted, so all of it holds.
+        """
+        from remit.acceptance import verified_part
+        from remit.checking import check_text
+
+        if not one.result or one.verdict == "accept":
+            return one.result or ""
+        return verified_part(one.result, check_text(one.result, one.name, self._checked_with(one), self._sources))
+
+    def _of(self, one: Delegation) -> DelegationSpec:
+        phase = self._spec.phases[one.phase]
+        return dict(zip(delegation_names(phase), phase.delegations, strict=True))[one.name]
+
+    def _checked_with(self, one: Delegation) -> Options:
+        from remit.checking import Options
+
+        profile = self._of(one).profile or self._spec.profile or "v2"
+        if profile not in self._options:
+            self._options[profile] = Options(profile=profile).validated()
+        return self._options[profile]
+
+    def _read(self, one: Delegation) -> list[Report]:
         from remit.merging.inputs import read_input
 
         data = (one.result or "").encode("utf-8", "replace")
-        return read_input(data, f"{one.name}.md", self._options, self._sources).reports
+        return read_input(data, f"{one.name}.md", self._checked_with(one), self._sources).reports
+
+
+class PhaseMerge:
+    """One merge of the results of delegations. They are added in batches, and only their reports are kept."""
+
+    def __init__(self, reader: PlanReader, threshold: float = 80, policy: Policy = "mean") -> None:
+        self._reader = reader
+        self._threshold = threshold
+        self._policy: Policy = policy
+        self._inputs: list[Input] = []
+
+    def add(self, delegations: Iterable[Delegation]) -> None:
+        """Add the results of delegations."""
+        from remit.merging.inputs import Input
+
+        self._inputs += [Input(reports) for one in delegations if (reports := self._reader.reports(one))]
 
     def merged(self) -> Merge:
         """Return the merge of everything that was added."""
         from remit.merging.api import checked_settings, merge_inputs
         from remit.merging.model import MergeSettings
 
-        settings = MergeSettings(threshold=self._phase.threshold, policy=self._phase.policy)
+        settings = MergeSettings(threshold=self._threshold, policy=self._policy)
         return merge_inputs(self._inputs, checked_settings(settings))
 
 
 def _with_agent(one: Delegation, report: Report) -> Report:
     """Return a report under its agent's name. The report of a job that did not complete has the status FAILED."""
     agent = one.agent if report.agent.startswith("unknown") else report.agent
-    return msgspec.structs.replace(report, agent=agent, status="FAILED" if one.state == "failed" else report.status)
+    status = "FAILED" if one.state in ("failed", "escalated") else report.status
+    return msgspec.structs.replace(report, agent=agent, status=status)
 
 
-def all_failed(delegations: Sequence[Delegation]) -> bool:
-    """Return whether no delegation of a phase was accepted: then the plan does not continue by itself."""
+def needs_person(spec: PhaseSpec, delegations: Sequence[Delegation]) -> bool:
+    """Return whether no delegation of a phase was accepted, so that the plan does not continue by itself.
+
+    A failed context loader never blocks the user: what was read in its place is handed on.
+    """
+    loaders = {name for name, one in zip(delegation_names(spec), spec.delegations, strict=True) if one.loads_context}
     tried = [one for one in delegations if one.state != "skipped"]
-    return bool(tried) and not any(one.state == "accepted" for one in tried)
+    return any(one.name not in loaders for one in tried) and not any(one.state == "accepted" for one in tried)
 
 
 async def delegation_batches(database: Database, delegations: Sequence[Delegation]) -> AsyncIterator[list[Delegation]]:
@@ -83,17 +129,20 @@ async def delegation_batches(database: Database, delegations: Sequence[Delegatio
         yield await plans.whole_delegations(database, [one.id for one in delegations[start : start + _BATCH]])
 
 
-async def render_inputs(database: Database, inputs: Sequence[Delegation], folder: Path) -> tuple[str, ...]:
+async def render_inputs(
+    database: Database, inputs: Sequence[Delegation], folder: Path, reader: PlanReader
+) -> tuple[str, ...]:
     """Return the paragraphs that the tasks of a phase get. Each accepted result is also written into `folder`."""
     results: list[str] = []
     files: list[str] = []
     missing: list[str] = []
-    fallbacks: list[str] = []
+    instead: list[str] = []
     async for batch in delegation_batches(database, inputs):
         for one in batch:
             if one.state != "accepted":
                 missing.append(_missing_text(one))
-                fallbacks += list(_fallback_texts(one))[: MAX_INPUTS - len(fallbacks)]
+                texts = await asyncio.to_thread(substitutes, one, reader)
+                instead += texts[: MAX_INPUTS - len(instead)]
                 continue
             file = await asyncio.to_thread(keep_result, folder, one)
             if len(results) < MAX_INPUTS:
@@ -102,7 +151,7 @@ async def render_inputs(database: Database, inputs: Sequence[Delegation], folder
                 files.append(str(file))
     head = ["Results of earlier phases:"] if results else []
     more = [f"{len(files)} more results are in {', '.join(files)}"] if files else []
-    return (*head, *results, *more, *dict.fromkeys(missing), *fallbacks)
+    return (*head, *results, *more, *dict.fromkeys(missing), *instead)
 
 
 def _missing_text(one: Delegation) -> str:
@@ -111,9 +160,15 @@ def _missing_text(one: Delegation) -> str:
     return f"{failure_warning(one.agent)}."
 
 
-def _fallback_texts(one: Delegation) -> Iterator[str]:
-    for file in (one.fallback or {}).get("files", []):
-        yield frame_result(f"{file['path']} read in place of {one.agent}", None, file["text"])
+def substitutes(one: Delegation, reader: PlanReader) -> list[str]:
+    """Return what is handed on instead of a failed delegation's result: its verified part, and the fallback read."""
+    is_failed = one.state in ("rejected", "failed", "escalated")
+    partial = reader.partial(one) if is_failed else ""
+    files = (one.fallback or {}).get("files", [])
+    return [
+        *([frame_partial(one.agent, partial, one.error or "it failed")] if partial else []),
+        *(frame_file(file["path"], file["text"], one.agent, file["lines"], file["of"]) for file in files),
+    ]
 
 
 def keep_result(folder: Path, one: Delegation) -> Path:

@@ -14,7 +14,7 @@ PARALLEL = 5
 ANSWERS = ("retry", "skip", "cancel", "text")
 
 
-class DelegationSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DelegationSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A task for one subagent."""
 
     agent: str
@@ -30,6 +30,8 @@ class DelegationSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     scope: tuple[str, ...] = ()
     #: The files it may change. Two delegations of a phase must not name the same file.
     writes: tuple[str, ...] = ()
+    #: A system prompt instead of the definition's.
+    system: str | None = None
     model: str | None = None
     max_turns: int | None = None
     allowed_tools: tuple[str, ...] | None = None
@@ -37,13 +39,17 @@ class DelegationSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     max_tokens: int | None = None
     max_cost: float | None = None
     kind: str | None = None
+    #: The profile that its result is checked with; default: the plan's, else the definition's.
+    profile: str | None = None
+    #: `none`: its answer is not a report, so it gets no instructions, and only its claims are checked.
+    contract: Literal["none"] | None = None
     runner: str | None = None
     command: str | None = None
     isolation: str | None = None
     input_vars: dict[str, Any] = {}
 
 
-class PhaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PhaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Delegations that run in parallel, then a merge, then a decision."""
 
     name: str
@@ -59,11 +65,12 @@ class PhaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     parallel: int = PARALLEL
     #: Whether its inputs are merged with its own results: for a phase that verifies them.
     merges_inputs: bool = False
-    #: What follows if the merge decides `review`: continue, or ask a person.
-    on_review: Literal["continue", "ask"] = "continue"
+    #: What follows if the merge decides `review`, after a PARTIAL result, a conflict or a score under 60: ask a person,
+    #: or continue. If it is not set: ask before the next phase if a person is there, else continue and report it.
+    on_review: Literal["continue", "ask"] | None = None
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Phases that run one after the other."""
 
     name: str

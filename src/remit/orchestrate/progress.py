@@ -1,221 +1,260 @@
-"""The progress file: the current position, the next action and the warnings of a project.
-
-One process writes at a time, and the file is replaced atomically. Files of earlier tools (`claude-progress.json`) are
-read as they are. Unknown keys are kept.
-"""
+"""Record the progress of plans and orchestrators in the progress file of their project."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from remit.errors import UsageError
-from remit.store.plans import Delegation
-from remit.workspace.atomic_write import file_lock, replace_file
+from remit.failure_policy import failure_note
+from remit.orchestrate.progress_file import (
+    add_facts,
+    close_question,
+    progress_path,
+    replace_warning,
+    set_work,
+    update_progress,
+)
+from remit.store.plans import Delegation, Escalation
 
-STATUSES = ("in_progress", "completed", "blocked")
-MAX_FILE = 8 * 1024 * 1024
-MAX_LOG = 500
-_NEXT = "Read the plan and begin with its first phase"
-
-
-def progress_path(data: Path) -> Path:
-    """Return the path of a project's progress file."""
-    return data / "progress.json"
-
-
-def find_progress(root: Path, data: Path) -> Path | None:
-    """Return the project's progress file, else the newest file of an earlier tool."""
-    own = progress_path(data)
-    if own.exists():
-        return own
-    older = sorted(
-        (root / ".claude" / "workspaces").glob("*/claude-progress.json"), key=lambda path: path.stat().st_mtime
-    )
-    return older[-1] if older else None
+#: Key files and blockers of one result.
+_MAX_OF_RESULT = 10
 
 
-def read_progress(file: Path) -> dict[str, Any]:
-    """Read a progress file, and fill in missing keys."""
-    try:
-        data = file.read_bytes()
-        progress = json.loads(data) if len(data) <= MAX_FILE else None
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{file}: not a progress file: {error}") from error
-    if not isinstance(progress, dict):
-        raise UsageError(f"{file}: not a progress file: it must be a JSON object of at most {MAX_FILE >> 20} MiB")
-    return fill_defaults(progress)
+class KeyFacts:
+    """What accepted results state that a resumed session needs: cited locations, decisions and blockers."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.decisions: list[str] = []
+        self.blockers: list[str] = []
+
+    def add(self, delegations: Iterable[Delegation]) -> None:
+        """Add the facts of results."""
+        from remit.contract.parse import parse
+
+        for one in delegations:
+            results = [document.result for document in parse(one.result)] if one.result else []
+            for result in results:
+                if one.state == "accepted":
+                    locations = (row.location.strip("` ") for row in result.references[:_MAX_OF_RESULT])
+                    self.files += [location for location in locations if location]
+                    self.decisions += [f"{one.agent}: {text}" for block in result.findings for text in _approach(block)]
+                for blocker in result.blockers[:_MAX_OF_RESULT]:
+                    way = f" (resolution: {blocker.resolution})" if blocker.resolution else ""
+                    self.blockers.append(f"{one.agent}: {blocker.text}{way}")
 
 
-def fill_defaults(progress: dict[str, Any]) -> dict[str, Any]:
-    """Return the progress with every key of the format."""
-    now = _now()
-    context = progress.get("resumptionContext")
-    context = dict(context) if isinstance(context, dict) else {}
-    decisions = context.get("decisions") or context.get("recentDecisions")
-    context = {
-        **context,
-        "position": str(context.get("position") or ""),
-        "nextAction": str(context.get("nextAction") or "").strip() or _NEXT,
-        "dependencies": _list(context.get("dependencies")),
-        "blockers": _list(context.get("blockers")),
-        "keyFiles": _list(context.get("keyFiles")),
-        "decisions": _list(decisions),
-    }
-    status = progress.get("status")
-    return {
-        **progress,
-        "workspaceId": str(progress.get("workspaceId") or ""),
-        "project": str(progress.get("project") or ""),
-        "started": progress.get("started") or now,
-        "lastUpdated": progress.get("lastUpdated") or now,
-        "status": status if status in STATUSES else "in_progress",
-        "currentPhase": progress.get("currentPhase"),
-        "currentTask": progress.get("currentTask"),
-        "sessions": _list(progress.get("sessions")),
-        "log": _list(progress.get("log")),
-        "resumptionContext": context,
-        "warnings": _list(progress.get("warnings")),
-        "delegations": _list(progress.get("delegations")),
-    }
+def _approach(block: Any) -> list[str]:
+    """Return the recommended approach of a design."""
+    from remit.contract.model import Items, Text
 
-
-def _list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list) else []
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def update_progress(file: Path, change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Change the progress file under its lock, and replace it atomically."""
-    with _one_writer(file):
-        progress = _read_or_rename(file) if file.exists() else fill_defaults({})
-        change(progress)
-        progress = fill_defaults(progress)
-        progress["lastUpdated"] = _now()
-        for key in ("log", "warnings", "delegations"):
-            progress[key] = progress[key][-MAX_LOG:]
-        _replace(file, json.dumps(progress, indent=2, ensure_ascii=False) + "\n")
-    return progress
-
-
-def _read_or_rename(file: Path) -> dict[str, Any]:
-    """Read the progress file. A corrupt file is renamed, and a new progress with a warning is returned."""
-    try:
-        return read_progress(file)
-    except UsageError as error:
-        renamed = file.with_suffix(f".{datetime.now(UTC):%Y%m%d%H%M%S}.bad")
-        with suppress(OSError):
-            file.replace(renamed)
-        return fill_defaults({"warnings": [f"{error}; it was renamed to {renamed.name}"]})
-
-
-@contextmanager
-def _one_writer(file: Path) -> Iterator[None]:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    lock = file_lock(str(file.with_suffix(".lock")))
-    try:
-        yield
-    finally:
-        os.close(lock)
-
-
-def _replace(file: Path, text: str) -> None:
-    try:
-        replace_file(file, text.encode("utf-8"), mode=0o600)
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from error
+    lines: list[str] = []
+    for content in block.content:
+        if isinstance(content, Items):
+            lines += [item.text for item in content.items]
+        elif isinstance(content, Text):
+            lines += content.text.split("\n")
+    plain = (line.replace("*", "").strip(" -") for line in lines)
+    return [" ".join(line.split()) for line in plain if line.lower().startswith("approach:")][:1]
 
 
 class ProgressRecorder:
-    """Updates the progress file of a project while a plan runs."""
+    """Updates the progress file of a project while a plan runs. `owner` is the orchestrator that made the plan."""
 
-    def __init__(self, data: Path, workspace: Path, plan: int, name: str) -> None:
+    def __init__(self, data: Path, workspace: Path, plan: int, name: str, owner: int | None = None) -> None:
         self._file = progress_path(data)
         self._workspace = workspace
         self._plan = plan
         self._name = name
+        self._owner = owner
+        self._key = f"plan {plan}" if owner is None else f"job {owner}"
 
-    async def _write(self, action: str, result: str, /, **fields: Any) -> None:
-        entry = {"timestamp": datetime.now(UTC).isoformat(timespec="seconds"), "action": action, "status": result}
+    async def _write(
+        self, action: str, result: str, change: Callable[[dict[str, Any]], None] | None = None, /, **more: Any
+    ) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = {"timestamp": now, "action": action, "status": result, "plan": self._plan, **more}
 
-        def change(progress: dict[str, Any]) -> None:
+        def write(progress: dict[str, Any]) -> None:
             progress["workspaceId"] = progress["workspaceId"] or f"plan-{self._plan}"
             progress["project"] = progress["project"] or self._workspace.name
             progress["log"].append(entry)
-            context = progress["resumptionContext"]
-            for key, value in fields.items():
-                if key in ("position", "nextAction"):
-                    context[key] = value
-                elif key == "warning":
-                    progress["warnings"] = [
-                        *progress["warnings"],
-                        *([value] if value not in progress["warnings"] else []),
-                    ]
-                elif key == "delegations":
-                    updated = [_key(one) for one in value]
-                    kept = [one for one in progress["delegations"] if _key(one) not in updated]
-                    progress["delegations"] = kept + value
-                else:
-                    progress[key] = value
+            if change is not None:
+                change(progress)
 
-        await asyncio.to_thread(update_progress, self._file, change)
+        await asyncio.to_thread(update_progress, self._file, write)
+
+    def _set(self, progress: dict[str, Any], **fields: Any) -> None:
+        set_work(progress, self._key, name=self._name, **fields)
+
+    @property
+    def _resume(self) -> str:
+        if self._owner is not None:
+            return f"Follow the orchestrator with `remit logs -f {self._owner}`; `remit worker` continues it"
+        return f"Run `remit plan --resume {self._plan}`"
 
     async def phase(self, name: str) -> None:
         """Record that a phase begins."""
+
+        def change(progress: dict[str, Any]) -> None:
+            progress.update(currentPhase=name, currentTask=f"{self._name}: {name}")
+            next_action = f"{self._resume} to continue {name}" if self._owner is None else self._resume
+            position = f"phase {name} of {self._name}"
+            self._set(progress, status="in_progress", position=position, nextAction=next_action, questions=[])
+
+        await self._write(f"phase {name}", "started", change)
+
+    async def merged(self, name: str, decision: str, delegations: Sequence[Delegation], facts: KeyFacts) -> None:
+        """Record the decision, the delegations and the key facts of a finished phase."""
+
+        def change(progress: dict[str, Any]) -> None:
+            _set_delegations(progress, self._plan, name, delegations)
+            add_facts(progress, "keyFiles", facts.files)
+            add_facts(progress, "decisions", [*facts.decisions, f"{self._key}, phase {name}: {decision}"])
+            next_action = f"Read the merged results of {name} (`remit merge --plan {self._plan}`), then continue: "
+            self._set(
+                progress,
+                position=f"phase {name} of {self._name} is finished",
+                nextAction=next_action + self._resume,
+                blockers=facts.blockers,
+            )
+
+        await self._write(f"phase {name}", decision, change)
+
+    async def failed(self, phase: str, one: Delegation, step: str, reason: str) -> None:
+        """Record a failure: the agent, the cause and the action."""
+        where = _where(self._plan, phase, one)
+        note = failure_note(one.agent, where, reason)
         await self._write(
-            f"phase {name}",
-            "started",
-            status="in_progress",
-            currentPhase=name,
-            currentTask=f"{self._name}: {name}",
-            position=f"phase {name} of {self._name}",
-            nextAction=f"Run `remit plan --resume {self._plan}` to continue {name}",
+            "failure",
+            "warning",
+            lambda progress: replace_warning(progress, one.agent, where, note),
+            agent=one.agent,
+            phase=phase,
+            cause=reason,
+            step=step,
         )
 
-    async def merged(self, name: str, decision: str, delegations: Sequence[Delegation]) -> None:
-        """Record the decision and the delegations of a finished phase."""
-        entries = [
-            {"plan": self._plan, "phase": name, "name": one.name, "agent": one.agent}
-            | {"state": one.state, "verdict": one.verdict, "job": one.job}
-            for one in delegations
-        ]
+    async def resolved(self, phase: str, one: Delegation) -> None:
+        """Mark the warning of a failure as resolved: a retry was accepted."""
+        where = _where(self._plan, phase, one)
+        note = failure_note(one.agent, where, f"job {one.job} was accepted", is_resolved=True)
         await self._write(
-            f"phase {name}",
-            decision,
-            delegations=entries,
-            position=f"phase {name} of {self._name} is finished",
-            nextAction=f"Read the merged results of {name}, then `remit plan --resume {self._plan}`",
+            "failure resolved",
+            "success",
+            lambda progress: replace_warning(progress, one.agent, where, note),
+            agent=one.agent,
+            phase=phase,
         )
 
-    async def warn(self, warning: str) -> None:
-        """Record a failure."""
-        await self._write("failure", "warning", warning=warning)
+    async def unreviewed(self, phase: str, why: str) -> None:
+        """Record that the plan went on although a person should have reviewed the results of a phase."""
+        text = f"Phase {phase} of plan {self._plan} needs a review: {why}; the plan went on"
 
-    async def stopped(self, state: str, phase: str) -> None:
+        def change(progress: dict[str, Any]) -> None:
+            if text not in progress["warnings"]:
+                progress["warnings"].append(text)
+
+        await self._write("review", "warning", change, phase=phase, cause=why)
+
+    async def stopped(
+        self, state: str, phase: str, delegations: Sequence[Delegation], questions: Sequence[Escalation]
+    ) -> None:
         """Record that the plan waits for a person, or is cancelled."""
-        next_action = (
-            f"Answer the questions of plan {self._plan}: `remit escalations`, then `remit answer ID …`"
-            if state == "waiting"
-            else f"Plan {self._plan} was cancelled: decide what to do instead"
-        )
-        await self._write(f"phase {phase}", state, status="blocked", nextAction=next_action)
+
+        def change(progress: dict[str, Any]) -> None:
+            _set_delegations(progress, self._plan, phase, delegations)
+            if state == "waiting":
+                self._set(
+                    progress, status="blocked", nextAction=_answer_text(self._key), questions=_questions(questions)
+                )
+            else:
+                next_action = f"Plan {self._plan} was cancelled: decide what to do instead"
+                self._set(progress, status="cancelled", nextAction=next_action, questions=[])
+
+        await self._write(f"phase {phase}", state, change)
 
     async def finished(self, outcome: str) -> None:
-        """Record that the plan is finished."""
-        await self._write(
-            self._name, outcome, status="completed", nextAction=f"Nothing is open; the last decision was {outcome}"
-        )
+        """Record that the plan is finished. Its orchestrator goes on."""
+
+        def change(progress: dict[str, Any]) -> None:
+            if self._owner is None:
+                done = f"Nothing is open; the last decision was {outcome}"
+                self._set(progress, status="completed", nextAction=done, questions=[])
+            else:
+                self._set(progress, status="in_progress", nextAction=self._resume)
+
+        await self._write(self._name, outcome, change)
+
+
+async def record_orchestrator(data: Path, job: int, outcome: str, questions: Sequence[Escalation]) -> None:
+    """Record how the turn of an orchestrator ended: with open questions, completed, or otherwise."""
+
+    def change(progress: dict[str, Any]) -> None:
+        key = f"job {job}"
+        if questions:
+            set_work(progress, key, status="blocked", nextAction=_answer_text(key), questions=_questions(questions))
+        elif outcome == "completed":
+            entry = set_work(progress, key, status="completed", questions=[])
+            if not entry.get("isRecorded"):
+                set_work(progress, key, nextAction=f"Nothing is open; read the answer with `remit jobs show {job}`")
+        else:
+            next_action = f"The orchestrator ended with {outcome}: `remit retry {job}` continues it"
+            set_work(progress, key, status="blocked", nextAction=next_action, questions=[])
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        progress["log"].append({"timestamp": now, "action": key, "status": "waiting" if questions else outcome})
+
+    await asyncio.to_thread(update_progress, progress_path(data), change)
+
+
+async def record_answer(data: Path, question: int, next_action: str) -> None:
+    """Record that a person has answered a question."""
+    await _update_existing(data, lambda progress: close_question(progress, question, next_action))
+
+
+async def record_cancelled(data: Path, key: str) -> None:
+    """Record that a plan or an orchestrator was cancelled."""
+    next_action = f"{key.capitalize()} was cancelled: decide what to do instead"
+
+    def change(progress: dict[str, Any]) -> None:
+        if any(isinstance(one, dict) and one.get("key") == key for one in progress.get("work") or ()):
+            set_work(progress, key, status="cancelled", nextAction=next_action, questions=[])
+
+    await _update_existing(data, change)
+
+
+async def _update_existing(data: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the progress file, if there is one."""
+    file = progress_path(data)
+    if await asyncio.to_thread(file.exists):
+        await asyncio.to_thread(update_progress, file, change)
+
+
+def _answer_text(key: str) -> str:
+    return f"Answer the questions of {key}: `remit escalations`, then `remit answer ID …`"
+
+
+def _questions(questions: Sequence[Escalation]) -> list[dict[str, Any]]:
+    return [{"id": one.id, "reason": one.reason} for one in questions]
+
+
+def _where(plan: int, phase: str, one: Delegation) -> str:
+    return f"plan {plan}, {phase}, {one.name}"
+
+
+def _set_delegations(progress: dict[str, Any], plan: int, phase: str, delegations: Sequence[Delegation]) -> None:
+    """Set the entries of the delegations of a phase."""
+    entries = [
+        {"plan": plan, "phase": phase, "name": one.name, "agent": one.agent}
+        | {"state": one.state, "verdict": one.verdict, "job": one.job}
+        for one in delegations
+    ]
+    updated = [_key(one) for one in entries]
+    kept = [one for one in progress["delegations"] if _key(one) not in updated]
+    progress["delegations"] = kept + entries
 
 
 def _key(one: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from remit.contract.outcome import ReportedFailure, failure_in
 from remit.dispatch.correction import correct
 from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Queueing, Resolving, submit
@@ -22,6 +23,7 @@ from remit.failure_policy import (
     explain_step,
     failure_warning,
     reduce_scope,
+    resolved_warning,
 )
 from remit.failure_policy import next_step as step_after_failure
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names, with_phase_defaults
@@ -69,6 +71,10 @@ class PlanContext(NamedTuple):
     #: A job whose tree budget all jobs of the plan share.
     tree: int | None = None
     on_change: ChangeCallback | None = None
+    #: Whether a person is there who can be asked before the next phase.
+    can_ask: bool = False
+    #: The job of the orchestrator that made the plan.
+    owner: int | None = None
 
 
 class DelegationStepper:
@@ -161,7 +167,7 @@ class DelegationStepper:
             return
         if job is not None and step.name != "submit":
             one.result, one.verdict = job.result or one.result, job.verdict
-            one.error = None if step.name in ("accept", "correct") else _failure_text(job)
+            one.error = None if step.name in ("accept", "correct") else _failure_text(job, failure_in(job.result))
         if step.name == "submit":
             try:
                 one.job = await self._submit(spec, one, task_text(spec, one, await inputs(), answer))
@@ -174,6 +180,7 @@ class DelegationStepper:
             one.corrections = 1
         elif step.name == "accept":
             one.state = "accepted"
+            await self._resolve_warning(spec, one)
         else:
             await self._fail(spec, one, job, step)
         await self._lease.save(one, step.name, step.reason)
@@ -183,17 +190,25 @@ class DelegationStepper:
         warning = failure_warning(one.agent)
         if warning not in one.warnings:
             one.warnings.append(warning)
-            await self._recorder.warn(warning)
+        await self._recorder.failed(self._spec.phases[one.phase].name, one, step.name, step.reason)
         if step.name == "retry":
             one.retries, one.job, one.state = one.retries + 1, None, "queued"
             one.scope = reduce_scope(spec.scope)[1]
         elif step.name == "fall-back":
             one.fallback = await asyncio.to_thread(fallback_read, self._context.workspace, spec.scope)
         elif step.name == "gap":
-            one.state = "rejected" if job is not None and job.outcome == "completed" else "failed"
+            is_rejected = job is not None and job.outcome == "completed" and job.verdict != "accept"
+            one.state = "rejected" if is_rejected else "failed"
         else:
             one.state = "escalated"
             await plans.escalate(self._database, self._plan, one.phase, one.id, f"{one.name}: {step.reason}")
+
+    async def _resolve_warning(self, spec: DelegationSpec, one: Delegation) -> None:
+        """Mark the warning of an earlier failure as resolved."""
+        warning = failure_warning(one.agent)
+        if warning in one.warnings:
+            one.warnings[one.warnings.index(warning)] = resolved_warning(one.agent)
+            await self._recorder.resolved(self._spec.phases[one.phase].name, one)
 
     async def _submit(self, spec: DelegationSpec, one: Delegation, prompt: str) -> int:
         """Submit the job of a delegation and return its number."""
@@ -205,11 +220,13 @@ class DelegationStepper:
         request = JobRequest(
             prompt=prompt,
             subagent_def=spec.agent if spec.runner in (None, "model") else None,
+            system=spec.system,
             allowed_tools=list(spec.allowed_tools) if spec.allowed_tools is not None else None,
             model=spec.model,
             max_turns=spec.max_turns,
             kind=spec.kind,
-            profile=self._spec.profile,
+            profile=spec.profile or (self._spec.profile if spec.contract is None else None),
+            contract=spec.contract,
             runner=spec.runner,
             command=spec.command,
             isolation=spec.isolation,
@@ -244,11 +261,13 @@ def next_step(spec: DelegationSpec, delegation: Delegation, job: Job | None, sub
         return Step("submit", "it is dispatched")
     if job.state != "finished":
         return Step("wait", f"job {job.id} is {job.state}")
-    if job.outcome == "completed" and job.verdict == "accept":
+    failure = failure_in(job.result) if job.outcome == "completed" else None
+    if job.outcome == "completed" and job.verdict == "accept" and failure is None:
         return Step("accept", f"job {job.id} was accepted")
     if job.outcome == "completed" and job.verdict == "revise" and can_correct(submissions):
         return Step("correct", f"job {job.id} breaks the contract; it may correct its result once")
-    return _failed_step(spec, delegation, _failure_text(job))
+    recoverable = failure is None or failure.is_recoverable
+    return _failed_step(spec, delegation, _failure_text(job, failure), is_recoverable=recoverable)
 
 
 def _refused_step(spec: DelegationSpec, delegation: Delegation, error_text: str) -> Step:
@@ -256,8 +275,9 @@ def _refused_step(spec: DelegationSpec, delegation: Delegation, error_text: str)
     return _failed_step(spec, delegation, f"it could not be dispatched: {error_text}")
 
 
-def _failed_step(spec: DelegationSpec, delegation: Delegation, failure: str) -> Step:
+def _failed_step(spec: DelegationSpec, delegation: Delegation, failure: str, *, is_recoverable: bool = True) -> Step:
     step = step_after_failure(
+        is_recoverable=is_recoverable,
         critical=bool(spec.critical),
         loads_context=spec.loads_context,
         retries=delegation.retries,
@@ -266,8 +286,10 @@ def _failed_step(spec: DelegationSpec, delegation: Delegation, failure: str) -> 
     return Step(step, explain_step(step, failure, delegation.retries))
 
 
-def _failure_text(job: Job) -> str:
-    """Return why a finished job is a failure."""
+def _failure_text(job: Job, failure: ReportedFailure | None) -> str:
+    """Return why a finished job is a failure. `failure` is what its report states."""
+    if job.outcome == "completed" and job.verdict == "accept" and failure is not None:
+        return failure.text
     if job.outcome == "completed":
         return f"its result was not accepted ({job.verdict})"
     return f"it ended with {job.outcome}" + (f": {job.error}" if job.error else "")

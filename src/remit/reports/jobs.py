@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from remit.contract.outcome import failure_in, status_in
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count, wrap_text
 from remit.store.events import Event
 from remit.store.jobs import Job, Outcome, State
@@ -45,6 +46,8 @@ class JobShape(msgspec.Struct):
     finished: datetime | None
     #: The changes of a job that ran in its own worktree.
     diff: str | None = None
+    #: The status that its checked result states. FAILED is a failure of the job even if the document is accepted.
+    status: str | None = None
     schema: Literal["remit.job/1"] = "remit.job/1"
 
 
@@ -68,6 +71,7 @@ def job_shape(job: Job) -> JobShape:
         started=job.started,
         finished=job.finished,
         diff=job.diff,
+        status=status_in(job.result) if job.verdict is not None else None,
     )
 
 
@@ -112,6 +116,9 @@ def job_lines(job: Job, columns: int, violations: Sequence[Mapping[str, Any]] = 
     ]
     if job.error:
         for row in wrap_text(escape_control(job.error), columns, 2):
+            yield [Piece(row, "red")]
+    if job.verdict is not None and (failure := failure_in(job.result)) is not None:
+        for row in wrap_text(escape_control(failure.text), columns, 2):
             yield [Piece(row, "red")]
     for one in violations if job.verdict != "accept" else ():
         text = f"{one.get('level')} {one.get('rule')} line {one.get('line')}: {one.get('message')}"

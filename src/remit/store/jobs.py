@@ -203,7 +203,13 @@ async def cancel(database: Database, job: int) -> None:
 
     async def work() -> bool:
         async with database.transaction() as connection:
-            return await _cancel(connection, job)
+            if await _cancel(connection, job):
+                return True
+            # An orchestrator that waits for an answer has completed its turn, but its questions and plans are open.
+            open_plans = await rows(connection, "plans.open_of_job", job=job)
+            if open_plans:
+                await _cancel_under(connection, job)
+            return bool(open_plans)
 
     if not await database.with_retry(work):
         existing = await get(database, job)
@@ -218,6 +224,19 @@ async def cancel_under(database: Database, job: int) -> None:
             await _cancel_under(connection, job)
 
     await database.with_retry(work)
+
+
+async def cancel_plan(database: Database, plan: int, why: str) -> bool:
+    """Cancel a plan with its questions and its unfinished jobs. Return False if it is not running or waiting."""
+
+    async def work() -> bool:
+        async with database.transaction() as connection:
+            ended = await rows(connection, "plans.cancel", plan=plan, why=why)
+            for row in await rows(connection, "jobs.of_plan", plan=plan):
+                await _cancel(connection, row["id"])
+            return bool(ended)
+
+    return await database.with_retry(work)
 
 
 async def _cancel(connection: Connection, job: int) -> bool:

@@ -101,12 +101,17 @@ async def open_plan(
     document: dict[str, Any],
     workspace: str,
     phases: list[tuple[str, list[tuple[str, str]]]],
+    *,
+    is_new: bool = False,
 ) -> tuple[int, bool]:
-    """Return the unfinished plan with this digest and workspace, or create one; and whether it is new."""
+    """Return the newest unfinished plan with this digest and workspace, or create one; and whether it is new.
+
+    `is_new` always creates one.
+    """
     async with database.transaction() as connection:
         await rows(connection, "jobs.lock_queue", queue=f"plan {digest}")
         found = await rows(connection, "plans.open_by_digest", digest=digest, workspace=workspace)
-        if found:
+        if found and not is_new:
             return int(found[0]["id"]), False
         inserted = await rows(
             connection, "plans.insert", name=name, digest=digest, document=Jsonb(document), workspace=workspace

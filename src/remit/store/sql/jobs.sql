@@ -240,6 +240,13 @@ WHERE starts_with(plans.digest, 'orchestrate-' || %(job)s::bigint || '-') AND jo
     AND jobs.root = (SELECT coalesce(root, id) FROM remit.jobs WHERE id = %(job)s)
 ORDER BY id
 
+-- name: of_plan
+-- Unfinished jobs of a plan. A driver that died may not have stored the number of a job that it submitted.
+SELECT jobs.id FROM remit.jobs JOIN remit.plans ON plans.id = %(plan)s
+WHERE jobs.state <> 'finished' AND jobs.created >= plans.created
+    AND starts_with(idempotency_key, 'plan-' || plans.id || '-')
+ORDER BY jobs.id
+
 -- name: retry
 -- Queue a finished job that did not complete, to continue from its transcript.
 UPDATE remit.jobs SET

@@ -58,6 +58,30 @@ UPDATE remit.delegations SET
     state = CASE state WHEN 'queued' THEN 'skipped' ELSE 'failed' END, error = 'its orchestrator was cancelled'
 FROM ended WHERE plan = ended.id AND state IN ('queued', 'running', 'escalated')
 
+-- name: cancel
+-- Cancel a plan and close its questions. Its driver loses the lease.
+WITH ended AS (
+    UPDATE remit.plans SET state = 'cancelled', finished = now(), driver = NULL
+    WHERE id = %(plan)s AND state IN ('running', 'waiting')
+    RETURNING id
+), closed AS (
+    UPDATE remit.escalations SET
+        answer = coalesce(answer, 'cancel'), words = coalesce(words, %(why)s), is_applied = true,
+        answered = coalesce(answered, now())
+    FROM ended WHERE plan = ended.id AND NOT is_applied
+), stopped AS (
+    UPDATE remit.delegations SET
+        state = CASE state WHEN 'queued' THEN 'skipped' ELSE 'failed' END, error = coalesce(error, %(why)s)
+    FROM ended WHERE plan = ended.id AND state IN ('queued', 'running', 'escalated')
+)
+SELECT id FROM ended
+
+-- name: open_of_job
+SELECT id FROM remit.plans
+WHERE (starts_with(digest, 'orchestrate-' || %(job)s::bigint || '-')
+        OR starts_with(digest, 'question-' || %(job)s::bigint || '-'))
+    AND state IN ('running', 'waiting')
+
 -- name: top
 SELECT top FROM remit.plans WHERE id = %(plan)s
 

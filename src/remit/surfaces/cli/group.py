@@ -27,15 +27,15 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "worker": ("worker.command", "Run jobs from the queue."),
         "jobs": ("jobs.jobs_command", "List and show jobs; remove old ones."),
         "logs": ("logs.command", "Show the events of a job."),
-        "cancel": ("jobs.cancel_command", "Cancel a job."),
-        "retry": ("jobs.retry_command", "Continue a job that did not complete."),
+        "cancel": ("jobs.cancel_command", "Cancel a job or a plan."),
+        "retry": ("jobs.retry_command", "Continue a job, or let it correct its result."),
     },
     "Plans": {
         "plan": ("plans.plan_command", "Run a plan: phases of delegations that survive a crash."),
         "orchestrate": ("orchestrate.command", "Let a model do a task by delegating it."),
         "escalations": ("plans.escalations_command", "List the open questions of plans."),
         "answer": ("plans.answer_command", "Answer a question of a plan."),
-        "progress": ("plans.progress_command", "Show the progress of the work and the next action."),
+        "progress": ("progress.command", "Show the progress of the work and the next action."),
     },
     "Claude Code": {
         "install": ("claude_code.install_command", "Install the hooks, agents and commands."),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from remit.errors import UsageError
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.request import queueing_from, request_from, request_options, resolving_from, task_text
 from remit.surfaces.cli.store import need_extra, no_worker_notice, with_database
@@ -142,24 +143,33 @@ def _print_json(value: Any) -> None:
 
 
 @click.command("cancel")
-@click.argument("job", type=int)
+@click.argument("job", type=int, required=False)
+@click.option("--plan", type=int, metavar="ID", help="Cancel this plan with its questions and its unfinished jobs.")
 @_FORMAT
-def cancel_command(job: int, form: str) -> int:
+def cancel_command(job: int | None, plan: int | None, form: str) -> int:
     """Cancel a job: a queued job never starts, a running job is stopped within a second.
 
-    The jobs that it started are also cancelled, including those of an orchestrator's subagents.
+    The jobs that it started are also cancelled, including those of an orchestrator's subagents, and its open
+    questions are closed.
 
     \b
     Examples:
       remit cancel 12
+      remit cancel --plan 3
     """
     need_extra()
+    if (job is None) == (plan is None):
+        raise UsageError("pass either a JOB or --plan ID")
+    if plan is not None:
+        return _cancel_plan(plan, form)
+    from remit.orchestrate.progress import record_cancelled
     from remit.reports.jobs import job_shape
     from remit.store import jobs
 
-    async def work(database: Database, _: Settings) -> jobs.Job:
-        await jobs.cancel(database, job)
-        return await jobs.get(database, job)
+    async def work(database: Database, settings: Settings) -> jobs.Job:
+        await jobs.cancel(database, job or 0)
+        await record_cancelled(settings.data, f"job {job}")
+        return await jobs.get(database, job or 0)
 
     cancelled = with_database(work)
     if form == "json":
@@ -169,30 +179,55 @@ def cancel_command(job: int, form: str) -> int:
     return 0
 
 
+def _cancel_plan(plan: int, form: str) -> int:
+    from remit.orchestrate.api import PlanResult, check_drivable, plan_result
+    from remit.orchestrate.progress import record_cancelled
+    from remit.reports.plans import plan_shape
+    from remit.store import jobs
+
+    async def work(database: Database, settings: Settings) -> PlanResult:
+        row = await check_drivable(database, plan)
+        if not await jobs.cancel_plan(database, plan, "a person cancelled the plan"):
+            raise UsageError(f"plan {plan} is already {row.state}")
+        await record_cancelled(settings.data, f"plan {plan}")
+        return await plan_result(database, plan)
+
+    found = with_database(work)
+    if form == "json":
+        _print_json(plan_shape(found))
+    else:
+        print_text(f"plan {plan} is cancelled")
+    return 0
+
+
 @click.command("retry")
 @click.argument("job", type=int)
 @_FORMAT
 def retry_command(job: int, form: str) -> int:
-    """Continue a job that did not complete from its transcript. Finished steps are not repeated.
+    """Continue a job that did not complete, or let it correct its result.
+
+    A job that did not complete continues from its transcript; finished steps are not repeated. A completed job whose
+    result was `revise` gets its violations and may correct the result, once.
 
     \b
     Examples:
       remit retry 12
     """
     need_extra()
+    from remit.dispatch.correction import retry
     from remit.reports.jobs import job_shape
     from remit.store import jobs
 
-    async def work(database: Database, settings: Settings) -> tuple[jobs.Job, str]:
-        await database.without_retry(lambda: jobs.retry(database, job))
+    async def work(database: Database, settings: Settings) -> tuple[jobs.Job, str, str]:
+        action = await retry(database, job)
         retried = await jobs.get(database, job)
-        return retried, await no_worker_notice(database, settings, retried.queue)
+        return retried, action, await no_worker_notice(database, settings, retried.queue)
 
-    retried, warning = with_database(work)
+    retried, action, warning = with_database(work)
     if form == "json":
         _print_json(job_shape(retried))
     else:
-        print_text(f"job {job} waits for a worker")
+        print_text(f"job {job} waits for a worker{action}")
     if warning:
         click.echo(warning, err=True)
     return 0

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.store.database import Database
     from remit.store.jobs import Job
+    from remit.store.plans import Escalation
 
 
 @click.command("orchestrate")
@@ -38,16 +39,17 @@ def command(task: str, **options: Any) -> int:
 
     The model can delegate, read results, ask you, report and record progress. It reads and edits files only as far as
     the gate allows. Open questions stay until you answer them (`remit escalations`, `remit answer`). Ctrl-C asks
-    whether to leave the job to a worker or to cancel it.
+    whether to leave the job to a worker or to cancel it. The exit code is 0 if the job completed and asks nothing.
 
     \b
     Examples:
       remit orchestrate "add a discount code to the shop, with tests"
       remit orchestrate - --model opus < task.md
     """
-    job = with_database(lambda database, settings: _run(database, settings, task_text(task), options))
-    if job is None:
+    ran = with_database(lambda database, settings: _run(database, settings, task_text(task), options))
+    if ran is None:
         return 130
+    job, questions = ran
     if options["form"] == "json":
         from remit.reports.formats import format_json
         from remit.reports.jobs import job_shape
@@ -55,14 +57,20 @@ def command(task: str, **options: Any) -> int:
         print_text(format_json(job_shape(job)))
     else:
         from remit.reports.jobs import job_lines
+        from remit.reports.plans import escalation_lines
 
         print_lines(job_lines(job, columns()))
-    return 0 if job.outcome == "completed" else 1
+        if questions:
+            print_lines(escalation_lines(questions, columns()))
+    return 0 if job.outcome == "completed" and not questions else 1
 
 
-async def _run(database: Database, settings: Settings, task: str, options: dict[str, Any]) -> Job | None:
+async def _run(
+    database: Database, settings: Settings, task: str, options: dict[str, Any]
+) -> tuple[Job, list[Escalation]] | None:
     """Submit the job of the orchestrator and wait for it. Return None if it was left to a worker."""
     from remit.dispatch.submit import Queueing, submit
+    from remit.orchestrate.answers import open_questions_of
     from remit.orchestrate.local_worker import LocalWorker, ensure_worker, short_poll_worker
     from remit.orchestrate.orchestrator import build_orchestrator
     from remit.orchestrate.orchestrator_tools import orchestrator_prompt
@@ -100,4 +108,6 @@ async def _run(database: Database, settings: Settings, task: str, options: dict[
         async with LocalWorker(short_poll_worker(database, settings, own_queue, runners=runners)) as local:
             local.start()
             is_finished = await wait_for_job(database, submitted.id)
-    return await jobs.get(database, submitted.id) if is_finished else None
+    if not is_finished:
+        return None
+    return await jobs.get(database, submitted.id), await open_questions_of(database, submitted.id)

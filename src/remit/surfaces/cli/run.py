@@ -30,7 +30,8 @@ def command(agent: str, task: str, **options: Any) -> int:
     """Run AGENT on TASK, wait for its result and check it. TASK may be - for standard input.
 
     If a worker is alive, it runs the job; otherwise this command does. Ctrl-C asks whether to leave the job to a
-    worker or to cancel it. The exit code is 0 if the job completed and its result was accepted.
+    worker or to cancel it. The exit code is 0 if the job completed and its result was accepted; it is 1 if the result
+    has the status FAILED.
 
     \b
     Examples:
@@ -52,7 +53,9 @@ def command(agent: str, task: str, **options: Any) -> int:
         from remit.reports.jobs import job_lines
 
         print_lines(job_lines(job, columns(), violations))
-    return 0 if job.outcome == "completed" and job.verdict == "accept" else 1
+    from remit.contract.outcome import failure_in
+
+    return 0 if job.outcome == "completed" and job.verdict == "accept" and failure_in(job.result) is None else 1
 
 
 async def _run(
