@@ -14,9 +14,9 @@ from verdicts import SAMPLE_TREE, blocking, broken, verdict
 import remit
 from remit.checking import Options, check_text
 from remit.contract.kinds import KINDS
-from remit.contract.profiles import PROFILES
+from remit.contract.profiles import CLAIM_RULES, PROFILES
 from remit.errors import UsageError
-from remit.rules.catalog import CATALOG
+from remit.rules.catalog import BY_NAME, CATALOG
 from remit.rules.examples import TREE, sample_text
 
 GENERIC = sample_text("generic")
@@ -151,6 +151,30 @@ class TestProfiles:
     def test_v2_applies_every_rule_at_its_default_level(self, rule: Any) -> None:
         assert rule.level_in("v2") == rule.level
 
+    #: Note 2 of the contract: the L1 evidence rules, three L2 rules on locations, and self-conflict. A file that is not
+    #: text is reported in every profile.
+    IN_CLAIMS = {
+        "unreadable": "L1",
+        "reference-missing-file": "L1",
+        "reference-out-of-range": "L1",
+        "reference-outside": "L1",
+        "quote-mismatch": "L1",
+        "no-tool-calls": "L1",
+        "test-run-unseen": "L1",
+        "change-unseen": "L1",
+        "symbol-missing": "L2",
+        "reference-relocated": "L2",
+        "quote-relocated": "L2",
+        "self-conflict": "L2",
+    }
+
+    @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+    def test_claims_applies_only_the_rules_on_claims(self, rule: Any) -> None:
+        assert rule.level_in("claims") == self.IN_CLAIMS.get(rule.name)
+
+    def test_every_rule_of_the_profile_claims_exists(self) -> None:
+        assert CLAIM_RULES == set(self.IN_CLAIMS) <= set(BY_NAME)
+
     def test_a_result_without_scored_parts_is_checked_by_its_profile(self) -> None:
         bare = re.sub(r"verified_confidence.*?(?=### Next Steps)", "", GENERIC, flags=re.DOTALL)
         assert sorted(blocking(bare)) == ["checklist-missing", "confidence-breakdown", "confidence-justification"]
@@ -167,7 +191,7 @@ class TestProfiles:
         assert broken(sample_text(kind), profile=profile) == []
 
     def test_an_unknown_profile_is_reported_with_the_valid_ones(self) -> None:
-        with pytest.raises(UsageError, match="there is no profile 'v3'; choose from v2, v1, lenient"):
+        with pytest.raises(UsageError, match="there is no profile 'v3'; choose from v2, v1, lenient, claims"):
             verdict(GENERIC, profile="v3")
 
 

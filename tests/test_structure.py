@@ -50,7 +50,7 @@ SHARED_MODULE_NAMES = {
         "merge",
         "model",
     ),
-    *("models", "paths", "plan", "plans", "progress", "review", "rules", "settings", "text", "worker"),
+    *("models", "paths", "plan", "plans", "progress", "review", "rules", "settings", "text", "verify", "worker"),
 }
 #: Class names that occur in several packages, and what they are.
 SHARED_CLASS_NAMES = {

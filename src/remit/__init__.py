@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # type checkers treat it as true; importing `typing` is s
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.checking import Verdict, check, check_all
+    from remit.checking import Verdict, check, check_all, verify
     from remit.merging.api import merge
     from remit.merging.model import Merge
     from remit.orchestrate.api import delegate, fan_out, run_plan
@@ -36,6 +36,7 @@ __all__ = [
     "reload_registry",
     "resolve",
     "run_plan",
+    "verify",
 ]
 
 _MODULES = {
@@ -56,6 +57,7 @@ _MODULES = {
     "reload_registry": "remit.registry.api",
     "resolve": "remit.registry.api",
     "run_plan": "remit.orchestrate.api",
+    "verify": "remit.checking",
 }
 
 

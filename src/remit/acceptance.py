@@ -78,8 +78,7 @@ def judge_report(
     try:
         verdicts = check_text(text, path, options, sources)
     finally:
-        if sources.workspace is not None:
-            sources.workspace.close()
+        sources.close()
     decision = max((verdict.verdict for verdict in verdicts), key=_FROM_BEST_TO_WORST.index)
     return Judgement(decision, verdicts, [_violation(one) for verdict in verdicts for one in verdict.violations])
 

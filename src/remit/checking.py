@@ -13,12 +13,13 @@ import msgspec
 
 from remit.contract.kinds import KINDS, kind_of, slug
 from remit.contract.model import Score
-from remit.contract.parse import Document, parse
+from remit.contract.parse import Document, parse, parse_whole
 from remit.contract.profiles import PROFILES, Level
 from remit.errors import UsageError, did_you_mean
 from remit.evidence.gather import gather
 from remit.evidence.model import Evidence
 from remit.evidence.receipts import Receipt
+from remit.evidence.revisions import Revision, choose_revision
 from remit.evidence.sources import Sources, open_sources
 from remit.rules.base import Case, Rule, Violation
 from remit.rules.catalog import BY_CODE, BY_NAME, CATALOG, CLAIMS, ENTRY, expand, find
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     #: A transcript (`.jsonl`), a file of receipts (`.json`), or receipts as objects or plain dictionaries.
     Receipts = str | Path | Iterable[Receipt | Mapping[str, object]] | None
 
+#: A longer string is not a path.
+_MAX_PATH = 1000
 Decision = Literal["accept", "revise", "reject"]
 
 
@@ -45,6 +48,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ignore: tuple[str, ...] = ()
     #: The files that the agent was asked to examine; with one file, a single source is allowed.
     scope: tuple[str, ...] = ()
+
+    @property
+    def requires_form(self) -> bool:
+        """Whether a document has to be a result; if not, any text is a document."""
+        return PROFILES[self.profile].only is None
 
     def validated(self) -> Options:
         """Return the same options, or raise UsageError for a value that does not exist."""
@@ -103,6 +111,7 @@ class Verdict(msgspec.Struct, frozen=True):
     not_run: tuple[NotRun, ...]
     evidence: Evidence
     document: Document
+    revision: Revision = Revision()
 
     @property
     def accepted(self) -> bool:
@@ -164,8 +173,27 @@ def check_all(
             return check_text(read_source(text_or_path), str(text_or_path), options, sources)
         return check_text(text_or_path, options=options, sources=sources)
     finally:
-        if sources.workspace is not None:
-            sources.workspace.close()
+        sources.close()
+
+
+def verify(
+    text_or_path: str | bytes | Path,
+    *,
+    repo: str | Path | None = None,
+    rev: str | None = None,
+    receipts: Receipts = None,
+) -> Verdict:
+    """Return whether the claims of any text hold: a check with the profile `claims`.
+
+    Claims are checked against the commit `rev` of the checkout `repo`, else the commit that the text names, else the
+    files on disk. A one-line string is a path if such a file exists; every other string is the text itself.
+    """
+    from pathlib import Path
+
+    if isinstance(text_or_path, str):
+        is_path = "\n" not in text_or_path and len(text_or_path) < _MAX_PATH and Path(text_or_path).is_file()
+        text_or_path = Path(text_or_path) if is_path else text_or_path.encode("utf-8", "replace")
+    return check(text_or_path, repo=repo, rev=rev, profile="claims", receipts=receipts)
 
 
 def _sources(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
@@ -188,15 +216,19 @@ def _sources(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
 def check_text(
     source: str | bytes, path: str = "-", options: Options | None = None, sources: Sources | None = None
 ) -> list[Verdict]:
-    """Return a verdict for each result in a text."""
+    """Return a verdict for each result in a text. In a profile without a form, the whole text is one document."""
     options = (options or Options()).validated()
-    return [check_document(document, path, options, sources or Sources()) for document in parse(source)]
+    read = parse if options.requires_form else parse_whole
+    return [check_document(document, path, options, sources or Sources()) for document in read(source)]
 
 
 def check_document(document: Document, path: str, options: Options, sources: Sources) -> Verdict:
     """Return a verdict for one parsed result. `options` must have been validated."""
     result = document.result
     kind = KINDS["error"] if result.failed else kind_of(result.agent, _named_kind(result.agent, options))
+    revision = Revision()
+    if not options.requires_form:
+        sources, revision = choose_revision(document.text, sources)
     evidence = gather(document, kind, sources) if document.has_text else Evidence()
     case = Case(document=document, kind=kind, profile=options.profile, evidence=evidence, scope=options.scope)
     violations = _selected(_run(case), options)
@@ -208,7 +240,7 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
         kind=kind.name,
         profile=options.profile,
         status=result.status or None,
-        verdict=_decide(document, violations, overrides, options.attempt),
+        verdict=_decide(document, violations, overrides, options),
         confidence=Scores(
             claimed=_as_number(confidence.score if confidence else None),
             verified=_as_number(confidence.verified if confidence else None),
@@ -220,6 +252,7 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
         not_run=_not_run(case, options) if document.has_text else (),
         evidence=evidence,
         document=document,
+        revision=revision,
     )
 
 
@@ -326,15 +359,15 @@ def _overrides(document: Document, options: Options) -> tuple[Recorded, ...]:
 
 
 def _decide(
-    document: Document, violations: Iterable[Violation], overrides: tuple[Recorded, ...], attempt: int
+    document: Document, violations: Iterable[Violation], overrides: tuple[Recorded, ...], options: Options
 ) -> Decision:
-    if not document.has_text:
+    if document.refusal or (options.requires_form and not document.has_text):
         return "reject"  # there is no part that the author could correct
     excused = {override.rule for override in overrides}
     levels = {v.level for v in violations if v.level == "L1" or v.rule not in excused}
     if "L1" in levels:
-        return "revise" if attempt == 1 else "reject"
-    return "revise" if "L2" in levels and attempt == 1 else "accept"
+        return "revise" if options.attempt == 1 else "reject"
+    return "revise" if "L2" in levels and options.attempt == 1 else "accept"
 
 
 def _as_number(score: Score | None) -> float | None:

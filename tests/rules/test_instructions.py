@@ -81,6 +81,7 @@ FILLED = {
     "docs/page.md": "`docs/login.md`",
 }
 AGENTS = {kind.name: kind.agents[0] if kind.agents else "anybody" for kind in KINDS.values()}
+WITH_FORM = [profile.name for profile in PROFILES.values() if profile.only is None]
 PLACEHOLDER = re.compile(r"\[([^\[\]\n]{2,})\]")
 FORMS = [(kind, scored) for kind in KINDS for scored in (True, False)]
 
@@ -99,7 +100,7 @@ def filled(form: str, kind: str, *, but: int | None = None) -> str:
     return text.replace("- Minor: 0", "- Minor: 1") if kind == "review" else text
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", WITH_FORM)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_filled_in_form_is_accepted(kind: str, profile: str) -> None:
     told = instructions(kind, profile)
@@ -108,6 +109,13 @@ def test_the_filled_in_form_is_accepted(kind: str, profile: str) -> None:
     assert blocking(text, profile=profile) == []
     assert verdict(text, profile=profile).verdict == "accept"
     assert verdict(text, profile=profile).kind == kind
+
+
+def test_a_profile_without_a_form_asks_for_none_and_lists_only_its_own_rules() -> None:
+    told = instructions("review", "claims")
+    assert "````" not in told
+    assert "- reference-missing-file: " in told
+    assert "- status-missing: " not in told
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "error"])

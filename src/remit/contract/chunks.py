@@ -92,6 +92,20 @@ def split(text: str) -> list[Chunk]:
     return chunks or [_chunk(lines, 0, len(lines))]
 
 
+def whole(text: str) -> Chunk:
+    """Return a whole text as one chunk, without a Markdown fence or an indentation around all of it."""
+    lines = text.split("\n")
+    inner = [index for index, line in enumerate(lines) if line.strip()]
+    start = inner[0] if inner else 0
+    opening = _FENCE.match(lines[start])
+    if opening and opening.group(3).strip().lower() in ("md", "markdown") and not opening.group(1):
+        closing = _FENCE.match(lines[inner[-1]])
+        if closing and _closes(closing, opening.group(2)):
+            return Chunk("\n".join(lines[start + 1 : inner[-1]]), start + 2)
+    indent = min((len(lines[index]) - len(lines[index].lstrip(" ")) for index in inner), default=0)
+    return Chunk("\n".join(line[indent:] for line in lines) if indent else text, 1)
+
+
 def _heading(line: str) -> tuple[int, str] | None:
     if "#" not in line[:80]:
         return None

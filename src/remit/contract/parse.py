@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.contract import outline, section_fields
-from remit.contract.chunks import Chunk, split
+from remit.contract.chunks import Chunk, split, whole
 from remit.contract.escape import clean, unguard_heading
 from remit.contract.findings import Finding, FindingDetail, details_of, findings_of
 from remit.contract.lines import entries, lines_of
@@ -26,6 +26,8 @@ MAX_BYTES = 1 << 20
 MAX_RESULTS = 1000
 _TOO_MANY = f"it contains more than {MAX_RESULTS:,} results"
 _LOOK_AHEAD = 12
+#: Bytes that are examined to recognise binary data.
+_PROBED = 8192
 
 _JSON_FENCE = lazy_pattern(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
 
@@ -102,6 +104,21 @@ def parse(source: str | bytes) -> list[Document]:
     return [_parse_chunk(chunk) for chunk in chunks] if len(chunks) <= MAX_RESULTS else [_refused(_TOO_MANY)]
 
 
+def parse_whole(source: str | bytes) -> list[Document]:
+    """Return a text in any form as one document. Only results in JSON are parsed as results."""
+    if isinstance(source, bytes) and b"\0" in source[:_PROBED]:
+        return [_refused("it is binary data, not text")]
+    text, refusal = decode(source)
+    if refusal:
+        return [_refused(refusal)]
+    if text.lstrip()[:1] in ("{", "[") and SCHEMA in text:
+        documents = [document for document in _parse_json(text) if document.refusal is None]
+        if documents:
+            return documents
+    refusal = outline.unreadable_reason(text)
+    return [_refused(refusal)] if refusal else [_parse_chunk(whole(text), is_whole=True)]
+
+
 def decode(source: str | bytes) -> tuple[str, str | None]:
     """Return the text with `\\n` line ends, and the reason why it cannot be read or None."""
     size = len(source)
@@ -161,8 +178,8 @@ def _untag(result: _Tagged) -> Result:
     return Result(**{name: getattr(result, name) for name in Result.__struct_fields__})
 
 
-def _parse_chunk(chunk: Chunk) -> Document:
-    arranged = arrange(outline.read_outline(chunk.text, chunk.first_line), chunk.first_line)
+def _parse_chunk(chunk: Chunk, *, is_whole: bool = False) -> Document:
+    arranged = arrange(outline.read_outline(chunk.text, chunk.first_line), chunk.first_line, is_whole=is_whole)
     return Document(
         result=_build(arranged),
         outline=arranged,

@@ -12,6 +12,19 @@ class Profile(NamedTuple):
 
     name: str
     summary: str
+    #: The names of the rules that apply; None: all rules. With such a set, no form is required: any text is a document.
+    only: frozenset[str] | None = None
+
+
+#: The rules on whether the claims of a text in any form hold.
+CLAIM_RULES = frozenset(
+    {
+        "unreadable",
+        *("reference-missing-file", "reference-out-of-range", "reference-outside", "reference-relocated"),
+        *("quote-mismatch", "quote-relocated", "symbol-missing", "self-conflict"),
+        *("no-tool-calls", "test-run-unseen", "change-unseen"),
+    }
+)
 
 
 PROFILES: dict[str, Profile] = {
@@ -20,6 +33,7 @@ PROFILES: dict[str, Profile] = {
         Profile("v2", "all rules of the contract; for new agents"),
         Profile("v1", "the rules of the first version of the contract; for agents written to it"),
         Profile("lenient", "v2 with the confidence and checklist rules as advice; for agents that are being migrated"),
+        Profile("claims", "only that the claims hold; for any text that cites code", CLAIM_RULES),
     )
 }
 

@@ -48,11 +48,17 @@ class Outline(NamedTuple):
         return next((section for section in self.sections if section.key == key), None)
 
 
-def arrange(nodes: list[Node], first_line: int) -> Outline:
-    """Assign blocks to their headings. Repeated sections are joined."""
+def arrange(nodes: list[Node], first_line: int, *, is_whole: bool = False) -> Outline:
+    """Assign blocks to their headings. Repeated sections are joined.
+
+    What is before the title is left out, unless the nodes are a whole text. Then a title is a heading like others, and
+    it names an agent only if the text has a Status.
+    """
     agent, title_line, rest = _take_title(nodes, first_line)
-    rest = _bold_to_heads(rest)
-    return Outline(agent, title_line, _Arranger(rest).arrange())
+    sections = _Arranger(_bold_to_heads(nodes if is_whole else rest)).arrange()
+    if is_whole and not any(section.key == "status" for section in sections):
+        agent, title_line = None, first_line
+    return Outline(agent, title_line, sections)
 
 
 def split_name(heading: str) -> tuple[str, str]:

@@ -19,18 +19,20 @@ from remit.evidence.path_resolution import PathResolver
 from remit.evidence.quote_locations import Fence, LocatedQuote, finding_rows, inline_quotes, quote_of_fence
 from remit.evidence.quotes import QuoteChecker
 from remit.evidence.references import SuggestionFinder, attach_symbols, display_path, find_references, look_up
+from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments
 from remit.evidence.sources import Sources
 from remit.evidence.support import supported_confidence
 from remit.evidence.symbols import SymbolFinder
 from remit.evidence.tables import planned_rows
-from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.files import Absent, SourceFile, Workspace
 
 
 def gather(document: Document, kind: Kind, sources: Sources) -> Evidence:
     """Check every claim of a result."""
     pieces = list(segments(document))
-    references, quotes = _references(document, pieces, sources.workspace)
+    permalinks = PermalinkReader(sources)
+    references, quotes = _references(document, pieces, sources.workspace, permalinks)
     evidence = Evidence(
         references=references,
         quotes=[located.quote for located in quotes],
@@ -43,7 +45,8 @@ def gather(document: Document, kind: Kind, sources: Sources) -> Evidence:
     for claim in evidence.run_claims:
         claim.at = claim.at or document.line_of("summary")
     if sources.workspace is not None:
-        _check_in_workspace(document, kind, evidence, quotes, sources)
+        _check_permalinks(evidence.references, permalinks)
+        _check_in_workspace(document, kind, evidence, quotes, sources, permalinks)
         checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
         evidence.changes = checker.claims(document.result)
     _apply_receipts(evidence, sources)
@@ -57,7 +60,7 @@ def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
 
 
 def _references(
-    document: Document, pieces: list[Segment], workspace: Workspace | None
+    document: Document, pieces: list[Segment], workspace: Workspace | None, permalinks: PermalinkReader
 ) -> tuple[list[Reference], list[LocatedQuote]]:
     """Return all references and quotes of a document, in document order."""
     references: list[Reference] = []
@@ -73,7 +76,8 @@ def _references(
             if piece.group != group:
                 before, here = here if piece.group == group + 1 else [], []
             group = piece.group
-            own = find_references(piece, workspace)
+            piece, linked = permalinks.extract(piece)  # noqa: PLW2901 (the rest of the text)
+            own = [*linked, *find_references(piece, workspace)]
             own_of_row.extend(own)
             if "ode match" in piece.text:
                 quotes.extend(inline_quotes(piece, here or before, own))
@@ -118,28 +122,51 @@ def _quotes_of_fences(
             yield located
 
 
+def _check_permalinks(references: list[Reference], permalinks: PermalinkReader) -> None:
+    """Look up permalinks, each at its own commit."""
+    for commit, group in groupby(
+        sorted((one for one in references if one.commit), key=lambda one: (one.commit or "", one.path)),
+        key=lambda one: one.commit,
+    ):
+        linked = list(group)
+        workspace = permalinks.workspace_of(linked[0]) if commit else None
+        if workspace is not None:
+            suggestions = SuggestionFinder(workspace)
+            symbols = SymbolFinder(reference.symbol for reference in linked if reference.symbol)
+            for reference in linked:
+                look_up(reference, workspace, suggestions, symbols, frozenset())
+
+
 def _check_in_workspace(
-    document: Document, kind: Kind, evidence: Evidence, quotes: list[LocatedQuote], sources: Sources
+    document: Document,
+    kind: Kind,
+    evidence: Evidence,
+    quotes: list[LocatedQuote],
+    sources: Sources,
+    permalinks: PermalinkReader,
 ) -> None:
     workspace, receipts = sources.workspace, sources.receipts
     if workspace is None:
         return
     opened = receipts.touched if receipts is not None else ()
     roots = receipts.other_roots if receipts is not None else ()
-    PathResolver(workspace, roots=roots, opened=opened).resolve_all(evidence.references, document.text)
+    here = [reference for reference in evidence.references if reference.commit is None]
+    PathResolver(workspace, roots=roots, opened=opened).resolve_all(here, document.text)
     planned = planned_files(document, workspace) if kind.name == "design" else frozenset()
     suggestions = SuggestionFinder(workspace)
     symbols = SymbolFinder(reference.symbol for reference in evidence.references if reference.symbol)
     # Sorted by file, so that each file is read once even if not all of them fit in memory.
-    for reference in sorted(evidence.references, key=lambda reference: reference.file):
+    for reference in sorted(here, key=lambda reference: reference.file):
         look_up(reference, workspace, suggestions, symbols, planned)
-    _check_quotes(quotes, workspace, document.text.strip())
+    _check_quotes(quotes, workspace, document.text.strip(), permalinks)
 
 
-def _check_quotes(located_quotes: list[LocatedQuote], workspace: Workspace, document: str) -> None:
+def _check_quotes(
+    located_quotes: list[LocatedQuote], workspace: Workspace, document: str, permalinks: PermalinkReader
+) -> None:
     checker = QuoteChecker(workspace)
     checked = [
-        (quote, _check_quote(quote, candidates, checker, workspace))
+        (quote, _check_quote(quote, candidates, checker, permalinks))
         for quote, candidates, _ in sorted(located_quotes, key=lambda located: located.quote.path)
     ]
     failed = [quote for quote, _ in checked if quote.outcome in ("mismatch", "missing-file")]
@@ -155,13 +182,16 @@ def _check_quotes(located_quotes: list[LocatedQuote], workspace: Workspace, docu
         _apply_quote_outcome(reference, quote)
 
 
-def _check_quote(quote: Quote, candidates: list[Reference], checker: QuoteChecker, workspace: Workspace) -> Reference:
+def _check_quote(
+    quote: Quote, candidates: list[Reference], checker: QuoteChecker, permalinks: PermalinkReader
+) -> Reference:
     """Check a quote and return the reference that is its location: of several, the one at which it was found."""
     order = [*reversed(candidates), candidates[-1]] if len(candidates) > 1 else candidates
     for candidate in order:
         quote.path, quote.line, quote.end_line = candidate.file, candidate.line, candidate.end_line
         quote.found, quote.similarity, quote.why = None, None, ""
-        file = workspace.read(quote.path)
+        workspace = permalinks.workspace_of(candidate)
+        file = workspace.read(quote.path) if workspace is not None else Absent(quote.path, "missing")
         if not isinstance(file, SourceFile):
             missing = file.why in ("missing", "folder")
             quote.outcome = "missing-file" if missing else "outside" if file.why == "outside" else "unchecked"

@@ -68,6 +68,8 @@ class Reference(msgspec.Struct):
     block: str | None = None
     #: Whether it is the location of a quote that failed; then the quote's rules report the problem.
     is_quote_location: bool = False
+    #: The commit that a permalink names; None: the reference is about the files that the document is checked against.
+    commit: str | None = None
 
     @property
     def file(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,18 +19,49 @@ from remit.workspace.snapshot import Snapshot
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from remit.workspace.commit import Commits
+
 #: A repeated command is killed after this many seconds.
 RERUN_SECONDS = 600
 _MAX_RECEIPTS = 64 * 1024 * 1024
 
 
-class Sources(msgspec.Struct, frozen=True):
+class Sources(msgspec.Struct, frozen=True, dict=True):
     """The available sources. Claims that need a missing source are reported as unchecked."""
 
     workspace: Workspace | None = None
     receipts: ReceiptIndex | None = None
     snapshot: Snapshot | None = None
     rerun: Receipt | None = None
+    #: Whether the caller chose the commit that the workspace shows.
+    has_rev: bool = False
+
+    @cached_property
+    def commits(self) -> Commits | None:
+        """The commits of the repository that the workspace belongs to."""
+        from remit.workspace.commit import Commits  # late import: few documents name a commit
+
+        return Commits(self.workspace.folder) if self.workspace is not None else None
+
+    def at(self, commit: str | None) -> Workspace | None:
+        """Return the files of a commit that a document was checked against; None: the workspace itself."""
+        if commit is None or self.has_rev or self.commits is None:
+            return self.workspace
+        return self.commits.get(commit)
+
+    def with_workspace(self, workspace: Workspace) -> Sources:
+        """Return the same sources with other files of the same repository. Its commits stay those of this object."""
+        other = msgspec.structs.replace(self, workspace=workspace)
+        other.__dict__["commits"] = self.commits
+        return other
+
+    def close(self) -> None:
+        """Release open files and processes."""
+        if self.workspace is not None:
+            self.workspace.close()
+        commits = self.__dict__.get("commits")
+        if commits is not None:
+            commits.close()
 
 
 def open_sources(
@@ -64,6 +96,7 @@ def open_sources(
         receipts=ReceiptIndex(calls, root, other_roots=_aliases(other_roots, workspace)) if has_receipts else None,
         snapshot=snapshot,
         rerun=rerun_command(rerun, workspace.root) if rerun and workspace is not None else None,
+        has_rev=rev is not None,
     )
 
 

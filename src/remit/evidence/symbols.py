@@ -114,6 +114,11 @@ class SymbolFinder:
         index = self._index(file)
         return _nearest(index.definitions(name), line) or _nearest(index.uses(name), line)
 
+    def locations(self, file: SourceFile, symbol: str) -> list[int]:
+        """Return the lines that define a symbol; without any, the lines on which it occurs."""
+        name, index = _last_part(symbol), self._index(file)
+        return index.definitions(name) or index.uses(name)
+
     def _index(self, file: SourceFile) -> _NameIndex:
         index = self._files.get(file.path)
         if index is None:

@@ -8,15 +8,16 @@ from typing import Any
 import msgspec
 
 from remit.checking import Verdict
+from remit.evidence.claims import claims_of, claims_text
 from remit.reports.layout import escape_control
-from remit.reports.shapes import check_shape
+from remit.reports.shapes import FixShape, check_shape
 
 _COMMAND = {"L1": "error", "L2": "warning", "L3": "notice"}
 
 
-def check_json(verdicts: Sequence[Verdict], repository: str | None = None) -> str:
+def check_json(verdicts: Sequence[Verdict], repository: str | None = None, fixes: list[FixShape] | None = None) -> str:
     """Return the report in the shape `remit.check/1`."""
-    return format_json(check_shape(verdicts, repository))
+    return format_json(check_shape(verdicts, repository, fixes))
 
 
 def format_json(value: Any) -> str:
@@ -47,16 +48,18 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def check_junit(verdicts: Sequence[Verdict]) -> str:
+def check_junit(verdicts: Sequence[Verdict], command: str = "check") -> str:
     """Return the report as one `testsuites` document."""
     from xml.etree import ElementTree  # late: slow to load and seldom needed
 
     failed = sum(not verdict.accepted for verdict in verdicts)
     counts = {"tests": str(len(verdicts)), "failures": str(failed)}
     root = ElementTree.Element("testsuites", counts)
-    suite = ElementTree.SubElement(root, "testsuite", {"name": "remit check", "errors": "0", **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": f"remit {command}", "errors": "0", **counts})
     for verdict in verdicts:
         name = f"{verdict.agent or 'unknown agent'} at line {verdict.document.title_line}"
+        if command == "verify":
+            name = claims_text(claims_of(verdict.evidence))
         case = ElementTree.SubElement(
             suite, "testcase", {"classname": escape_control(verdict.path), "name": escape_control(name)}
         )

@@ -11,7 +11,9 @@ import msgspec
 from remit.checking import Decision, NotRun, Recorded, Scores, Verdict
 from remit.contract.model import SCHEMA, STATUSES, Result
 from remit.contract.profiles import Level
+from remit.evidence.claims import claims_of, count_outcomes
 from remit.evidence.model import Location, Outcome, Seen
+from remit.evidence.revisions import Revision
 
 
 class ViolationShape(msgspec.Struct):
@@ -75,6 +77,8 @@ class ResultShape(msgspec.Struct):
     references: list[ReferenceShape]
     quotes: list[QuoteShape]
     changes: list[ChangeShape]
+    #: The commit that the claims were checked against, and what named it.
+    revision: Revision
 
 
 class SummaryShape(msgspec.Struct):
@@ -85,23 +89,42 @@ class SummaryShape(msgspec.Struct):
     revise: int
     reject: int
     violations: dict[Level, int]
+    #: The number of claims: references, quotes, changed files and test runs.
+    claims: int
+    claims_by_outcome: dict[Outcome, int]
     #: The checkout that claims were checked against; null without a checkout.
     repository: str | None = None
 
 
+class FixShape(msgspec.Struct):
+    """A reference that `remit verify --fix` corrected in a document."""
+
+    path: str
+    line: int
+    old: str
+    new: str
+
+
 class CheckShape(msgspec.Struct):
-    """The output of `remit check --format json`."""
+    """The output of `remit check --format json` and `remit verify --format json`."""
 
     results: list[ResultShape]
     summary: SummaryShape
     schema: Literal["remit.check/1"] = "remit.check/1"
+    #: What was corrected; only with `--fix`.
+    fixes: list[FixShape] | msgspec.UnsetType = msgspec.UNSET
 
 
-def check_shape(verdicts: Sequence[Verdict], repository: str | None = None) -> CheckShape:
+def check_shape(
+    verdicts: Sequence[Verdict], repository: str | None = None, fixes: list[FixShape] | None = None
+) -> CheckShape:
     """Return verdicts in the fixed shape."""
     counts = summary(verdicts)
     counts.repository = repository
-    return CheckShape(results=[_result(verdict) for verdict in verdicts], summary=counts)
+    shape = CheckShape(results=[_result(verdict) for verdict in verdicts], summary=counts)
+    if fixes is not None:
+        shape.fixes = fixes
+    return shape
 
 
 def _result(verdict: Verdict) -> ResultShape:
@@ -122,6 +145,7 @@ def _result(verdict: Verdict) -> ResultShape:
         ],
         quotes=[QuoteShape(q.path, q.line, q.outcome, q.found, q.similarity, q.at) for q in verdict.evidence.quotes],
         changes=[ChangeShape(c.path, c.claim, c.outcome) for c in verdict.evidence.changes],
+        revision=verdict.revision,
     )
 
 
@@ -129,12 +153,15 @@ def summary(verdicts: Sequence[Verdict]) -> SummaryShape:
     """Return counts over all verdicts."""
     decisions = Counter(verdict.verdict for verdict in verdicts)
     levels = Counter(violation.level for verdict in verdicts for violation in verdict.violations)
+    claims = [claim for verdict in verdicts for claim in claims_of(verdict.evidence)]
     return SummaryShape(
         results=len(verdicts),
         accept=decisions["accept"],
         revise=decisions["revise"],
         reject=decisions["reject"],
         violations={"L1": levels["L1"], "L2": levels["L2"], "L3": levels["L3"]},
+        claims=len(claims),
+        claims_by_outcome=count_outcomes(claims),
     )
 
 

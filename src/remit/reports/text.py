@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from remit.checking import Verdict
+from remit.evidence.claims import HOLDING, Claim, claims_of
 from remit.evidence.model import Location, Outcome, format_location
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 from remit.reports.shapes import summary
@@ -58,6 +58,8 @@ def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
         supported = verdict.confidence.supported
         support = f" (supported {supported:g})" if supported is not None else ""
         head.append(Piece(f" · confidence {score:g}{support}", "dim"))
+    if verdict.document.has_text and not claims_of(verdict.evidence):
+        head.append(Piece(" · no claims found", "yellow"))
     yield head
     reasons = {override.rule: override.reason for override in verdict.overrides}
     printed: set[str] = set()
@@ -133,45 +135,18 @@ def _not_run(verdicts: Sequence[Verdict], columns: int) -> Iterator[Line]:
             yield [Piece(row, "dim")]
 
 
-class _Claim(NamedTuple):
-    at: int
-    what: str
-    outcome: Outcome
-    note: str
-    found: Location | None
-
-
 def claim_lines(verdict: Verdict, workspace: Workspace | None, columns: int, *, every: bool) -> Iterator[Line]:
     """Yield the claims that do not hold, or all claims, each with what was found instead."""
-    claims = list(_claims(verdict))
+    claims = claims_of(verdict.evidence)
     if not claims:
         return
     counts = Counter(claim.outcome for claim in claims)
     yield [Piece("  claims  ", "bold"), *_counted(counts)]
     for claim in claims:
-        if every or claim.outcome not in ("verified", "planned"):
+        if every or claim.outcome not in HOLDING:
             yield from _row(claim, columns)
             if claim.found is not None and workspace is not None and claim.outcome != "verified":
                 yield from _excerpt(claim.found, workspace, columns)
-
-
-def _claims(verdict: Verdict) -> Iterator[_Claim]:
-    evidence = verdict.evidence
-    found: list[_Claim] = []
-    for reference in evidence.references:
-        unseen = " · never opened" if reference.seen == "no" and reference.outcome != "missing-file" else ""
-        found.append(_Claim(reference.at, reference.text, reference.outcome, reference.why + unseen, reference.found))
-    for quote in evidence.quotes:
-        location = format_location(Location(quote.path, quote.line))
-        near = f"{quote.similarity:.0%} similar" if quote.similarity not in (None, 1.0) else ""
-        found.append(_Claim(quote.at, f"quote from {location}", quote.outcome, quote.why or near, quote.found))
-    found.extend(_Claim(c.at, f"{c.path} {c.claim}", c.outcome, c.why, None) for c in evidence.changes)
-    for claim in evidence.run_claims:
-        is_checked = evidence.has_receipts or evidence.has_rerun
-        outcome: Outcome = "unchecked" if not is_checked else "mismatch" if claim.denied else "verified"
-        words = f"tests {'passed' if claim.passed else 'failed'}"
-        found.append(_Claim(claim.at, words, outcome, claim.denied or ("" if is_checked else "no receipts"), None))
-    yield from sorted(found, key=lambda claim: claim.at)
 
 
 def _counted(counts: Counter[Outcome]) -> Iterator[Piece]:
@@ -179,7 +154,7 @@ def _counted(counts: Counter[Outcome]) -> Iterator[Piece]:
         yield Piece((", " if index else "") + f"{number} {outcome}", OUTCOME_STYLES[outcome])
 
 
-def _row(claim: _Claim, columns: int) -> Iterator[Line]:
+def _row(claim: Claim, columns: int) -> Iterator[Line]:
     head = f"    line {claim.at:<4} "
     margin, room = " " * (len(head) + 1), max(columns - len(head) - 2, 24)
     yield [

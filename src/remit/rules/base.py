@@ -17,7 +17,7 @@ from remit.contract.findings import Finding, FindingDetail
 from remit.contract.kinds import Kind
 from remit.contract.model import Result
 from remit.contract.parse import Document
-from remit.contract.profiles import Level
+from remit.contract.profiles import PROFILES, Level
 from remit.contract.tokens import estimate_tokens
 from remit.evidence.model import Evidence
 
@@ -118,6 +118,9 @@ class Rule:
     @classmethod
     def level_in(cls, profile: str) -> Level | None:
         """Return the rule's level in a profile; None if the rule does not apply there."""
+        only = PROFILES[profile].only
+        if only is not None and cls.name not in only:
+            return None
         return cls.levels.get(profile, cls.level)
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from remit.contract.kinds import KINDS
-from remit.contract.profiles import LEVELS, Level
+from remit.contract.profiles import LEVELS, PROFILES, Level
 from remit.contract.template import template
 from remit.rules.base import Rule
 from remit.rules.catalog import CATALOG
@@ -16,11 +16,18 @@ _INTRODUCTION = """\
 Your last message is your result and nothing else: one Markdown document in the form below. A program parses and
 checks it. Replace every [placeholder]. Omit a section only if a rule below allows it.
 """
+_WITHOUT_FORM = """\
+# How to cite code
+
+Answer in any form. A program looks up every file, line, symbol and quote of your answer in the checkout.
+"""
 
 
 @cache
 def instructions(kind: str, profile: str) -> str:
     """Return the instructions that an agent of this kind needs for an accepted result under this profile."""
+    if PROFILES[profile].only is not None:
+        return f"{_WITHOUT_FORM}\n## Rules\n\n" + "\n\n".join(filter(None, (_level(one, profile) for one in LEVELS)))
     form = template(KINDS[kind], scored=profile != "v1")
     rules = "\n\n".join(filter(None, (_level(level, profile) for level in LEVELS)))
     other = "" if kind == "error" else f"\nIf you fail, use this form instead:\n\n{_fenced(template(KINDS['error']))}"

@@ -11,11 +11,21 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from remit.errors import EnvironmentBroken, UsageError
 from remit.workspace.files import MAX_FILE, MAX_LISTED, Absent, SourceFile, Workspace, from_bytes
 from remit.workspace.paths import is_absolute, normalize_path
-from remit.workspace.safe_git import SECONDS, GitLimitReached, decode_output, run_git, start_git, within_limit
+from remit.workspace.safe_git import (
+    SECONDS,
+    GitLimitReached,
+    decode_output,
+    found_by_git,
+    run_git,
+    start_git,
+    within_limit,
+)
 
 if TYPE_CHECKING:
     import subprocess
 
+#: At most this many commits are looked up for the documents of one run.
+MAX_COMMITS = 50
 _MAX_LINKS = 40
 _CLOSING_SECONDS = 5.0
 
@@ -152,6 +162,51 @@ class Commit(Workspace):
         if process is not None:
             with suppress(GitLimitReached), within_limit(process, _CLOSING_SECONDS, "cat-file"):
                 process.communicate()
+
+
+class Commits:
+    """The commits that documents name, each opened once. `get` only accepts ids, never names of branches or tags."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self._root = os.path.realpath(root)
+        self._opened: dict[str, Commit | None] = {}
+
+    @cached_property
+    def _top(self) -> str | None:
+        return found_by_git(self._root)
+
+    def get(self, name: str, *, is_from_top: bool = False) -> Commit | None:
+        """Return the commit with this id or prefix of an id, or None if the repository does not have it.
+
+        With `is_from_top`, paths are relative to the root of the repository, even if the checkout is a part of it.
+        """
+        if self._top is None:
+            return None
+        if name not in self._opened:
+            if len(self._opened) >= MAX_COMMITS:
+                return None
+            self._opened[name] = _open(self._top, name)
+        found = self._opened[name]
+        if found is None or is_from_top or self._top == self._root:
+            return found
+        inner = f"{found.id}:"
+        if inner not in self._opened:
+            self._opened[inner] = Commit(self._root, found.id)
+        return self._opened[inner]
+
+    def close(self) -> None:
+        """End the git processes."""
+        for commit in self._opened.values():
+            if commit is not None:
+                commit.close()
+
+
+def _open(top: str, name: str) -> Commit | None:
+    try:
+        found = Commit(top, name)
+    except UsageError:
+        return None
+    return found if found.id.startswith(name.lower()) else None
 
 
 def _parents(path: str) -> list[str]:

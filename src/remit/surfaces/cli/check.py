@@ -13,6 +13,7 @@ from remit.checking import Options, Verdict, check_text, read_source
 from remit.configuration import Configuration, load
 from remit.contract.parse import MAX_BYTES
 from remit.errors import UsageError
+from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
 from remit.surfaces.cli.files import display_name, find_files, find_repository
 from remit.surfaces.cli.printing import columns, print_lines, print_text
@@ -29,13 +30,14 @@ _PATH = click.Path(path_type=Path)
 @click.option("--transcript", multiple=True, type=_PATH, help="A Claude Code transcript of the agent's work.")
 @click.option("--receipts", multiple=True, type=_PATH, help="A file of receipts of the agent's tool calls.")
 @click.option("--rerun", metavar="CMD", help="Run CMD in the checkout and compare its outcome with the claimed one.")
-@click.option("--profile", help="The profile: v2 (default), v1 or lenient.")
+@click.option("--profile", help="The profile: v2 (default), v1, lenient or claims.")
 @click.option("--kind", help="The kind of result; default: derived from the agent's name.")
 @click.option("--attempt", type=int, default=1, show_default=True, help="The number of the submission; 2 is final.")
 @click.option("--scope", multiple=True, metavar="PATH", help="A file or folder that the agent was asked to look at.")
 @click.option("--override", multiple=True, metavar="RULE=REASON", help="Override a default rule, with a reason.")
 @click.option("--select", multiple=True, metavar="RULE", help="Check only this rule, code or family.")
 @click.option("--ignore", multiple=True, metavar="RULE", help="Skip this rule, code or family.")
+@click.option("--require-claims", is_flag=True, help="Exit with 1 if a result has no claims.")
 @click.option("--claims", is_flag=True, help="Show every claim, not only those that do not hold.")
 @click.option(
     "--format",
@@ -77,9 +79,10 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
         else:
             _print_for_programs(verdicts, flags["form"], str(root))
     finally:
-        if sources.workspace is not None:
-            sources.workspace.close()
-    return 0 if all(verdict.accepted for verdict in verdicts) else 1
+        sources.close()
+    empty = any(not claims_of(verdict.evidence) for verdict in verdicts)
+    is_accepted = all(verdict.accepted for verdict in verdicts)
+    return 1 if not is_accepted or (empty and flags["require_claims"]) else 0
 
 
 def _options(flags: dict[str, Any], settings: Configuration) -> Options:

@@ -19,6 +19,8 @@ _PAGES = frozenset(
         *("changelog", "contributing", "code_of_conduct"),
     }
 )
+#: The files of a folder that `remit verify` reads.
+_TEXTS = (".md", ".markdown", ".mdx", ".txt")
 _SARIF_VERSION = re.compile(rb'"version"\s*:\s*"2\.')
 
 #: The largest file that is read; SARIF files and merges may be large.
@@ -48,6 +50,33 @@ def find_files(paths: tuple[str, ...], *, for_merge: bool = False) -> list[Path 
     return found
 
 
+def find_texts(paths: tuple[str, ...]) -> list[Path | None]:
+    """Return the files in their order; a folder contributes every Markdown and text file. None is standard input."""
+    found: list[Path | None] = []
+    for name in paths:
+        path = Path(name)
+        if name == "-":
+            found.append(None)
+        elif not _exists(path):
+            raise UsageError(f"{name}: no such file or folder")
+        elif path.is_dir():
+            inside = sorted(file for file in path.rglob("*") if _is_text(file, path))
+            if not inside:
+                raise UsageError(f"{name}: no texts in this folder (looked for {', '.join(_TEXTS)})")
+            found.extend(inside)
+        else:
+            found.append(path)
+    return found
+
+
+def _is_text(file: Path, folder: Path) -> bool:
+    return file.suffix in _TEXTS and not _is_hidden(file, folder) and file.is_file()
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
@@ -61,7 +90,7 @@ def display_name(file: Path | None) -> str:
 
 
 def _may_be_input(file: Path, folder: Path, *, for_merge: bool) -> bool:
-    if any(part.startswith(".") for part in file.relative_to(folder).parts) or not file.is_file():
+    if _is_hidden(file, folder) or not file.is_file():
         return False
     if file.suffix == ".json":
         return _is_json_input(file, for_merge=for_merge)

@@ -11,6 +11,7 @@ import click
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Check and merge": {
         "review": ("review.command", "Review a checkout and print one verified report."),
+        "verify": ("verify.command", "Check whether what a text states about the code is true."),
         "check": ("check.command", "Check results against the contract and the checkout."),
         "merge": ("merge.command", "Merge results and SARIF files into one report."),
         "rules": ("contract.rules_command", "List the rules, or explain one."),
@@ -106,6 +107,7 @@ def remit() -> None:
     \b
     Examples:
       remit review                            review this checkout
+      remit verify audit.md                   are the claims of a text true?
       remit check answer.md                   check a result
       remit merge results/                    merge many results into one report
       remit agents explain code-explorer      show its prompt, tools and limits

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
 
-from remit.reports.layout import Line
+from remit.reports.layout import Line, cut_width, escape_control
+
+#: Seconds after which a command that is still working reports what it does.
+_SLOW = 1.0
 
 
 def columns() -> int:
@@ -38,3 +44,46 @@ def print_text(text: str) -> None:
     if text:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
+
+
+class SlowNotice:
+    """Shows on the terminal what a command is doing, once it has taken a second, and removes the line at its end."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._is_shown = False
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            self._timer = threading.Timer(_SLOW, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            if self._is_shown:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+            self._is_shown, self._timer = False, None
+
+    def update(self, text: str) -> None:
+        """Change the text."""
+        with self._lock:
+            self._text = text
+            if self._is_shown:
+                self._write()
+
+    def _show(self) -> None:
+        with self._lock:
+            if self._timer is not None:
+                self._is_shown = True
+                self._write()
+
+    def _write(self) -> None:
+        sys.stderr.write(f"\r\x1b[K{cut_width(escape_control(self._text), columns() - 2)} …")
+        sys.stderr.flush()

@@ -1,0 +1,160 @@
+"""The commit that a text refers to, and permalinks: references that name their commit.
+
+A text is checked against the commit that the caller chose, else the one in its frontmatter (`git_commit:` or
+`commit:`), else the one that most of its GitHub and GitLab permalinks name. A commit that the repository does not have
+is not used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from remit.evidence.model import Reference
+from remit.evidence.segments import Segment
+from remit.evidence.sources import Sources
+from remit.lazy import lazy_pattern
+from remit.workspace.files import Workspace
+
+_FRONTMATTER = lazy_pattern(r"\A\s*---[ \t]*\n(.{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_COMMIT_FIELD = lazy_pattern(
+    r"^[ \t]*(?:git_commit|git-commit|commit)[ \t]*:[ \t]*[\"'`]?([0-9a-f]{7,64})[\"'`]?[ \t]*(?:#.*)?$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_PERMALINK = lazy_pattern(
+    r"https?://[\w.\-]{1,200}(?::\d{1,5})?(?:/[\w.\-~]{1,100}){1,10}?(?:/-)?/(?:blob|blame|raw)/([0-9a-f]{7,64})/"
+    r"([^\s<>`\"'|()\[\]#?]{1,400})(?:\?[^\s<>`\"'|()\[\]#]{0,200})?"
+    r"(?:#L(\d{1,9})(?:C\d{1,9})?(?:-L?(\d{1,9})(?:C\d{1,9})?)?)?"
+)
+#: A label of a link is not longer than this.
+_MAX_LABEL = 300
+
+Origin = Literal["--rev", "frontmatter", "permalinks"]
+
+
+class Revision(msgspec.Struct, frozen=True):
+    """What a text was checked against. `commit` is None for the files on disk."""
+
+    commit: str | None = None
+    #: What named the commit; None: nothing did.
+    source: Origin | None = None
+    #: A commit that the text names and that the repository does not have.
+    absent: str | None = None
+
+
+class Permalink(NamedTuple):
+    """A link to lines of a file at a commit, and its position in a text. The label of a Markdown link is part of it."""
+
+    start: int
+    end: int
+    text: str
+    commit: str
+    path: str
+    line: int | None
+    end_line: int | None
+
+
+def permalinks_in(text: str) -> Iterator[Permalink]:
+    """Yield the permalinks of a text, in order."""
+    if "/blob/" not in text and "/blame/" not in text and "/raw/" not in text:
+        return
+    from urllib.parse import unquote  # late import: few documents have permalinks
+
+    for found in _PERMALINK.finditer(text):
+        commit, path, line, last = found.groups()
+        address = found.group()
+        if line is None:  # the end of a sentence
+            address, path = address.rstrip(".,;:!"), path.rstrip(".,;:!")
+        yield Permalink(
+            *_link_span(text, found.start(), found.start() + len(address)),
+            address,
+            commit,
+            unquote(path, errors="replace"),
+            int(line) if line else None,
+            int(last) if last else None,
+        )
+
+
+def _link_span(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the span of the Markdown link around an address, or of the address itself."""
+    if text[start - 2 : start] != "](":
+        return start, end
+    depth = 0
+    for at in range(start - 2, max(-1, start - _MAX_LABEL), -1):
+        depth += {"]": 1, "[": -1}.get(text[at], 0)
+        if not depth:
+            closing = text.find(")", end, end + _MAX_LABEL)
+            return at, closing + 1 if closing >= 0 else end
+    return start, end
+
+
+def choose_revision(text: str, sources: Sources) -> tuple[Sources, Revision]:
+    """Return the sources to check a text against: those of the commit that it names, if the repository has it."""
+    if sources.workspace is None:
+        return sources, Revision()
+    if sources.has_rev:
+        return sources, Revision(getattr(sources.workspace, "id", None), "--rev")
+    absent = None
+    for name, origin in _named_commits(text):
+        found = sources.commits.get(name) if sources.commits is not None else None
+        if found is not None:
+            return sources.with_workspace(found), Revision(found.id, origin)
+        absent = absent or (name if origin == "frontmatter" else None)
+    return sources, Revision(absent=absent)
+
+
+def _named_commits(text: str) -> Iterator[tuple[str, Origin]]:
+    """Yield the commits that a text names, the most likely first."""
+    head = _FRONTMATTER.match(text)
+    if head and (field := _COMMIT_FIELD.search(head[1])):
+        yield field[1].lower(), "frontmatter"
+    linked = Counter(link.commit for link in permalinks_in(text))
+    for name, _ in linked.most_common():
+        yield name, "permalinks"
+
+
+class PermalinkReader:
+    """Turns permalinks into references at their commit. Links to other repositories are not references."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._commits = sources.commits
+        self._workspace = sources.workspace
+
+    def extract(self, segment: Segment) -> tuple[Segment, list[Reference]]:
+        """Return the references of a segment's permalinks, and the segment without these links."""
+        if self._commits is None or "://" not in segment.text:
+            return segment, []
+        text, done = segment.text, 0
+        found: list[Reference] = []
+        pieces: list[str] = []
+        for link in permalinks_in(text):
+            commit = self._commits.get(link.commit, is_from_top=True)
+            if commit is None:
+                continue
+            pieces += (text[done : link.start], " " * (link.end - max(done, link.start)))
+            done = link.end
+            path = commit.normal(link.path)
+            found.append(
+                Reference(
+                    text=link.text,
+                    path=path if path is not None else link.path,
+                    line=link.line,
+                    end_line=link.end_line,
+                    at=segment.line,
+                    row=segment.row,
+                    section=segment.section,
+                    block=segment.block,
+                    commit=commit.id,
+                )
+            )
+        return (segment._replace(text="".join([*pieces, text[done:]])) if found else segment), found
+
+    def workspace_of(self, reference: Reference) -> Workspace | None:
+        """Return the files that a reference is looked up in: those of its own commit, else the workspace."""
+        if reference.commit is None or self._commits is None:
+            return self._workspace
+        return self._commits.get(reference.commit, is_from_top=True)

@@ -1,0 +1,206 @@
+"""Correct the references of a text: full paths and the right lines, where there is exactly one truth.
+
+Only characters of a reference are replaced. The corrected text is checked again, and a correction that does not lead to
+a verified reference is dropped, so that a document never gets worse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from remit.checking import Options, Verdict, check_text
+from remit.contract.parse import MAX_BYTES
+from remit.errors import UsageError
+from remit.evidence.claims import HOLDING, claims_of
+from remit.evidence.model import Location, Quote, Reference
+from remit.evidence.sources import Sources
+from remit.evidence.symbols import SymbolFinder
+from remit.lazy import lazy_pattern
+from remit.workspace.atomic_write import replace_file
+from remit.workspace.files import SourceFile, Workspace
+
+#: Corrections are checked and reduced at most this often; then none is made.
+_MAX_ROUNDS = 3
+_NUMBER = lazy_pattern(r"\d+")
+#: Characters that a path may have before its last part.
+_PATH_CHARACTERS = frozenset("./\\@+-$~_…[](){}")
+
+
+class Fix(NamedTuple):
+    """A correction: the line of the document, the reference as written, its replacement and the lines it names."""
+
+    line: int
+    old: str
+    new: str
+    target: Location
+
+
+class Fixed(NamedTuple):
+    """A corrected text, what was corrected, and the verdicts on the text as it is now."""
+
+    text: str
+    fixes: list[Fix]
+    verdicts: list[Verdict]
+
+
+def fix_text(text: str, path: str, options: Options, sources: Sources) -> Fixed:
+    """Correct a text. Line ends and all other characters stay as they are."""
+    before = check_text(text, path, options, sources)
+    fixes = [fix for verdict in before for fix in _proposals(verdict, sources)]
+    for _ in range(_MAX_ROUNDS):
+        if not fixes:
+            break
+        corrected, applied = _apply(text, fixes)
+        after = check_text(corrected, path, options, sources)
+        good = [fix for fix in applied if _is_verified(fix, after)]
+        if len(good) == len(fixes) and _failures(after) <= _failures(before) and _count(after) == _count(before):
+            return Fixed(corrected, good, after)
+        fixes = good if len(good) < len(fixes) else []
+    return Fixed(text, [], before)
+
+
+def fix_file(path: Path, source: bytes, name: str, options: Options, sources: Sources) -> Fixed:
+    """Correct a file whose content is `source`, and write it back in one step with its line ends and permissions.
+
+    A text that cannot be read is not changed. Raises UsageError if the file cannot be written or has changed meanwhile.
+    """
+    text = source.decode("utf-8", "replace")
+    if len(source) > MAX_BYTES or text.encode("utf-8") != source or text.lstrip()[:1] in ("{", "["):
+        return Fixed(text, [], check_text(source, name, options, sources))
+    fixed = fix_text(text, name, options, sources)
+    if fixed.fixes:
+        target = path.resolve()  # a link stays a link
+        try:
+            about = target.stat()
+            if target.read_bytes() != source:
+                raise UsageError(f"{path}: the file has changed while it was checked; nothing was written")
+            owner = (about.st_uid, about.st_gid)
+            replace_file(target, fixed.text.encode("utf-8"), mode=about.st_mode & 0o7777, owner=owner)
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror or error}; nothing was written") from error
+    return fixed
+
+
+def _failures(verdicts: list[Verdict]) -> int:
+    claims = (claim for verdict in verdicts for claim in claims_of(verdict.evidence))
+    return sum(claim.outcome not in HOLDING for claim in claims)
+
+
+def _count(verdicts: list[Verdict]) -> int:
+    return sum(len(claims_of(verdict.evidence)) for verdict in verdicts)
+
+
+def _is_verified(fix: Fix, verdicts: list[Verdict]) -> bool:
+    return any(
+        reference.at == fix.line
+        and reference.outcome == "verified"
+        and (reference.path, reference.line) == (fix.target.path, fix.target.line)
+        for verdict in verdicts
+        for reference in verdict.evidence.references
+    )
+
+
+def _proposals(verdict: Verdict, sources: Sources) -> Iterator[Fix]:
+    workspace = sources.at(verdict.revision.commit)
+    if workspace is None:
+        return
+    finder = _TruthFinder(verdict, workspace)
+    for reference in verdict.evidence.references:
+        target = finder.truth(reference) if reference.commit is None else None
+        new = _rewritten(reference, target) if target is not None else None
+        if target is not None and new is not None and new != reference.text:
+            yield Fix(reference.at, reference.text, new, target)
+
+
+class _TruthFinder:
+    """Finds the only location that a failed reference can mean."""
+
+    def __init__(self, verdict: Verdict, workspace: Workspace) -> None:
+        references = verdict.evidence.references
+        self._workspace = workspace
+        self._quotes = verdict.evidence.quotes
+        self._symbols = SymbolFinder(reference.symbol for reference in references if reference.symbol)
+
+    def truth(self, reference: Reference) -> Location | None:
+        """Return the location that is meant, or None if there is not exactly one."""
+        found = reference.found
+        if found is None:
+            return None
+        if reference.outcome == "abbreviated":
+            return Location(found.path, reference.line)
+        if reference.outcome == "missing-file":
+            return self._same_path(reference, found)
+        file = self._workspace.read(found.path)
+        if reference.outcome != "relocated" or not isinstance(file, SourceFile):
+            return None
+        if reference.is_quote_location:
+            quotes = [quote for quote in self._quotes if quote.found == found and quote.outcome == "relocated"]
+            return found if quotes and all(_occurs_once(quote, file) for quote in quotes) else None
+        only = reference.symbol and self._symbols.locations(file, reference.symbol) == [found.line]
+        return found if only else None
+
+    def _same_path(self, reference: Reference, found: Location) -> Location | None:
+        """Return the file whose path differs only in case, if there is exactly one and it has the line."""
+        wanted = reference.path.lower()
+        same = [
+            path
+            for path in self._workspace.index.by_folded_name.get(wanted.rpartition("/")[2], ())
+            if path.lower() == wanted
+        ]
+        return found if same == [found.path] and found.line == reference.line else None
+
+
+def _occurs_once(quote: Quote, file: SourceFile) -> bool:
+    words = " ".join(quote.text.split())
+    return bool(words) and file.collapsed.text.count(words) == 1
+
+
+def _rewritten(reference: Reference, target: Location) -> str | None:
+    """Return a reference with another path and line, in the form in which it is written; None if that is unclear."""
+    text = reference.text
+    span = _path_span(text, reference, target)
+    if span is None:
+        return None
+    start, end = span
+    before, after = text[:start], text[end:]
+    if target.line != reference.line:
+        if target.line is None or reference.line is None:
+            return None
+        shift = target.line - reference.line
+        old = [reference.line, *([reference.end_line] if reference.end_line is not None else [])]
+        if [int(number) for number in _NUMBER.findall(before + "|" + after)] != old:
+            return None
+        before, after = (_NUMBER.sub(lambda number: str(int(number[0]) + shift), part) for part in (before, after))
+    return before + target.path + after
+
+
+def _path_span(text: str, reference: Reference, target: Location) -> tuple[int, int] | None:
+    """Return where the path is in a written reference: it ends with the name of the cited or of the found file."""
+    for name in (reference.path.rpartition("/")[2], target.path.rpartition("/")[2]):
+        at = text.find(name)
+        if name and at >= 0 and text.find(name, at + 1) < 0:
+            start = at
+            while start and (text[start - 1].isalnum() or text[start - 1] in _PATH_CHARACTERS):
+                start -= 1
+            opened = text[start:at].find("](")
+            return (start + opened + 2 if opened >= 0 else start), at + len(name)
+    return None
+
+
+def _apply(text: str, fixes: list[Fix]) -> tuple[str, list[Fix]]:
+    """Replace each reference on its line; one that occurs more often than it is to be corrected stays as it is."""
+    lines = text.split("\n")
+    groups: dict[tuple[int, str], list[Fix]] = {}
+    for fix in fixes:
+        groups.setdefault((fix.line, fix.old), []).append(fix)
+    applied: list[Fix] = []
+    for (number, old), group in sorted(groups.items(), key=lambda entry: -len(entry[0][1])):
+        line = lines[number - 1]
+        parts = re.split(rf"(?<![\w./\\@+\-]){re.escape(old)}(?!\d)", line)
+        if len({fix.new for fix in group}) == 1 and len(parts) == len(group) + 1:
+            lines[number - 1] = group[0].new.join(parts)
+            applied.extend(group)
+    return "\n".join(lines), sorted(applied)

@@ -1,0 +1,115 @@
+"""The command `remit verify`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from remit.checking import Options, Verdict, check_text, read_source
+from remit.contract.parse import MAX_BYTES
+from remit.errors import UsageError
+from remit.evidence.claims import claims_of
+from remit.evidence.sources import Sources, open_sources
+from remit.reports.shapes import FixShape
+from remit.surfaces.cli.files import display_name, find_repository, find_texts
+from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
+
+_PATH = click.Path(path_type=Path)
+_FORMATS = ["text", "json", "sarif", "github", "junit", "markdown"]
+
+
+@click.command("verify")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.option("--repo", type=_PATH, help="The checkout that claims are checked against.")
+@click.option("--rev", help="Check claims against this commit; default: the commit that the text names.")
+@click.option("--transcript", multiple=True, type=_PATH, help="A transcript of the session that produced the text.")
+@click.option("--require-claims", is_flag=True, help="Exit with 1 if a text has no claims.")
+@click.option("--claims", is_flag=True, help="Show every claim, not only those that fail.")
+@click.option("--fix", is_flag=True, help="Write full paths and correct lines into the files.")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="The output format."
+)
+def command(paths: tuple[str, ...], **flags: Any) -> int:
+    """Check whether what a text states about the code is true.
+
+    FILE is any Markdown or plain text: an audit, a plan, the description of a pull request, a commit message, an
+    agent's answer. It may be a folder (every Markdown and text file in it) or - for standard input. Every cited file,
+    line, symbol and quote is looked up in the checkout: --repo, else the one that contains the first file, else the
+    current folder. The exit code is 0 if no claim fails, otherwise 1.
+
+    With --fix, references are corrected where exactly one file or line can be meant.
+
+    \b
+    Examples:
+      remit verify audit.md
+      remit verify docs/plan.md --rev v1.2.0 --claims
+      git log -1 --format=%B | remit verify -
+      remit verify audit.md --fix
+      remit verify pull-request.md --require-claims --format github
+    """
+    files = find_texts(paths)
+    if flags["fix"] and None in files:
+        raise UsageError("--fix writes files; it cannot change standard input")
+    root, origin = find_repository(flags["repo"], files)
+    sources = open_sources(root, rev=flags["rev"], transcripts=flags["transcript"])
+    try:
+        with SlowNotice() as notice:
+            answer = _verify_all(files, sources, notice, fix=flags["fix"])
+        _print(answer, f"{root} ({origin})" if flags["form"] == "text" else str(root), flags)
+    finally:
+        sources.close()
+    empty = any(not claims_of(verdict.evidence) for verdict in answer.verdicts)
+    is_accepted = all(verdict.accepted for verdict in answer.verdicts)
+    return 1 if not is_accepted or (empty and flags["require_claims"]) else 0
+
+
+class _Answer(NamedTuple):
+    verdicts: list[Verdict]
+    #: None without --fix.
+    fixes: list[FixShape] | None
+
+
+def _verify_all(files: list[Path | None], sources: Sources, notice: SlowNotice, *, fix: bool) -> _Answer:
+    options = Options(profile="claims").validated()
+    verdicts: list[Verdict] = []
+    fixes: list[FixShape] = []
+    for number, file in enumerate(files, 1):
+        name = display_name(file)
+        notice.update(f"checking {name}" + (f" ({number} of {len(files)})" if len(files) > 1 else ""))
+        source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
+        if fix and file is not None:
+            from remit.fixing import fix_file  # late: only needed to write files
+
+            fixed = fix_file(file, source, name, options, sources)
+            verdicts += fixed.verdicts
+            fixes += (FixShape(name, one.line, one.old, one.new) for one in fixed.fixes)
+        else:
+            verdicts += check_text(source, name, options, sources)
+    return _Answer(verdicts, fixes if fix else None)
+
+
+def _print(answer: _Answer, root: str, flags: dict[str, Any]) -> None:
+    form, (verdicts, fixes) = flags["form"], answer
+    if form == "text":
+        from remit.reports.layout import Piece, escape_control
+        from remit.reports.verify import revision_text, verify_lines
+
+        print_lines(verify_lines(verdicts, columns(), every=flags["claims"], fixes=fixes or ()))
+        where = dict.fromkeys(map(revision_text, verdicts))
+        print_lines([[Piece(f"checked against {escape_control(root)}, {', '.join(where)}", "dim")]])
+    elif form in ("markdown", "sarif"):
+        from remit import __version__
+        from remit.reports.verify import verify_markdown, verify_sarif
+
+        is_markdown = form == "markdown"
+        print_text(verify_markdown(verdicts, root, fixes or ()) if is_markdown else verify_sarif(verdicts, __version__))
+    else:
+        from remit.reports.formats import check_github, check_json, check_junit
+
+        if form == "json":
+            print_text(check_json(verdicts, root, fixes))
+        else:
+            print_text(check_github(verdicts) if form == "github" else check_junit(verdicts, "verify"))

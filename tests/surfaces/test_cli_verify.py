@@ -1,0 +1,586 @@
+"""`remit verify` as a person or a script uses it: every option, every format, every exit code."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from remit.reports.layout import display_width
+from remit.reports.shapes import check_schema
+from remit.surfaces.cli import main, printing
+
+FILES = {
+    "src/app/cart.py": "LIMIT = 20\n\n\ndef add(cart, line):\n    cart.lines.append(line)\n    return cart\n\n\n"
+    + "x = 1\n" * 20
+    + "\n\ndef total(cart):\n    return sum(line.price for line in cart.lines)\n",
+    "src/app/prices.py": "CODES = {'TEN': 10}\n\n\ndef discount(pence, code):\n    return pence * CODES[code] // 100\n",
+    "README.md": "# A shop\n",
+}
+#: Four claims: two hold, one file and one line do not exist.
+AUDIT = """\
+# What I found
+
+Goods are added in `src/app/cart.py:4` (add), prices are in `src/app/prices.py:4`.
+The tax is computed in `src/app/price.py:9`, and `src/app/prices.py:80` rounds it.
+"""
+#: A quote of the last lines of the cart.
+TOTAL = "```python\ndef total(cart):\n    return sum(line.price for line in cart.lines)\n```\n"
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Remit = Callable[..., Ran]
+
+
+def git(root: Path, *words: str) -> str:
+    own = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    command = ["git", "-c", "user.name=T", "-c", "user.email=t@example.org", "-C", str(root), *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | own).stdout.strip()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one commit and an audit of it."""
+    root = tmp_path / "project"
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    git(tmp_path, "init", "-q", str(root))
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "all")
+    (root / "audit.md").write_text(AUDIT)
+    monkeypatch.chdir(root)
+    for name in [name for name in os.environ if name.startswith(("REMIT_", "GBRAIN_", "CLAUDE_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "80")
+    return root
+
+
+@pytest.fixture
+def remit(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
+    """`remit("verify", "audit.md")`: runs the command in the project, with `given` on standard input."""
+
+    def run(*words: str, given: bytes = b"") -> Ran:
+        monkeypatch.setattr(sys, "argv", ["remit", *words])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        said = capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return Ran(stop.value.code, said.out, said.err)
+
+    return run
+
+
+class TestText:
+    def test_the_failing_claims_are_listed_with_the_nearest_truth_and_then_counted(self, remit: Remit) -> None:
+        ran = remit("verify", "audit.md", "--repo", ".")
+        assert (ran.code, ran.err) == (1, "")
+        assert ran.out.splitlines() == [
+            "audit.md:4  missing-file  src/app/price.py:9",
+            "    there is no such file → src/app/prices.py",
+            "audit.md:4  out-of-range  src/app/prices.py:80",
+            "    the file has 5 lines → src/app/prices.py:5",
+            "4 claims: 2 verified, 1 missing-file, 1 out-of-range",
+            "checked against . (--repo), the files on disk",
+        ]
+
+    def test_a_text_whose_claims_hold_exits_0(self, remit: Remit) -> None:
+        ran = remit("verify", "-", given=b"See `src/app/cart.py:4`.")
+        assert ran.code == 0
+        assert ran.out.startswith("1 claim: 1 verified\n")
+
+    def test_a_text_without_claims_is_not_called_verified(self, remit: Remit) -> None:
+        ran = remit("verify", "-", given=b"Everything was checked and is fine.")
+        assert ran.code == 0
+        assert ran.out.startswith("no claims found\n")
+        assert "verified" not in ran.out
+
+    @pytest.mark.parametrize("given", [b"", b" \n", b"Nothing is cited here."])
+    def test_required_claims_that_are_missing_exit_1(self, remit: Remit, given: bytes) -> None:
+        assert remit("verify", "-", given=given).code == 0
+        ran = remit("verify", "-", "--require-claims", given=given)
+        assert (ran.code, ran.out.splitlines()[0]) == (1, "no claims found")
+
+    def test_one_of_many_texts_without_claims_is_named(self, remit: Remit, project: Path) -> None:
+        (project / "good.md").write_text("`src/app/cart.py:4`")
+        (project / "empty.md").write_text("Nothing.")
+        ran = remit("verify", "good.md", "empty.md")
+        assert ran.code == 0
+        assert ran.out.splitlines()[:2] == ["empty.md  no claims found", "1 claim: 1 verified"]
+        assert remit("verify", "good.md", "empty.md", "--require-claims").code == 1
+
+    def test_required_claims_that_exist_exit_0(self, remit: Remit) -> None:
+        assert remit("verify", "-", "--require-claims", given=b"`src/app/cart.py:4`").code == 0
+
+    def test_every_claim_can_be_shown(self, remit: Remit) -> None:
+        out = remit("verify", "audit.md", "--claims").out
+        assert "audit.md:3  verified  src/app/cart.py:4\n" in out
+        assert "audit.md:4  missing-file  src/app/price.py:9\n" in out
+
+    def test_no_title_section_or_form_is_required(self, remit: Remit) -> None:
+        for text in ("src/app/cart.py:4", "## Testing Results\n\n`src/app/cart.py:4`", "> `src/app/cart.py:4`"):
+            assert remit("verify", "-", given=text.encode()).out.startswith("1 claim: 1 verified\n"), text
+
+    def test_a_title_in_the_middle_does_not_hide_what_is_above_it(self, remit: Remit) -> None:
+        text = "Above: `src/app/no.py:1`.\n\n## QA Engineer Result\n\n### Status\nSUCCESS\n\n`src/app/cart.py:4`\n"
+        ran = remit("verify", "-", given=text.encode())
+        assert ran.out.splitlines()[0] == "-:1  missing-file  src/app/no.py:1"
+        assert "2 claims: 1 verified, 1 missing-file" in ran.out
+
+    @pytest.mark.parametrize("frame", ["```markdown\n{}\n```\n", "~~~md\n{}\n~~~"])
+    def test_a_text_inside_a_markdown_fence_is_read_with_its_lines(self, remit: Remit, frame: str) -> None:
+        ran = remit("verify", "-", given=frame.format("One\n\n`src/app/no.py:1`").encode())
+        assert ran.out.startswith("-:4  missing-file")
+
+    def test_an_indented_commit_message_is_read(self, remit: Remit) -> None:
+        assert remit("verify", "-", given=b"    Fix the cart\n\n    See src/app/cart.py:4\n").out.startswith("1 claim:")
+
+    def test_a_folder_is_every_markdown_and_text_file_in_it(self, remit: Remit, project: Path) -> None:
+        (project / "notes").mkdir()
+        (project / "notes/README.md").write_text("`src/app/cart.py:4`")
+        (project / "notes/plan.txt").write_text("src/app/cart.py:5")
+        (project / "notes/data.json").write_text('{"at": "src/app/none.py:5"}')
+        (project / "notes/.hidden.md").write_text("`src/app/none.py:5`")
+        assert remit("verify", "notes").out.startswith("2 claims: 2 verified\n")
+
+    @pytest.mark.parametrize("columns", [40, 80, 140])
+    def test_no_line_is_wider_than_the_screen(
+        self, remit: Remit, monkeypatch: pytest.MonkeyPatch, columns: int, project: Path
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        (project / "long.md").write_text(AUDIT + f"`src/{'deep/' * 30}file.py:3` and `コード/{'漢' * 60}.py:3`\n")
+        out = remit("verify", "long.md", "--claims").out
+        report = out.splitlines()[:-1]  # the last line names the checkout, for which the test has a long path
+        assert max(map(display_width, report)) <= columns
+
+    def test_nothing_of_a_text_reaches_the_terminal_raw(self, remit: Remit) -> None:
+        given = "`src/app/\x1b[31mred.py:3` and src/\u202ex.py:1\n".encode()
+        for form in ("text", "github", "junit", "markdown"):
+            out = remit("verify", "-", "--claims", "--format", form, given=given).out
+            assert "\x1b" not in out, form
+            assert "\u202e" not in out, form
+
+
+class TestRepository:
+    def test_repo_names_the_checkout(self, remit: Remit, tmp_path: Path) -> None:
+        (tmp_path / "other").mkdir()
+        ran = remit("verify", "audit.md", "--repo", str(tmp_path / "other"))
+        assert "4 claims: 4 missing-file" in ran.out
+
+    def test_rev_names_the_commit(self, remit: Remit, project: Path) -> None:
+        (project / "src/app/cart.py").unlink()
+        first = git(project, "rev-parse", "HEAD")
+        assert remit("verify", "-", given=b"`src/app/cart.py:4`").code == 1
+        ran = remit("verify", "-", "--rev", "HEAD", given=b"`src/app/cart.py:4`")
+        assert ran.code == 0
+        assert ran.out.endswith(f"commit {first[:12]} (--rev)\n")
+
+    def test_an_unknown_rev_is_one_line_and_2(self, remit: Remit) -> None:
+        ran = remit("verify", "audit.md", "--rev", "nosuch")
+        assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+
+    def test_a_transcript_that_contradicts_the_text_is_reported(self, remit: Remit, project: Path) -> None:
+        (project / "session.jsonl").write_text(
+            json.dumps({"type": "user", "cwd": str(project), "message": {"role": "user", "content": "look"}}) + "\n"
+        )
+        ran = remit("verify", "-", "--transcript", "session.jsonl", given=b"See `src/app/cart.py:4`.")
+        assert ran.code == 1
+        assert "no-tool-calls" in ran.out
+
+
+class TestFormats:
+    def test_json_has_the_shape_of_a_check_with_the_profile_claims(self, remit: Remit) -> None:
+        ran = remit("verify", "audit.md", "--format", "json")
+        jsonschema.validate(ran.json, check_schema())
+        (result,) = ran.json["results"]
+        assert (ran.code, ran.json["schema"], result["profile"]) == (1, "remit.check/1", "claims")
+        assert result["revision"] == {"commit": None, "source": None, "absent": None}
+        assert [one["outcome"] for one in result["references"]] == [
+            *("verified", "verified", "missing-file", "out-of-range")
+        ]
+        assert ran.json["summary"]["claims"] == 4
+        assert ran.json["summary"]["claims_by_outcome"] == {"verified": 2, "missing-file": 1, "out-of-range": 1}
+        assert "fixes" not in ran.json
+
+    def test_json_of_a_text_without_claims_counts_none(self, remit: Remit) -> None:
+        summary = remit("verify", "-", "--format", "json", given=b"Fine.").json["summary"]
+        assert (summary["claims"], summary["claims_by_outcome"], summary["accept"]) == (0, {}, 1)
+
+    def test_sarif_has_a_result_for_each_violation_at_its_line_of_the_document(self, remit: Remit) -> None:
+        ran = remit("verify", "audit.md", "--format", "sarif")
+        (run,) = ran.json["runs"]
+        assert (ran.code, ran.json["version"]) == (1, "2.1.0")
+        places = [result["locations"][0]["physicalLocation"] for result in run["results"]]
+        assert [place["artifactLocation"]["uri"] for place in places] == ["audit.md", "audit.md"]
+        assert [place["region"]["startLine"] for place in places] == [4, 4]
+        rules = run["tool"]["driver"]["rules"]
+        for result in run["results"]:
+            assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+            assert result["level"] == "error"
+
+    def test_github_has_a_workflow_command_for_each_violation(self, remit: Remit) -> None:
+        ran = remit("verify", "audit.md", "--format", "github")
+        assert ran.code == 1
+        assert [line.partition(",title")[0] for line in ran.out.splitlines()] == ["::error file=audit.md,line=4"] * 2
+
+    def test_junit_has_a_failed_case_for_a_text_that_fails(self, remit: Remit) -> None:
+        ran = remit("verify", "audit.md", "--format", "junit")
+        suite = ElementTree.fromstring(ran.out).find("testsuite")
+        assert suite is not None
+        assert (ran.code, suite.get("name"), suite.get("failures")) == (1, "remit verify", "1")
+        case = suite.find("testcase")
+        assert case is not None
+        assert case.get("name") == "4 claims: 2 verified, 1 missing-file, 1 out-of-range"
+
+    def test_markdown_is_a_table_in_which_nothing_of_the_text_is_rendered(self, remit: Remit) -> None:
+        given = b"`src/a|b.py:3` and [x](src/no.py:1) `@someone/team.py:1`"
+        ran = remit("verify", "-", "--format", "markdown", given=given)
+        rows = [line for line in ran.out.splitlines() if line.startswith("| `")]
+        assert ran.out.startswith("**❌ ")
+        for row in rows:
+            assert len(row.replace("\\|", "").split("|")) == 6
+            outside_code = "".join(row.replace("\\|", "").split("`")[::2])
+            assert not {"@", "[", "<"} & set(outside_code)
+
+    def test_markdown_of_a_text_that_holds(self, remit: Remit) -> None:
+        out = remit("verify", "-", "--format", "markdown", given=b"`src/app/cart.py:4`").out
+        assert out.splitlines()[0] == "**✅ 1 claim: 1 verified**"
+
+    def test_an_unknown_format_is_one_line_and_2(self, remit: Remit) -> None:
+        assert remit("verify", "audit.md", "--format", "html").code == 2
+
+
+class TestCommit:
+    """The commit that a text refers to: --rev, else the frontmatter, else its permalinks."""
+
+    @pytest.fixture
+    def first(self, project: Path) -> str:
+        """The first commit; in the second one the cart has moved."""
+        first = git(project, "rev-parse", "HEAD")
+        git(project, "mv", "src/app/cart.py", "src/app/basket.py")
+        git(project, "commit", "-q", "-m", "move")
+        return first
+
+    @pytest.mark.parametrize("field", ["git_commit", "commit"])
+    @pytest.mark.parametrize("length", [40, 8])
+    def test_the_frontmatter_names_it(self, remit: Remit, first: str, field: str, length: int) -> None:
+        text = f"---\ndate: 2026-01-02\n{field}: {first[:length]}\n---\n\n`src/app/cart.py:4`\n"
+        ran = remit("verify", "-", given=text.encode())
+        assert (ran.code, ran.out.splitlines()[0]) == (0, "1 claim: 1 verified")
+        assert ran.out.endswith(f"commit {first[:12]} (frontmatter)\n")
+
+    def test_a_commit_in_the_text_but_not_in_the_frontmatter_is_not_taken(self, remit: Remit, first: str) -> None:
+        text = f"# Notes\n\ncommit: {first}\n\n`src/app/cart.py:4`\n"
+        assert remit("verify", "-", given=text.encode()).code == 1
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "https://github.com/o/r/blob/{}/src/app/cart.py#L4-L6",
+            "https://gitlab.com/group/sub/r/-/blob/{}/src/app/cart.py#L4-6",
+            "https://git.example.org:8443/o/r/blob/{}/src/app/cart.py?plain=1#L4",
+        ],
+    )
+    def test_permalinks_name_it_and_are_references_themselves(self, remit: Remit, first: str, address: str) -> None:
+        text = f"See {address.format(first)} and `src/app/cart.py:5`."
+        ran = remit("verify", "-", given=text.encode())
+        assert (ran.code, ran.out.splitlines()[0]) == (0, "2 claims: 2 verified")
+        assert ran.out.endswith(f"commit {first[:12]} (permalinks)\n")
+
+    def test_a_permalink_is_looked_up_at_its_own_commit(self, remit: Remit, first: str) -> None:
+        link = f"[the cart](https://github.com/o/r/blob/{first}/src/app/cart.py#L4)"
+        text = f"{link} is now `src/app/basket.py:4`."
+        ran = remit("verify", "-", "--rev", "HEAD", given=text.encode())
+        assert (ran.code, ran.out.splitlines()[0]) == (0, "2 claims: 2 verified")
+
+    def test_a_permalink_to_a_line_or_file_that_the_commit_does_not_have_fails(self, remit: Remit, first: str) -> None:
+        for path, outcome in (("src/app/cart.py#L900", "out-of-range"), ("src/app/basket.py#L4", "missing-file")):
+            ran = remit("verify", "-", given=f"https://github.com/o/r/blob/{first}/{path}".encode())
+            assert ran.code == 1
+            assert f"1 claim: 1 {outcome}" in ran.out
+
+    def test_the_label_of_a_permalink_is_not_a_second_reference(self, remit: Remit, first: str) -> None:
+        text = f"[`cart.py:4`](https://github.com/o/r/blob/{first}/src/app/cart.py#L4)"
+        assert remit("verify", "-", given=text.encode()).out.startswith("1 claim: 1 verified\n")
+
+    def test_a_quote_below_a_permalink_is_compared_at_its_commit(self, remit: Remit, first: str) -> None:
+        link = f"https://github.com/o/r/blob/{first}/src/app/cart.py#L4-L6"
+        text = f"{link}\n```python\ndef add(cart, line):\n    cart.lines.append(line)\n```\n"
+        ran = remit("verify", "-", "--rev", "HEAD", given=text.encode())
+        assert (ran.code, ran.out.splitlines()[0]) == (0, "2 claims: 2 verified")
+
+    def test_rev_has_priority(self, remit: Remit, first: str) -> None:
+        text = f"---\ngit_commit: {first}\n---\n`src/app/cart.py:4`"
+        ran = remit("verify", "-", "--rev", "HEAD", given=text.encode())
+        assert ran.code == 1
+        assert ran.out.endswith("(--rev)\n")
+
+    def test_the_frontmatter_has_priority_over_permalinks(self, remit: Remit, first: str, project: Path) -> None:
+        second = git(project, "rev-parse", "HEAD")
+        link = f"https://github.com/o/r/blob/{second}/src/app/basket.py#L4"
+        ran = remit("verify", "-", given=f"---\ncommit: {first}\n---\n`src/app/cart.py:4` {link}".encode())
+        assert ran.code == 0
+        assert ran.out.endswith(f"commit {first[:12]} (frontmatter)\n")
+
+    def test_a_commit_that_the_repository_does_not_have_is_reported_and_not_used(self, remit: Remit) -> None:
+        ran = remit("verify", "-", given=b"---\ngit_commit: 0123456789abcdef\n---\n`src/app/cart.py:4`")
+        assert ran.code == 0
+        assert ran.out.splitlines()[-1].endswith("the files on disk; the repository has no commit 0123456789ab")
+
+    def test_a_link_to_another_repository_is_not_a_claim(self, remit: Remit) -> None:
+        link = "https://github.com/o/other/blob/0123456789abcdef0123456789abcdef01234567/src/x.py#L4"
+        assert remit("verify", "-", given=f"As in {link}.".encode()).out.startswith("no claims found\n")
+
+    def test_the_name_of_a_branch_is_not_a_commit(self, remit: Remit, project: Path) -> None:
+        git(project, "branch", "deadbeef")
+        ran = remit("verify", "-", given=b"---\ncommit: deadbeef\n---\n`src/app/cart.py:4`")
+        assert "the repository has no commit deadbeef" in ran.out
+
+    def test_json_states_the_commit_and_what_named_it(self, remit: Remit, first: str) -> None:
+        text = f"---\ncommit: {first[:10]}\n---\n`src/app/cart.py:4`"
+        (result,) = remit("verify", "-", "--format", "json", given=text.encode()).json["results"]
+        assert result["revision"] == {"commit": first, "source": "frontmatter", "absent": None}
+
+    def test_a_folder_without_git_has_no_commits(self, remit: Remit, tmp_path: Path) -> None:
+        (tmp_path / "plain/src").mkdir(parents=True)
+        (tmp_path / "plain/src/a.py").write_text("x\n")
+        given = b"---\ncommit: 0123456789abcdef\n---\n`src/a.py:1`"
+        assert remit("verify", "-", "--repo", str(tmp_path / "plain"), given=given).code == 0
+
+
+class TestFix:
+    """--fix corrects a reference where exactly one location can be meant, and nothing else."""
+
+    def fixed(self, remit: Remit, project: Path, text: str | bytes, *more: str) -> tuple[Ran, bytes]:
+        file = project / "doc.md"
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        ran = remit("verify", "doc.md", "--fix", *more)
+        return ran, file.read_bytes()
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("`src/app/cart.py:4` (total)\n", "`src/app/cart.py:31` (total)\n"),
+            ("See src/app/cart.py#L4 (total).\n", "See src/app/cart.py#L31 (total).\n"),
+            ("`src/app/cart.py:4-5` (total)\n", "`src/app/cart.py:31-32` (total)\n"),
+            ("`src/app/Cart.py:4`\n", "`src/app/cart.py:4`\n"),
+            (
+                f"`src/app/cart.py:4`:\n{TOTAL}",
+                f"`src/app/cart.py:31`:\n{TOTAL}",
+            ),
+        ],
+    )
+    def test_what_has_one_truth_is_corrected(self, remit: Remit, project: Path, before: str, after: str) -> None:
+        ran, text = self.fixed(remit, project, before)
+        assert text.decode() == after
+        assert ran.code == 0
+        assert ran.out.splitlines()[0].startswith("doc.md:1  fixed  ")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            AUDIT,  # a missing file and a line past the end have no truth, only a suggestion
+            "`src/app/cart.py:4`\n",
+            "`src/app/cart.py:9` (x)\n",
+            "Nothing is cited.\n",
+            "`src/app/cart.py:99` `src/app/none.py:1` ```\n",
+        ],
+    )
+    def test_what_has_no_or_several_truths_stays(self, remit: Remit, project: Path, text: str) -> None:
+        ran, after = self.fixed(remit, project, text)
+        assert after.decode() == text
+        assert "fixed" not in ran.out
+
+    def test_a_symbol_with_two_definitions_stays(self, remit: Remit, project: Path) -> None:
+        twice = "x = 1\n" * 20 + "def run():\n    pass\n" + "x = 1\n" * 20 + "def run():\n    pass\n"
+        (project / "src/app/twice.py").write_text(twice)
+        text = "`src/app/twice.py:2` (run)\n"
+        assert self.fixed(remit, project, text)[1].decode() == text
+
+    def test_a_quote_that_occurs_twice_stays(self, remit: Remit, project: Path) -> None:
+        (project / "src/app/twice.py").write_text(
+            "x = 1\n" * 20 + "value = compute(1)\n" + "x = 1\n" * 9 + "value = compute(1)\n"
+        )
+        text = "`src/app/twice.py:2`:\n```python\nvalue = compute(1)\n```\n"
+        assert self.fixed(remit, project, text)[1].decode() == text
+
+    def test_the_same_reference_twice_on_a_line_with_one_meaning_is_not_guessed(
+        self, remit: Remit, project: Path
+    ) -> None:
+        text = "`src/app/cart.py:4` (total) and `src/app/cart.py:4` (add)\n"
+        assert self.fixed(remit, project, text)[1].decode() == text
+
+    def test_line_ends_the_byte_order_mark_and_permissions_stay(self, remit: Remit, project: Path) -> None:
+        (project / "doc.md").write_bytes(b"")
+        (project / "doc.md").chmod(0o640)
+        _, text = self.fixed(remit, project, b"\xef\xbb\xbfOne\r\n`src/app/cart.py:4` (total)\r\nno end")
+        assert text == b"\xef\xbb\xbfOne\r\n`src/app/cart.py:31` (total)\r\nno end"
+        assert stat.S_IMODE((project / "doc.md").stat().st_mode) == 0o640
+        assert [file.name for file in project.iterdir() if file.name.startswith(".remit-")] == []
+
+    def test_a_link_to_the_file_stays_a_link(self, remit: Remit, project: Path) -> None:
+        (project / "real.md").write_text("`src/app/cart.py:4` (total)\n")
+        (project / "doc.md").symlink_to("real.md")
+        remit("verify", "doc.md", "--fix")
+        assert (project / "doc.md").is_symlink()
+        assert (project / "real.md").read_text() == "`src/app/cart.py:31` (total)\n"
+
+    def test_a_second_run_changes_nothing(self, remit: Remit, project: Path) -> None:
+        _, once = self.fixed(remit, project, "`src/app/cart.py:4` (total) and `src/app/none.py:1`\n")
+        ran, twice = self.fixed(remit, project, once)
+        assert once == twice
+        assert "fixed" not in ran.out
+
+    def test_a_file_without_a_correction_is_not_written(self, remit: Remit, project: Path) -> None:
+        (project / "doc.md").write_text(AUDIT)
+        before = (project / "doc.md").stat()
+        remit("verify", "doc.md", "--fix")
+        after = (project / "doc.md").stat()
+        assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+    def test_json_lists_the_corrections(self, remit: Remit, project: Path) -> None:
+        ran, _ = self.fixed(remit, project, "`src/app/cart.py:4` (total)\n", "--format", "json")
+        assert ran.json["fixes"] == [
+            {"path": "doc.md", "line": 1, "old": "src/app/cart.py:4", "new": "src/app/cart.py:31"}
+        ]
+        jsonschema.validate(ran.json, check_schema())
+
+    def test_standard_input_cannot_be_fixed(self, remit: Remit) -> None:
+        ran = remit("verify", "-", "--fix", given=b"`src/app/cart.py:4`")
+        assert (ran.code, ran.err) == (2, "remit: --fix writes files; it cannot change standard input\n")
+
+    def test_text_that_is_not_utf8_is_rejected_and_not_written(self, remit: Remit, project: Path) -> None:
+        ran, after = self.fixed(remit, project, b"caf\xe9 `src/app/cart.py:4` (total)\n")
+        assert (ran.code, after) == (1, b"caf\xe9 `src/app/cart.py:4` (total)\n")
+
+
+class TestHostileInput:
+    def test_binary_data_is_rejected_with_the_reason(self, remit: Remit, project: Path) -> None:
+        (project / "image.md").write_bytes(b"\x89PNG\x00\x00" + bytes(range(256)) * 20)
+        ran = remit("verify", "image.md")
+        assert ran.code == 1
+        first = "image.md:1  unreadable  the document cannot be read: it is binary data, not text"
+        assert ran.out.splitlines()[0] == first
+        assert "no claims" not in ran.out
+
+    def test_a_huge_file_is_rejected_with_the_reason(self, remit: Remit, project: Path) -> None:
+        (project / "huge.md").write_text("`src/app/cart.py:4` " * 100_000)
+        ran = remit("verify", "huge.md")
+        assert ran.code == 1
+        assert "it is larger than 1,024 KiB" in " ".join(ran.out.split())
+
+    def test_a_missing_file_is_one_line_and_2(self, remit: Remit) -> None:
+        ran = remit("verify", "none.md")
+        assert (ran.code, ran.out, ran.err) == (2, "", "remit: none.md: no such file or folder\n")
+
+    def test_a_folder_without_texts_is_one_line_and_2(self, remit: Remit) -> None:
+        ran = remit("verify", "src")
+        assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+
+    def test_many_permalinks_to_unknown_commits_take_no_time(self, remit: Remit) -> None:
+        links = " ".join(f"https://github.com/o/r/blob/{number:040x}/src/x.py#L1" for number in range(5_000))
+        start = time.monotonic()
+        assert remit("verify", "-", given=links.encode()).code == 0
+        assert time.monotonic() - start < 20
+
+
+def test_check_with_the_profile_claims_gives_the_same_outcomes(remit: Remit) -> None:
+    ran = remit("check", "audit.md", "--profile", "claims", "--format", "json")
+    assert ran.code == 1
+    assert ran.json["results"] == remit("verify", "audit.md", "--format", "json").json["results"]
+
+
+def test_check_requires_claims_on_request(remit: Remit) -> None:
+    given = b"## Release Helper Result\n\n### Status\nSUCCESS\n\nNothing is cited.\n"
+    words = ("check", "-", "--profile", "claims")
+    ran = remit(*words, given=given)
+    assert ran.code == 0
+    assert ran.out.splitlines()[0].endswith("· no claims found")
+    assert remit(*words, "--require-claims", given=given).code == 1
+
+
+def test_the_verdict_line_of_a_result_with_claims_does_not_state_that_claims_are_missing(remit: Remit) -> None:
+    ran = remit("check", "-", "--profile", "claims", given=b"`src/app/cart.py:4`")
+    assert "no claims found" not in ran.out
+
+
+def test_the_python_function_takes_a_text_or_a_path(project: Path) -> None:
+    import remit as package
+
+    assert package.verify("See `src/app/cart.py:4`", repo=project).accepted
+    assert not package.verify("audit.md", repo=project).accepted
+    assert not package.verify(project / "audit.md", repo=project).accepted
+    assert package.verify(b"", repo=project).accepted
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_work_that_takes_long_is_shown_and_the_line_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(printing, "_SLOW", 0.0)
+    with printing.SlowNotice() as notice:
+        notice.update("checking a.md")
+        deadline = time.monotonic() + 20
+        while "a.md" not in terminal.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.001)
+        notice.update("checking b.md")
+    assert "checking a.md …" in terminal.getvalue()
+    assert terminal.getvalue().endswith("checking b.md …\r\x1b[K")
+
+
+def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with printing.SlowNotice() as notice:
+        notice.update("checking a.md")
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are another matter there")
+def test_an_interrupt_while_waiting_for_input_is_one_line_and_130(project: Path) -> None:
+    waiting = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    waiting += "import sys; sys.argv[0]='remit'; import remit.surfaces.cli.verify as verify; "
+    waiting += "found = verify.open_sources; "
+    waiting += "verify.open_sources = lambda *a, **k: (found(*a, **k), print('ready', flush=True))[0]; "
+    waiting += "from remit.surfaces.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", waiting, "verify", "-"],
+        cwd=project,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b"")
+    assert err.decode().split("\n") == ["", "remit: interrupted", ""]
