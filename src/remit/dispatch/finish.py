@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.dispatch.failpoints import failpoint
-from remit.dispatch.redact import redact
 from remit.dispatch.settings import Settings
 from remit.dispatch.worktree import WORKTREE, WorktreeChanges, read_changes, remove_worktree
 from remit.errors import EnvironmentBroken, RemitError
+from remit.secrets.scan import redact
 from remit.store import jobs, plans
 from remit.store.database import Database
 from remit.store.events import unfinished_text

@@ -24,7 +24,6 @@ from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_json
 
-from remit.dispatch.redact import redact
 from remit.dispatch.runners import resolve_program
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
 from remit.dispatch.tools.output import cap_text
@@ -34,6 +33,7 @@ from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief
 from remit.registry.tools import AllowList, KnownTool, server_of
+from remit.secrets.scan import redact
 from remit.store.storable import to_storable
 
 log = logging.getLogger("remit.worker")

@@ -16,10 +16,10 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from remit.contract.tokens import estimate_tokens
 from remit.dispatch.finish import RunStopped, TransportFailed
 from remit.dispatch.models import OUTPUT_TOKENS, REQUEST_SECONDS, model_prices, provider_of
-from remit.dispatch.redact import redact
 from remit.dispatch.tools.catalogue import TOOLS
 from remit.registry.model import Brief
 from remit.registry.tools import find_tool
+from remit.secrets.scan import redact
 from remit.store import budgets, jobs, workers
 from remit.store.database import Database
 from remit.store.transcript import UsageSums

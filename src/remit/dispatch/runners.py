@@ -22,15 +22,15 @@ import msgspec
 from remit.aio import run_with_keepalive
 from remit.dispatch.events import EventWriter
 from remit.dispatch.finish import RunEnd, RunStopped
-from remit.dispatch.redact import redact
 from remit.dispatch.settings import Settings
 from remit.dispatch.tools.process_tree import descendants, send_signal
 from remit.dispatch.tools.processes import close_pipes, isolated_command
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief
+from remit.secrets.environment import without_secrets
+from remit.secrets.scan import redact
 from remit.store.jobs import Job
 from remit.store.transcript import Transcript, UsageSums
-from remit.workspace.safe_git import without_secrets
 
 _PYTHON = shlex.quote(sys.executable)
 #: Analysers that print SARIF, run from this environment; `remit[review]` installs them. Isolated (-I), so that a

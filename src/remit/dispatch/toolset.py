@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
@@ -14,11 +15,11 @@ from pydantic_core import SchemaValidator, core_schema
 
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import RunStopped
-from remit.dispatch.redact import redact
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
 from remit.dispatch.tools.toolbox import Toolbox, recorded_arguments
 from remit.evidence.receipts import Receipt
 from remit.registry.model import digest_of
+from remit.secrets.scan import redact, redacted_arguments
 from remit.store.transcript import FinishedCall, Transcript
 
 #: A conversation ends after this many equal errors in a row, or this many equal rounds of calls.
@@ -56,8 +57,9 @@ class Calls:
         if earlier is not None and not spec.is_repeatable:
             return await self._answer_unknown(call, spec, arguments)
         named = arguments if isinstance(arguments, dict) else {"arguments": arguments}
+        stored = await asyncio.to_thread(redacted_arguments, named) if self._is_redacting else named
         confirmed = _Moment()
-        await self._transcript.begin_call(call, self.turn, spec.name, named)
+        await self._transcript.begin_call(call, self.turn, spec.name, stored)
         await self._emit("tool", {"call": call, "name": spec.name, "arguments": _short(named)})
         failpoint("tool-begun")
         await self._confirm_ownership(confirmed)
@@ -68,7 +70,7 @@ class Calls:
         failpoint("tool-finished")
         why = {"why": _line(text)} if output.failed else {}
         await self._emit("tool-done", {"call": call, "name": spec.name, "failed": output.failed, **why})
-        self._loop_guard.add(self.turn, spec.name, named, text, failed=output.failed)
+        self._loop_guard.add(self.turn, spec.name, stored, text, failed=output.failed)
         return text
 
     async def recall(self) -> None:
@@ -89,7 +91,7 @@ class Calls:
     async def _answer_unknown(self, call: str, spec: ToolSpec, arguments: Any) -> str:
         """Answer a call that was running when its worker died. It may have taken effect; it is stored as failed."""
         text = _UNKNOWN.format(name=spec.name)
-        receipt = Receipt(tool=spec.name, arguments=recorded_arguments(arguments), failed=True)
+        receipt = Receipt(tool=spec.name, arguments=redacted_arguments(recorded_arguments(arguments)), failed=True)
         await self._transcript.finish_call(call, text, receipt, is_failed=True, state="unknown")
         await self._emit("tool-done", {"call": call, "name": spec.name, "failed": True, "why": text})
         return text

@@ -39,9 +39,9 @@ _FAILED_PENALTY = 20.0
 _MIN_FINGERPRINT = 10
 
 
-def build_report(verdict: Verdict, workspace: Workspace | None = None) -> Report:
-    """Return the report of one checked result."""
-    agent = verdict.agent or _unknown(verdict)
+def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender: str = "") -> Report:
+    """Return the report of one checked result. `sender` is the agent that sent it, whatever the result's title says."""
+    agent = sender or verdict.agent or _unknown(verdict)
     details = verdict.document.details
     claims = _FindingClaims(verdict, details)
     words = {detail.id.upper(): free_text(detail.content) for detail in details}
@@ -55,7 +55,7 @@ def build_report(verdict: Verdict, workspace: Workspace | None = None) -> Report
         verdict=verdict.verdict,
         rows=rows,
         statements=(*_compliance(verdict, agent), *_claims(verdict, agent)),
-        conflicts=tuple(_conflicts(verdict)) if agent == slug(MERGED_AGENT) else (),
+        conflicts=tuple(_conflicts(verdict)) if not sender and agent == slug(MERGED_AGENT) else (),
         confidence=verdict.confidence.claimed,
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from remit.checking import Options, Verdict, check_text
+from remit.contract.model import STATUSES
 from remit.evidence.sources import Sources
 from remit.merging.adjust import build_report
 from remit.merging.model import Merge, Report
@@ -14,6 +17,10 @@ from remit.merging.sarif.read import read_sarif
 
 #: Enough of a JSON file to recognise its format.
 _PEEK = 65536
+#: A file with such a name is a result, whatever it contains: an agent may have written all of it.
+_DOCUMENTS = (".md", ".markdown", ".txt")
+#: From best to worst.
+_VERDICTS = (None, "accept", "revise", "reject")
 
 
 class Input(NamedTuple):
@@ -30,7 +37,7 @@ def read_input(
     head = data[:_PEEK].removeprefix(b"\xef\xbb\xbf").lstrip()
     if name.endswith((".sarif", ".sarif.json")):
         return Input(read_sarif(data, name, sources.workspace, categories or {}))
-    if head.startswith(b"{"):
+    if head.startswith(b"{") and not name.endswith(_DOCUMENTS):
         if b'"remit.merge/1"' in head:
             earlier = read_merge(data, name)
             return Input(reports_of(earlier), earlier)
@@ -42,3 +49,41 @@ def read_input(
 def from_verdict(verdict: Verdict, sources: Sources) -> Input:
     """Return the input for a checked result."""
     return Input([build_report(verdict, sources.workspace)])
+
+
+def read_report(data: bytes, sender: str, options: Options, sources: Sources) -> Report:
+    """Read what one subagent sent as one report under its sender's name, whatever the text claims to be.
+
+    The text is never SARIF, an earlier merge or the report of another agent. Several results in it are one report: all
+    their findings, with the worst verdict and status.
+    """
+    verdicts = check_text(data, f"{sender}.md", options, sources)
+    return _one_voice([build_report(verdict, sources.workspace, sender=sender) for verdict in verdicts])
+
+
+def failed_report(agent: str) -> Report:
+    """Return the report of an agent that sent nothing, or nothing that can be read."""
+    return Report(agent=agent, status=STATUSES[-1], verdict=None)
+
+
+def _one_voice(reports: Sequence[Report]) -> Report:
+    """Combine the results of one sender: every part that is a list is concatenated, so that nothing is lost."""
+    first, *others = reports
+    if not others:
+        return first
+    lists = {
+        name: tuple(item for report in reports for item in getattr(report, name))
+        for name in Report.__struct_fields__
+        if isinstance(getattr(first, name), tuple)
+    }
+    return msgspec.structs.replace(
+        first,
+        status=max((report.status for report in reports), key=_rank),
+        verdict=max((report.verdict for report in reports), key=_VERDICTS.index),
+        confidence=min((report.confidence for report in reports if report.confidence is not None), default=None),
+        **lists,
+    )
+
+
+def _rank(status: str) -> int:
+    return STATUSES.index(status) if status in STATUSES else len(STATUSES)

@@ -39,16 +39,17 @@ class PlanReader:
 
     def reports(self, one: Delegation) -> list[Report]:
         """Return the reports of a delegation. Without a result it counts as failed, unless it was skipped or waits."""
+        from remit.merging.inputs import failed_report
         from remit.merging.model import Report
 
         if one.result and one.state in ("accepted", "rejected", "failed", "escalated"):
             if self._of(one).contract is not None:  # its answer is not a report
                 status = "SUCCESS" if one.state == "accepted" else "FAILED"
                 return [Report(agent=one.agent, status=status, verdict=one.verdict)]
-            return [_with_agent(one, report) for report in self._read(one)]
+            return [self._read(one)]
         if not one.result and one.state in ("rejected", "failed", "escalated"):
             # Not with `expect`: another delegation of the same agent may have a result.
-            return [Report(agent=one.agent, status="FAILED", verdict=None)]
+            return [failed_report(one.agent)]
         return []
 
     def partial(self, one: Delegation) -> str:
@@ -75,11 +76,17 @@ class PlanReader:
             self._options[profile] = Options(profile=profile).validated()
         return self._options[profile]
 
-    def _read(self, one: Delegation) -> list[Report]:
-        from remit.merging.inputs import read_input
+    def _read(self, one: Delegation) -> Report:
+        """Return a result under its agent's name, with the stored verdict, which took the receipts into account.
+
+        The result of a job that did not complete has the status FAILED.
+        """
+        from remit.merging.inputs import read_report
 
         data = (one.result or "").encode("utf-8", "replace")
-        return read_input(data, f"{one.name}.md", self._checked_with(one), self._sources).reports
+        report = read_report(data, one.agent, self._checked_with(one), self._sources)
+        status = "FAILED" if one.state in ("failed", "escalated") else report.status
+        return msgspec.structs.replace(report, status=status, verdict=one.verdict or report.verdict)
 
 
 class PhaseMerge:
@@ -104,13 +111,6 @@ class PhaseMerge:
 
         settings = MergeSettings(threshold=self._threshold, policy=self._policy)
         return merge_inputs(self._inputs, checked_settings(settings))
-
-
-def _with_agent(one: Delegation, report: Report) -> Report:
-    """Return a report under its agent's name. The report of a job that did not complete has the status FAILED."""
-    agent = one.agent if report.agent.startswith("unknown") else report.agent
-    status = "FAILED" if one.state in ("failed", "escalated") else report.status
-    return msgspec.structs.replace(report, agent=agent, status=status)
 
 
 def needs_person(spec: PhaseSpec, delegations: Sequence[Delegation]) -> bool:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from remit.errors import EnvironmentBroken
-from remit.lazy import lazy_pattern
+from remit.secrets.environment import without_secrets
 
 if TYPE_CHECKING:
     import subprocess
@@ -44,9 +44,6 @@ _OFF = {"required": "false", "attributesfile": os.devnull, "excludesfile": os.de
 #: Settings are passed in git's environment, whose size the system limits.
 _MAX_SETTINGS = 5_000
 _MAX_NAMES = 256 * 1024
-#: Names of variables that contain a secret.
-SECRET_NAME = lazy_pattern(r"(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|DATABASE_URL|_DSN$")
-_PASSWORD_IN_ADDRESS = lazy_pattern(r"://[^\s/@]*:[^\s/@]+@")
 
 
 class GitLimitReached(EnvironmentBroken):
@@ -210,12 +207,3 @@ def disabled_filters(listed: bytes, *, also_trusted: bool = False) -> dict[str, 
 def decode_output(data: bytes) -> str:
     """Decode git's output; names that are not UTF-8 survive."""
     return data.decode("utf-8", "surrogateescape")
-
-
-def without_secrets() -> dict[str, str]:
-    """Return this process's environment without Remit's settings and without what looks like a secret."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not (name.startswith("REMIT_") or SECRET_NAME.search(name) or _PASSWORD_IN_ADDRESS.search(value))
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,7 +12,7 @@ from remit.clients.claude_code.results import MAX_TEXT_BYTES, KeptResult
 from remit.contract.kinds import slug
 from remit.evidence.sources import Sources
 from remit.gate.session import SessionState
-from remit.merging.inputs import Input, read_input
+from remit.merging.inputs import Input, failed_report, read_report
 from remit.merging.model import Report
 
 
@@ -23,16 +23,12 @@ def final_texts(kept: Sequence[KeptResult], state: SessionState) -> list[KeptRes
     return [one for one in latest.values() if one.verdict == "accept" or one.agent_id not in settled]
 
 
-def merge_inputs_of(
-    kept: Sequence[KeptResult], state: SessionState, options: Options, sources: Sources, categories: Mapping[str, str]
-) -> list[Input]:
+def merge_inputs_of(kept: Sequence[KeptResult], state: SessionState, options: Options, sources: Sources) -> list[Input]:
     """Return the inputs of a session's merge. An agent that failed without a report takes part as failed."""
     reports = final_texts(kept, state)
-    inputs = [
-        Input([_as_judged(report, one) for report in _reports(one, options, sources, categories)]) for one in reports
-    ]
+    inputs = [Input([_report(one, options, sources)]) for one in reports]
     failed = _agents_without_report(state, {one.agent_id for one in reports})
-    return [*inputs, *(Input([Report(agent=agent, status="FAILED", verdict=None)]) for agent in failed)]
+    return [*inputs, *(Input([failed_report(agent)]) for agent in failed)]
 
 
 def _accepted_retries(state: SessionState) -> set[str]:
@@ -54,20 +50,20 @@ def _agents_without_report(state: SessionState, reported: set[str]) -> list[str]
     ]
 
 
-def _reports(one: KeptResult, options: Options, sources: Sources, categories: Mapping[str, str]) -> list[Report]:
-    data = b""
-    if one.path:
+def _report(one: KeptResult, options: Options, sources: Sources) -> Report:
+    """Return a report under its sender's name with the stored verdict, which took the subagent's receipts into account.
+
+    A text that cannot be read is one failed agent: the other reports are merged.
+    """
+    agent = _name(one.agent)
+    try:
         with Path(one.path).open("rb") as file:
             data = file.read(MAX_TEXT_BYTES)
-    read = read_input(data, f"{one.agent}.md", options, sources, categories)
-    return [_as_judged(report, one) for report in read.reports]
-
-
-def _as_judged(report: Report, one: KeptResult) -> Report:
-    """Set the stored verdict, which took the subagent's receipts into account, and the agent's name."""
-    agent = _name(one.agent) if report.agent.startswith("unknown") else report.agent
+    except OSError:
+        return failed_report(agent)
+    report = read_report(data, agent, options, sources)
     status = "FAILED" if one.outcome == "failed" else report.status
-    return msgspec.structs.replace(report, agent=agent, status=status, verdict=one.verdict or report.verdict)
+    return msgspec.structs.replace(report, status=status, verdict=one.verdict or report.verdict)
 
 
 def _name(agent: str) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from remit.dispatch.redact import redact
 from remit.dispatch.tools import sandbox
 from remit.dispatch.tools.arguments import parse_arguments
 from remit.dispatch.tools.bash import is_everything
@@ -21,6 +20,7 @@ from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolOutput, ToolR
 from remit.dispatch.tools.output import cap_text
 from remit.evidence.receipts import Receipt
 from remit.registry.tools import find_tool
+from remit.secrets.scan import redact, redacted_arguments
 from remit.store.storable import to_storable
 
 #: Longer arguments are cut in a receipt. The transcript has the whole content, and the receipt its digest.
@@ -119,15 +119,16 @@ class Toolbox:
     ) -> ToolOutput:
         """Cut the text and create the receipt. Only lines that are sent to the model count as read."""
         text = to_storable(answer.text)
+        recorded = recorded_arguments(arguments)
         if self._is_redacting:  # before the text is cut: the whole text goes to a file
-            text = redact(text)
+            text, recorded = redact(text), redacted_arguments(recorded)
         capped = cap_text(text, self._limits.characters, self._confined.spill, key)
         hits = {path: set(lines) for path, lines in answer.hits.items()}
         for mark in filter(None, answer.marks[: capped.lines]):
             hits.setdefault(mark[0], set()).update((mark[1],) if mark[1] else ())
         receipt = Receipt(
             tool=to_storable(name[:200]),
-            arguments=recorded_arguments(arguments),
+            arguments=recorded,
             path=to_storable(answer.path) if answer.path is not None else None,
             ranges=answer.ranges,
             exit=answer.exit,

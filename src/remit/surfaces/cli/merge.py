@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from remit.contract.kinds import slug
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.merging.api import checked_settings, merge_inputs
-from remit.merging.inputs import Input, read_input
+from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
 from remit.merging.model import MERGED_AGENT, SCALE, Merge, MergeSettings
 from remit.merging.previous import read_merge
@@ -77,16 +78,26 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     sources = open_sources(root)
     options = Options(profile=flags["profile"] or configured["profile"], kinds=configured["agents.kinds"]).validated()
     settings = _settings(flags, configured)
-    inputs = [
-        read_input(read_file(file), name, options, sources, configured["merge.categories"])
-        for file, name in ((file, display_name(file)) for file in files)
-    ]
+    read = partial(read_input, options=options, sources=sources, categories=configured["merge.categories"])
+    inputs = [_read_or_failed(file, read, is_only=len(files) == 1) for file in files]
     _warn_about_reports(zip(files, inputs, strict=True))
     if project is not None:
-        inputs += project.inputs(flags["session"], options, sources, configured["merge.categories"])
+        inputs += project.inputs(flags["session"], options, sources)
     merged = _filtered(merge_inputs(inputs, settings), flags, sources)
     _write(_formatted(merged, flags, sources), flags["output"])
     return 1 if fails(merged, flags["fail_on"]) else 0
+
+
+def _read_or_failed(file: Path | None, read: Callable[[bytes, str], Input], *, is_only: bool) -> Input:
+    """Return the input of a file. Among others, one that cannot be parsed is one failed agent: the rest is merged."""
+    data, name = read_file(file), display_name(file)
+    try:
+        return read(data, name)
+    except UsageError as error:
+        if is_only:
+            raise
+        click.echo(f"{error}; it counts as a failed agent", err=True)
+        return Input([failed_report(name)])
 
 
 def _warn_about_reports(inputs: Iterable[tuple[Path | None, Input]]) -> None:

@@ -73,12 +73,12 @@ class SessionProject:
             for one in self.kept(found)
         ]
 
-    def inputs(self, wanted: str, options: Options, sources: Sources, categories: Mapping[str, str]) -> list[Input]:
+    def inputs(self, wanted: str, options: Options, sources: Sources) -> list[Input]:
         """Return the reports of a session as inputs of a merge."""
         from remit.clients.claude_code.session_merge import merge_inputs_of  # late: only a merge needs it
 
         found = self.session(wanted)
-        inputs = merge_inputs_of(self.kept(found), found.state, options, sources, categories)
+        inputs = merge_inputs_of(self.kept(found), found.state, options, sources)
         if not inputs:
             raise UsageError(f"session {found.state.session} has no report of a subagent under contract yet")
         return inputs

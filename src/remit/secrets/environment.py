@@ -1,0 +1,44 @@
+"""Secrets in the environment: which variables contain one, and the environment without them."""
+
+from __future__ import annotations
+
+import os
+
+from remit.lazy import lazy_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Names of variables that contain a secret.
+SECRET_NAME = lazy_pattern(
+    r"(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|_PASS$|_PWD$|_PAT$|^PGPASS|DATABASE_URL|_DSN$"
+    r"|CONNECTION_STRING|WEBHOOK|^AUTH$|_AUTH$"
+)
+_PASSWORD_IN_ADDRESS = lazy_pattern(r"://[^\s/@]*:[^\s/@]+@")
+#: A shorter value may be an ordinary word, and so may one without a digit that is not much longer.
+_MIN_VALUE = 8
+_MIN_WORD = 20
+_PATHS = ("/", "~", "./", "../")
+
+
+def without_secrets() -> dict[str, str]:
+    """Return this process's environment without Remit's settings and without what looks like a secret."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not (name.startswith("REMIT_") or SECRET_NAME.search(name) or _PASSWORD_IN_ADDRESS.search(value))
+    }
+
+
+def own_secrets() -> Iterator[tuple[str, str]]:
+    """Yield the secrets of this process, longest first: a provider may repeat an invalid key in an error."""
+    pairs = ((name, value.strip()) for name, value in os.environ.items() if SECRET_NAME.search(name))
+    yield from sorted((pair for pair in pairs if _is_distinct(pair[1])), key=lambda pair: -len(pair[1]))
+
+
+def _is_distinct(value: str) -> bool:
+    """Return whether a value cannot be an ordinary word, a number or a path."""
+    if len(value) < _MIN_VALUE or value.startswith(_PATHS):
+        return False
+    return len(value) >= _MIN_WORD or (any(map(str.isdigit, value)) and any(map(str.isalpha, value)))

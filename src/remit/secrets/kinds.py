@@ -1,0 +1,286 @@
+"""The kinds of secrets that Remit recognises itself: by a prefix, by their place in a file, or by the name beside them.
+
+Each pattern takes linear time on any text: a repetition cannot start again inside itself, or is short.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from remit.lazy import lazy_pattern
+from remit.secrets.values import BEGIN, MAX_KEY, end_of_key, judge_named_value, named_value_pattern
+
+Span = tuple[int, int]
+_TOKEN = r"[A-Za-z0-9_-]"  # noqa: S105 (an alphabet)
+#: Placeholders of a password: `{password}`, `${TOKEN}`, `$TOKEN`, `<password>`, `%s`, `***`.
+_PLACEHOLDER = (
+    r"(?:\$?\{[^\s/:@]{0,100}\}|\$\([^\s/:@]{0,100}\)|\$[A-Z_][A-Z0-9_]{0,100}|<[^\s/:@]{1,100}>"
+    r"|%s|%\([^\s/:@]{1,100}\)s|\*{1,100}|\.{3}|…)"
+)
+#: The beginning of a value that is not a placeholder.
+_REAL = r"(?![$<{%*\[]|\.{3}|…)"
+_BASE64 = r"[A-Za-z0-9+/]"
+_HEX = r"[a-f0-9]"
+#: A token that a file or a command names: not empty, at least one digit among its first characters.
+_OPAQUE = rf"{_REAL}(?=[^\s\"']{{0,60}}\d)[A-Za-z0-9._~+/=:-]"
+
+
+class Rule(NamedTuple):
+    """What one kind of secret looks like."""
+
+    name: str
+    #: One of them, in lower case, is in every match or beside it.
+    keywords: tuple[str, ...]
+    #: The first group that took part in a match is the secret, or else the whole match.
+    pattern: re.Pattern[str]
+    #: The longest match: a match is at most this far from its keyword.
+    reach: int
+    #: Returns where the secret is; None if the match is not a secret.
+    judge: Callable[[re.Match[str]], Span | None]
+
+
+def first_group(found: re.Match[str]) -> Span:
+    """Return the span of the first group that took part in a match, or else of the whole match."""
+    return found.span(next((number for number, group in enumerate(found.groups(), 1) if group is not None), 0))
+
+
+def _whole_key(found: re.Match[str]) -> Span:
+    return found.start(), end_of_key(found.string, found.end())
+
+
+def _word(literal: str) -> str:
+    """Return a pattern for a literal at the start of a word. The literal comes first, because that search is fast."""
+    return rf"{literal}(?<![A-Za-z0-9_]{literal})"
+
+
+def _rule(name: str, keywords: str, pattern: str, reach: int = 600, flags: int = 0) -> Rule:
+    words = tuple(keywords.split("|"))
+    return Rule(name, words, lazy_pattern(pattern, flags | re.ASCII), reach, first_group)
+
+
+def _prefixed(name: str, prefix: str, rest: str) -> Rule:
+    """Return the rule for a token with a distinct prefix."""
+    return _rule(name, prefix.lower(), rf"{_word(re.escape(prefix))}{rest}(?![A-Za-z0-9_])", 300)
+
+
+_IGNORE = re.IGNORECASE
+_LINES = re.IGNORECASE | re.MULTILINE
+
+KINDS: tuple[Rule, ...] = (
+    Rule("private key", ("private key",), BEGIN, MAX_KEY, _whole_key),
+    _rule("Anthropic key", "sk-ant-", rf"{_word('sk-')}ant-{_TOKEN}{{20,200}}"),
+    # With capitals or digits, or without a separator: the names of CSS classes also start like this.
+    _rule(
+        "OpenAI key",
+        "sk-",
+        rf"{_word('sk-')}(?:proj-)?(?:(?=[a-z_-]{{0,31}}+[A-Z0-9]){_TOKEN}{{32,200}}|[a-z]{{32,200}})",
+    ),
+    _rule("Groq key", "gsk_", rf"{_word('gsk_')}[A-Za-z0-9]{{32,200}}"),
+    _rule("xAI key", "xai-", rf"{_word('xai-')}[A-Za-z0-9]{{32,200}}"),
+    _rule(
+        "GitHub token",
+        "ghp_|gho_|ghu_|ghs_|ghr_|github_pat_",
+        rf"{_word('g')}(?:h[pousr]_[A-Za-z0-9]{{36,255}}|ithub_pat_[A-Za-z0-9_]{{40,255}})",
+    ),
+    _rule("AWS key", "akia|asia|abia|acca", rf"{_word('A')}(?:KIA|SIA|BIA|CCA)[A-Z0-9]{{16}}(?![A-Za-z0-9_])", 40),
+    _rule("Google key", "aiza", rf"{_word('AIza')}{_TOKEN}{{35}}(?![A-Za-z0-9_])", 60),
+    _rule("Slack token", "xox", rf"{_word('xox')}(?:[abeprso]|e\.xox[bp])-[A-Za-z0-9-]{{10,250}}"),
+    # Only the first `eyJ` in a run of characters counts: trying each of them would take quadratic time.
+    Rule(
+        "JSON web token",
+        ("eyj",),
+        lazy_pattern(
+            rf"(?<!{_TOKEN})(?>{_TOKEN}*?(?=eyJ))(eyJ{_TOKEN}{{10,}}+\.eyJ{_TOKEN}{{10,}}+\.{_TOKEN}{{10,}}+)"
+        ),
+        65_536,
+        first_group,
+    ),
+    _rule("password in a URL", "://", rf"://([^\s/:@]{{0,100}}+:(?!{_PLACEHOLDER}@)[^\s/:@]{{3,200}}+)(?=@)"),
+    # Headers and command lines.
+    _rule(
+        "Authorization header",
+        "authorization",
+        rf"authorization[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?(?:(?:bearer|basic|token|digest|apikey|api-key|bot|splunk"
+        rf"|genie-?key|sso-key|key)\s{{1,3}}(?:token=)?)?({_OPAQUE}{{8,2000}})(?![(\[])",
+        2_100,
+        _IGNORE,
+    ),
+    _rule("bearer token", "bearer", rf"\bbearer\s{{1,3}}({_OPAQUE}{{16,2000}})", 2_100, _IGNORE),
+    _rule(
+        "key in a header",
+        "key:|token:|secret:",
+        rf"\b(?:x-[a-z0-9-]{{0,40}}|private-|job-|deploy-|api-|circle-|ocp-apim-subscription-|dd-api-|dd-application-)"
+        rf"(?:key|token|secret):\s{{0,3}}({_REAL}[^\s\"',;]{{8,500}})",
+        flags=_IGNORE,
+    ),
+    _rule(
+        "cookie",
+        "cookie:",
+        rf"\b(?:set-)?cookie:\s{{0,3}}([^\s=;:\"']{{1,60}}={_REAL}[^\r\n\"']{{12,2000}})",
+        2_100,
+        _IGNORE,
+    ),
+    _rule(
+        "password in a command",
+        "curl|wget|http",
+        rf"(?:\s-u|--user)[=\s]\s{{0,3}}[\"']?([^\s:\"'@/$]{{1,80}}:{_REAL}[^\s\"'@/]{{3,200}})",
+    ),
+    _rule("password in a command", "sshpass", rf"sshpass\s{{1,3}}-p\s{{0,3}}[\"']?({_REAL}[^\s\"']{{3,200}})"),
+    _rule(
+        "password in a command",
+        "mysql|mariadb|mongo|redis-cli|sqlcmd|psql",
+        rf"\b(?:mysql\w{{0,10}}|mariadb|mongo\w{{0,10}}|redis-cli|sqlcmd)\b[^\n|;]{{0,120}}?\s-(?:p|a|P)\s?[\"']?"
+        rf"({_REAL}(?=[^\s\"']{{0,60}}[\d!#^&])(?!\d{{1,5}}(?![^\s\"']))[^\s\"'/-][^\s\"']{{3,100}})",
+    ),
+    _rule(
+        "password in a command",
+        "--pass|--token|--secret|--api-key|--apikey|--auth|--access|--pwd|--client-secret",
+        rf"--(?:[a-z]{{1,20}}-)?(?:password|passwd|passphrase|pass|pwd|token|secret|api-?key|auth-?token"
+        rf"|access-?key|secret-?key)(?:=|\s)\s{{0,3}}[\"']?({_REAL}(?=[^\s\"']{{0,60}}[\d!#^&])[^\s\"'-][^\s\"']{{5,300}})",
+        flags=_IGNORE,
+    ),
+    # Files.
+    _rule(
+        "password in .netrc", "password", r"\blogin\s{1,20}[^\s/,=]{1,100}\s{1,20}password\s{1,20}([^\s\[]\S{0,199})"
+    ),
+    _rule(
+        "password in .pgpass",
+        ":5432:|:5433:|:6432:|:*:",
+        r"^(?:[^\s:#/]{1,100}):(?:543[23]|6432|\*):[^\s:]{1,63}:[^\s:]{1,63}:([^\s:]{3,200})$",
+        500,
+        _LINES,
+    ),
+    _rule(
+        "key in a kubeconfig",
+        "client-key-data",
+        rf"client-key-data[\"']?:\s{{0,4}}[\"']?({_BASE64}{{40,9000}}={{0,2}})",
+        9_100,
+    ),
+    _rule(
+        "registry password",
+        '"auth"|identitytoken|registrytoken',
+        r"\"(?:auth|identitytoken|registrytoken)\"\s{0,4}:\s{0,4}\"([A-Za-z0-9+/=._-]{12,4000})\"",
+        4_100,
+    ),
+    _rule(
+        "password in XML",
+        "password>|passphrase>|token>|secret>|apikey>",
+        rf"<(?:[a-z]{{1,20}}[:.-])?(?:password|passphrase|token|secret|apikey)>\s{{0,4}}({_REAL}(?=[^\s<]{{0,60}}\d)[^\s<]{{6,300}})",
+        flags=_IGNORE,
+    ),
+    _rule(
+        "npm password",
+        "_auth|_password",
+        rf"(?<![A-Za-z0-9.])_(?:auth|authToken|password)\s{{0,3}}=\s{{0,3}}[\"']?({_OPAQUE}{{8,500}})",
+    ),
+    _rule(
+        "Azure key",
+        "accountkey=|sharedaccesskey=|sharedsecret=|accesskey=",
+        rf"(?:AccountKey|SharedAccessKey|SharedSecret|AccessKey)=({_BASE64}{{20,200}}={{0,2}})",
+        flags=_IGNORE,
+    ),
+    _rule(
+        "signature in a URL",
+        "sig=|signature=",
+        r"[?&;](?:sig|Signature|X-Amz-Signature|X-Goog-Signature)=([A-Za-z0-9%+/_=-]{20,700})",
+        800,
+    ),
+    _rule(
+        "password hash",
+        "$apr1$|$2a$|$2b$|$2y$|$5$|$6$|$y$|$argon2",
+        r"(\$(?:apr1|2[aby]|5|6|y|argon2id?|argon2d)\$[A-Za-z0-9./$=,+v]{20,200})",
+    ),
+    _rule(
+        "WireGuard key", "privatekey|presharedkey", rf"(?:PrivateKey|PresharedKey)\s{{0,4}}=\s{{0,4}}({_BASE64}{{43}}=)"
+    ),
+    _rule(
+        "PuTTY key",
+        "private-lines",
+        rf"Private-Lines: \d{{1,3}}\s{{1,2}}((?:{_BASE64}{{1,64}}={{0,2}}\s{{1,2}}){{1,60}})",
+        4_000,
+    ),
+    _rule("Laravel key", "base64:", rf"APP_KEY\s{{0,3}}=\s{{0,3}}[\"']?(base64:{_BASE64}{{40,50}}={{0,2}})", 100),
+    # Tokens with a prefix that gitleaks does not have, or has with more conditions.
+    _rule(
+        "Stripe key",
+        "sk_|rk_|whsec_",
+        r"(?:(?<![A-Za-z0-9])[sr]k_(?:live|test|prod)_[A-Za-z0-9]{10,250}|whsec_[A-Za-z0-9+/=]{20,250})",
+    ),
+    _rule(
+        "Google token",
+        "ya29.|gocspx-|1//0",
+        rf"(?:ya29\.{_TOKEN}{{20,400}}|GOCSPX-{_TOKEN}{{20,60}}|(?<![\w/])1//0{_TOKEN}{{20,200}})",
+    ),
+    _rule(
+        "Azure client secret",
+        "q~",
+        r"(?<![A-Za-z0-9_~.-])([A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34})(?![A-Za-z0-9_~.-])",
+        60,
+    ),
+    _rule("Telegram token", ":aa", r"(?<![A-Za-z0-9])\d{8,10}:AA[A-Za-z0-9_-]{32,34}(?![A-Za-z0-9_-])", 60),
+    _rule(
+        "Discord token",
+        ".",
+        r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_-])",
+        80,
+    ),
+    _rule("webhook", "webhook", r"(?:discord(?:app)?\.com/api/webhooks/\d{10,25}/)([A-Za-z0-9_-]{40,100})", 200),
+    _rule("Mailgun key", "key-", rf"{_word('key-')}({_HEX}{{32}})(?![A-Za-z0-9_])", 50),
+    _rule("Mailchimp key", "-us", rf"(?<![A-Za-z0-9]){_HEX}{{32}}-us\d{{1,2}}(?![A-Za-z0-9])", 50),
+    _rule("Firebase key", "apa91b", r"(?:AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{120,180})", 300),
+    _rule(
+        "Braintree token", "access_token$", r"access_token\$(?:production|sandbox)\$[a-z0-9]{10,20}\$[a-f0-9]{32}", 120
+    ),
+    _prefixed("GitLab token", "glpat-", r"[A-Za-z0-9_.-]{20,300}"),
+    _prefixed("npm token", "npm_", r"[A-Za-z0-9]{36,40}"),
+    _prefixed("PyPI token", "pypi-", rf"{_TOKEN}{{50,280}}"),
+    _prefixed("Hugging Face token", "hf_", r"[A-Za-z0-9]{30,60}"),
+    _prefixed("Docker token", "dckr_pat_", rf"{_TOKEN}{{20,60}}"),
+    _prefixed("Docker token", "dckr_oat_", rf"{_TOKEN}{{20,60}}"),
+    _prefixed("Databricks token", "dapi", r"[a-f0-9]{32}(?:-\d)?"),
+    _prefixed("Vault token", "hvs.", rf"{_TOKEN}{{20,280}}"),
+    _prefixed("Vault token", "hvb.", rf"{_TOKEN}{{20,280}}"),
+    _prefixed("SendGrid key", "SG.", r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"),
+    _prefixed("Supabase key", "sbp_", r"[a-z0-9]{40}"),
+    _prefixed("Supabase key", "sb_secret_", rf"{_TOKEN}{{20,60}}"),
+    _prefixed("Replicate token", "r8_", r"[A-Za-z0-9]{30,50}"),
+    _prefixed("Tavily key", "tvly-", rf"{_TOKEN}{{20,60}}"),
+    _prefixed("LangSmith key", "lsv2_", r"[a-z]{2}_[a-f0-9]{32}_[a-f0-9]{10}"),
+    _prefixed("Pinecone key", "pcsk_", rf"{_TOKEN}{{30,120}}"),
+    _prefixed("Figma token", "figd_", rf"{_TOKEN}{{30,60}}"),
+    _prefixed("CircleCI token", "CCIPAT_", r"[A-Za-z0-9]{16,32}_[a-f0-9]{40}"),
+    _prefixed("Buildkite token", "bkua_", r"[a-f0-9]{40}"),
+    _prefixed("Contentful token", "CFPAT-", rf"{_TOKEN}{{40,60}}"),
+    _prefixed("Netlify token", "nfp_", r"[A-Za-z0-9]{30,60}"),
+    _prefixed("NuGet key", "oy2", r"[a-z0-9]{43}"),
+    _prefixed("Render key", "rnd_", r"[A-Za-z0-9]{20,60}"),
+    _prefixed("Airtable token", "pat", r"[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
+    _prefixed("Bitbucket password", "ATBB", r"[A-Za-z0-9]{24,40}"),
+    _prefixed("Atlassian token", "ATATT3", r"[A-Za-z0-9_=-]{100,250}"),
+    _prefixed("Tailscale key", "tskey-", r"[a-z]{3,10}-[A-Za-z0-9]{8,40}-[A-Za-z0-9]{16,60}"),
+    _prefixed("Sonar token", "sqp_", r"[a-f0-9]{40}"),
+    _prefixed("Sonar token", "squ_", r"[a-f0-9]{40}"),
+    _prefixed("Square token", "sq0atp-", rf"{_TOKEN}{{20,40}}"),
+    _prefixed("Square token", "sq0csp-", rf"{_TOKEN}{{40,50}}"),
+    _prefixed("Notion token", "ntn_", r"[A-Za-z0-9]{40,60}"),
+    _prefixed("New Relic key", "NRAK-", r"[A-Z0-9]{27}"),
+    _prefixed("Doppler token", "dp.pt.", r"[A-Za-z0-9]{40,44}"),
+    _prefixed("Fireworks key", "fw_", r"[A-Za-z0-9]{22,40}"),
+    _prefixed("ElevenLabs key", "sk_", r"[a-f0-9]{48}"),
+    _prefixed("DigitalOcean token", "dop_v1_", r"[a-f0-9]{64}"),
+    _prefixed("PostHog key", "phx_", r"[A-Za-z0-9]{40,60}"),
+    _prefixed("Cloudinary address", "cloudinary://", r"\d{10,20}:[A-Za-z0-9_-]{20,40}@\w{2,60}"),
+)
+
+#: Values that only their names give away: `PASSWORD=...`, `"client_secret": "..."`.
+NAMED = (
+    Rule(
+        "named secret",
+        ("pass", "pwd", "secret", "token", "key", "credential", "auth"),
+        named_value_pattern(),
+        700,
+        judge_named_value,
+    ),
+)
