@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 TARGET = Path(__file__).resolve().parents[1] / "src/remit/secrets/gitleaks.json"
-#: Rules whose match is not a secret, that need more than a line, or that `remit.secrets.kinds` has in a stricter form.
+#: Rules whose match is not a secret, that need more than a line, or that `secret_kinds` has in a stricter form.
 LEFT_OUT = frozenset(
     [
         "generic-api-key",

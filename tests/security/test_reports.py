@@ -139,7 +139,7 @@ def test_an_unreadable_report_does_not_stop_a_plan() -> None:
     assert merge.counts.inputs == 2
 
 
-def test_several_titles_are_one_voice() -> None:
+def test_several_titles_count_as_one_agent() -> None:
     one, three = merged_phase(("accepted", REVIEW)), merged_phase(("accepted", HOSTILE["three titles"]))
     assert [finding.agreement for finding in three.findings] == [finding.agreement for finding in one.findings]
     assert not any({"agreed", "confirmed"} & set(finding.flags) for finding in three.findings)

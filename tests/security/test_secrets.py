@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from secret_kinds import KINDS, made
 
 from remit.dispatch.models import KEYS
-from remit.secrets.kinds import KINDS as OWN
 from remit.secrets.scan import all_rules, redact
+from remit.secrets.secret_kinds import KINDS as OWN
 
 BODY = [f"MIIEow{number:02d}" + "Abc+/" * 11 for number in range(20)] + ["Q2xvc2U="]
 PEM = ["-----BEGIN RSA PRIVATE KEY-----", *BODY, "-----END RSA PRIVATE KEY-----"]
@@ -160,7 +160,7 @@ def test_a_kind_of_secret_is_removed(name: str, around: str) -> None:
     assert not [secret[at : at + 8] for at in range(len(secret) // 2, len(secret) - 7) if secret[at : at + 8] in found]
 
 
-def test_there_are_more_than_a_hundred_kinds_and_nearly_all_are_removed_whatever_their_characters() -> None:
+def test_there_are_more_than_a_hundred_kinds_and_nearly_all_are_removed_with_any_characters() -> None:
     missed = [
         (name, seed)
         for seed in map(str, range(20))
@@ -207,7 +207,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_random_characters_that_are_no_secret_stay(name: str) -> None:
+def test_random_characters_that_are_not_secret_stay(name: str) -> None:
     assert redact(HARMLESS[name]) == HARMLESS[name]
 
 

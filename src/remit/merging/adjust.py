@@ -40,7 +40,7 @@ _MIN_FINGERPRINT = 10
 
 
 def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender: str = "") -> Report:
-    """Return the report of one checked result. `sender` is the agent that sent it, whatever the result's title says."""
+    """Return the report of one checked result. The agent `sender` replaces the one in its title."""
     agent = sender or verdict.agent or _unknown(verdict)
     details = verdict.document.details
     claims = _FindingClaims(verdict, details)

@@ -17,7 +17,7 @@ from remit.merging.sarif.read import read_sarif
 
 #: Enough of a JSON file to recognise its format.
 _PEEK = 65536
-#: A file with such a name is a result, whatever it contains: an agent may have written all of it.
+#: A file with such a name is always a result: an agent may have written all of it.
 _DOCUMENTS = (".md", ".markdown", ".txt")
 #: From best to worst.
 _VERDICTS = (None, "accept", "revise", "reject")
@@ -52,7 +52,7 @@ def from_verdict(verdict: Verdict, sources: Sources) -> Input:
 
 
 def read_report(data: bytes, sender: str, options: Options, sources: Sources) -> Report:
-    """Read what one subagent sent as one report under its sender's name, whatever the text claims to be.
+    """Read what one subagent sent as one report under its sender's name.
 
     The text is never SARIF, an earlier merge or the report of another agent. Several results in it are one report: all
     their findings, with the worst verdict and status.

@@ -1,7 +1,7 @@
 """Replace secrets in text before it is stored, shown or sent to a model: tool output, events, transcripts, logs.
 
-A rule has keywords, one of which is in every match or beside it. Only the surroundings of its keywords are searched, so
-a text without them costs one fast search for each keyword, and the time is linear for any text.
+A rule has keywords, one of which is in every match or next to it. Only the surroundings of keywords are searched, so a
+text without them costs one fast search for each keyword, and the time is linear for any text.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from remit.lazy import lazy_pattern
-from remit.secrets import kinds
+from remit.secrets import secret_kinds
 from remit.secrets.environment import own_secrets
-from remit.secrets.kinds import Rule, Span, first_group
+from remit.secrets.secret_kinds import SecretRule, Span, first_group
 
 #: Changes the case of ASCII letters only, so that positions stay the same.
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
@@ -79,7 +79,7 @@ def find_secrets(text: str) -> Iterator[tuple[int, int, int, str]]:
                 yield from ((start, rank, end, rule.name) for start, end in _matches(text, rule, *region))
 
 
-def _matches(text: str, rule: Rule, start: int, end: int) -> Iterator[Span]:
+def _matches(text: str, rule: SecretRule, start: int, end: int) -> Iterator[Span]:
     while start < end and (found := rule.pattern.search(text, start, end)):
         span = rule.judge(found)
         if span is not None and span[1] > span[0]:
@@ -87,7 +87,7 @@ def _matches(text: str, rule: Rule, start: int, end: int) -> Iterator[Span]:
         start = max(found.end() if span is None else span[1], found.start() + 1)
 
 
-def _regions(lowered: str, rule: Rule) -> Iterator[Span]:
+def _regions(lowered: str, rule: SecretRule) -> Iterator[Span]:
     """Yield the surroundings of a rule's keywords, those that overlap as one."""
     hits = (hit for keyword in rule.keywords for hit in _occurrences(lowered, keyword))
     ordered: Iterable[int] = hits if len(rule.keywords) == 1 else sorted(hits)
@@ -111,21 +111,21 @@ def _occurrences(text: str, keyword: str) -> Iterator[int]:
 
 
 @lru_cache(maxsize=1)
-def all_rules() -> tuple[Rule, ...]:
+def all_rules() -> tuple[SecretRule, ...]:
     """Return every rule: Remit's own, those of gitleaks, and last the values that only their names give away."""
     data = resources.files("remit.secrets").joinpath("gitleaks.json").read_bytes()
     published = msgspec.json.decode(data, type=_Data).rules
-    return (*kinds.KINDS, *map(_rule, published), *kinds.NAMED)
+    return (*secret_kinds.KINDS, *map(_rule, published), *secret_kinds.NAMED)
 
 
-def _rule(one: _Published) -> Rule:
+def _rule(one: _Published) -> SecretRule:
     pattern = lazy_pattern(one.regex, re.ASCII)  # in Go, \w, \s and \b mean ASCII
 
     def judge(found: re.Match[str]) -> Span | None:
         span = found.span(one.group) if one.group is not None else first_group(found)
         return span if not one.entropy or entropy(found.string[slice(*span)]) >= one.entropy else None
 
-    return Rule(one.id.replace("-", " "), one.keywords, pattern, one.reach, judge)
+    return SecretRule(one.id.replace("-", " "), one.keywords, pattern, one.reach, judge)
 
 
 def entropy(text: str) -> float:

@@ -1,4 +1,4 @@
-"""The kinds of secrets that Remit recognises itself: by a prefix, by their place in a file, or by the name beside them.
+"""The kinds of secrets that Remit adds: by a prefix, by their place in a file, or by the name next to them.
 
 Each pattern takes linear time on any text: a repetition cannot start again inside itself, or is short.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from remit.lazy import lazy_pattern
-from remit.secrets.values import BEGIN, MAX_KEY, end_of_key, judge_named_value, named_value_pattern
+from remit.secrets.secret_values import BEGIN, MAX_KEY, end_of_key, judge_named_value, named_value_pattern
 
 Span = tuple[int, int]
 _TOKEN = r"[A-Za-z0-9_-]"  # noqa: S105 (an alphabet)
@@ -27,11 +27,11 @@ _HEX = r"[a-f0-9]"
 _OPAQUE = rf"{_REAL}(?=[^\s\"']{{0,60}}\d)[A-Za-z0-9._~+/=:-]"
 
 
-class Rule(NamedTuple):
+class SecretRule(NamedTuple):
     """What one kind of secret looks like."""
 
     name: str
-    #: One of them, in lower case, is in every match or beside it.
+    #: One of them, in lower case, is in every match or next to it.
     keywords: tuple[str, ...]
     #: The first group that took part in a match is the secret, or else the whole match.
     pattern: re.Pattern[str]
@@ -55,12 +55,12 @@ def _word(literal: str) -> str:
     return rf"{literal}(?<![A-Za-z0-9_]{literal})"
 
 
-def _rule(name: str, keywords: str, pattern: str, reach: int = 600, flags: int = 0) -> Rule:
+def _rule(name: str, keywords: str, pattern: str, reach: int = 600, flags: int = 0) -> SecretRule:
     words = tuple(keywords.split("|"))
-    return Rule(name, words, lazy_pattern(pattern, flags | re.ASCII), reach, first_group)
+    return SecretRule(name, words, lazy_pattern(pattern, flags | re.ASCII), reach, first_group)
 
 
-def _prefixed(name: str, prefix: str, rest: str) -> Rule:
+def _prefixed(name: str, prefix: str, rest: str) -> SecretRule:
     """Return the rule for a token with a distinct prefix."""
     return _rule(name, prefix.lower(), rf"{_word(re.escape(prefix))}{rest}(?![A-Za-z0-9_])", 300)
 
@@ -68,8 +68,8 @@ def _prefixed(name: str, prefix: str, rest: str) -> Rule:
 _IGNORE = re.IGNORECASE
 _LINES = re.IGNORECASE | re.MULTILINE
 
-KINDS: tuple[Rule, ...] = (
-    Rule("private key", ("private key",), BEGIN, MAX_KEY, _whole_key),
+KINDS: tuple[SecretRule, ...] = (
+    SecretRule("private key", ("private key",), BEGIN, MAX_KEY, _whole_key),
     _rule("Anthropic key", "sk-ant-", rf"{_word('sk-')}ant-{_TOKEN}{{20,200}}"),
     # With capitals or digits, or without a separator: the names of CSS classes also start like this.
     _rule(
@@ -88,7 +88,7 @@ KINDS: tuple[Rule, ...] = (
     _rule("Google key", "aiza", rf"{_word('AIza')}{_TOKEN}{{35}}(?![A-Za-z0-9_])", 60),
     _rule("Slack token", "xox", rf"{_word('xox')}(?:[abeprso]|e\.xox[bp])-[A-Za-z0-9-]{{10,250}}"),
     # Only the first `eyJ` in a run of characters counts: trying each of them would take quadratic time.
-    Rule(
+    SecretRule(
         "JSON web token",
         ("eyj",),
         lazy_pattern(
@@ -276,7 +276,7 @@ KINDS: tuple[Rule, ...] = (
 
 #: Values that only their names give away: `PASSWORD=...`, `"client_secret": "..."`.
 NAMED = (
-    Rule(
+    SecretRule(
         "named secret",
         ("pass", "pwd", "secret", "token", "key", "credential", "auth"),
         named_value_pattern(),
