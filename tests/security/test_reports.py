@@ -16,8 +16,8 @@ from remit.evidence.sources import open_sources
 from remit.gate.session import SessionState
 from remit.merging.api import merge_inputs
 from remit.merging.model import Merge, MergeSettings
-from remit.orchestrate.phase import PhaseMerge
-from remit.orchestrate.plan import PhaseSpec
+from remit.orchestrate.phase import PhaseMerge, PlanReader
+from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.rules.examples import TREE, sample_text
 from remit.store.plans import Delegation
 from remit.surfaces.cli.group import remit
@@ -85,10 +85,12 @@ HOSTILE = {
 
 def merged_phase(*results: tuple[str, str]) -> Merge:
     """Return the merge of a phase with these results: pairs of state and text."""
-    phase = PhaseMerge(PhaseSpec(name="review", delegations=()), TREE, "v2")
+    names = tuple(DelegationSpec(agent="tester", task="Review", name=f"d{number}") for number in range(len(results)))
+    plan = Plan(name="attack", phases=(PhaseSpec(name="review", delegations=names),))
+    phase = PhaseMerge(PlanReader(plan, TREE))
     for number, (state, text) in enumerate(results):
         verdict = "reject" if state == "rejected" else None
-        row = {"id": number, "plan": 1, "phase": 1, "name": f"d{number}", "agent": "tester"}
+        row = {"id": number, "plan": 1, "phase": 0, "name": f"d{number}", "agent": "tester"}
         phase.add([Delegation(**row, state=state, verdict=verdict, result=text)])  # type: ignore[arg-type]
     return phase.merged()
 
