@@ -9,9 +9,10 @@ from corpus.tree import evidence_of, plant, shown
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.evidence import quotes, similarity
-from remit.evidence.model import Quote
-from remit.evidence.quotes import QuoteChecker, quote_readings
+from remit.evidence import quotes
+from remit.evidence.model import Difference, Quote
+from remit.evidence.quote_text import quote_readings
+from remit.evidence.quotes import QuoteChecker
 from remit.workspace.files import SourceFile, WorkTree
 
 CODE = "    user = store.find_user(name)\n    if user is None or not check_password(user, password):"
@@ -361,28 +362,35 @@ def test_a_quote_around_the_cited_line_is_verified(tree: Path) -> None:
     assert outcomes(at("src/app.py:40", function), tree) == ["src/app.py:40 relocated > src/app.py:12"]
 
 
-def test_a_similar_quote_is_verified_with_its_similarity(tree: Path) -> None:
+def test_a_quote_with_one_letter_changed_is_a_mismatch_with_both_lines(tree: Path) -> None:
     found = evidence_of(at("src/app.py:15", "if user is None or not check_pasword(user, password):"), tree).quotes[0]
-    assert found.outcome == "verified"
+    assert (found.outcome, found.match) == ("mismatch", "altered")
     assert found.similarity is not None
     assert 0.9 <= found.similarity < 1
+    assert found.difference == Difference(
+        "if user is None or not check_pasword(user, password):",
+        "if user is None or not check_password(user, password):",
+        15,
+    )
 
 
-def test_a_long_quote_with_a_typo_is_verified_by_its_first_line(tree: Path) -> None:
+def test_a_long_quote_with_one_name_changed_is_a_mismatch(tree: Path) -> None:
     function = "\n".join((tree / "src/app.py").read_text(encoding="utf-8").split("\n")[11:34])
-    assert outcomes(at("src/app.py:12", function.replace("token", "tokem", 1)), tree) == ["src/app.py:12 verified"]
+    assert outcomes(at("src/app.py:12", function.replace("token", "tokem", 1)), tree) == [
+        "src/app.py:12 mismatch > src/app.py:12"
+    ]
 
 
-def test_pieces_between_ellipses_may_be_similar(tree: Path) -> None:
+def test_pieces_between_ellipses_are_not_compared_by_similarity(tree: Path) -> None:
     code = "def login(name, passwort):\n    ...\n    return open_session(user)"
-    assert outcomes(at("src/app.py:12", code), tree) == ["src/app.py:12 verified"]
+    assert outcomes(at("src/app.py:12", code), tree)[0].startswith("src/app.py:12 mismatch")
 
 
-def test_of_equally_similar_lines_the_nearest_counts(tmp_path: Path) -> None:
+def test_of_equally_similar_lines_the_nearest_is_suggested(tmp_path: Path) -> None:
     lines = [""] * 20
     lines[5] = lines[9] = "value = compute(first, second)"
     (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
-    assert outcomes(at("a.py:10", "value = compute(first, secund)"), tmp_path) == ["a.py:10 verified"]
+    assert outcomes(at("a.py:10", "value = compute(first, secund)"), tmp_path) == ["a.py:10 mismatch > a.py:10"]
 
 
 @pytest.mark.parametrize(
@@ -445,7 +453,9 @@ def test_a_quote_of_fewer_than_ten_characters_is_not_searched_for_elsewhere(tmp_
 
 def test_a_location_without_a_line_is_the_whole_file(tree: Path) -> None:
     assert outcomes(fence(CODE, "python src/app.py"), tree) == ["src/app.py verified"]
-    assert outcomes(fence(CODE.replace("name", "nome"), "python src/app.py"), tree) == ["src/app.py verified"]
+    assert outcomes(fence(CODE.replace("name", "nome"), "python src/app.py"), tree) == [
+        "src/app.py mismatch > src/app.py:14"
+    ]
     assert outcomes(fence("return USERS.get(name)", "python src/app.py"), tree) == [
         "src/app.py relocated > src/store.py:15"
     ]
@@ -609,9 +619,8 @@ def test_any_text_has_readings_without_blank_pieces(text: str) -> None:
 
 
 def test_the_cost_of_all_quotes_of_a_result_is_limited(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for limits in ({"MAX_SCANNED": 0}, {"MAX_TOTAL": 0}):
-        for name, limit in limits.items():
-            monkeypatch.setattr(quotes if name == "MAX_SCANNED" else similarity, name, limit)
+    for name in ("MAX_SCANNED", "MAX_COMPARED"):
+        monkeypatch.setattr(quotes, name, 0)
         body = at("src/app.py:14", CODE) + "\n\n" + at("src/app.py:15", "launch(the_missiles, now=True)")
         found = evidence_of(body, tree)
         assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified", "src/app.py:15 unchecked"]
@@ -636,8 +645,8 @@ def test_a_long_quote_is_compared_with_windows_that_share_lines(tmp_path: Path) 
     (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
     quoted = lines[300:600]
     quoted[150] = "this one line has been changed by somebody"
-    assert outcomes(at("a.py:301", "\n".join(quoted)), tmp_path) == ["a.py:301 verified"]
-    assert outcomes(at("a.py:400", "\n".join(quoted)), tmp_path) == ["a.py:400 verified"]
+    assert outcomes(at("a.py:301", "\n".join(quoted)), tmp_path) == ["a.py:301 mismatch > a.py:301"]
+    assert outcomes(at("a.py:400", "\n".join(quoted)), tmp_path) == ["a.py:400 mismatch > a.py:301"]
     every = "\n".join(lines[300:600]).replace("computed", "complted")
-    assert outcomes(at("a.py:301", every), tmp_path) == ["a.py:301 verified"]
-    assert outcomes(at("a.py:304", every), tmp_path) == ["a.py:304 verified"]
+    assert outcomes(at("a.py:301", every), tmp_path) == ["a.py:301 mismatch > a.py:301"]
+    assert outcomes(at("a.py:304", every), tmp_path) == ["a.py:304 mismatch > a.py:301"]

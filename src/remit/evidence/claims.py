@@ -34,8 +34,8 @@ def claims_of(evidence: Evidence) -> list[Claim]:
         found.append(Claim(one.at, one.text, one.outcome, one.why + unseen, one.found, one.is_quote_location))
     for quote in evidence.quotes:
         location = format_location(Location(quote.path, quote.line))
-        near = f"{quote.similarity:.0%} similar" if quote.similarity not in (None, 1.0) else ""
-        found.append(Claim(quote.at, f"quote from {location}", quote.outcome, quote.why or near, quote.found))
+        note = quote.why or (quote.match if quote.match in ("annotated", "condensed") else "")
+        found.append(Claim(quote.at, f"quote from {location}", quote.outcome, note, quote.found))
     found.extend(Claim(c.at, f"{c.path} {c.claim}", c.outcome, c.why) for c in evidence.changes)
     for claim in evidence.run_claims:
         is_checked = evidence.has_receipts or evidence.has_rerun

@@ -19,6 +19,9 @@ Outcome = Literal[
     "unchecked",
 ]
 Seen = Literal["line", "file", "no"]
+#: How a quote compares with the file: equal, equal except for white space, comments differ, lines or parts of lines
+#: are omitted, or code was changed.
+QuoteMatching = Literal["exact", "whitespace", "annotated", "condensed", "altered"]
 #: The first and the last line.
 Span = tuple[int, int]
 #: The last line of a file whose length is unknown.
@@ -77,6 +80,15 @@ class Reference(msgspec.Struct):
         return self.target or self.path
 
 
+class Difference(msgspec.Struct, frozen=True):
+    """The first line of a quote that differs from the file, and the line of the file that is most similar to it."""
+
+    quoted: str
+    actual: str = ""
+    #: The number of that line in the file.
+    line: int | None = None
+
+
 class Quote(msgspec.Struct):
     """Code that the result quotes, and where it was found."""
 
@@ -89,6 +101,9 @@ class Quote(msgspec.Struct):
     found: Location | None = None
     similarity: float | None = None
     why: str = ""
+    #: How the quote compares with the file; None: it was not found, or not compared.
+    match: QuoteMatching | None = None
+    difference: Difference | None = None
 
 
 class ChangeClaim(msgspec.Struct):

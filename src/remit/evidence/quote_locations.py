@@ -10,7 +10,7 @@ from remit.contract.parse import Document
 from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
 from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
 from remit.evidence.model import Quote, Reference
-from remit.evidence.quotes import quote_readings
+from remit.evidence.quote_text import quote_readings
 from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
 from remit.lazy import lazy_pattern

@@ -1,29 +1,32 @@
 """Check whether quotes are in the cited files.
 
-The steps for each quote: an exact match, a match with collapsed white space, a similar text near the cited lines,
-the rest of the file. Then every other file of the tree is searched, once for all quotes together and within limits.
-For a quote that is not found, the most similar lines near its location are suggested.
+The steps for each quote: an exact match, a match with collapsed white space, a match token by token near the cited
+lines, the rest of the file. Then every other file of the tree is searched, once for all quotes together and within
+limits. For a quote that is not found, the most similar lines near its location and the first difference are shown;
+similarity never makes a quote count as found.
 """
 
 from __future__ import annotations
 
-import re
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from remit.evidence.model import Location, Quote
+from remit.evidence.model import Difference, Location, Quote
+from remit.evidence.quote_text import quote_readings
 from remit.evidence.symbols import REACH
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Collapsed, SourceFile, Workspace
 
 if TYPE_CHECKING:
     from remit.evidence.similarity import WindowMatcher
+    from remit.evidence.token_match import FileTokens, TokenMatch
 
 #: Quotes with fewer characters than this are too common to be searched for elsewhere.
 MIN_MOVED = 10
+#: A quote this similar to some lines is an altered quote of them.
 MIN_SIMILARITY = 0.90
 #: A suggestion for a quote that was not found: its minimum similarity and its maximum distance.
 MIN_GUESS = 0.50
@@ -36,6 +39,12 @@ MAX_LOST = 100
 #: The characters of their own files that the search for all quotes of a result may scan.
 MAX_SCANNED = 1_000_000_000
 _HIT_COST = 2_000
+#: The limit of all comparisons by tokens, in tokens of a quote times tokens of a file.
+MAX_COMPARED = 20_000_000_000
+#: A larger file is compared by tokens only near the cited lines.
+_MAX_TOKENIZED = 1024 * 1024
+_NEAR_LINES = 2_000
+_MAX_TOKEN_FILES = 8
 #: A span of up to this many characters is scanned even if the limit is reached.
 _GLANCE = 100_000
 _PROSE = (".md", ".markdown", ".txt", ".rst", ".html", ".json", ".jsonl", ".sarif", ".xml", ".log")
@@ -45,22 +54,6 @@ _NO_TEXT = (
     *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
 )
 _NO_WORD = lazy_pattern(r"\W")
-_COMMENT = r"(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|<!--|\*|')"
-_DOTS = r"(?:\.{3,}|…|⋮|···)"
-#: A line that stands for omitted lines; `...state,` is code, `... the rest` and `// ...the rest` are not.
-_ELLIPSIS = lazy_pattern(
-    rf"\s*+(?:{_COMMENT}\s*+{_DOTS}.{{0,120}}|[(\[{{<]\s*+(?:{_DOTS}|snip\b|omitted\b).{{0,120}}[)\]}}>]\s*+|"
-    rf"{_DOTS}(?:[)\]}}>*/]*+|\s.{{0,120}}))$"
-)
-#: Every such line contains one of these.
-_SIGNS_OF_ELLIPSIS = ("...", "…", "⋮", "···", "snip", "omitted")
-#: The separators between a line number and the line; a quote uses one of them throughout.
-_NUMBERED = tuple(
-    lazy_pattern(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:{mark})(.*)$")
-    for mark in (r"\s*+[|│┃▏→]\s?", r"[:\])-]\s?", r"\.(?:\s|$)", r"\s++|$")
-)
-_DIFF_HEAD = lazy_pattern(r"(?:diff --git |index [0-9a-f]{4,}\.|--- \S|\+\+\+ \S|\\ No newline)")
-_HUNK = lazy_pattern(r"@@ .*")
 
 
 class QuoteMatch(NamedTuple):
@@ -80,6 +73,8 @@ class QuoteChecker:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._characters_left = MAX_SCANNED
+        self._comparisons_left = MAX_COMPARED
+        self._tokens: OrderedDict[tuple[str, int], FileTokens] = OrderedDict()
 
     @cached_property
     def _matcher(self) -> WindowMatcher:
@@ -90,24 +85,30 @@ class QuoteChecker:
     def check(self, quote: Quote, file: SourceFile) -> bool:
         """Search for a quote near its location and then in the whole file; return whether it was found."""
         readings = quote_readings(quote.text)
-        near = self._near(quote, file, readings)
-        if near is not None:
-            hit, similarity = near
-            quote.outcome, quote.similarity = "verified", round(similarity, 4)
-            if quote.line is not None and hit.gap(quote.line, quote.end_line or quote.line):
-                quote.found = Location(file.path, hit.line)
+        cited = cited_lines(quote, file)
+        if cited is not None and (near := self._near(quote, file, readings, cited)) is not None:
+            quote.outcome, quote.similarity = "verified", 1.0
+            if quote.line is not None and near.gap(*cited):
+                quote.found = Location(file.path, near.line)
             return True
-        for pieces in readings:
-            if _size(pieces) >= MIN_MOVED and (moved := self._nearest(file, pieces, quote.line or 1)) is not None:
-                quote.outcome, quote.similarity = "relocated", 1.0
-                quote.found, quote.why = Location(file.path, moved.line), f"it is at line {moved.line}"
+        long = [pieces for pieces in readings if _size(pieces) >= MIN_MOVED]
+        for pieces in long:
+            if (moved := self._nearest(file, pieces, quote.line or 1)) is not None:
+                self._relocate(quote, file, moved.line)
+                quote.match = "whitespace"
                 return True
+        if quote.line is not None and (other := self._by_tokens(quote, file, long, None)) is not None:
+            self._relocate(quote, file, other.line)
+            return True
         return False
 
-    def _near(self, quote: Quote, file: SourceFile, readings: list[list[str]]) -> tuple[QuoteMatch, float] | None:
-        cited = cited_lines(quote, file)
-        if cited is None:
-            return None
+    def _relocate(self, quote: Quote, file: SourceFile, line: int) -> None:
+        quote.outcome, quote.similarity = "relocated", 1.0
+        quote.found, quote.why = Location(file.path, line), f"it is at line {line}"
+
+    def _near(
+        self, quote: Quote, file: SourceFile, readings: list[list[str]], cited: tuple[int, int]
+    ) -> QuoteMatch | None:
         first, last = cited
         low, high = (first - REACH, last + REACH) if quote.line is not None else cited
         for pieces in readings:
@@ -118,12 +119,47 @@ class QuoteChecker:
                 if best.gap(first, last) == 0:
                     break
             if best is not None:
-                return best, 1.0
+                quote.match = "exact" if quote.text.strip("\n") in file.text else "whitespace"
+                return best
+        found = self._by_tokens(quote, file, readings, cited)
+        return QuoteMatch(found.line, found.last) if found is not None else None
+
+    def _by_tokens(
+        self, quote: Quote, file: SourceFile, readings: list[list[str]], cited: tuple[int, int] | None
+    ) -> TokenMatch | None:
+        """Compare a quote token by token: with the lines around the cited ones, or with the whole file."""
+        from remit.evidence.token_match import MAX_COST, QuoteTokens, cost, find_tokens  # late import: as above
+
+        around = cited or (quote.line or 1, quote.line or 1)
+        reach = REACH if cited is not None else len(file.lines)
         for pieces in readings:
-            match = self._matcher.match_pieces(file, pieces, low, high, MIN_SIMILARITY)
-            if match is not None:
-                return QuoteMatch(match.line, match.last), match.similarity
+            tokens = QuoteTokens(pieces, file.path)
+            indexed = self._file_tokens(file, around)
+            if cost(tokens, indexed) > MAX_COST:
+                self._comparisons_left = 0
+            self._comparisons_left -= cost(tokens, indexed)
+            if self._comparisons_left < 0:
+                return None
+            found = find_tokens(tokens, indexed, around, reach)
+            if found is not None:
+                quote.match = found.how if found.how != "same" else "whitespace"
+                return found
         return None
+
+    def _file_tokens(self, file: SourceFile, around: tuple[int, int]) -> FileTokens:
+        """Return the tokens of a file, or those near some lines if the file is large."""
+        from remit.evidence.token_match import FileTokens
+
+        first, last = 1, len(file.lines)
+        if len(file.text) > _MAX_TOKENIZED:
+            first, last = max(1, around[0] - _NEAR_LINES), min(last, around[0] + _NEAR_LINES)
+        key = file.path, first
+        found = self._tokens.get(key)
+        if found is None:
+            found = self._tokens[key] = FileTokens("\n".join(file.lines[first - 1 : last]), file.path, first)
+            if len(self._tokens) > _MAX_TOKEN_FILES:
+                self._tokens.popitem(last=False)
+        return found
 
     def _hits(self, collapsed: Collapsed, pieces: list[str], low: int, high: int) -> Iterator[QuoteMatch]:
         """Yield the matches of the pieces in their order that touch the lines from `low` to `high`."""
@@ -159,7 +195,7 @@ class QuoteChecker:
     @property
     def is_exhausted(self) -> bool:
         """Whether the search limit for the quotes of this result is reached."""
-        return self._characters_left <= 0 or self._matcher.is_exhausted
+        return self._characters_left <= 0 or self._comparisons_left <= 0 or self._matcher.is_exhausted
 
     def _spend(self, characters: int) -> bool:
         self._characters_left -= characters
@@ -208,18 +244,33 @@ class QuoteChecker:
 
     def suggest(self, quote: Quote, file: SourceFile) -> None:
         """Record the lines near the location that are most similar to a quote that was not found."""
+        from remit.evidence.similarity import first_difference
+
         line = min(max(quote.line or 1, 1), len(file.lines))
         last = max(line, min(quote.end_line or line, len(file.lines)))
         low, high = (line - GUESS_REACH, last + GUESS_REACH) if quote.line is not None else (1, len(file.lines))
         matches = [
-            match
+            (match, pieces)
             for pieces in quote_readings(quote.text)
             if (match := self._matcher.best_window(file, "\n".join(pieces), low, high, MIN_GUESS)) is not None
         ]
         if matches:
-            best = max(matches, key=lambda match: match.similarity)
+            best, pieces = max(matches, key=lambda match: match[0].similarity)
             quote.found, quote.similarity = Location(file.path, best.line), round(best.similarity, 4)
-            quote.why += f"; line {best.line} is the most similar ({best.similarity:.0%})"
+            quote.match = "altered" if best.similarity >= MIN_SIMILARITY else None
+            quote.difference = first_difference(pieces, file, best)
+            quote.why += (
+                f"; line {best.line} is the most similar ({best.similarity:.0%}){_difference_text(quote.difference)}"
+            )
+
+
+def _difference_text(difference: Difference | None) -> str:
+    """Return the line of the quote that differs, and the line of the file."""
+    if difference is None:
+        return ""
+    if not difference.actual:
+        return f"; no line of the file is like `{difference.quoted}`"
+    return f"; the quote has `{difference.quoted}`, but line {difference.line} is `{difference.actual}`"
 
 
 class _MissingQuote:
@@ -280,7 +331,7 @@ def _occurrences(text: str, needle: str, start: int, stop: int, spend: Callable[
         passed = following
         if at and _is_word(needle[0]) and _is_word(text[at - 1]):
             following = found.start() if (found := _NO_WORD.search(text, at, last)) else last
-        elif _is_word(needle[-1]) and _is_word(text[at + len(needle) : at + len(needle) + 1]):
+        elif _ends_inside(text, needle, at + len(needle)):
             following = at + 1
         else:
             yield at
@@ -290,68 +341,13 @@ def _occurrences(text: str, needle: str, start: int, stop: int, spend: Callable[
     spend(max(0, last - following))
 
 
+def _ends_inside(text: str, needle: str, end: int) -> bool:
+    """Return whether a text ends inside a name or a number of another text: `1` in `1.5`."""
+    after = text[end : end + 2]
+    if _is_word(needle[-1]) and _is_word(after[:1]):
+        return True
+    return needle[-1].isdigit() and after[:1] == "." and after[1:].isdigit()
+
+
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
-
-
-def quote_readings(text: str) -> list[list[str]]:
-    """Return every reading of a quote: the pieces between its ellipses, with white space collapsed by line."""
-    lines = text.split("\n")
-    styles = _NUMBERED if any(_may_be_numbered(line) for line in lines) else ()
-    bases = [lines, *(plain for style in styles if (plain := _without_numbers(lines, style)) is not None)]
-    sides = [*bases, *(side for base in bases for side in _sides(base))]
-    found = [pieces for side in sides if (pieces := _pieces(side))]
-    return [pieces for at, pieces in enumerate(found) if pieces not in found[:at]]
-
-
-def is_ellipsis(line: str) -> bool:
-    """Return whether a line stands for omitted lines."""
-    return any(sign in line for sign in _SIGNS_OF_ELLIPSIS) and bool(_ELLIPSIS.match(line))
-
-
-def _may_be_numbered(line: str) -> bool:
-    return line.lstrip().lstrip(">*").lstrip().lstrip("Ll")[:1].isdecimal()
-
-
-def _without_numbers(lines: list[str], style: re.Pattern[str]) -> list[str] | None:
-    """Return the lines without their numbers, if all of them are numbered and the numbers ascend."""
-    plain: list[str] = []
-    numbers: list[int] = []
-    for line in lines:
-        found = style.match(line)
-        if found:
-            numbers.append(int(found[1]))
-            plain.append(found[2])
-        elif line.strip() and not is_ellipsis(line):
-            return None
-        else:
-            plain.append(line)
-    return plain if numbers and all(one < other for one, other in pairwise(numbers)) else None
-
-
-def _sides(lines: list[str]) -> list[list[str]]:
-    """Return the old side of a diff, and the new side if lines were added; no side if it is not a diff."""
-    added = any(line.startswith("+") and not _DIFF_HEAD.match(line) for line in lines)
-    removed = any(line.startswith("-") and not _DIFF_HEAD.match(line) for line in lines)
-    if not (added or removed) or not all(_in_diff(line) for line in lines):
-        return []
-    body = ["..." if _HUNK.match(line) else line for line in lines if not _DIFF_HEAD.match(line)]
-    old = [line if line == "..." else line[1:] for line in body if not line.startswith("+")]
-    new = [line if line == "..." else line[1:] for line in body if not line.startswith("-")]
-    return [old, new] if added else [old]
-
-
-def _in_diff(line: str) -> bool:
-    return (
-        not line.strip() or line[0] in "+- " or bool(_HUNK.match(line) or _DIFF_HEAD.match(line)) or is_ellipsis(line)
-    )
-
-
-def _pieces(lines: list[str]) -> list[str]:
-    pieces: list[list[str]] = [[]]
-    for line in lines:
-        if is_ellipsis(line):
-            pieces.append([])
-        elif bare := " ".join(line.split()):
-            pieces[-1].append(bare)
-    return ["\n".join(piece) for piece in pieces if piece]

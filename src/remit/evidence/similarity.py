@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from remit.evidence.code_tokens import CodeTokens
+from remit.evidence.model import Difference
 from remit.workspace.files import SourceFile
 
 #: Longer texts are not compared by similarity.
@@ -22,8 +24,6 @@ MAX_TOTAL = 200_000_000_000
 _WINDOW_COST = 66_000
 _LINE_COST = 33_000
 _CHARACTER_COST = 600
-#: The maximum distance between two pieces of a quote that are matched by similarity.
-_NEXT_PIECE = 200
 _CANDIDATES = 8
 #: A text of at least this many lines may match best in a window outside the range; then it is not in the range.
 _TALL = 3
@@ -35,6 +35,13 @@ _BLANKS = 200
 MAX_PURE_PYTHON = 20_000
 #: Subtracted from a minimum: the library returns 0 for some texts whose similarity equals the cutoff.
 _EDGE = 1e-6
+#: A line that is shown as a difference is cut to this length, and starts at most this far before the difference.
+_MAX_SHOWN = 160
+_BEFORE = 40
+_LONGEST_SHOWN = 2_000
+_NEAR_LINE = 0.5
+#: Lines of a quote are compared with at most this many lines.
+_MAX_COMPARED = 200
 #: Takes a text and a minimum; returns the similarity, or any value below the minimum if the text is less similar.
 Similarity = Callable[[str, float], float]
 
@@ -58,22 +65,6 @@ class WindowMatcher:
     def is_exhausted(self) -> bool:
         """Whether the cost limit is reached."""
         return self._cost_left < 0
-
-    def match_pieces(
-        self, file: SourceFile, pieces: list[str], low: int, high: int, min_similarity: float
-    ) -> Match | None:
-        """Match the pieces in their order, the first one at the lines from `low` to `high`.
-
-        Every piece must be similar enough. The result has the lines of the first piece and the lowest similarity.
-        """
-        found: list[Match] = []
-        for piece in pieces:
-            match = self.best_window(file, piece, low, high, min_similarity)
-            if match is None:
-                return None
-            found.append(match)
-            low, high = match.last + 1, match.last + _NEXT_PIECE
-        return Match(found[0].line, found[0].last, min(match.similarity for match in found))
 
     def best_window(self, file: SourceFile, text: str, low: int, high: int, min_similarity: float) -> Match | None:
         """Return the window most similar to a text, if it is similar enough and touches the lines `low` to `high`.
@@ -160,6 +151,37 @@ def _best(
         if best is None or (score, -abs(match.line - middle)) > (best.similarity, -abs(best.line - middle)):
             best = match
     return best
+
+
+def first_difference(pieces: list[str], file: SourceFile, match: Match) -> Difference | None:
+    """Return the first line of a quote that is not one of the matched lines, and the line most similar to it."""
+    last = min(match.last, match.line + _MAX_COMPARED)
+    lines = {number: " ".join(file.lines[number - 1].split()) for number in range(match.line, last + 1)}
+    known = {tuple(CodeTokens(line, file.path).words) for line in lines.values()}
+    for quoted in "\n".join(pieces).split("\n")[:_MAX_COMPARED]:
+        words = tuple(CodeTokens(quoted, file.path).words)
+        if not words or words in known:
+            continue
+        similarity = similarity_to(quoted[:_LONGEST_SHOWN], len(lines) * _LONGEST_SHOWN)
+        score, nearest = max((similarity(line[:_LONGEST_SHOWN], 0.0), -number) for number, line in lines.items())
+        if score < _NEAR_LINE:
+            return Difference(_cut(quoted, 0))
+        actual = lines[-nearest]
+        start = _common_start(quoted, actual)
+        return Difference(_cut(quoted, start), _cut(actual, start), -nearest)
+    return None
+
+
+def _common_start(one: str, other: str) -> int:
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _cut(line: str, difference: int) -> str:
+    """Return the part of a long line that contains a position."""
+    if len(line) <= _MAX_SHOWN:
+        return line
+    start = max(0, difference - _BEFORE)
+    return ("…" if start else "") + line[start : start + _MAX_SHOWN] + ("…" if start + _MAX_SHOWN < len(line) else "")
 
 
 def similarity_to(wanted: str, characters: int) -> Similarity:

@@ -12,7 +12,7 @@ from remit.checking import Decision, NotRun, Recorded, Scores, Verdict
 from remit.contract.model import SCHEMA, STATUSES, Result
 from remit.contract.profiles import Level
 from remit.evidence.claims import claims_of, count_outcomes
-from remit.evidence.model import Location, Outcome, Seen
+from remit.evidence.model import Difference, Location, Outcome, QuoteMatching, Seen
 from remit.evidence.revisions import Revision
 
 
@@ -51,6 +51,10 @@ class QuoteShape(msgspec.Struct):
     found: Location | None
     similarity: float | None
     at: int
+    #: How the quote compares with the file, if it was found there.
+    match: QuoteMatching | None = None
+    #: For a mismatch: the first line that differs, quoted and actual.
+    difference: Difference | None = None
 
 
 class ChangeShape(msgspec.Struct):
@@ -143,7 +147,10 @@ def _result(verdict: Verdict) -> ResultShape:
             ReferenceShape(r.text, r.path, r.line, r.end_line, r.outcome, r.found, r.seen, r.at, r.candidates)
             for r in verdict.evidence.references
         ],
-        quotes=[QuoteShape(q.path, q.line, q.outcome, q.found, q.similarity, q.at) for q in verdict.evidence.quotes],
+        quotes=[
+            QuoteShape(q.path, q.line, q.outcome, q.found, q.similarity, q.at, q.match, q.difference)
+            for q in verdict.evidence.quotes
+        ],
         changes=[ChangeShape(c.path, c.claim, c.outcome) for c in verdict.evidence.changes],
         revision=verdict.revision,
     )

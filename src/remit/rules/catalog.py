@@ -21,6 +21,8 @@ from remit.rules.evidence.execution_unseen import ExecutionUnseen
 from remit.rules.evidence.finding_without_reference import FindingWithoutReference
 from remit.rules.evidence.no_tool_calls import NoToolCalls
 from remit.rules.evidence.planned_exists import PlannedExists
+from remit.rules.evidence.quote_annotated import QuoteAnnotated
+from remit.rules.evidence.quote_condensed import QuoteCondensed
 from remit.rules.evidence.quote_mismatch import QuoteMismatch
 from remit.rules.evidence.quote_relocated import QuoteRelocated
 from remit.rules.evidence.reference_abbreviated import ReferenceAbbreviated
@@ -109,6 +111,8 @@ CATALOG: tuple[type[Rule], ...] = (
     ReferenceOutside,
     QuoteMismatch,
     QuoteRelocated,
+    QuoteAnnotated,
+    QuoteCondensed,
     SymbolMissing,
     ReferenceRelocated,
     ReferenceAmbiguous,

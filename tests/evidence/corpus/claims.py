@@ -354,7 +354,11 @@ def _quote(
 
 
 def _typo(text: str, random_: random.Random) -> str:
-    words = [found for found in _WORD.finditer(text) if len(found.group()) > 3]
+    """Change one letter of a name outside comments."""
+    code = (
+        found for found in _WORD.finditer(text) if "#" not in text[text.rfind("\n", 0, found.start()) + 1 : found.end()]
+    )
+    words = [found for found in code if len(found.group()) > 3]
     if not words:
         return text
     word = random_.choice(words)
@@ -455,7 +459,7 @@ def _misprint(tree: Tree, run: Run, random_: random.Random) -> Claim | None:
     alike = Indel.normalized_similarity(" ".join(text.split()), " ".join(run.text.split()))
     if alike < 0.9 or tree.holders(text):
         return None
-    return _quote("a misprint", random_, text, (run.file.path, run.first, run.last), "verified", ...)
+    return _quote("a misprint", random_, text, (run.file.path, run.first, run.last), "mismatch", ...)
 
 
 def _wrong_quote(tree: Tree, run: Run, random_: random.Random) -> Claim | None:

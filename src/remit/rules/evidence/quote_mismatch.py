@@ -10,8 +10,9 @@ from remit.rules.base import Case, Example, Fault, Rule
 class QuoteMismatch(Rule):
     """A quote is not in the cited file.
 
-    The quote is compared exactly, then with collapsed white space, then by similarity (90 %) within five lines of its
-    location. Finally it is searched for in the rest of the repository.
+    The quote is compared exactly, then with collapsed white space, then token by token within five lines of its
+    location. Comments, line breaks and omitted lines may differ; one changed operator, name or digit makes it a
+    mismatch. Finally the quote is searched for in the rest of the repository.
     """
 
     name = "quote-mismatch"
@@ -39,6 +40,11 @@ class QuoteMismatch(Rule):
             edits=(
                 ("    return user.password == password\n```", "    return constant_time(user.secret, password)\n```"),
             ),
+            expect=("quote-mismatch",),
+        ),
+        Example(
+            "review",
+            edits=(("    return user.password == password\n```", "    return user.password != password\n```"),),
             expect=("quote-mismatch",),
         ),
     )

@@ -1,0 +1,159 @@
+"""Split code of any language into tokens, without its comments.
+
+One lexer for all languages: identifiers, numbers, single marks, and the words inside strings. Only the comment signs
+depend on the file's ending. The lexer keeps no state between lines except for block comments, so an excerpt gives the
+same tokens as the file it comes from. Every pattern is linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from remit.evidence.quote_text import TYPOGRAPHY
+from remit.lazy import lazy_pattern
+
+#: A token that stands for omitted code: three dots inside a line, if they are not followed by a name (`...args`).
+ELLIPSIS = "…"
+#: The same token where it may also be code, such as Python's `...` or a spread.
+SPREAD = "..."
+
+_SLASHES = r"(?<![:\\/])//[^\n]*+"
+_BLOCK = r"\{/\*(?:[^*]++|\*(?!/))*+\*/\}|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
+_HASH = r"(?<![^\s])\#(?!\[)[^\n]*+"
+_DASHES = r"--(?!\[\[)[^\n]*+"
+_LONG_LUA = r"--\[\[(?:[^\]]++|\](?!\]))*+(?:\]\]|\Z)"
+_SEMICOLON = r"(?<![^\s]);[^\n]*+"
+_PERCENT = r"(?<!\\)%[^\n]*+"
+_MARKUP = r"<!--(?:[^-]++|-(?!->))*+(?:-->|\Z)"
+_HASKELL = r"\{-(?:[^-]++|-(?!\}))*+(?:-\}|\Z)"
+_POWERSHELL = r"<\#(?:[^#]++|\#(?!>))*+(?:\#>|\Z)"
+_LINE_START = r"(?m:^[ \t]*+(?:\#(?![\[!])|//|;|--(?!-))[^\n]*+)"
+
+
+def _endings(words: str, *patterns: str) -> dict[str, str]:
+    return dict.fromkeys(words.split(), "|".join(patterns))
+
+
+#: The comments of a file, by its ending. Unknown endings have only comments that take whole lines.
+_COMMENTS: dict[str, str] = {
+    **_endings(
+        "c h cc cpp cxx hh hpp hxx cs java js jsx mjs cjs ts tsx mts cts go rs swift kt kts scala dart groovy gradle "
+        "proto sol zig v vhdl m mm cu json json5 jsonc less scss sass styl prisma graphql thrift glsl astro",
+        _BLOCK,
+        _SLASHES,
+    ),
+    **_endings("css", _BLOCK),
+    **_endings("php tf tfvars hcl", _BLOCK, _SLASHES, _HASH),
+    **_endings(
+        "py pyi pyx rb sh bash zsh fish yaml yml toml pl pm r jl ex exs nim nix conf cfg env properties mk make cmake "
+        "dockerfile makefile gemspec rake tcl bzl bazel rego gd coffee cr po gitignore dockerignore editorconfig",
+        _HASH,
+    ),
+    **_endings("ps1 psm1", _POWERSHELL, _HASH),
+    **_endings("sql", _BLOCK, _DASHES),
+    **_endings("lua", _LONG_LUA, _DASHES),
+    **_endings("hs elm purs adb ads", _HASKELL, _DASHES),
+    **_endings("clj cljs el lisp scm rkt asm s ini", _SEMICOLON),
+    **_endings("erl hrl tex", _PERCENT),
+    **_endings("html htm xhtml vue svelte", _MARKUP, _BLOCK, _SLASHES),
+    **_endings("xml xaml svg plist xsd csproj md markdown mdx", _MARKUP),
+}
+_STRING = r"\"(?:[^\"\\\n]++|\\.)*+\"|`(?:[^`\\\n]++|\\.)*+`"
+_SINGLE = r"'(?:[^'\\\n]++|\\.)*+'"
+#: In Rust an apostrophe also begins a lifetime.
+_CHARACTER = r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'"
+_LEXEME = r"(?P<dots>\.{3,}+|…)|\\.|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?:\.\d\w*+)*+|[^\s]"
+_WORD = lazy_pattern(rf"(?:{_LEXEME})")
+_NAME_FOLLOWS = lazy_pattern(r"[\w$\[({\"'`*&]")
+_ORPHAN_END = lazy_pattern(r"\*/")
+
+
+class CodeTokens:
+    """The tokens of some lines: `words` in order, and for each word the index of its line in `lines`."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self.words: list[str] = []
+        self.lines: list[int] = []
+        #: The comments in order: the index of the line, and the text without white space.
+        self.comments: list[tuple[int, str]] = []
+        for kind, word, line in _tokens(text.translate(TYPOGRAPHY), path):
+            if kind:
+                self.comments.append((line, "".join(word.split())))
+            else:
+                self.words.append(word)
+                self.lines.append(line)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def starts_line(self, at: int) -> bool:
+        """Return whether a token is the first one of its line."""
+        return at == 0 or self.lines[at - 1] != self.lines[at]
+
+    def of_line(self, at: int) -> list[str]:
+        """Return the tokens of the line that contains a token."""
+        first = last = at
+        while first and self.lines[first - 1] == self.lines[at]:
+            first -= 1
+        while last + 1 < len(self.words) and self.lines[last + 1] == self.lines[at]:
+            last += 1
+        return self.words[first : last + 1]
+
+
+def _tokens(text: str, path: str) -> Iterator[tuple[bool, str, int]]:
+    """Yield for each token whether it is a comment, its text, and the index of its line."""
+    line, counted, start = 0, 0, 0
+    pattern = _pattern(_ending(path))
+    if (end := _orphan(text, path)) > 0:
+        yield True, text[:end], 0
+        start = end
+    for found in pattern.finditer(text, start):
+        line += text.count("\n", counted, found.start())
+        counted = found.start()
+        kind = found.lastgroup
+        if kind == "comment":
+            yield True, found[0], line
+        elif kind == "string":
+            inner = found[0]
+            yield False, inner[0], line
+            end = len(inner) - 1
+            yield from ((False, _dots(word, inner, end), line) for word in _WORD.finditer(inner, 1, end))
+            yield False, inner[-1], line
+        else:
+            yield False, _dots(found, text, len(text)), line
+
+
+def _dots(found: re.Match[str], text: str, end: int) -> str:
+    """Return a token. Dots stand for omitted code unless a name follows them."""
+    if found["dots"] is None:
+        return found[0]
+    return SPREAD if _NAME_FOLLOWS.match(text, found.end(), end) else ELLIPSIS
+
+
+def _orphan(text: str, path: str) -> int:
+    """Return the end of a block comment that began above an excerpt, or 0."""
+    if _BLOCK not in _comments(_ending(path)):
+        return 0
+    end = _ORPHAN_END.search(text)
+    if end is None or "/*" in text[: end.start() + 1]:
+        return 0
+    # Each line of such a comment begins with a star; otherwise the end is part of a string or pattern.
+    lines = text[: end.start()].split("\n")
+    return end.end() if all(not line.strip() or line.lstrip().startswith("*") for line in lines) else 0
+
+
+def _ending(path: str) -> str:
+    name = path.replace("\\", "/").rsplit("/", 1)[-1].lower()
+    return name.rsplit(".", 1)[-1]
+
+
+def _comments(ending: str) -> str:
+    return _COMMENTS.get(ending, _LINE_START)
+
+
+@cache
+def _pattern(ending: str) -> re.Pattern[str]:
+    strings = f"{_STRING}|{_CHARACTER if ending == 'rs' else _SINGLE}"
+    return re.compile(rf"(?P<comment>{_comments(ending)})|(?P<string>{strings})|{_LEXEME}", re.DOTALL)

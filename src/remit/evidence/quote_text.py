@@ -1,0 +1,105 @@
+"""Read the text of a quote: line numbers, the sides of a diff, ellipses and typography."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from remit.lazy import lazy_pattern
+
+_COMMENT = r"(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|<!--|\*|')"
+_DOTS = r"(?:\.{3,}|…|⋮|···)"
+#: A line that stands for omitted lines; `...state,` is code, `... the rest` and `// ...the rest` are not.
+_ELLIPSIS = lazy_pattern(
+    rf"\s*+(?:{_COMMENT}\s*+{_DOTS}.{{0,120}}|[(\[{{<]\s*+(?:{_DOTS}(?![\w$])|{_DOTS}?(?:snip|omitted|truncated)\b).{{0,120}}[)\]}}>]\s*+|"
+    rf"{_DOTS}(?:[)\]}}>*/]*+|\s.{{0,120}}))$"
+)
+#: Every such line contains one of these.
+_SIGNS_OF_ELLIPSIS = ("...", "…", "⋮", "···", "snip", "omitted", "truncated")
+#: The separators between a line number and the line; a quote uses one of them throughout.
+_NUMBERED = tuple(
+    lazy_pattern(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:{mark})(.*)$")
+    for mark in (r"\s*+[|│┃▏→]\s?", r"[:\])-]\s?", r"\.(?:\s|$)", r"\s++|$")
+)
+_DIFF_HEAD = lazy_pattern(r"(?:diff --git |index [0-9a-f]{4,}\.|--- \S|\+\+\+ \S|\\ No newline)")
+_HUNK = lazy_pattern(r"@@ .*")
+#: What editors and chat programs turn quotes and spaces into.
+TYPOGRAPHY = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "‚": "'", "\u200b": None, "\u2060": None, "\ufeff": None}
+)
+#: Escapes that Markdown and HTML force on code outside a fence.
+_ESCAPES = lazy_pattern(r"\\([_*|<>`#\[\](){}~!&$])|&(lt|gt|amp|quot|apos|nbsp|#39|#x27);")
+_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "nbsp": " ", "#39": "'", "#x27": "'"}
+
+
+def quote_readings(text: str) -> list[list[str]]:
+    """Return every reading of a quote: the pieces between its ellipses, with white space collapsed by line."""
+    lines = text.split("\n")
+    styles = _NUMBERED if any(_may_be_numbered(line) for line in lines) else ()
+    bases = [lines, *(plain for style in styles if (plain := _without_numbers(lines, style)) is not None)]
+    sides = [*bases, *(side for base in bases for side in _sides(base))]
+    straight = undo_typography(text)
+    sides += [straight.split("\n")] if straight != text else []
+    found = [pieces for side in sides if (pieces := _pieces(side))]
+    return [pieces for at, pieces in enumerate(found) if pieces not in found[:at]]
+
+
+def undo_typography(text: str) -> str:
+    """Return a text with straight quotes, without invisible characters and without escapes of Markdown and HTML."""
+    straight = text.translate(TYPOGRAPHY)
+    if "\\" not in straight and "&" not in straight:
+        return straight
+    return _ESCAPES.sub(lambda found: found[1] or _ENTITIES[found[2]], straight)
+
+
+def is_ellipsis(line: str) -> bool:
+    """Return whether a line stands for omitted lines."""
+    return any(sign in line for sign in _SIGNS_OF_ELLIPSIS) and bool(_ELLIPSIS.match(line))
+
+
+def _may_be_numbered(line: str) -> bool:
+    return line.lstrip().lstrip(">*").lstrip().lstrip("Ll")[:1].isdecimal()
+
+
+def _without_numbers(lines: list[str], style: re.Pattern[str]) -> list[str] | None:
+    """Return the lines without their numbers, if all of them are numbered and the numbers ascend."""
+    plain: list[str] = []
+    numbers: list[int] = []
+    for line in lines:
+        found = style.match(line)
+        if found:
+            numbers.append(int(found[1]))
+            plain.append(found[2])
+        elif line.strip() and not is_ellipsis(line):
+            return None
+        else:
+            plain.append(line)
+    return plain if numbers and all(one < other for one, other in pairwise(numbers)) else None
+
+
+def _sides(lines: list[str]) -> list[list[str]]:
+    """Return the old side of a diff, and the new side if lines were added; no side if it is not a diff."""
+    added = any(line.startswith("+") and not _DIFF_HEAD.match(line) for line in lines)
+    removed = any(line.startswith("-") and not _DIFF_HEAD.match(line) for line in lines)
+    if not (added or removed) or not all(_in_diff(line) for line in lines):
+        return []
+    body = ["..." if _HUNK.match(line) else line for line in lines if not _DIFF_HEAD.match(line)]
+    old = [line if line == "..." else line[1:] for line in body if not line.startswith("+")]
+    new = [line if line == "..." else line[1:] for line in body if not line.startswith("-")]
+    return [old, new] if added else [old]
+
+
+def _in_diff(line: str) -> bool:
+    return (
+        not line.strip() or line[0] in "+- " or bool(_HUNK.match(line) or _DIFF_HEAD.match(line)) or is_ellipsis(line)
+    )
+
+
+def _pieces(lines: list[str]) -> list[str]:
+    pieces: list[list[str]] = [[]]
+    for line in lines:
+        if is_ellipsis(line):
+            pieces.append([])
+        elif bare := " ".join(line.split()):
+            pieces[-1].append(bare)
+    return ["\n".join(piece) for piece in pieces if piece]

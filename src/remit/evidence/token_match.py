@@ -1,0 +1,244 @@
+"""Find a quote in a file token by token.
+
+Comments and line breaks are ignored. Whole lines of the file may be missing in the quote, and `...` inside a line
+stands for any tokens. Everything else must be there, in order. All possible alignments are followed at once, as bits
+of one integer for each token of the quote, so the cost is linear in the quote for a file of a given size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+from typing import Literal, NamedTuple
+
+from remit.evidence.code_tokens import ELLIPSIS, CodeTokens
+
+How = Literal["same", "annotated", "condensed"]
+#: The limit of one search: the tokens of the quote times those of the file. It also bounds the memory (60 MB).
+MAX_COST = 400_000_000
+#: At most this many alignments are compared; the nearest to the cited lines are tried first.
+_MAX_ENDS = 16
+#: A run of lines that follows more than this many omitted lines needs `_MIN_RUN` characters.
+_FAR = 60
+_MIN_RUN = 10
+#: A line of the file that differs from the quoted line in at most this many tokens is that line, altered.
+_NEAR_MISS = 2
+_SIBLING = 3
+_DECISIVE = frozenset(
+    ("true", "false", "null", "none", "nil", "undefined", "not", "and", "or", "is", "True", "False", "None")
+)
+
+
+class TokenMatch(NamedTuple):
+    """The first and the last line of a quote in a file, and how it differs from them."""
+
+    line: int
+    last: int
+    how: How
+
+
+class QuoteTokens:
+    """The tokens of a quote. `gaps` has the positions before which the quote marks an omission."""
+
+    def __init__(self, pieces: list[str], path: str) -> None:
+        self.words: list[str] = []
+        self.starts: set[int] = set()
+        self.gaps: set[int] = set()
+        self.comments: list[str] = []
+        self.has_dots = False
+        for number, piece in enumerate(pieces):
+            tokens = CodeTokens(piece, path)
+            if number:
+                self.gaps.add(len(self.words))
+            self.starts.update(len(self.words) + at for at in range(len(tokens)) if tokens.starts_line(at))
+            self.words += tokens.words
+            self.comments += [comment for _, comment in tokens.comments]
+        self.has_dots = ELLIPSIS in self.words
+
+    def line_from(self, at: int) -> list[str]:
+        """Return the tokens of the quoted line that starts at a position."""
+        end = at + 1
+        while end < len(self.words) and end not in self.starts:
+            end += 1
+        return self.words[at:end]
+
+    def line_before(self, at: int) -> list[str]:
+        """Return the tokens of the quoted line that ends before a position."""
+        start = at - 1
+        while start > 0 and start not in self.starts:
+            start -= 1
+        return self.words[start:at]
+
+
+class FileTokens:
+    """The tokens of a file, or of a part of it that begins at line `first`, with an index."""
+
+    def __init__(self, text: str, path: str, first: int) -> None:
+        self.tokens = CodeTokens(text, path)
+        self.first = first
+        self.size = len(self.tokens)
+        self._positions: dict[str, list[int]] = {}
+        for at, word in enumerate(self.tokens.words):
+            self._positions.setdefault(word, []).append(at)
+        self._masks: dict[str, int] = {}
+        lines = self.tokens.lines
+        starts = [at for at in range(self.size) if at == 0 or lines[at - 1] != lines[at]]
+        self.starts = _mask(starts, self.size)
+        self.ends = (self.starts >> 1) | (1 << self.size >> 1)
+
+    def mask(self, word: str) -> int:
+        """Return the positions of a word as bits."""
+        found = self._masks.get(word)
+        if found is None:
+            found = self._masks[word] = _mask(self._positions.get(word, ()), self.size)
+        return found
+
+    def comments(self, first: int, last: int) -> list[str]:
+        """Return the comments from the line of one token to the line of another."""
+        low, high = self.tokens.lines[first], self.tokens.lines[last]
+        return [comment for line, comment in self.tokens.comments if low <= line <= high]
+
+    def line(self, at: int) -> int:
+        """Return the number of the line of a token."""
+        return self.first + self.tokens.lines[at]
+
+
+def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], reach: int) -> TokenMatch | None:
+    """Return the alignment of a quote that is nearest to the cited lines, at most `reach` lines away."""
+    if not quote.words or not file.size or cost(quote, file) > MAX_COST:
+        return None
+    states = _states(quote, file)
+    if states is None:
+        return None
+    first, last = cited
+    expected = first + len(quote.starts)
+    best: tuple[tuple[int, int], TokenMatch] | None = None
+    for end in nsmallest(_MAX_ENDS, _bits(states[-1]), key=lambda end: abs(file.line(end) - expected)):
+        match = _match(quote, file, _path(quote, file, states, end))
+        gap = max(0, match.line - last, first - match.last) if match is not None else 0
+        if match is None or gap > reach:
+            continue
+        rank = (gap, match.last - match.line)
+        if best is None or rank < best[0]:
+            best = rank, match
+    return best[1] if best is not None else None
+
+
+def cost(quote: QuoteTokens, file: FileTokens) -> int:
+    """Return the cost of a search."""
+    return len(quote.words) * file.size
+
+
+def _states(quote: QuoteTokens, file: FileTokens) -> list[int] | None:
+    """Return, for each token of the quote, the positions in the file at which it can be matched."""
+    states: list[int] = []
+    current, is_open = 0, False
+    for at, word in enumerate(quote.words):
+        mask = file.mask(word)
+        if not states:
+            reached = mask
+        else:
+            reached = (current << 1) & mask
+            if is_open or at in quote.gaps:
+                reached |= mask & _after(current)
+            elif at in quote.starts:
+                reached |= mask & file.starts & _after(current & file.ends)
+        if word == ELLIPSIS:
+            # The dots are code of the file, or they match nothing and the next token may be anywhere after them.
+            reached |= current if states else (1 << file.size) - 1
+        is_open = word == ELLIPSIS
+        if not reached:
+            return None
+        states.append(reached)
+        current = reached
+    return states
+
+
+def _path(quote: QuoteTokens, file: FileTokens, states: list[int], end: int) -> list[int]:
+    """Return the position in the file of each token of the quote, for an alignment that ends at `end`."""
+    path = [end]
+    for at in range(len(states) - 1, 0, -1):
+        position, before = path[-1], states[at - 1]
+        word = quote.words[at]
+        if word == ELLIPSIS and before >> position & 1 and file.tokens.words[position] != ELLIPSIS:
+            path.append(position)
+            continue
+        if position and before >> (position - 1) & 1:
+            path.append(position - 1)
+            continue
+        is_open = quote.words[at - 1] == ELLIPSIS or at in quote.gaps
+        allowed = before if is_open else before & file.ends
+        path.append((allowed & ((1 << position) - 1)).bit_length() - 1)
+    path.reverse()
+    return path
+
+
+def _match(quote: QuoteTokens, file: FileTokens, path: list[int]) -> TokenMatch | None:
+    """Return the lines of an alignment, or None if it omits a line that is the quoted one, altered."""
+    condensed = quote.has_dots
+    run = 0
+    for at in range(1, len(path)):
+        run += len(quote.words[at - 1])
+        if path[at] - path[at - 1] <= 1 or at in quote.gaps or quote.words[at - 1] == ELLIPSIS:
+            continue
+        condensed = True
+        distance = file.line(path[at]) - file.line(path[at - 1])
+        if distance > _FAR and run < _MIN_RUN:
+            return None
+        run = 0
+        first_omitted = file.tokens.of_line(path[at - 1] + 1)
+        last_omitted = file.tokens.of_line(path[at] - 1)
+        if _is_altered(first_omitted, quote.line_from(at), distance) or _is_altered(
+            last_omitted, quote.line_before(at), distance
+        ):
+            return None
+    first, last = file.line(path[0]), file.line(path[-1])
+    if condensed:
+        return TokenMatch(first, last, "condensed")
+    return TokenMatch(first, last, "same" if quote.comments == file.comments(path[0], path[-1]) else "annotated")
+
+
+def _is_altered(omitted: list[str], quoted: list[str], distance: int) -> bool:
+    """Return whether an omitted line is the quoted line with one decisive token changed."""
+    if omitted == quoted or abs(len(omitted) - len(quoted)) > _NEAR_MISS:
+        return False
+    start = 0
+    while start < min(len(omitted), len(quoted)) and omitted[start] == quoted[start]:
+        start += 1
+    end = 0
+    while end < min(len(omitted), len(quoted)) - start and omitted[-1 - end] == quoted[-1 - end]:
+        end += 1
+    old, new = omitted[start : len(omitted) - end], quoted[start : len(quoted) - end]
+    shared = (*omitted[:start], *omitted[len(omitted) - end :])
+    if max(len(old), len(new)) > _NEAR_MISS or not any(map(_is_name, shared)):
+        return False
+    if not any(_is_name(word) and word not in _DECISIVE for word in (*old, *new)):
+        return True
+    return start > 0 and distance > _SIBLING
+
+
+def _is_name(word: str) -> bool:
+    return word[0].isalpha() or word[0] == "_"
+
+
+def _after(positions: int) -> int:
+    """Return every position after the first of some positions, as bits without an upper end."""
+    if not positions:
+        return 0
+    first = (positions & -positions).bit_length()
+    return -1 << first
+
+
+def _mask(positions: Iterable[int], size: int) -> int:
+    data = bytearray(size // 8 + 1)
+    for at in positions:
+        data[at >> 3] |= 1 << (at & 7)
+    return int.from_bytes(data, "little")
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """Yield the positions of the set bits, in order."""
+    data = mask.to_bytes(mask.bit_length() // 8 + 1, "little")
+    for index, byte in enumerate(data):
+        if byte:
+            yield from (index * 8 + bit for bit in range(8) if byte >> bit & 1)
