@@ -31,7 +31,7 @@ from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, STEPS, failure_
 from remit.gate.declarations import KINDS as DECLARATIONS
 from remit.gate.rules import FIRM, INSTEAD, RULES
 from remit.gate.settings import AGENTS, GUARDED, LIMITS, MODES, PATHS
-from remit.orchestrate import answers, orchestrator, phase, plan, plan_file, progress
+from remit.orchestrate import answers, orchestrator, phase, plan, plan_file, progress, progress_file
 from remit.orchestrate.orchestrator_tools import TOOLS as RESPONSIBILITIES
 from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
 from remit.orchestrate.plan_file import read_plan
@@ -406,7 +406,7 @@ def test_modes_limits_classes_roles_and_declarations_of_the_gate_are_those_of_th
         ("files of a fallback read", f"{FALLBACK_FILES}"),
         ("lines of each", f"{FALLBACK_LINES}"),
         ("lines of a result that are shown", f"{feedback.MAX_LINES}"),
-        ("a progress file", megabytes(progress.MAX_FILE)),
+        ("a progress file", megabytes(progress_file.MAX_FILE)),
     ],
 )
 def test_limits_of_plans_are_those_of_the_code(what: str, limit: str) -> None:

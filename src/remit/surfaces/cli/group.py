@@ -14,6 +14,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "verify": ("verify.command", "Check whether what a text states about the code is true."),
         "check": ("check.command", "Check results against the contract and the checkout."),
         "merge": ("merge.command", "Merge results and SARIF files into one report."),
+        "publish": ("publish.command", "Post a merge as a review of a pull request."),
         "rules": ("contract.rules_command", "List the rules, or explain one."),
         "convert": ("contract.convert_command", "Convert a result to canonical Markdown or JSON."),
         "schema": ("contract.schema_command", "Print a JSON Schema of a result or of a command's output."),

@@ -1,0 +1,1 @@
+"""Publish a merge where people review code."""

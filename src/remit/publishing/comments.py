@@ -1,0 +1,174 @@
+"""The comments on a pull request: their text, and the mark by which a later run recognises them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from remit.contract.kinds import slug
+from remit.merging.model import Merge, MergedFinding
+from remit.reports.layout import format_count
+from remit.reports.merge.parts import (
+    evidence_state,
+    location_of,
+    opinion_details,
+    opinions_by_score,
+    safe_agent,
+    safe_text,
+    score,
+    severity_of,
+)
+from remit.workspace.files import SourceFile, Workspace
+
+#: The most characters of an agent's explanation.
+_MAX_DETAILS = 1_500
+_MAX_OPINIONS = 5
+_MARK = re.compile(r"<!-- remit (\{[^<>\n]{1,4000}\}) -->")
+#: `@name` notifies people, and `fixes #12` closes an issue: a zero-width joiner between the characters prevents both.
+_MENTION = re.compile(r"([@#])(?=[\w-])")
+_JOINER = "\u2060"
+
+State = Literal["open", "fixed"]
+
+
+class Mark(NamedTuple):
+    """What a comment of an earlier run says about its finding."""
+
+    fingerprint: str
+    #: A digest of the text, to see whether it changed.
+    digest: str
+    agents: tuple[str, ...]
+    state: State = "open"
+
+    def __str__(self) -> str:
+        data = {"finding": self.fingerprint, "text": self.digest, "agents": self.agents, "state": self.state}
+        encoded = json.dumps(data).replace("<", "\\u003c").replace(">", "\\u003e")
+        return f"<!-- remit {encoded} -->"
+
+
+class Comment(NamedTuple):
+    """One finding as a comment."""
+
+    fingerprint: str
+    agents: tuple[str, ...]
+    path: str | None
+    first: int | None
+    last: int | None
+    text: str
+
+    @property
+    def mark(self) -> Mark:
+        """The mark of an open finding."""
+        digest = hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()[:16]
+        return Mark(self.fingerprint, digest, self.agents)
+
+    @property
+    def body(self) -> str:
+        """The text with its mark."""
+        return f"{self.text}\n\n{self.mark}"
+
+    @property
+    def line_text(self) -> str:
+        """One line for a list, with its mark."""
+        place = location_text(self.path, self.first, self.last)
+        return f"- {self.text.partition(chr(10))[0]}{f' ({place})' if place else ''} {self.mark}"
+
+
+def marks_in(body: str) -> Iterator[Mark]:
+    """Yield the marks in a text; a mark that cannot be read is skipped."""
+    for found in _MARK.finditer(body):
+        try:
+            data = json.loads(found[1])
+            agents = tuple(str(agent) for agent in data["agents"])
+            state: State = "fixed" if data.get("state") == "fixed" else "open"
+            yield Mark(str(data["finding"]), str(data["text"]), agents, state)
+        except (ValueError, KeyError, TypeError):
+            continue
+
+
+def comments_of(findings: Iterable[MergedFinding], workspace: Workspace | None) -> list[Comment]:
+    """Return findings as comments, in their order; equal ones are numbered."""
+    marks: Counter[str] = Counter()
+    comments = []
+    for finding in findings:
+        code = fingerprint(finding, workspace)
+        marks[code] += 1
+        code = code if marks[code] == 1 else f"{code}-{marks[code]}"
+        has_line = finding.verified is not False and finding.line is not None
+        first, last = (finding.line, finding.end_line or finding.line) if has_line else (None, None)
+        path = finding.path if finding.verified is not False else None
+        agents = tuple(sorted({slug(agent) for agent in finding.agents}))
+        comments.append(Comment(code, agents, path, first, last, _text(finding)))
+    return comments
+
+
+def fingerprint(finding: MergedFinding, workspace: Workspace | None) -> str:
+    """Identify a finding by its path, its category, and the cited code; by its title if there is no code.
+
+    The number of the line is not part of it: code that moves keeps its comment.
+    """
+    code = ""
+    file = workspace.read(finding.path) if workspace is not None and finding.path is not None else None
+    if isinstance(file, SourceFile) and finding.line is not None and 1 <= finding.line <= len(file.lines):
+        code = " ".join(file.lines[finding.line - 1].split())
+    what = code or " ".join(finding.title.lower().split())
+    whole = "\0".join((finding.path or "", finding.category, what))
+    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def fixed_body(body: str, mark: Mark, commit: str) -> str:
+    """Return a comment whose finding is gone, with the mark that says so."""
+    text = _MARK.sub("", body).rstrip()
+    return f"{text}\n\n_Not found any more at {commit[:12]}._\n\n{mark._replace(state='fixed')}"
+
+
+def review_body(merge: Merge, count: int, listed: Iterable[Comment], hidden: int) -> str:
+    """Return the text of the review: totals, and the findings that have no line in the diff."""
+    lines = [f"**Remit** found {format_count(count, 'new finding')}. {_agents(merge)}"]
+    listing = [comment.line_text for comment in listed]
+    if listing:
+        lines += ["", "Outside the changed files:", "", *listing]
+    if hidden:
+        lines += ["", f"{format_count(hidden, 'more finding')} in the report."]
+    if merge.conflicts:
+        lines += ["", f"{format_count(len(merge.conflicts), 'conflict')} between agents: a person must decide."]
+    return "\n".join(lines)
+
+
+def location_text(path: str | None, first: int | None, last: int | None) -> str:
+    """Return `path:12-18` as code."""
+    if path is None:
+        return ""
+    lines = "" if first is None else f":{first}" if last in (None, first) else f":{first}-{last}"
+    return f"`{safe_text(path)}{lines}`"
+
+
+def _agents(merge: Merge) -> str:
+    failed = sorted({safe_agent(report.agent) for report in merge.agents if report.status == "FAILED"})
+    answered = sorted({safe_agent(report.agent) for report in merge.agents} - set(failed))
+    text = f"Reviewers: {_quiet(', '.join(answered)) or 'none'}."
+    return f"{text} Failed: {_quiet(', '.join(failed))}." if failed else text
+
+
+def _text(finding: MergedFinding) -> str:
+    title = safe_text(" ".join(filter(None, [finding.id, finding.title]))) or "no title"
+    lines = [f"**{severity_of(finding)}**, {score(finding.confidence)}: {_quiet(title)}"]
+    opinions = opinions_by_score(finding)
+    details = opinion_details(opinions[0]) if opinions else None
+    for label, words in (("", details.words), ("Risk: ", details.risk), ("Fix: ", details.fix)) if details else ():
+        if words:
+            lines += ["", label + _quiet(safe_text(words, _MAX_DETAILS))]
+    said = [f"{safe_agent(one.agent)} ({one.severity or 'unrated'}, {score(one.confidence)})" for one in opinions]
+    more = f" and {len(said) - _MAX_OPINIONS} more" if len(said) > _MAX_OPINIONS else ""
+    place = f" Cited: {safe_text(location_of(finding))}." if finding.verified is False and finding.path else ""
+    reported = f"Reported by {', '.join(said[:_MAX_OPINIONS])}{more}; {safe_text(evidence_state(finding))}.{place}"
+    return "\n".join([*lines, "", f"<sub>{_quiet(reported)}</sub>"])
+
+
+def _quiet(text: str) -> str:
+    """Return text that notifies nobody and closes no issue."""
+    return _MENTION.sub(rf"\1{_JOINER}", text)

@@ -1,0 +1,261 @@
+"""Bring the comments of a pull request up to date with a merge.
+
+    read      the head commit, its diff, and the comments of earlier runs
+    plan      which comments are new, changed, fixed or found again
+    apply     one review with the new comments, then the rest; the next run continues one that stopped in the middle
+
+A comment is recognised by its mark, and only if it was written with the same account. A thread that a person resolved
+is a dismissal and stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from remit.merging.model import Merge
+from remit.publishing.comments import Comment, Mark, comments_of, fixed_body, marks_in, review_body
+from remit.publishing.github_api import GitHub, GitHubError, OutcomeUnknown, RequestRejected
+from remit.workspace.files import Workspace
+
+#: The most open threads and the most findings in the text of reviews; the others wait until some of these are fixed.
+MAX_THREADS = 50
+MAX_LISTED = 50
+_MAX_PAGES = 100
+_HUNK = re.compile(r"@@ -\d{1,9}(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@")
+_QUERY = """
+query($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) { pullRequest(number: $number) { %s } }
+}
+"""
+_PAGE = "pageInfo { hasNextPage endCursor }"
+_THREADS = _QUERY % (
+    f"reviewThreads(first: 100, after: $after) {{ {_PAGE} "
+    "nodes { id isResolved comments(first: 1) { nodes { databaseId body viewerDidAuthor } } } }"
+)
+_REVIEWS = _QUERY % f"reviews(first: 100, after: $after) {{ {_PAGE} nodes {{ body viewerDidAuthor }} }}"
+_RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id } } }"
+_UNRESOLVE = "mutation($id: ID!) { unresolveReviewThread(input: {threadId: $id}) { thread { id } } }"
+
+
+class Thread(NamedTuple):
+    """A thread that an earlier run started."""
+
+    id: str
+    comment: int
+    body: str
+    mark: Mark
+    is_resolved: bool
+
+
+class PullRequestState(NamedTuple):
+    """What is on GitHub."""
+
+    head: str
+    #: Changed files, each with the lines that can have a comment.
+    diff: Mapping[str, frozenset[int]]
+    threads: Mapping[str, Thread]
+    #: The fingerprints in the texts of reviews.
+    listed: frozenset[str]
+
+
+class Changes(NamedTuple):
+    """What a run changes, and what it leaves as it is."""
+
+    on_lines: tuple[Comment, ...] = ()
+    on_files: tuple[Comment, ...] = ()
+    listed: tuple[Comment, ...] = ()
+    updated: tuple[tuple[Thread, Comment], ...] = ()
+    reopened: tuple[tuple[Thread, Comment], ...] = ()
+    fixed: tuple[Thread, ...] = ()
+    unchanged: int = 0
+    dismissed: int = 0
+    #: Findings that wait because there are too many comments.
+    waiting: int = 0
+
+
+def plan_changes(merge: Merge, state: PullRequestState, workspace: Workspace | None) -> Changes:
+    """Compare the findings of a merge with the comments on GitHub."""
+    comments = comments_of(merge.findings, workspace)
+    new, updated, reopened = [], [], []
+    unchanged = dismissed = 0
+    for comment in comments:
+        thread = state.threads.get(comment.fingerprint)
+        if thread is None and comment.fingerprint not in state.listed:
+            new.append(comment)
+        elif thread is not None and thread.mark.state == "fixed":
+            reopened.append((thread, comment))
+        elif thread is not None and thread.is_resolved:
+            dismissed += 1
+        elif thread is not None and thread.mark.digest != comment.mark.digest:
+            updated.append((thread, comment))
+        else:
+            unchanged += 1
+    fixed = tuple(_fixed(merge, state, comments, workspace))
+    is_open = sum(not thread.is_resolved for thread in state.threads.values())
+    room = max(0, MAX_THREADS - is_open + len(fixed) - len(reopened))
+    placed = [comment for comment in new if comment.path in state.diff]
+    elsewhere = [comment for comment in new if comment.path not in state.diff]
+    listed = elsewhere[: max(0, MAX_LISTED - len(state.listed))]
+    lines = [(comment, _on_line(comment, state.diff[comment.path or ""])) for comment in placed[:room]]
+    return Changes(
+        on_lines=tuple(on_line for _, on_line in lines if on_line is not None),
+        on_files=tuple(comment for comment, on_line in lines if on_line is None),
+        listed=tuple(listed),
+        updated=tuple(updated),
+        reopened=tuple(reopened),
+        fixed=fixed,
+        unchanged=unchanged,
+        dismissed=dismissed,
+        waiting=len(new) - len(lines) - len(listed),
+    )
+
+
+def _fixed(
+    merge: Merge, state: PullRequestState, comments: Sequence[Comment], workspace: Workspace | None
+) -> Iterator[Thread]:
+    """Yield the threads whose finding is gone, if one of the agents that reported it has looked again."""
+    present = {comment.fingerprint for comment in (*comments, *comments_of(merge.dropped, workspace))}
+    answered = {report.agent for report in merge.agents if report.status == "SUCCESS"}
+    for thread in state.threads.values():
+        is_settled = thread.is_resolved
+        if thread.mark.fingerprint not in present and not is_settled and answered.intersection(thread.mark.agents):
+            yield thread
+
+
+def _on_line(comment: Comment, lines: frozenset[int]) -> Comment | None:
+    """Return the comment with lines that are in the diff; None if it can only be on the file."""
+    if comment.first is None or comment.last is None or comment.first not in lines:
+        return None
+    is_inside = comment.last - comment.first < len(lines) and lines.issuperset(range(comment.first, comment.last + 1))
+    return comment if is_inside else comment._replace(last=comment.first)
+
+
+class PullRequest:
+    """One pull request on GitHub."""
+
+    def __init__(self, github: GitHub, repository: str, number: int, warn: Callable[[str], None]) -> None:
+        self._github = github
+        self._owner, _, self._name = repository.partition("/")
+        self._number = number
+        self._path = f"/repos/{repository}/pulls/{number}"
+        self._comments = f"/repos/{repository}/pulls/comments"
+        self._warn = warn
+
+    def read(self) -> PullRequestState:
+        """Read the head commit, the diff and the comments of earlier runs."""
+        head = str(self._github.get(self._path)["head"]["sha"])
+        files = self._github.pages(f"{self._path}/files")
+        diff = {str(file["filename"]): commentable_lines(str(file.get("patch") or "")) for file in files}
+        threads: dict[str, Thread] = {}
+        for node in self._nodes(_THREADS, "reviewThreads"):
+            first = next(iter(node["comments"]["nodes"]), None)
+            if first is None or not first.get("viewerDidAuthor"):
+                continue
+            body = str(first.get("body") or "")
+            for mark in marks_in(body):
+                thread = Thread(str(node["id"]), int(first["databaseId"]), body, mark, bool(node["isResolved"]))
+                threads.setdefault(mark.fingerprint, thread)
+        reviews = (node for node in self._nodes(_REVIEWS, "reviews") if node.get("viewerDidAuthor"))
+        listed = {mark.fingerprint for node in reviews for mark in marks_in(str(node.get("body") or ""))}
+        return PullRequestState(head, diff, threads, frozenset(listed))
+
+    def apply(self, changes: Changes, state: PullRequestState, merge: Merge) -> None:
+        """Make the changes. Each step leaves a state that the next run continues from."""
+        if changes.on_lines or changes.on_files or changes.listed:
+            self._publish(changes, state.head, merge)
+        for thread, comment in changes.updated:
+            self._edit(thread, comment.body)
+        for thread in changes.fixed:
+            if thread.mark.state != "fixed":
+                self._edit(thread, fixed_body(thread.body, thread.mark, state.head))
+            self._mutate(_RESOLVE, thread)
+        for thread, comment in changes.reopened:
+            self._edit(thread, comment.body)
+            if thread.is_resolved:
+                self._mutate(_UNRESOLVE, thread)
+
+    def _publish(self, changes: Changes, head: str, merge: Merge) -> None:
+        """Post one review; comments that GitHub rejects are posted one by one, on their file if need be."""
+        total = len(changes.on_lines) + len(changes.on_files) + len(changes.listed)
+        body = review_body(merge, total, changes.listed, changes.waiting)
+        entries = [{"path": comment.path, "body": comment.body, **_lines(comment)} for comment in changes.on_lines]
+        on_files, separate = list(changes.on_files), False
+        review = {"commit_id": head, "event": "COMMENT", "body": body}
+        try:
+            self._post_once(f"{self._path}/reviews", {**review, "comments": entries}, changes.on_lines)
+        except RequestRejected:
+            if not entries:
+                raise
+            self._post_once(f"{self._path}/reviews", review, changes.listed)
+            separate = True
+        rejected = []
+        for comment in changes.on_lines if separate else ():
+            fields = {"commit_id": head, "path": comment.path, "body": comment.body, **_lines(comment)}
+            try:
+                self._post_once(f"{self._path}/comments", fields, (comment,))
+            except RequestRejected:
+                on_files.append(comment)
+        for comment in on_files:
+            fields = {"commit_id": head, "path": comment.path, "body": comment.body, "subject_type": "file"}
+            try:
+                self._post_once(f"{self._path}/comments", fields, (comment,))
+            except RequestRejected:
+                rejected.append(comment)
+        if rejected:
+            text = review_body(merge, len(rejected), rejected, 0)
+            self._post_once(f"{self._path}/reviews", {**review, "body": text}, rejected)
+
+    def _post_once(self, path: str, fields: Mapping[str, Any], comments: Sequence[Comment]) -> None:
+        """Create something once: if the connection broke, look for it before it is created again."""
+        try:
+            self._github.post(path, fields)
+        except OutcomeUnknown:
+            found = self.read()
+            if comments and all(one.fingerprint in (found.threads.keys() | found.listed) for one in comments):
+                return
+            self._github.post(path, fields)
+
+    def _edit(self, thread: Thread, body: str) -> None:
+        try:
+            self._github.patch(f"{self._comments}/{thread.comment}", {"body": body})
+        except GitHubError as error:
+            if error.status != 404:  # a person deleted the comment
+                raise
+
+    def _mutate(self, mutation: str, thread: Thread) -> None:
+        """Resolve or reopen a thread. A token without that right is no reason to stop: the comment has the state."""
+        try:
+            self._github.mutate(mutation, {"id": thread.id})
+        except GitHubError as error:
+            self._warn(f"a thread could not be resolved or reopened: {error}")
+
+    def _nodes(self, query: str, field: str) -> Iterator[dict[str, Any]]:
+        variables: dict[str, Any] = {"owner": self._owner, "name": self._name, "number": self._number, "after": None}
+        for _ in range(_MAX_PAGES):
+            found = self._github.query(query, variables)["repository"]["pullRequest"][field]
+            yield from (node for node in found["nodes"] if node)
+            if not found["pageInfo"]["hasNextPage"]:
+                return
+            variables["after"] = found["pageInfo"]["endCursor"]
+        raise GitHubError(f"the pull request has more than {_MAX_PAGES * 100} {field}")
+
+
+def commentable_lines(patch: str) -> frozenset[int]:
+    """Return the lines of the new file that a diff shows: only these can have a comment."""
+    lines: set[int] = set()
+    number = 0
+    for line in patch.split("\n"):
+        if hunk := _HUNK.match(line):
+            number = int(hunk[1])
+        elif number and line[:1] in ("+", " "):
+            lines.add(number)
+            number += 1
+    return frozenset(lines)
+
+
+def _lines(comment: Comment) -> dict[str, Any]:
+    if comment.last == comment.first:
+        return {"line": comment.first, "side": "RIGHT"}
+    return {"start_line": comment.first, "start_side": "RIGHT", "line": comment.last, "side": "RIGHT"}

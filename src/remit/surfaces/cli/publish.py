@@ -1,0 +1,113 @@
+"""The command `remit publish`: post a merge where people review code."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remit.errors import UsageError
+
+if TYPE_CHECKING:
+    from remit.publishing.pull_request import Changes
+
+_REPOSITORY = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}", re.ASCII)
+_PULL = re.compile(r"refs/pull/(\d{1,9})/")
+
+
+@click.group("publish")
+def command() -> None:
+    """Post a merge where people review code."""
+
+
+@command.command("github")
+@click.argument("report", metavar="REPORT")
+@click.option("--pr", type=click.IntRange(1), metavar="N", help="The pull request; default: that of the workflow run.")
+@click.option("--repository", metavar="OWNER/NAME", help="The repository; default: GITHUB_REPOSITORY, or the origin.")
+@click.option("--repo", type=click.Path(path_type=Path), help="The checkout that the report is about.")
+@click.option("--dry-run", is_flag=True, help="Print the requests that would change something, and send none of them.")
+def github_command(report: str, **flags: Any) -> int:
+    """Post the findings of REPORT as one review of a pull request.
+
+    REPORT is a merge in JSON, or - for standard input. Every finding is a thread at its line that people can resolve.
+    Run the command again after each push: it updates its comments, resolves what is fixed, and says nothing about what
+    did not change. A thread that a person resolved stays resolved. GITHUB_TOKEN is the token; GITHUB_API_URL is the
+    server, for GitHub Enterprise.
+
+    \b
+    Examples:
+      remit review --format json > report.json; remit publish github report.json --pr 12
+      remit publish github report.json --pr 12 --dry-run
+    """
+    from remit.evidence.sources import open_sources
+    from remit.merging.previous import read_merge
+    from remit.publishing.github_api import DEFAULT_URL, DryRun, GitHub, find_token
+    from remit.publishing.pull_request import PullRequest, plan_changes
+    from remit.surfaces.cli.files import display_name, find_repository, read_file
+
+    file = None if report == "-" else Path(report)
+    merge = read_merge(read_file(file), display_name(file))
+    root, _ = find_repository(flags["repo"], [None])
+    kind = DryRun if flags["dry_run"] else GitHub
+    url = os.environ.get("GITHUB_API_URL") or DEFAULT_URL
+    if flags["repository"] and not _REPOSITORY.fullmatch(flags["repository"]):
+        raise UsageError(f"--repository must be OWNER/NAME: {flags['repository']!r}")
+    github = kind(url, find_token(), report=click.echo if flags["dry_run"] else _warn)
+    number = flags["pr"] or _number_of_run()
+    pull_request = PullRequest(github, flags["repository"] or _repository(root), number, _warn)
+    state = pull_request.read()
+    _warn_about_commit(root, state.head)
+    changes = plan_changes(merge, state, open_sources(root).workspace)
+    pull_request.apply(changes, state, merge)
+    click.echo(_summary(changes, number, is_dry_run=flags["dry_run"]), err=flags["dry_run"])
+    return 0
+
+
+def _warn(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _number_of_run() -> int:
+    found = _PULL.match(os.environ.get("GITHUB_REF", ""))
+    if found is None:
+        raise UsageError("which pull request? pass its number with --pr N")
+    return int(found[1])
+
+
+def _repository(root: Path) -> str:
+    from remit.workspace.git import remote_address
+
+    name = os.environ.get("GITHUB_REPOSITORY", "")
+    if not name:
+        name = "/".join((remote_address(root) or "").removesuffix(".git").rsplit("/", 2)[1:])
+    if not _REPOSITORY.fullmatch(name):
+        raise UsageError("which repository? pass --repository OWNER/NAME, or set GITHUB_REPOSITORY")
+    return name
+
+
+def _warn_about_commit(root: Path, head: str) -> None:
+    """Warn if the checkout is neither the head of the pull request nor a merge of it."""
+    from remit.workspace.safe_git import decode_output, run_git
+
+    found = run_git(root, "rev-list", "--parents", "--max-count=1", "HEAD")
+    commits = decode_output(found).split() if found else []
+    if commits and head not in commits:
+        _warn(f"the checkout is at {commits[0][:12]}, but the pull request is at {head[:12]}: lines may differ")
+
+
+def _summary(changes: Changes, number: int, *, is_dry_run: bool) -> str:
+    new = len(changes.on_lines) + len(changes.on_files) + len(changes.listed)
+    counts = {
+        "new": new,
+        "updated": len(changes.updated),
+        "found again": len(changes.reopened),
+        "fixed": len(changes.fixed),
+        "unchanged": changes.unchanged,
+        "dismissed by a person": changes.dismissed,
+        "waiting until some of the others are resolved": changes.waiting,
+    }
+    shown = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no findings"
+    return f"pull request {number}: {shown}{' (nothing was sent)' if is_dry_run else ''}"
