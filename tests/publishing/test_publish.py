@@ -300,7 +300,7 @@ def test_a_token_that_may_not_resolve_is_a_warning(publisher: Publisher) -> None
     assert publisher.server.threads[0].is_resolved
 
 
-def test_text_of_a_tool_notifies_nobody_and_has_no_markup(publisher: Publisher) -> None:
+def test_text_of_a_tool_mentions_no_user_and_has_no_markup(publisher: Publisher) -> None:
     publisher.publish([("app.py", 2, "@everyone fixes #12 <img src=x> --> [a](http://x) `c`")])
     body = publisher.server.threads[0].body
     assert "@everyone" not in body
@@ -348,7 +348,7 @@ def test_the_token_is_not_sent_to_another_host(publisher: Publisher) -> None:
     assert "token-of" not in ran.err + ran.out
 
 
-def test_github_enterprise_has_graphql_beside_its_rest_api() -> None:
+def test_github_enterprise_has_graphql_next_to_its_rest_api() -> None:
     assert github_api.graphql_url("https://git.example.com/api/v3") == "https://git.example.com/api/graphql"
     assert github_api.graphql_url("https://api.github.com") == "https://api.github.com/graphql"
 

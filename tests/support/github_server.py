@@ -33,7 +33,7 @@ class Thread:
 
 @dataclass
 class Failure:
-    """An answer that a request gets instead of its own; it is used once."""
+    """A scheduled answer to one request."""
 
     method: str
     part: str

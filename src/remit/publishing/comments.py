@@ -36,7 +36,7 @@ State = Literal["open", "fixed"]
 
 
 class Mark(NamedTuple):
-    """What a comment of an earlier run says about its finding."""
+    """What a comment of an earlier run records of its finding."""
 
     fingerprint: str
     #: A digest of the text, to see whether it changed.
@@ -121,7 +121,7 @@ def fingerprint(finding: MergedFinding, workspace: Workspace | None) -> str:
 
 
 def fixed_body(body: str, mark: Mark, commit: str) -> str:
-    """Return a comment whose finding is gone, with the mark that says so."""
+    """Return a comment whose finding is gone, with its new mark."""
     text = _MARK.sub("", body).rstrip()
     return f"{text}\n\n_Not found any more at {commit[:12]}._\n\n{mark._replace(state='fixed')}"
 
@@ -170,5 +170,5 @@ def _text(finding: MergedFinding) -> str:
 
 
 def _quiet(text: str) -> str:
-    """Return text that notifies nobody and closes no issue."""
+    """Return text that does not notify people and closes no issue."""
     return _MENTION.sub(rf"\1{_JOINER}", text)

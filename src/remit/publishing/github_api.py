@@ -202,7 +202,7 @@ def checked_url(url: str) -> str:
 
 
 def graphql_url(url: str) -> str:
-    """Return the address for GraphQL: GitHub Enterprise Server has it beside `/api/v3`."""
+    """Return the address for GraphQL: GitHub Enterprise Server has it next to `/api/v3`."""
     return f"{url.removesuffix('/v3')}/graphql" if url.endswith("/api/v3") else f"{url}/graphql"
 
 

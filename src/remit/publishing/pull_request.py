@@ -225,7 +225,7 @@ class PullRequest:
                 raise
 
     def _mutate(self, mutation: str, thread: Thread) -> None:
-        """Resolve or reopen a thread. A token without that right is no reason to stop: the comment has the state."""
+        """Resolve or reopen a thread. If the token lacks that right, warn: the comment has the state."""
         try:
             self._github.mutate(mutation, {"id": thread.id})
         except GitHubError as error:

@@ -33,7 +33,7 @@ def github_command(report: str, **flags: Any) -> int:
     """Post the findings of REPORT as one review of a pull request.
 
     REPORT is a merge in JSON, or - for standard input. Every finding is a thread at its line that people can resolve.
-    Run the command again after each push: it updates its comments, resolves what is fixed, and says nothing about what
+    Run the command again after each push: it updates its comments, resolves what is fixed, and ignores what
     did not change. A thread that a person resolved stays resolved. GITHUB_TOKEN is the token; GITHUB_API_URL is the
     server, for GitHub Enterprise.
 
