@@ -228,8 +228,8 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
     kind = KINDS["error"] if result.failed else kind_of(result.agent, _named_kind(result.agent, options))
     revision = Revision()
     if not options.requires_form:
-        sources, revision = choose_revision(document.text, sources)
-    evidence = gather(document, kind, sources) if document.has_text else Evidence()
+        sources, revision = choose_revision(document.whole_text, sources)
+    evidence = gather(document, kind, sources, path) if document.has_text else Evidence()
     case = Case(document=document, kind=kind, profile=options.profile, evidence=evidence, scope=options.scope)
     violations = _selected(_run(case), options)
     overrides = _overrides(document, options)

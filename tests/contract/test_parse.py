@@ -76,8 +76,8 @@ class TestDecoding:
         assert one(padded + "\n").refusal == "it has more than 100,000 lines"
 
     def test_results_up_to_the_limit_are_read_and_one_more_is_refused(self) -> None:
-        assert len(parse("## A Result\n" * MAX_RESULTS)) == MAX_RESULTS
-        assert one("## A Result\n" * (MAX_RESULTS + 1)).refusal == "it contains more than 1,000 results"
+        assert len(parse("## Explore Result\n" * MAX_RESULTS)) == MAX_RESULTS
+        assert one("## Explore Result\n" * (MAX_RESULTS + 1)).refusal == "it contains more than 1,000 results"
         assert one(b"[" + b'{"agent": "a"},' * MAX_RESULTS + b"{}]").refusal == "it contains more than 1,000 results"
 
     def test_short_rows_below_a_wide_header_count_as_full_rows(self) -> None:

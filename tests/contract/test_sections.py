@@ -28,35 +28,37 @@ def test_a_section_ends_where_the_next_begins() -> None:
 
 
 def test_a_section_name_inside_another_section_is_a_plain_heading_if_the_section_exists() -> None:
-    outline = arranged("## A Result\n### Status\nSUCCESS\n### Findings\n#### Status\nall good\n")
+    outline = arranged("## Explore Result\n### Status\nSUCCESS\n### Findings\n#### Status\nall good\n")
     status, findings = outline.sections
     assert status.content == [Text(text="SUCCESS")]
     assert [block.heading for block in findings.blocks] == ["Status"]
 
 
 def test_a_section_may_be_nested_in_another() -> None:
-    assert keys("## A Result\n### Findings\nx\n#### Next Steps\n1. y") == ["findings", "next_steps"]
+    assert keys("## Explore Result\n### Findings\nx\n#### Next Steps\n1. y") == ["findings", "next_steps"]
 
 
 def test_blocks_without_a_findings_heading_are_findings() -> None:
-    (section,) = arranged("## A Result\n#### Claims\nx\n#### Dependencies\ny").sections
+    (section,) = arranged("## Explore Result\n#### Claims\nx\n#### Dependencies\ny").sections
     assert (section.key, section.heading) == ("findings", "")
     assert [block.heading for block in section.blocks] == ["Claims", "Dependencies"]
 
 
 def test_a_block_at_the_level_of_findings_is_a_block() -> None:
-    (section,) = arranged("## A Result\n### Findings\n### Claims\nx\n").sections
+    (section,) = arranged("## Explore Result\n### Findings\n### Claims\nx\n").sections
     assert [block.heading for block in section.blocks] == ["Claims"]
 
 
 def test_headings_inside_a_block_belong_to_it() -> None:
-    (section,) = arranged("## A Result\n### Findings\n#### Issue Details\n##### SEC-1\nx\n##### SEC-2\ny").sections
+    (section,) = arranged(
+        "## Explore Result\n### Findings\n#### Issue Details\n##### SEC-1\nx\n##### SEC-2\ny"
+    ).sections
     (block,) = section.blocks
     assert len(block.content) == 4
 
 
 def test_text_before_the_first_heading_is_kept() -> None:
-    first, second = arranged("## A Result\nwords\n### Status\nSUCCESS").sections
+    first, second = arranged("## Explore Result\nwords\n### Status\nSUCCESS").sections
     assert (first.key, first.heading, first.content) == (None, "", [Text(text="words")])
     assert second.key == "status"
 
@@ -87,7 +89,9 @@ def test_bold_lines_of_one_paragraph_are_several_sections() -> None:
 
 
 def test_bold_section_names_inside_findings_are_text() -> None:
-    assert keys("## A Result\n### Findings\n**Summary**: of the module\n#### Claims\n**Issues**: many") == ["findings"]
+    assert keys("## Explore Result\n### Findings\n**Summary**: of the module\n#### Claims\n**Issues**: many") == [
+        "findings"
+    ]
 
 
 @pytest.mark.parametrize("text", ["**Summary** x", "a\n**Claims**", "**Foo Result**", "**サマリー**: x"])

@@ -7,23 +7,38 @@ A chunk is the lines of one result without any of that.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from remit.contract.headings import TITLE_WORDS, block_key, section_key
+from remit.contract.headings import SECTIONS, TITLE_WORDS, block_key, section_key
+from remit.contract.kinds import is_known_agent
+from remit.contract.model import STATUSES
 from remit.lazy import lazy_pattern
 
 _HEADING = lazy_pattern(r"^([ \t]*)(#{1,6})[ \t]+(\S.*)$")
 _FENCE = lazy_pattern(r"^((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
 _TITLE_END = lazy_pattern(rf"(?:{'|'.join(sorted(TITLE_WORDS, key=len, reverse=True))})[\s:：#*]*+$", re.IGNORECASE)
+_NAMES = "|".join(SECTIONS["status"])
+#: A heading `Status`, or a label `Status:` with one of the words that a status can have.
+_STATUS = lazy_pattern(
+    rf"^[ \t>]*+(?:#{{1,6}}[ \t]+[\d.)\s]*+[*_]{{0,3}}(?:{_NAMES})[\s*_:：]*+(?:$|\W*\b\w)"
+    rf"|(?:[-*+][ \t]+)?[*_]{{0,3}}(?:{_NAMES})[*_]{{0,3}}[ \t]*[:：][\s*_`]*+(?:{'|'.join(STATUSES)})\b)",
+    re.IGNORECASE,
+)
 _WRAP_INFO = frozenset({"", "md", "markdown", "text", "txt"})
 _MAX_HEADING = 300
 
 
 class Chunk(NamedTuple):
-    """The lines of one result, and the line of the file at which they begin."""
+    """The lines of one result, and the line of the file at which they begin.
+
+    `around` has the other text of the file that is nearest to this result, before and after it.
+    """
 
     text: str
     first_line: int
+    around: tuple[Chunk, ...] = ()
 
 
 def title_agent(heading: str) -> str | None:
@@ -58,38 +73,80 @@ def is_self_contained(text: str) -> bool:
 def split(text: str) -> list[Chunk]:
     """Return every result in a text, or the whole text if there is no title."""
     lines = text.split("\n")
+    spans = list(_Splitter(lines).spans())
+    if not spans:
+        whole, end = _chunk(lines, 0, len(lines))
+        return [whole._replace(around=_rest(lines, end, len(lines)))]
     chunks: list[Chunk] = []
-    title_at: int | None = None
-    level = 0
-    fence: str | None = None
-    wrap_from: int | None = None  # the line after an opening fence, while only blank lines followed it
-    index = 0
-    while index < len(lines):
-        line = lines[index]
-        heading = _heading(line)
-        is_title = heading is not None and _is_title(heading)
-        mark = _FENCE.match(line)
-        if fence is not None:
-            if wrap_from is not None and title_at is None and is_title:
-                end = _wrap_end(lines, index, fence)
-                chunks.append(_chunk(lines, index, end))
-                index, fence = end, None
-            elif mark and _closes(mark, fence):
-                fence = None
-            elif line.strip():
-                wrap_from = None
-        elif mark:
-            fence = mark.group(2)
-            info = mark.group(3).strip().lower()
-            wrap_from = index + 1 if info in _WRAP_INFO else None
-        elif heading and (is_title or (title_at is not None and _ends(heading, level))):
-            if title_at is not None:
-                chunks.append(_chunk(lines, title_at, index))
-            title_at, level = (index, heading[0]) if is_title else (None, 0)
-        index += 1
-    if title_at is not None:
-        chunks.append(_chunk(lines, title_at, len(lines)))
-    return chunks or [_chunk(lines, 0, len(lines))]
+    done = 0
+    for number, (outer, start, end, outer_end) in enumerate(spans):
+        own, own_end = _chunk(lines, start, end)
+        before = _rest(lines, done, outer) if number == 0 else ()
+        done = own_end if own_end < end else outer_end
+        following = spans[number + 1][0] if number + 1 < len(spans) else len(lines)
+        chunks.append(own._replace(around=(*before, *_rest(lines, done, following))))
+        done = following
+    return chunks
+
+
+def _rest(lines: list[str], start: int, end: int) -> tuple[Chunk, ...]:
+    """Return lines that do not belong to a result; none if they are blank."""
+    own = lines[start:end]
+    return (Chunk("\n".join(own), start + 1),) if any(map(str.strip, own)) else ()
+
+
+class _Splitter:
+    """One pass over the lines of a text that finds the results in it."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._headings = {index: found for index, line in enumerate(lines) if (found := _heading(line))}
+        self._titles = self._find_titles()
+
+    def _find_titles(self) -> frozenset[int]:
+        """Return the lines of titles: those that name a known agent, and those that a status follows."""
+        named = [index for index, heading in self._headings.items() if _is_title(heading)]
+        if not named:
+            return frozenset()
+        states = [index for index, line in enumerate(self._lines) if _STATUS.match(line[:_MAX_HEADING])]
+        found = set()
+        for index, following in zip(named, [*named[1:], len(self._lines)], strict=True):
+            at = bisect_right(states, index)
+            has_status = at < len(states) and states[at] < following
+            if has_status or is_known_agent(title_agent(self._headings[index][1]) or ""):
+                found.add(index)
+        return frozenset(found)
+
+    def spans(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the lines of each result: where its fence starts, where it starts and ends, and its fence ends."""
+        lines = self._lines
+        title_at: int | None = None
+        level = opened = index = 0
+        fence: str | None = None
+        wrap_from: int | None = None  # the line after an opening fence, while only blank lines followed it
+        while index < len(lines):
+            line, heading, is_title = lines[index], self._headings.get(index), index in self._titles
+            mark = _FENCE.match(line)
+            if fence is not None:
+                if wrap_from is not None and title_at is None and is_title:
+                    end = _wrap_end(lines, index, fence, self._titles)
+                    yield opened, index, end, end + 1
+                    index, fence = end, None
+                elif mark and _closes(mark, fence):
+                    fence = None
+                elif line.strip():
+                    wrap_from = None
+            elif mark:
+                fence, opened = mark.group(2), index
+                info = mark.group(3).strip().lower()
+                wrap_from = index + 1 if info in _WRAP_INFO else None
+            elif heading and (is_title or (title_at is not None and _ends(heading, level))):
+                if title_at is not None:
+                    yield title_at, title_at, index, index
+                title_at, level = (index, heading[0]) if is_title else (None, 0)
+            index += 1
+        if title_at is not None:
+            yield title_at, title_at, len(lines), len(lines)
 
 
 def whole(text: str) -> Chunk:
@@ -128,13 +185,13 @@ def _closes(mark: re.Match[str], fence: str) -> bool:
     return not marker and marks[0] == fence[0] and len(marks) >= len(fence) and not info.strip()
 
 
-def _wrap_end(lines: list[str], start: int, fence: str) -> int:
+def _wrap_end(lines: list[str], start: int, fence: str, titles: frozenset[int]) -> int:
     """Return the index of the line that closes a fence around a whole result.
 
     Agents write inner fences of the same length, so CommonMark would close the outer fence too early. A bare fence
     closes it only after the last heading that the contract defines; before that heading it opens an example.
     """
-    stop = next((i for i in range(start + 1, len(lines)) if (h := _heading(lines[i])) and _is_title(h)), len(lines))
+    stop = next((i for i in range(start + 1, len(lines)) if i in titles), len(lines))
     named = [i for i in range(start, stop) if (h := _heading(lines[i])) and (section_key(h[1]) or block_key(h[1]))]
     last_named = named[-1] if named else start
     bare = [i for i in range(last_named, stop) if (m := _FENCE.match(lines[i])) and _closes(m, fence)]
@@ -158,8 +215,8 @@ def _opens_example(lines: list[str], index: int, bare: list[int]) -> bool:
     return bool(following.strip()) and not _heading(following) and len(bare) >= 2 and bare[-2] > index
 
 
-def _chunk(lines: list[str], start: int, end: int) -> Chunk:
-    """Return lines as a chunk, without the indentation that a client added to every line."""
+def _chunk(lines: list[str], start: int, end: int) -> tuple[Chunk, int]:
+    """Return lines as a chunk, without the indentation that a client added to every line, and the end of the chunk."""
     indent = len(lines[start]) - len(lines[start].lstrip(" ")) if start < len(lines) else 0
     own = lines[start:end]
     if indent:
@@ -167,4 +224,4 @@ def _chunk(lines: list[str], start: int, end: int) -> Chunk:
         outside = next((i for i, line in enumerate(own) if line.strip() and not line.startswith(frame)), len(own))
         framed = outside > 1 and any(line.strip() for line in own[1:outside])
         own = [line[indent:] for line in own[:outside]] if framed else [own[0].lstrip(), *own[1:]]
-    return Chunk("\n".join(own), start + 1)
+    return Chunk("\n".join(own), start + 1), start + len(own)

@@ -210,6 +210,11 @@ def slug(name: str) -> str:
     return _NOT_SLUG.sub("-", name.lower()).strip("-:")
 
 
+def is_known_agent(agent: str) -> bool:
+    """Return whether the contract names an agent."""
+    return slug(agent).rpartition(":")[2] in _BY_AGENT
+
+
 def kind_of(agent: str, name: str | None = None) -> Kind:
     """Return the kind that a result must have: the named one, else the agent's, else `generic`."""
     if name is not None:

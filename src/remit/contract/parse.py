@@ -40,6 +40,8 @@ class Document(msgspec.Struct, frozen=True, dict=True):
     text: str
     lines: list[str]
     first_line: int
+    #: The other text of the file, which is only searched for claims.
+    around: tuple[Chunk, ...] = ()
     #: Why the text could not be read ("it is not UTF-8 text"), or None.
     refusal: str | None = None
 
@@ -70,11 +72,28 @@ class Document(msgspec.Struct, frozen=True, dict=True):
 
     def locate(self, line: int, words: str) -> int:
         """Return the line, at or shortly after `line`, that contains the words; `line` itself if none does."""
-        start = max(0, line - self.first_line)
-        for offset, text in enumerate(self.lines[start : start + _LOOK_AHEAD], start):
-            if words in text:
-                return self.first_line + offset
-        return line
+        return next((at for at in range(line, line + _LOOK_AHEAD) if words in self.line_text(at)), line)
+
+    def line_text(self, line: int) -> str:
+        """Return a line of the file, of the result or around it; an empty string for any other number."""
+        for text, first, lines in ((self.text, self.first_line, self.lines), *self._lines_around):
+            if first <= line < first + len(lines) and text:
+                return lines[line - first]
+        return ""
+
+    @cached_property
+    def _lines_around(self) -> tuple[tuple[str, int, list[str]], ...]:
+        return tuple((chunk.text, chunk.first_line, chunk.text.split("\n")) for chunk in self.around)
+
+    @property
+    def whole_text(self) -> str:
+        """The text of the result and the text around it."""
+        return "\n".join([self.text, *(chunk.text for chunk in self.around)])
+
+    @property
+    def lines_outside(self) -> int:
+        """The number of lines that have text and do not belong to the result."""
+        return sum(bool(line.strip()) for _, _, lines in self._lines_around for line in lines)
 
     def section(self, key: str) -> Section | None:
         """Return the section as written, or None."""
@@ -139,7 +158,7 @@ def _normalised(text: str) -> str:
 
 
 def _refused(reason: str) -> Document:
-    return Document(result=Result(), outline=Outline(None, 1, []), text="", lines=[], first_line=1, refusal=reason)
+    return Document(result=Result(), outline=Outline(None, 1, [], []), text="", lines=[], first_line=1, refusal=reason)
 
 
 class _Tagged(Result, frozen=True, eq=False, kw_only=True):
@@ -186,6 +205,7 @@ def _parse_chunk(chunk: Chunk, *, is_whole: bool = False) -> Document:
         text=chunk.text,
         lines=chunk.text.split("\n"),
         first_line=chunk.first_line,
+        around=chunk.around,
     )
 
 

@@ -23,6 +23,7 @@ from remit.contract.escape import (
     unguard_lines,
 )
 from remit.contract.headings import SECTIONS, block_key, section_key
+from remit.contract.kinds import is_known_agent
 from remit.contract.lines import split_tail
 from remit.contract.model import (
     SCHEMA,
@@ -79,7 +80,8 @@ def _pieces(result: Result) -> Iterator[str]:
         if not extra.heading and extra.content:
             yield _content(extra.content, 4)
     for key, body in _sections(result):
-        if body:
+        # Without a status, the title of an agent that the contract does not name would not be read as one.
+        if body or (key == "status" and result.agent and not is_known_agent(result.agent)):
             yield f"### {SECTIONS[key][0]}\n{body}"
     for extra in result.extra:
         if extra.heading:

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import islice
 from typing import NamedTuple
 
 from remit.contract.chunks import title_agent
-from remit.contract.headings import block_key, section_key
-from remit.contract.model import Block, Content, Heading, Table, Text
+from remit.contract.headings import SECTIONS, block_key, section_key
+from remit.contract.kinds import is_known_agent
+from remit.contract.model import STATUSES, Block, Content, Heading, Table, Text
 from remit.contract.outline import Head, Node
 from remit.lazy import lazy_pattern
 
 _BOLD = lazy_pattern(r"^[ ]{0,3}\*\*([^*\n]{1,80})\*\*[ \t]*[:：]?[ \t]*(.*)$")
+_STATUS = lazy_pattern(
+    rf"^(?:{'|'.join(SECTIONS['status'])})[ \t]*[:：][\s*_`]*(?:{'|'.join(STATUSES)})\b", re.IGNORECASE | re.MULTILINE
+)
 _NAMED_VALUE = lazy_pattern(r"^([^:：]{1,80})[:：][ \t]*(.*)$")
 
 
@@ -42,6 +47,8 @@ class Outline(NamedTuple):
     agent: str | None
     title_line: int
     sections: list[Section]
+    #: All blocks of the text in order, including those before the title.
+    nodes: list[Node]
 
     def get(self, key: str) -> Section | None:
         """Return the section with that key, or None."""
@@ -58,7 +65,7 @@ def arrange(nodes: list[Node], first_line: int, *, is_whole: bool = False) -> Ou
     sections = _Arranger(_bold_to_heads(nodes if is_whole else rest)).arrange()
     if is_whole and not any(section.key == "status" for section in sections):
         agent, title_line = None, first_line
-    return Outline(agent, title_line, sections)
+    return Outline(agent, title_line, sections, nodes)
 
 
 def split_name(heading: str) -> tuple[str, str]:
@@ -74,17 +81,39 @@ def _take_title(nodes: list[Node], first_line: int) -> tuple[str | None, int, li
     for index, node in enumerate(nodes):
         if isinstance(node, Head):
             agent = title_agent(node.text) if node.level <= 2 else None
-            if agent is not None:
+            if agent is not None and (is_known_agent(agent) or _has_status(nodes, index + 1)):
                 return agent, node.line, nodes[index + 1 :]
             named = named or _any_key(split_name(node.text)[0]) is not None
         elif isinstance(node, Text) and not named:
             line, _, after = node.text.partition("\n")
             agent = _bold_title(line)
-            if agent is not None:
+            if agent is not None and (is_known_agent(agent) or _has_status(nodes, index + 1, after)):
                 rest: list[Node] = [Text(text=after, line=node.line + 1)] if after else []
                 return agent, node.line, rest + nodes[index + 1 :]
             named = bool(_bold_lines(node))
     return None, first_line, nodes
+
+
+def _has_status(nodes: list[Node], start: int, after: str = "") -> bool:
+    """Return whether a Status follows a title, in the text `after` it or in the nodes before the next title."""
+    if after and _states_status(Text(text=after)):
+        return True
+    for node in islice(nodes, start, None):
+        if isinstance(node, Head):
+            if section_key(split_name(node.text)[0]) == "status":
+                return True
+            if node.level <= 2 and title_agent(node.text) is not None:
+                return False
+        elif isinstance(node, Text):
+            if _bold_title(node.text.partition("\n")[0]) is not None:
+                return False
+            if _states_status(node):
+                return True
+    return False
+
+
+def _states_status(node: Text) -> bool:
+    return any(key == "section:status" for _, key, _ in _bold_lines(node)) or bool(_STATUS.search(node.text))
 
 
 def _bold_title(line: str) -> str | None:

@@ -28,8 +28,8 @@ from remit.evidence.tables import planned_rows
 from remit.workspace.files import Absent, SourceFile, Workspace
 
 
-def gather(document: Document, kind: Kind, sources: Sources) -> Evidence:
-    """Check every claim of a result."""
+def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
+    """Check every claim of a text. `path` is the file that contains it, if it is one."""
     pieces = list(segments(document))
     permalinks = PermalinkReader(sources)
     references, quotes = _references(document, pieces, sources.workspace, permalinks)
@@ -46,7 +46,7 @@ def gather(document: Document, kind: Kind, sources: Sources) -> Evidence:
         claim.at = claim.at or document.line_of("summary")
     if sources.workspace is not None:
         _check_permalinks(evidence.references, permalinks)
-        _check_in_workspace(document, kind, evidence, quotes, sources, permalinks)
+        _check_in_workspace(document, kind, evidence, quotes, sources, permalinks, path)
         checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
         evidence.changes = checker.claims(document.result)
     _apply_receipts(evidence, sources)
@@ -144,6 +144,7 @@ def _check_in_workspace(
     quotes: list[LocatedQuote],
     sources: Sources,
     permalinks: PermalinkReader,
+    path: str,
 ) -> None:
     workspace, receipts = sources.workspace, sources.receipts
     if workspace is None:
@@ -151,7 +152,9 @@ def _check_in_workspace(
     opened = receipts.touched if receipts is not None else ()
     roots = receipts.other_roots if receipts is not None else ()
     here = [reference for reference in evidence.references if reference.commit is None]
-    PathResolver(workspace, roots=roots, opened=opened).resolve_all(here, document.text)
+    folder = workspace.folder_of(path) if path not in ("", "-") else ""
+    resolver = PathResolver(workspace, folder=folder, roots=roots, opened=opened)
+    resolver.resolve_all(here, document.whole_text)
     planned = planned_files(document, workspace) if kind.name == "design" else frozenset()
     suggestions = SuggestionFinder(workspace)
     symbols = SymbolFinder(reference.symbol for reference in evidence.references if reference.symbol)

@@ -76,8 +76,7 @@ class Fence:
         return self._text(self.above)
 
     def _text(self, line: int) -> str:
-        index = line - self._document.first_line
-        return self._document.lines[index] if 0 <= index < len(self._document.lines) else ""
+        return self._document.line_text(line)
 
 
 class LocatedQuote(NamedTuple):

@@ -1,18 +1,21 @@
-"""Split a document into segments: small pieces of text, each with its line, section and block.
+"""Split a text into segments: small pieces, each with its line, section and block.
 
 References and quotes are searched for in this stream, so that the same grammar reads a heading, a cell, a list
-entry and a paragraph.
+entry and a paragraph. The whole text is read in order, whatever its headings, with the text around a result.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from remit.contract.headings import block_key, column_index, fold
-from remit.contract.model import Block, Code, Content, Heading, Items, Table
+from remit.contract.model import Code, Items, Table
+from remit.contract.outline import Head, Node, read_outline
 from remit.contract.parse import Document
+from remit.contract.sections import Section
 from remit.lazy import lazy_pattern
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
@@ -22,8 +25,30 @@ _LINES_LINE = lazy_pattern(
     r"[\s*_>\-+]*+(?:lines?|行番号|行号|行)[*_]{0,2}\s?[:：][*_]{0,2}\s*+([^\n]{1,80})$", re.IGNORECASE
 )
 _LINE_COLUMNS = frozenset({"line", "line number", "line no.", "line #", "行", "行番号", "行号"})
+#: Columns of addresses; a column Path has either files or addresses.
+_ROUTE_COLUMNS = frozenset(
+    {
+        "path",
+        "パス",
+        "路径",
+        "endpoint",
+        "endpoints",
+        "route",
+        "routes",
+        "url",
+        "uri",
+        "api",
+        "エンドポイント",
+        "端点",
+        "路由",
+    }
+)
 _SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++\s?[-–—])")
 _FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
+_QUOTE_MARK = lazy_pattern(r"^[ \t]*>[ \t]?")
+#: At most this many lines without text are skipped in a paragraph.
+_MAX_BLANK = 1_000
+_MARKER = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 
 
 class Segment(NamedTuple):
@@ -43,10 +68,15 @@ class Segment(NamedTuple):
     lines: str = ""
     #: For a fence: the info string after the opening marks.
     info: str = ""
+    #: For a heading: its level. For a line of a list: how far it is indented, and whether an entry starts there.
+    depth: int = 0
+    starts_item: bool = False
+    #: Whether it is in a column of addresses: a path is a file only if it looks like no address.
+    may_be_route: bool = False
 
 
 def segments(document: Document) -> Iterator[Segment]:
-    """Yield every segment of a document, in order. A `Lines:` line below a `File:` line belongs to that file."""
+    """Yield every segment of a text, in order. A `Lines:` line below a `File:` line belongs to that file."""
     pending: Segment | None = None
     for segment in _segments(document):
         if pending is not None:
@@ -60,85 +90,119 @@ def segments(document: Document) -> Iterator[Segment]:
 
 
 def _segments(document: Document) -> Iterator[Segment]:
-    walker = _Walker()
-    for section in document.outline.sections:
-        walker.section, walker.block = section.key, None
-        if section.heading:
-            yield walker.heading(section.heading, section.line)
-        if section.key != "findings":
-            yield from walker.content(section.content)
-            continue
-        for block in section.blocks:
-            yield from walker.findings_block(block)
+    before = [chunk for chunk in document.around if chunk.first_line < document.first_line]
+    after = [chunk for chunk in document.around if chunk.first_line > document.first_line]
+    walker = _Walker(document)
+    for chunk in before:
+        yield from walker.walk(read_outline(chunk.text, chunk.first_line))
+    walker.places = _Places(document.outline.sections)
+    yield from walker.walk(document.outline.nodes)
+    walker.places = _Places([])
+    for chunk in after:
+        yield from walker.walk(read_outline(chunk.text, chunk.first_line))
+
+
+class _Places:
+    """Which section and block of a result each line belongs to."""
+
+    def __init__(self, sections: list[Section]) -> None:
+        found: dict[int, tuple[str | None, str | None]] = {}
+        for section in sections:
+            for part in section.content:
+                found[part.line] = section.key, None
+            for block in section.blocks:
+                place = section.key, block_key(block.heading) if block.heading else None
+                found.update(dict.fromkeys((part.line for part in block.content), place))
+                found[block.line] = place
+            found[section.line] = section.key, None
+        self._starts = sorted(found)
+        self._places = [found[line] for line in self._starts]
+
+    def at(self, line: int) -> tuple[str | None, str | None]:
+        """Return the section and the block of a line."""
+        at = bisect_right(self._starts, line)
+        return self._places[at - 1] if at else (None, None)
 
 
 class _Walker:
-    def __init__(self) -> None:
-        self.section: str | None = None
-        self.block: str | None = None
-        self.group = 0
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.places = _Places([])
+        self._group = 0
 
-    def heading(self, text: str, line: int) -> Segment:
-        self.group += 1
-        return Segment("heading", text, line, self.section, self.block, self.group)
-
-    def findings_block(self, block: Block) -> Iterator[Segment]:
-        self.block = block_key(block.heading) if block.heading else None
-        if block.heading:
-            yield self.heading(block.heading, block.line)
-        yield from self.content(block.content)
-
-    def content(self, content: list[Content] | tuple[Content, ...]) -> Iterator[Segment]:
-        for part in content:
-            self.group += 1
-            if isinstance(part, Heading):
-                yield self.heading(part.text, part.line)
-            elif isinstance(part, Code):
-                yield self._segment("code", part.text, part.line, info=part.info)
-            elif isinstance(part, Table):
-                yield from self._table(part)
-            elif isinstance(part, Items):
-                for item in part.items:
-                    yield from self._lines("item", item.text, item.line)
+    def walk(self, nodes: list[Node]) -> Iterator[Segment]:
+        for node in nodes:
+            self._group += 1
+            if isinstance(node, Head):
+                yield self._segment("heading", node.text, node.line)._replace(depth=node.level)
+            elif isinstance(node, Code):
+                yield self._segment("code", node.text, node.line)._replace(info=node.info)
+            elif isinstance(node, Table):
+                yield from self._table(node)
+            elif isinstance(node, Items):
+                for item in node.items:
+                    yield from self._item(item.text, item.line)
             else:
-                yield from self._lines("text", part.text, part.line)
+                yield from self._lines("text", self._numbered(node.text, node.line))
 
-    def _segment(self, kind: SegmentKind, text: str, line: int, *, info: str = "") -> Segment:
-        return Segment(kind, text, line, self.section, self.block, self.group, info=info)
+    def _segment(self, kind: SegmentKind, text: str, line: int) -> Segment:
+        section, block = self.places.at(line)
+        return Segment(kind, text, line, section, block, self._group)
+
+    def _numbered(self, text: str, first: int) -> Iterator[tuple[int, str]]:
+        """Yield the lines of a paragraph with their numbers; a block quote may have lines without text."""
+        number = first
+        blank_left = _MAX_BLANK
+        for row in text.split("\n"):
+            while blank_left and not _QUOTE_MARK.sub("", self._document.line_text(number)).strip(" \t>"):
+                number, blank_left = number + 1, blank_left - 1
+            yield number, row
+            number += 1
 
     def _table(self, table: Table) -> Iterator[Segment]:
+        names = [fold(column) for column in table.columns]
         locations = {at for at, column in enumerate(table.columns) if column_index((column,), "location") is not None}
         for row in table.rows:
-            lines = _lines_of_row(table.columns, row.cells)
-            for at, cell in enumerate(row.cells):
+            lines = _lines_of_row(names, row.cells)
+            for at, cell in enumerate(row.cells[: len(names)]):
                 if cell:
                     own = self._segment("cell", cell, row.line)
                     is_location = at in locations
-                    yield own._replace(row=row.line, is_location=is_location, lines=lines if is_location else "")
+                    yield own._replace(
+                        row=row.line,
+                        is_location=is_location,
+                        lines=lines if is_location else "",
+                        may_be_route=names[at] in _ROUTE_COLUMNS,
+                    )
 
-    def _lines(self, kind: SegmentKind, text: str, first: int) -> Iterator[Segment]:
+    def _item(self, text: str, first: int) -> Iterator[Segment]:
+        for number, segment in enumerate(self._lines("item", enumerate(text.split("\n"), first))):
+            line = segment.text
+            depth = len(line) - len(line.lstrip()) + 1 if number else 0
+            yield segment._replace(depth=depth, starts_item=not number or bool(_MARKER.match(line)))
+
+    def _lines(self, kind: SegmentKind, lines: Iterator[tuple[int, str]]) -> Iterator[Segment]:
         """Yield the lines of a paragraph or entry; a fence inside an entry or a block quote is a code segment."""
         fence, body, opened, info = "", [""], 0, ""
-        for offset, line in enumerate(text.split("\n")):
+        for number, line in lines:
             mark = _FENCE.match(line)
             if fence:
                 if mark and mark.group(1).startswith(fence) and not mark.group(2).strip():
-                    yield self._segment("code", "\n".join(body), first + opened, info=info)
+                    yield self._segment("code", "\n".join(body), opened)._replace(info=info)
                     fence = ""
                 else:
                     body.append(line)
             elif mark:
-                fence, body, opened, info = mark.group(1), [], offset, mark.group(2).strip()
+                fence, body, opened, info = mark.group(1), [], number, mark.group(2).strip()
             elif line.strip():
-                yield self._segment(kind, line, first + offset)
+                yield self._segment(kind, line, number)
         if fence:
-            yield self._segment("code", "\n".join(body), first + opened, info=info)
+            yield self._segment("code", "\n".join(body), opened)._replace(info=info)
 
 
-def _lines_of_row(columns: tuple[str, ...], cells: tuple[str, ...]) -> str:
+def _lines_of_row(names: list[str], cells: tuple[str, ...]) -> str:
     """Return the content of the line column: a number or range under Line, only a range under Lines (else a count)."""
-    for column, cell in zip(columns, cells, strict=False):
-        name = fold(column)
+    for name, cell in zip(names, cells, strict=False):
         if name in _LINE_COLUMNS or (name == "lines" and _SPREAD.match(cell)):
             return cell
     return ""

@@ -85,13 +85,10 @@ def _violation(verdict: Verdict, violation: Violation, columns: int) -> Iterator
 
 def _source(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Line]:
     """Yield the line of the document with a mark under the violation."""
-    document = verdict.document
-    lines = document.lines
-    at = violation.line - document.first_line
-    if not 0 <= at < len(lines) or not lines[at].strip():
+    text = verdict.document.line_text(violation.line)
+    if not text.strip():
         return
     room = max(columns, 40) - 14
-    text = lines[at]
     start = text.find(violation.mark) if violation.mark else -1
     marked = text[start : start + len(violation.mark)] if start >= 0 else ""
     skipped = _skipped(text, start, marked, room)

@@ -127,6 +127,11 @@ class Workspace(ABC):
         inside = normalize_path(written, self.folder)
         return normalize_path(written, self._named) if inside is None else inside
 
+    def folder_of(self, file: str) -> str:
+        """Return the folder of a file, relative to the root; empty for the root and for a folder elsewhere."""
+        inside = self.normal(os.path.abspath(file))
+        return os.path.dirname(inside) if inside else ""
+
     def read(self, written: str) -> SourceFile | Absent:
         """Read a file by a path from a document."""
         path = self.normal(written)

@@ -77,7 +77,7 @@ ENGLISH = (
     Sample("src/app.py:17-12 runs backwards", ("src/app.py:17-12 out-of-range > src/app.py:17",)),
     Sample("src/empty.py:1", ("src/empty.py:1 out-of-range",)),
     Sample("src/ap.py:12 is misspelt", ("src/ap.py:12 missing-file > src/app.py:12",)),
-    Sample("app.py:12 lacks its folder", ("app.py:12 missing-file > src/app.py:12",)),
+    Sample("app.py:12 lacks its folder", ("app.py:12 abbreviated > src/app.py:12",)),
     Sample("Src/App.py:12 has the wrong case", ("Src/App.py:12 missing-file > src/app.py:12",)),
     Sample("../shop/src/app.py:12", ("../shop/src/app.py:12 outside",)),
     Sample("/etc/passwd:1 and /etc/hosts.txt:1", ("/etc/passwd:1 outside", "/etc/hosts.txt:1 outside")),
@@ -107,7 +107,7 @@ TOOLS = (
     _right("code -g src/app.py:12:3", "src/app.py:12"),
     Sample(
         "at com.acme.shop.Cart.add(Cart.java:57)",
-        ("Cart.java:57 missing-file > src/main/java/com/acme/shop/Cart.java:57",),
+        ("Cart.java:57 abbreviated > src/main/java/com/acme/shop/Cart.java:57",),
     ),
 )
 
@@ -178,7 +178,7 @@ NAMES = (
     _right(
         "include/shop/cart.hpp:4 declares what src/cart.cpp:12 defines", "include/shop/cart.hpp:4", "src/cart.cpp:12"
     ),
-    Sample("C:\\Users\\me\\shop\\src\\app.py:12", ("C:/Users/me/shop/src/app.py:12 outside",)),
+    Sample("C:\\Users\\me\\shop\\src\\app.py:12", ("src/app.py:12 verified",)),
     Sample("bin/undeploy:1", ("bin/undeploy:1 missing-file > bin/deploy:1",)),
     Sample("app/[id]/page.tsx:12", ("app/[id]/page.tsx:12 missing-file > app/(shop)/cart/[id]/page.tsx:12",)),
     Sample("docs/Release Note.md:12 and Jenkinsfile:3", ("Note.md:12 missing-file",)),
