@@ -81,7 +81,9 @@ def _take_title(nodes: list[Node], first_line: int) -> tuple[str | None, int, li
     for index, node in enumerate(nodes):
         if isinstance(node, Head):
             agent = title_agent(node.text) if node.level <= 2 else None
-            if agent is not None and (is_known_agent(agent) or _has_status(nodes, index + 1)):
+            if agent is not None and (
+                is_known_agent(agent) or _is_first(nodes, index) or _has_status(nodes, index + 1)
+            ):
                 return agent, node.line, nodes[index + 1 :]
             named = named or _any_key(split_name(node.text)[0]) is not None
         elif isinstance(node, Text) and not named:
@@ -110,6 +112,11 @@ def _has_status(nodes: list[Node], start: int, after: str = "") -> bool:
             if _states_status(node):
                 return True
     return False
+
+
+def _is_first(nodes: list[Node], index: int) -> bool:
+    """Return whether a title is the first line of a text that has sections: then only its Status can be missing."""
+    return index == 0 and any(isinstance(node, Head) and section_key(split_name(node.text)[0]) for node in nodes)
 
 
 def _states_status(node: Text) -> bool:
