@@ -16,7 +16,7 @@ SPEC = "docs/specs/orders.md"
         ("src/a.py", "edit-code", "backend-specialist"),
         ("src/a.tsx", "edit-code", "frontend-specialist"),
         ("pyproject.toml", "edit-code", "backend-specialist"),
-        (".claude/settings.json", "edit-code", "backend-specialist"),
+        (".github/settings.json", "edit-code", "backend-specialist"),
         ("tests/test_a.py", "edit-tests", "qa-engineer"),
         ("src/a.test.ts", "edit-tests", "qa-engineer"),
         ("src/a.spec.tsx", "edit-tests", "qa-engineer"),
@@ -73,8 +73,8 @@ def test_the_shell_does_not_edit_code_either(session, command: str) -> None:
     assert (found.decision, found.rule) == ("deny", "edit-code")
 
 
-@pytest.mark.parametrize(("mode", "decision"), [("standard", "warn"), ("strict", "deny"), ("observe", "allow")])
-def test_an_unknown_command_is_a_warning_and_in_strict_a_write(start, mode: str, decision: str) -> None:
+@pytest.mark.parametrize(("mode", "decision"), [("standard", "warn"), ("strict", "ask"), ("observe", "allow")])
+def test_an_unknown_command_is_a_warning_and_in_strict_a_question(start, mode: str, decision: str) -> None:
     found = start(mode=mode).run("./frobnicate.sh")
     assert (found.decision, found.rule) == (decision, "edit-code")
     assert "frobnicate.sh" in found.reason

@@ -111,14 +111,50 @@ def test_a_data_folder_elsewhere_is_guarded(start, tmp_path) -> None:
         ".claude/agents/qa-engineer.md",
         ".claude/skills/remit/SKILL.md",
         ".claude/commands/remit/declare.md",
-        "docs/.claude/agents/a.md",
         "~/.claude/agents/a.md",
+        "~/.claude/settings.json",
+        "remit.toml",
     ],
 )
-def test_definitions_and_hooks_of_the_client_are_code(start, path: str) -> None:
+@pytest.mark.parametrize("own", [{}, {"agent_id": "a1", "agent_type": "backend-specialist"}])
+def test_settings_definitions_and_hooks_are_changed_by_a_person_only(start, path: str, own: dict[str, str]) -> None:
     for session in (start(), start(paths={"code": ["lib/**"], "prose": ["**"]})):
-        assert session.ask("Write", {"file_path": path, "content": ""}).rule == "edit-code"
-        assert session.run(f"echo x > {path}").rule == "edit-code"
+        assert session.ask("Write", {"file_path": path, "content": ""}, **own).rule == "guarded-state"
+        assert session.run(f"echo x > {path}", **own).rule == "guarded-state"
+
+
+def test_definitions_of_the_client_in_other_folders_are_code(start) -> None:
+    for session in (start(), start(paths={"code": ["lib/**"], "prose": ["**"]})):
+        assert session.run("echo x > docs/.claude/agents/a.md").rule == "edit-code"
+
+
+@pytest.mark.parametrize("path", ["~/.claude/plans/a.md", "~/.claude/projects/p/memory/MEMORY.md"])
+def test_the_client_lets_an_agent_write_plans_and_memories(session, path: str) -> None:
+    own = {"agent_id": "a1", "agent_type": "backend-specialist"}
+    assert session.ask("Write", {"file_path": path, "content": ""}, **own).decision == "allow"
+
+
+@pytest.mark.parametrize("own", [{}, {"agent_id": "a1", "agent_type": "backend-specialist"}])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf .",
+        "rm -rf ..",
+        "rm -rf ~",
+        "git clean -fdX",
+        "git clean -fdx",
+        "mv . ../x",
+        "mv .claude x",
+        "find . -delete",
+    ],
+)
+def test_an_operation_on_a_folder_with_guarded_files_is_denied(session, command: str, own: dict[str, str]) -> None:
+    assert session.run(command, **own).rule == "guarded-state"
+
+
+@pytest.mark.parametrize("command", ["black .", "git stash", "prettier --write .", "ruff format .", "rm -rf build"])
+def test_a_subagent_may_rewrite_the_files_of_a_folder(session, command: str) -> None:
+    assert session.run(command, agent_id="a1", agent_type="backend-specialist").decision == "allow"
 
 
 def test_no_exception_or_declaration_opens_guarded_files(start) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from remit.gate.delegations import judge_subagent_write
+from remit.gate.delegations import judge_subagent_write, may_write
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import classify, is_guarded, locate
 from remit.gate.reads import ReadRequest, SearchRequest, judge_pattern, judge_reads, judge_search
@@ -30,6 +30,11 @@ SCANNERS = frozenset(_SCANNERS_TEXT.split())
 #: Subcommands that are scans.
 _AUDITS = frozenset({"npm audit", "yarn audit", "pnpm audit", "cargo audit", "composer audit", "docker scout"})
 
+_REVERT = "a change without permission is reverted"
+#: Programs that rewrite lock files.
+PACKAGE_MANAGERS = frozenset(
+    {"npm", "yarn", "pnpm", "bun", "uv", "poetry", "pdm", "pipenv", "cargo", "go", "bundle", "composer", "mix", "deno"}
+)
 #: Commands that change the gate or report to it as a client does; with `?` the command is not known.
 _GATE_COMMANDS = ("remit install", "remit uninstall", "remit hook", "remit ?")
 #: In a line that is not understood, these words mean that it may do the same in another way.
@@ -39,8 +44,11 @@ _GATE_PARTS = ("remit.gate", "remit.clients", "remit.surfaces", "remit.__main__"
 def judge_command(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     """Judge all that a command line does, as one call."""
     effects = read_command(call.text("command"), call.cwd or project)
+    revert = _reverted(call, state, project)
+    if revert is not None:
+        return _with_grant(Ruling(3, None, _REVERT), call, effects, revert[1], settings, revert=revert[0])
     rulings = [*_judge_scans(effects, settings)]
-    rulings += judge_shell_writes(effects.writes, effects.restores, call, state, settings, project)
+    rulings += judge_shell_writes(effects, call, state, settings, project)
     if effects.unknown:
         rulings.append(_not_understood(effects, settings))
     rulings += _ask_person(call, effects)
@@ -59,7 +67,40 @@ def judge_command(call: ToolUse, state: SessionState, settings: GateSettings, pr
     if reads:
         rulings.append(judge_reads(reads, call, state, settings, project))
         _count_with(rulings)
-    return strictest(rulings) or Ruling()
+    granted = [locate(path, call.cwd, project).name[:MAX_NAME_LENGTH] for path in effects.writes]
+    return _with_grant(strictest(rulings) or Ruling(), call, effects, granted, settings)
+
+
+def _reverted(call: ToolUse, state: SessionState, project: str) -> tuple[str, list[str]] | None:
+    """Return the patch of the gate that a line applies, and its files."""
+    if not call.text("command").lstrip().startswith("git apply"):
+        return None
+    from remit.gate.reverse_patch import allowed_revert  # late: only after a change without permission
+
+    return allowed_revert(call, state, os.path.join(project, ".remit/gate"), project)
+
+
+def _with_grant(
+    ruling: Ruling, call: ToolUse, effects: Effects, paths: list[str], settings: GateSettings, *, revert: str = ""
+) -> Ruling:
+    """Let a ruling record, if it allows the call, which files the call may change."""
+    count = ruling.apply
+    names = None if may_write(call, settings) else paths
+    flags: dict[str, object] = {
+        "revert": revert,
+        "git": effects.moves_checkout,
+        "locks": any(program in PACKAGE_MANAGERS for program in effects.programs),
+        "remit": any(program in effects.programs for program in (*_GATE_COMMANDS, "remit gate trust")),
+    }
+
+    def grant(state: SessionState) -> None:
+        if count is not None:
+            count(state)
+        state.open_writer(call, names, **flags)
+
+    ruling.apply = grant
+    ruling.writes = not revert and (effects.unknown or names is None or bool(effects.writes))
+    return ruling
 
 
 def _count_with(rulings: list[Ruling]) -> None:
@@ -94,13 +135,12 @@ def _change_of_the_gate(program: str) -> Ruling:
 
 def _not_understood(effects: Effects, settings: GateSettings) -> Ruling:
     agent = settings.agent("backend")
-    strict = settings.mode == "strict"
-    reason = f"the gate cannot determine what this command line writes: {effects.why}. " + (
-        f"Delegate it to {agent}, or use plain commands with literal file names"
-        if strict
-        else f"If it changes code, delegate it to {agent}"
+    reason = (
+        f"the gate does not understand what this command line does: {effects.why}. "
+        f"If it changes code, delegate it to {agent}"
     )
-    ruling = Ruling(1 if strict else 2, "edit-code", reason, delegate_to=agent)
+    ruling = Ruling(2, "edit-code", reason, delegate_to=agent)
+    ruling.tells_person = True
     ruling.detail = f" (the program: {effects.detail!r})" if effects.detail else ""
     return ruling
 
@@ -131,17 +171,20 @@ def judge_subagent_command(call: ToolUse, state: SessionState, settings: GateSet
     effects = read_command(call.text("command"), call.cwd or project)
     asked = _ask_person(call, effects)
     if asked:
-        return asked[0]
+        return _with_grant(asked[0], call, effects, [], settings)
+    revert = _reverted(call, state, project)
+    if revert is not None:
+        return _with_grant(Ruling(3, None, _REVERT), call, effects, revert[1], settings, revert=revert[0])
     targets = [(path, locate(path, call.cwd, project)) for path in effects.writes]
-    for _, target in targets:
-        if is_guarded(target, settings, project):
+    for path, target in targets:
+        if is_guarded(target, settings, project, whole=path in effects.removes):
             return judge_write(target.name[:MAX_NAME_LENGTH], "guarded", settings, by_shell=True)
     names = [
         target.name[:MAX_NAME_LENGTH]
         for path, target in targets
         if target.inside and not os.path.isdir(target.real) and not is_glob(path)
     ]
-    return judge_subagent_write(call, state, names)
+    return _with_grant(judge_subagent_write(call, state, names), call, effects, names, settings)
 
 
 def _ask_person(call: ToolUse, effects: Effects) -> list[Ruling]:
@@ -150,6 +193,8 @@ def _ask_person(call: ToolUse, effects: Effects) -> list[Ruling]:
     asked = [_change_of_the_gate(program) for program in _GATE_COMMANDS if program in effects.programs]
     if "remit gate declare" in effects.programs or (effects.unknown and "gate" in text and "declare" in text):
         asked.append(_declaration())
+    if "remit gate trust" in effects.programs or (effects.unknown and "gate" in text and "trust" in text):
+        asked.append(_change_of_the_gate("remit gate trust"))
     if effects.unknown and any(part in text for part in _GATE_PARTS):
         asked.append(_change_of_the_gate("a part of remit"))
     return asked

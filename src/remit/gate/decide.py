@@ -6,7 +6,7 @@ import json
 import time
 
 from remit.errors import UsageError
-from remit.gate.delegations import judge_launch, judge_tools, open_delegations
+from remit.gate.delegations import judge_launch, judge_tools, may_write, open_delegations
 from remit.gate.model import MAX_NAME_LENGTH, Decision, ToolUse
 from remit.gate.ruling import Ruling, strictest
 from remit.gate.session import SessionState
@@ -29,12 +29,48 @@ _ANSWERS: dict[str, tuple[str, str, str, str]] = {
 }
 
 
+def may_change_files(tool: str) -> bool:
+    """Return whether the effects of a tool are not stated in its input: command lines, and tools of MCP servers."""
+    return tool in SHELLS or tool.startswith("mcp__")
+
+
 def decide(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Decision:
     """Return the decision about a call before it is made. An allowed call is counted in the state.
 
     Never raises: after an error in the gate, the decision has a `fault`.
     """
-    return with_fault_policy(lambda: _judge(call, state, settings, project), call, state, settings)
+    return with_fault_policy(lambda: _judge_call(call, state, settings, project), call, state, settings)
+
+
+def _judge_call(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
+    """Judge a call. In strict, a change without permission must be decided on before the next write."""
+    ruling = _judge(call, state, settings, project)
+    if call.tool in EDITING or call.tool.startswith("mcp__"):
+        ruling = _with_grant(ruling, call, settings, project)
+    if state.changes and settings.mode == "strict" and ruling.level != 1 and (ruling.writes or call.tool in EDITING):
+        from remit.gate.effects import judge_while_undecided
+
+        return judge_while_undecided(state, settings) or ruling
+    return ruling
+
+
+def _with_grant(ruling: Ruling, call: ToolUse, settings: GateSettings, project: str) -> Ruling:
+    """Let a ruling record, if it allows the call, which files may change."""
+    count = ruling.apply
+
+    def grant(state: SessionState) -> None:
+        if count is not None:
+            count(state)
+        if call.tool not in EDITING:
+            state.open_writer(call, None if may_write(call, settings) else [])
+            return
+        from remit.gate.paths import locate
+        from remit.gate.writes import edited_path
+
+        state.open_writer(call, [locate(edited_path(call), call.cwd, project).name[:MAX_NAME_LENGTH]])
+
+    ruling.apply = grant
+    return ruling
 
 
 def decide_stop(state: SessionState, settings: GateSettings, what: str = "answer", *, shown_lines: int = 0) -> Decision:
@@ -138,6 +174,7 @@ def _answer(ruling: Ruling, call: ToolUse, state: SessionState, settings: GateSe
         exception="project" if exempt else ruling.exception,
         window=(len(state.window.files), state.window.lines),
     )
+    decision.tells_person = ruling.tells_person and not exempt and not observing
     if exempt:
         state.record_exception("project", ruling.paths, state.updated)
     _record(decision, ruling, call, state)
@@ -177,6 +214,7 @@ def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionSta
             "exception": decision.exception,
             "delegate_to": decision.delegate_to,
             "id": call.tool_use_id,
+            **({"told": True} if decision.tells_person else {}),
         }
     )
 
@@ -190,11 +228,13 @@ def _fault(error: Exception, call: ToolUse, state: SessionState, settings: GateS
         trace = trace.tb_next
     fault = f"{type(error).__name__} in {position}"
     closed = settings.on_fault == "closed" and settings.mode != "observe"
-    reason = f"an error in remit's gate prevented a check of this call ({fault}). Please report it. The call was " + (
-        'denied because gate.on_fault is "closed"' if closed else "allowed"
+    asks = settings.mode == "strict" and not closed
+    outcome = (
+        'was denied because gate.on_fault is "closed"' if closed else "needs your consent" if asks else "was allowed"
     )
+    reason = f"an error in remit's gate prevented a check of this call ({fault}). Please report it. The call {outcome}"
     decision = Decision(
-        "deny" if closed else "allow" if settings.mode == "observe" else "warn",
+        "deny" if closed else "allow" if settings.mode == "observe" else "ask" if asks else "warn",
         settings.mode,
         would="warn" if settings.mode == "observe" else None,
         rule="fault",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 #: The prefix of agents from the plugin that `remit install` writes.
 OUR_PLUGIN = "remit:"
+_WRITING_TOOLS = frozenset({"*", "Edit", "MultiEdit", "Write", "NotebookEdit"})
 OUTCOMES = ("accepted", "rejected", "failed")
 
 
@@ -180,6 +181,14 @@ def failed_delegation(state: SessionState) -> tuple[Delegation | None, str]:
 def has_failed_twice(state: SessionState, agent: str) -> bool:
     """Return whether the agent's delegation and its retry failed, and none was accepted later."""
     return any(entry.allows_fallback and is_same_agent(entry.agent, agent) for entry in state.delegations.values())
+
+
+def may_write(call: ToolUse, settings: GateSettings) -> bool:
+    """Return whether the agent of a call may change code: a subagent whose definition has a tool that writes."""
+    if not call.agent_id:
+        return False
+    allowed = settings.tools.get(call.agent_type) or settings.tools.get(call.agent_type.removeprefix(OUR_PLUGIN))
+    return allowed is None or any(entry.partition("(")[0].strip() in _WRITING_TOOLS for entry in allowed)
 
 
 def judge_tools(call: ToolUse, settings: GateSettings) -> Ruling | None:

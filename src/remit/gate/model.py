@@ -93,6 +93,7 @@ class Decision:
         "mode",
         "reason",
         "rule",
+        "tells_person",
         "would",
     )
 
@@ -118,6 +119,8 @@ class Decision:
         self.exception = exception
         self.files, self.lines = window
         self.fault = fault
+        #: Whether the person reads the reason, too, although the call is allowed.
+        self.tells_person = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fixed shape `remit.decision/1`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
-from remit.globs import MAX_PATH_LENGTH, expand_braces, is_glob, matches_glob, part_matches
+from remit.gate.guarded import is_guarded_outside, reaches
+from remit.globs import MAX_PATH_LENGTH, expand_braces, matches_glob
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,8 +72,12 @@ def classify(target: ProjectPath, settings: GateSettings) -> str:
     return "code"
 
 
-def is_guarded(target: ProjectPath, settings: GateSettings, project: str) -> bool:
-    """Return whether a write can reach a folder that only Remit writes, also through wildcards, links or a parent."""
+def is_guarded(target: ProjectPath, settings: GateSettings, project: str, *, whole: bool = False) -> bool:
+    """Return whether a write can reach a guarded file, also through wildcards, links or a folder that contains it.
+
+    With `whole`, the call removes, moves or replaces a folder as a whole, so the project's root and the folders above
+    it count, too.
+    """
     for folder in settings.guarded:
         if folder.startswith("/"):
             # The folder may be reached through a link.
@@ -81,8 +86,10 @@ def is_guarded(target: ProjectPath, settings: GateSettings, project: str) -> boo
             names, folders = expand_braces(target.name), [folder]
         else:
             continue
-        if any(_reaches(name, one) for name in names for one in folders):
+        if any(reaches(name, one) or (whole and name == ".") for name in names for one in folders):
             return True
+    if not target.inside and is_guarded_outside(target.real, project, whole=whole):
+        return True
     return _is_transcript(target) or _is_second_name(target, settings, project)
 
 
@@ -92,17 +99,6 @@ def _is_transcript(target: ProjectPath) -> bool:
         return False
     home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
     return target.real.startswith(os.path.join(os.path.realpath(home), "projects", ""))
-
-
-def _reaches(name: str, folder: str) -> bool:
-    """Return whether a name can be in a folder. Case is ignored, as on some file systems."""
-    parts, wanted = name.lower().split("/"), folder.lower().rstrip("/").split("/")
-    for part, own in zip(parts, wanted, strict=False):
-        if part == "**":
-            return True
-        if part != own and not (is_glob(part) and part_matches(own, part)):
-            return False
-    return True
 
 
 def _is_second_name(target: ProjectPath, settings: GateSettings, project: str) -> bool:

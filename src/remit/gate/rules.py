@@ -29,7 +29,16 @@ RULES: tuple[tuple[str, int, str], ...] = (
         1,
         "only white space and Markdown marks are edited directly, at most 2 lines; other edits are delegated first",
     ),
-    ("guarded-state", 1, "the files of remit (the gate's records, its hooks, the database) are not changed"),
+    (
+        "guarded-state",
+        1,
+        "files that decide what runs and what is allowed are changed by a person only",
+    ),
+    (
+        "unannounced-change",
+        1,
+        "code, tests, specifications and guarded files change only as the call was allowed to change them",
+    ),
     ("synthesize-early", 1, "no phase change and no final answer while a delegation is open"),
     (
         "delegation-first",
@@ -61,6 +70,8 @@ INSTEAD: dict[str, str] = {
     "trivial-edit": "delegate the change to product-manager; a person can allow a direct edit: "
     "remit gate declare edit PATH --why ...",
     "guarded-state": "use the commands of remit: remit gate declare, remit gate status, remit uninstall",
+    "unannounced-change": "tell the user; the `git apply` command of the message reverts exactly this change, and "
+    "`remit gate trust` keeps it",
     "synthesize-early": "wait until each delegation is accepted, rejected or failed, then answer",
     "delegation-first": f"{RETRY_FIRST}; after that, the first lines of a few files may be read",
     "presentation-size": "show the relevant part and state where the rest is",
@@ -72,7 +83,7 @@ INSTEAD: dict[str, str] = {
 }
 
 #: Rules that protect the gate. A project cannot make exceptions to them.
-FIRM: tuple[str, ...] = ("guarded-state", "declare", "fault")
+FIRM: tuple[str, ...] = ("guarded-state", "unannounced-change", "declare", "fault")
 
 
 def describe_rule(rule: str) -> tuple[int, str, str] | None:

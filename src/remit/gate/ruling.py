@@ -28,6 +28,8 @@ class Ruling:
         "paths",
         "reason",
         "rule",
+        "tells_person",
+        "writes",
     )
 
     def __init__(
@@ -55,6 +57,10 @@ class Ruling:
         self.asks_person = False
         #: Added to the reason for the caller. It may be content of the call and is not stored.
         self.detail = ""
+        #: Whether a person reads the reason of an allowed call, too, not only the model.
+        self.tells_person = False
+        #: Whether the call may change a file that is not scratch or state.
+        self.writes = False
 
 
 def strictest(rulings: list[Ruling]) -> Ruling | None:
@@ -62,5 +68,5 @@ def strictest(rulings: list[Ruling]) -> Ruling | None:
     broken, return the first one with a reason or an exception."""
     broken = [ruling for ruling in rulings if ruling.level]
     if broken:
-        return min(broken, key=lambda ruling: (ruling.level, not ruling.asks_person))
+        return min(broken, key=lambda ruling: (ruling.level, not ruling.asks_person, ruling.rule != "guarded-state"))
     return next((ruling for ruling in rulings if ruling.reason or ruling.exception), rulings[0] if rulings else None)

@@ -11,12 +11,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from remit.gate.model import ToolUse
     from remit.gate.settings import GateSettings
 
 SCHEMA = "remit.gate/1"
 #: How many entries of each list or table are kept. The oldest are dropped first.
 MAX_ENTRIES: dict[str, int] = {
     "analysed": 2000,
+    "changes": 20,
     "declarations": 50,
     "decisions": 100,
     "delegations": 100,
@@ -25,9 +27,11 @@ MAX_ENTRIES: dict[str, int] = {
     "pending": 64,
     "reverts": 20,
     "warnings": 50,
+    "writers": 64,
 }
 _ENTRY_TYPES: dict[str, type] = {
     "analysed": str,
+    "changes": dict,
     "declarations": dict,
     "decisions": dict,
     "delegations": dict,
@@ -37,6 +41,7 @@ _ENTRY_TYPES: dict[str, type] = {
     "reverts": str,
     "used": int,
     "warnings": str,
+    "writers": dict,
 }
 
 
@@ -45,6 +50,7 @@ class SessionState:
 
     __slots__ = (
         "analysed",
+        "changes",
         "decisions",
         "declarations",
         "delegations",
@@ -59,6 +65,7 @@ class SessionState:
         "used",
         "warnings",
         "window",
+        "writers",
     )
 
     def __init__(self, session: str = "", now: float | None = None) -> None:
@@ -85,6 +92,12 @@ class SessionState:
         #: Files that an edit changed more than announced. They may be restored.
         self.reverts: list[str] = []
         self.warnings: list[str] = []
+        #: changes without permission, each {id, at, paths, patch, digest, command, decided}. `patch` names the patch
+        #: that reverts exactly this change, and `decided` is "" until a person has accepted or reverted it.
+        self.changes: list[dict[str, Any]] = []
+        #: Calls that may write, each {id, at, end, agent, paths}; `paths` is None if any file may be written, and
+        #: `end` is 0 while the call runs.
+        self.writers: list[dict[str, Any]] = []
 
     def as_dict(self) -> dict[str, Any]:
         """Return the content of the state file, within the limits of `MAX_ENTRIES`."""
@@ -125,6 +138,18 @@ class SessionState:
                     if named in (path, ".") or path.startswith(str(named).rstrip("/") + "/"):
                         return True
         return False
+
+    def open_writer(self, call: ToolUse, paths: list[str] | None, **flags: object) -> None:
+        """Record that a call may write these files (None: any), until `close_writer`; empty flags are left out."""
+        entry = {"id": call.tool_use_id, "at": time.time(), "end": 0.0, "agent": call.agent_type[:80], "paths": paths}
+        self.writers = [one for one in self.writers if one.get("id") != call.tool_use_id]
+        self.writers.append({**entry, **{name: value for name, value in flags.items() if value}})
+
+    def close_writer(self, call: ToolUse) -> None:
+        """Record that a call has ended."""
+        for entry in self.writers:
+            if entry.get("id") == call.tool_use_id:
+                entry["end"] = time.time()
 
     def record_exception(self, kind: str, paths: tuple[str, ...], now: float) -> None:
         """Record the use of an exception and the tokens that it saved."""

@@ -24,7 +24,7 @@ WAIT_SECONDS = 5.0
 MAX_FILE_SIZE = 4_000_000
 KEPT_DAYS = 14
 #: Other files in the folder, which are not removed with old states.
-RESERVED = frozenset({"compiled.json", "compiled.json.lock", "installed.json"})
+RESERVED = frozenset({"compiled.json", "compiled.json.lock", "installed.json", "trusted.json", "tree"})
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 LAST = "last"
 #: The record of an installation.
@@ -81,6 +81,19 @@ def list_sessions(folder: str) -> list[str]:
     except OSError:
         return []
     return [name.removesuffix(".json") for _, name in sorted(found, reverse=True)]
+
+
+def recent_sessions(folder: str, since: float) -> list[str]:
+    """Return the sessions whose state was saved after a time."""
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                entry.name.removesuffix(".json")
+                for entry in entries
+                if entry.name.endswith(".json") and entry.name not in RESERVED and entry.stat().st_mtime >= since
+            ]
+    except OSError:
+        return []
 
 
 def remove_old_sessions(folder: str, days: float = KEPT_DAYS) -> int:

@@ -46,8 +46,19 @@ PATHS: dict[str, tuple[str, ...]] = {
     ),
     "prose": ("**/*.md", "docs/**"),
 }
-#: Folders of state that only Remit writes: the gate's records, its hooks, the embedded database.
-GUARDED: tuple[str, ...] = (".remit/gate", ".remit/claude-code", ".remit/postgres")
+#: Files and folders that only a person or Remit itself changes: the gate's records, its hooks and the embedded
+#: database, the settings, and what the client runs or loads.
+GUARDED: tuple[str, ...] = (
+    ".remit/gate",
+    ".remit/claude-code",
+    ".remit/postgres",
+    "remit.toml",
+    ".claude/settings*.json",
+    ".claude/agents",
+    ".claude/commands",
+    ".claude/skills",
+    ".claude/hooks",
+)
 #: Kind of work -> the agent that it is delegated to.
 AGENTS: dict[str, str] = {
     "explore": "code-explorer",

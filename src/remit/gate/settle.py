@@ -36,6 +36,24 @@ def settle(
     return with_fault_policy(judge, call, state, settings, after=True)
 
 
+def settle_effects(
+    call: ToolUse, state: SessionState, settings: GateSettings, project: str, folder: str, *, has_run: bool = True
+) -> Decision:
+    """Compare the project with the record made before a call, and report changes without permission."""
+    from remit.gate.effects import forget_call, judge_effects
+
+    def judge() -> Ruling:
+        if not has_run:
+            forget_call(call, folder)
+            state.writers = [entry for entry in state.writers if entry.get("id") != call.tool_use_id]
+            return Ruling()
+        ruling = judge_effects(call, state, settings, project, folder)
+        ruling.tells_person = True
+        return ruling
+
+    return with_fault_policy(judge, call, state, settings, after=True)
+
+
 def _settle(
     call: ToolUse,
     response: object,

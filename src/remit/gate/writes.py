@@ -11,13 +11,13 @@ from remit.gate.ruling import Ruling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
     from remit.gate.model import ToolUse
     from remit.gate.paths import ProjectPath
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
+    from remit.shell.command import Effects
 
 #: File name extensions of frontend code.
 _FRONTEND = (".tsx", ".jsx", ".css", ".scss", ".sass", ".less", ".html", ".htm", ".vue", ".svelte", ".astro")
@@ -53,9 +53,9 @@ def judge_subagent_edit(call: ToolUse, state: SessionState, settings: GateSettin
     return judge_subagent_write(call, state, [target.name])
 
 
-def _write_class(target: ProjectPath, settings: GateSettings, project: str) -> str:
-    """Return the class of a file that is written; `guarded` for the files of Remit."""
-    return "guarded" if is_guarded(target, settings, project) else classify(target, settings)
+def _write_class(target: ProjectPath, settings: GateSettings, project: str, *, whole: bool = False) -> str:
+    """Return the class of a file that is written; `guarded` for files that only a person changes."""
+    return "guarded" if is_guarded(target, settings, project, whole=whole) else classify(target, settings)
 
 
 def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool = False) -> Ruling:
@@ -64,7 +64,8 @@ def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool 
     if kind in ("state", "scratch"):
         return Ruling(paths=(name,), exception=None)
     if kind == "guarded":
-        reason = f"{name} belongs to remit and must not be changed{through}. You may read it"
+        what = "contains guarded files" if name == "." else "is guarded"
+        reason = f"{name} {what} and is changed by a person only, not{through or ' by an agent'}. You may read it"
         return Ruling(1, "guarded-state", reason, paths=(name,))
     if kind == "prose":
         return Ruling(3, None, f"{name} is prose; the direct edit{through} is recorded", paths=(name,))
@@ -85,22 +86,17 @@ def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool 
 
 
 def judge_shell_writes(
-    paths: Iterable[str],
-    restored: Iterable[str],
-    call: ToolUse,
-    state: SessionState,
-    settings: GateSettings,
-    project: str,
+    effects: Effects, call: ToolUse, state: SessionState, settings: GateSettings, project: str
 ) -> list[Ruling]:
     """Judge the writes of a command line. A file that an edit changed too much may be restored."""
-    restored_names = {locate(path, call.cwd, project).name for path in restored}
+    restored_names = {locate(path, call.cwd, project).name for path in effects.restores}
     rulings = []
-    for path in paths:
+    for path in effects.writes:
         target = locate(path, call.cwd, project)
         if target.name in restored_names and target.name in state.reverts:
             rulings.append(Ruling(3, None, f"{target.name} is restored after an edit that changed too much"))
         else:
-            kind = _write_class(target, settings, project)
+            kind = _write_class(target, settings, project, whole=path in effects.removes)
             rulings.append(judge_write(target.name[:MAX_NAME_LENGTH], kind, settings, by_shell=True))
     return rulings
 

@@ -30,7 +30,19 @@ class Effects:
     With `unknown` there may be more, for the reason in `why`. Paths are relative to where the line runs.
     """
 
-    __slots__ = ("detail", "patterns", "programs", "reads", "restores", "searches", "unknown", "why", "writes")
+    __slots__ = (
+        "detail",
+        "moves_checkout",
+        "patterns",
+        "programs",
+        "reads",
+        "removes",
+        "restores",
+        "searches",
+        "unknown",
+        "why",
+        "writes",
+    )
 
     def __init__(self) -> None:
         self.reads: list[tuple[str, int | None, int]] = []
@@ -38,6 +50,10 @@ class Effects:
         self.searches: list[tuple[str, str, str | None, int | None]] = []
         #: The writes that only restore committed content.
         self.restores: list[str] = []
+        #: The writes that remove, move or replace a folder as a whole.
+        self.removes: list[str] = []
+        #: Whether git checks out another commit.
+        self.moves_checkout = False
         #: Patterns that are searched for in named files, to recognise a search for secrets. They are not stored.
         self.patterns: list[str] = []
         self.programs: list[str] = []
@@ -54,8 +70,9 @@ class Effects:
 
     def add(self, other: Effects) -> None:
         """Add the effects of a part of the line."""
-        for name in ("reads", "writes", "searches", "restores", "patterns", "programs"):
+        for name in ("reads", "writes", "searches", "restores", "removes", "patterns", "programs"):
             getattr(self, name).extend(getattr(other, name))
+        self.moves_checkout = self.moves_checkout or other.moves_checkout
         if other.unknown:
             self.give_up(other.why, other.detail)
 
@@ -122,14 +139,18 @@ class Command:
         elif arg.text != "-" and (path := self.path(arg)) is not None:
             self.effects.reads.append((path, lines, first))
 
-    def write(self, arg: Argument) -> None:
-        """Add a file or folder that it changes."""
+    def write(self, arg: Argument, *, whole: bool = False) -> None:
+        """Add a file or folder that it changes; with `whole`, a folder together with all that it contains."""
         path = self.path(Argument(".") if arg.is_many else arg)
-        if path is not None and path != "-":
-            self.effects.writes.append(path)
-            if not arg.text.startswith(("/", "~")):
-                name = "." if arg.is_many else arg.text
-                self.effects.writes += [os.path.join(other, name) for other in self.state.others]
+        if path is None or path == "-":
+            return
+        paths = [path]
+        if not arg.text.startswith(("/", "~")):
+            name = "." if arg.is_many else arg.text
+            paths += [os.path.join(other, name) for other in self.state.others]
+        self.effects.writes += paths
+        if whole:
+            self.effects.removes += paths
 
     def search(self, root: Argument, glob: str = "", pattern: str | None = "", lines: int | None = None) -> None:
         """Add a search of files. With the pattern None, it only lists them."""

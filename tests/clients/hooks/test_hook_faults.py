@@ -202,7 +202,7 @@ def test_no_content_is_stored_and_all_files_are_private(hooks: Hooks) -> None:
     for file in hooks.folder.rglob("*"):
         if file.is_file() and file.name != "compiled.json":
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
-            assert SECRET not in file.read_text()
+            assert SECRET.encode() not in file.read_bytes()
     assert stat.S_IMODE(hooks.folder.stat().st_mode) == 0o700
 
 
@@ -218,7 +218,7 @@ def test_recorded_prompts_and_commands_are_not_stored(hooks: Hooks, file: Path) 
                     table[key] = f"{SECRET} {table[key]}"
     hooks.say(payload)
     for kept in hooks.folder.rglob("*"):
-        assert kept.is_dir() or SECRET not in kept.read_text()
+        assert kept.is_dir() or SECRET.encode() not in kept.read_bytes()
 
 
 def test_a_session_named_like_a_reserved_file_has_its_own_state(hooks: Hooks) -> None:

@@ -34,8 +34,8 @@ EXPECTED = {
     "SubagentStart.json": "additionalContext",
     "SubagentStop.json": "block",
 }
-#: Additional answers in `strict` mode: a command line that is not understood counts as a write.
-STRICT = {**EXPECTED, "PreToolUse.Bash.json": "deny"}
+#: Additional answers in `strict` mode: a person is asked about a command line that is not understood.
+STRICT = {**EXPECTED, "PreToolUse.Bash.json": "ask"}
 NAMES = sorted(file.name for file in PAYLOADS.iterdir())
 
 

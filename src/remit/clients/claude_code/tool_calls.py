@@ -6,7 +6,7 @@ import time
 
 from remit.clients.claude_code.payload import seconds, text
 from remit.clients.claude_code.responses import add_context, ask, deny, merge, message, updated_input
-from remit.gate.decide import EDITING, SHELLS, decide
+from remit.gate.decide import EDITING, SHELLS, decide, may_change_files
 from remit.gate.model import ToolUse
 
 TYPE_CHECKING = False
@@ -32,6 +32,10 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     try:
         with context.session(call.session) as state:
             decision = _decide_once(call, state, context)
+        if decision.decision != "deny" and may_change_files(call.tool):
+            from remit.gate.effects import record_before
+
+            record_before(call, context.folder, context.project)
     except Exception as error:  # noqa: BLE001 - a lock or a disk failed: a call that would be denied still is
         decision, note = _decide_unrecorded(call, decision, error, context)
     return merge(_response(decision), _launch_input(call, decision, context), note)
@@ -111,7 +115,7 @@ def _restore(entry: dict[str, Any], call: ToolUse, context: ProjectContext) -> D
     if rule == "edit-code" and not entry.get("paths"):
         full = decide(call, EmptyState(), context.settings, context.project)
         reason = full.reason if full.reason.startswith(reason) else reason
-    return RestoredDecision(
+    restored = RestoredDecision(
         str(entry.get("decision")),
         context.settings.mode,
         would=entry.get("would"),
@@ -121,6 +125,8 @@ def _restore(entry: dict[str, Any], call: ToolUse, context: ProjectContext) -> D
         exception=entry.get("exception"),
         fault="recorded" if rule == "fault" else None,
     )
+    restored.tells_person = bool(entry.get("told"))
+    return restored
 
 
 def _number(value: object) -> float:
@@ -151,11 +157,13 @@ def _response(decision: Decision) -> Answer | None:
     reason = f"remit ({decision.rule}): {decision.reason}"
     if decision.decision == "deny":
         return deny(reason)
-    if decision.fault:
-        return message(decision.reason)
     if decision.decision == "ask":
         return ask(reason)
-    return add_context("PreToolUse", reason) if decision.decision == "warn" else None
+    if decision.fault:
+        return message(decision.reason)
+    if decision.decision != "warn":
+        return None
+    return merge(add_context("PreToolUse", reason), message(reason) if decision.tells_person else None)
 
 
 def _launch_input(call: ToolUse, decision: Decision, context: ProjectContext) -> Answer | None:
@@ -188,20 +196,35 @@ def tool_call_failed(payload: object, context: ProjectContext) -> Answer | None:
 
 def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -> Answer | None:
     call = ToolUse.from_payload(payload)
-    if call.agent_id or call.tool not in GRANTED:
+    changes_files = may_change_files(call.tool)
+    if not changes_files and call.tool not in (EDITING if call.agent_id else GRANTED):
         return None
-    from remit.gate.settle import settle
+    from remit.gate.settle import settle, settle_effects
 
     response = payload.get("tool_response") if isinstance(payload, dict) else None
+    event = text(payload, "hook_event_name")
+    compared: Answer | None = None
     with context.session(call.session) as state:
+        if changes_files:
+            decision = settle_effects(
+                call, state, context.settings, context.project, context.folder, has_run=event != "PermissionDenied"
+            )
+            compared = _settle_response(decision, event)
+        elif call.tool in EDITING:
+            state.close_writer(call)
+        if call.agent_id or call.tool not in GRANTED:
+            return compared
         decision = settle(call, response, seconds(payload), state, context.settings, context.project, failed=failed)
-    return _settle_response(decision, text(payload, "hook_event_name"))
+    return merge(compared, _settle_response(decision, event))
 
 
 def _settle_response(decision: Decision, event: str) -> Answer | None:
+    """Return the answer after a call. A call that has run cannot be denied any more."""
     if decision.fault:
         return message(decision.reason)
-    # A call that has run cannot be denied any more.
-    if decision.decision in ("warn", "deny") and event in ("PostToolUse", "PostToolUseFailure"):
-        return add_context(event, f"remit ({decision.rule}): {decision.reason}")
-    return None
+    if decision.decision == "allow" and decision.tells_person and decision.reason:
+        return message(f"remit: {decision.reason}")
+    if decision.decision not in ("warn", "deny") or event not in ("PostToolUse", "PostToolUseFailure"):
+        return None
+    reason = f"remit ({decision.rule}): {decision.reason}"
+    return merge(add_context(event, reason), message(reason) if decision.tells_person else None)

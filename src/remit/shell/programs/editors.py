@@ -19,13 +19,13 @@ _HERE = "."
 def write_operands(command: Command, name: str, args: list[Argument]) -> None:
     """Add the files of `rm FILE...` and similar programs."""
     for arg in CommandOptions(args, "s" if name == "truncate" else "").operands:
-        command.write(arg)
+        command.write(arg, whole=True)
 
 
 def change_mode(command: Command, _: str, args: list[Argument]) -> None:
     """Add the files of `chmod MODE FILE...`."""
-    for arg in [arg for arg in args if not arg.text.startswith("--")][1:]:
-        command.write(arg)
+    for arg in [arg for arg in args if not arg.text.startswith("-")][1:]:
+        command.write(arg, whole=True)
 
 
 def run_tee(command: Command, _: str, args: list[Argument]) -> None:
@@ -66,7 +66,7 @@ def copy(command: Command, name: str, args: list[Argument]) -> None:
         else:
             command.write(target)
         if name == "mv":
-            command.write(source)
+            command.write(source, whole=True)
 
 
 def run_dd(command: Command, _: str, args: list[Argument]) -> None:

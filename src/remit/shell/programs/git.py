@@ -17,6 +17,8 @@ _HARMLESS_TEXT = """
     diff-tree diff-index diff-files update-ref maintenance cherry
 """
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
+#: Commands that check out other commits.
+_MOVING = frozenset({"pull", "merge", "rebase", "cherry-pick", "revert", "switch", "checkout", "bisect"})
 #: CommandOptions that name a program to run, and subcommands that run one.
 _RUNNING = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
 _RUNNING_SUBS = (["submodule", "foreach"], ["bisect", "run"], ["rebase", "-x"])
@@ -51,6 +53,7 @@ def run_git(command: Command, _: str, args: list[Argument]) -> None:
     _write_output(command, sub, rest)
     if any(arg.text.startswith(_RUNNING) for arg in rest) or [sub, *(arg.text for arg in rest[:1])] in _RUNNING_SUBS:
         command.effects.give_up("git runs another program")
+    command.effects.moves_checkout = command.effects.moves_checkout or sub in _MOVING
     if sub in ("checkout", "restore", "reset", "clean", "rm", "mv", "apply", "am", "stash"):
         _WRITING[sub](command, rest)
     elif sub in ("show", "cat-file", "blame", "annotate"):
@@ -139,7 +142,7 @@ def _clean(command: Command, args: list[Argument]) -> None:
     options = CommandOptions(args, "e")
     if not options.has("-n", "--dry-run"):
         for arg in options.operands or [Argument(".")]:
-            command.write(arg)
+            command.write(arg, whole=True)
 
 
 def _remove(command: Command, args: list[Argument]) -> None:

@@ -123,7 +123,7 @@ def run_find(command: Command, name: str, args: list[Argument]) -> None:
     names = [words[index + 1] for index, word in enumerate(words[:-1]) if word in ("-name", "-iname")]
     if "-delete" in words:
         for root in roots:
-            command.write(root)
+            command.write(root, whole=True)
     for index, word in enumerate(words[:-1]):
         if word in ("-fprint", "-fprintf", "-fls"):
             command.write(tests[index + 1])

@@ -1,0 +1,332 @@
+"""Compare the project before and after a call, and report changes without permission.
+
+Before a call that may write, the work tree is recorded. After it, protected files that differ are compared with what
+the call, and other calls that ran at the same time, were allowed to write. What is left is reported, and a patch that
+reverts exactly this change is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from remit.gate import work_tree
+from remit.gate.guarded import changed_outside, is_guarded_name, outside_files, remit_table_digest
+from remit.gate.model import MAX_NAME_LENGTH
+from remit.gate.paths import ProjectPath, classify
+from remit.gate.ruling import Ruling
+from remit.gate.session_store import make_private, safe_name
+from remit.workspace.atomic_write import replace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from remit.gate.model import ToolUse
+    from remit.gate.session import SessionState
+    from remit.gate.settings import GateSettings
+    from remit.gate.work_tree import StatChange, TreeRecord
+
+#: Relative to the gate's folder: the records made before calls that still run.
+CALLS = "calls"
+PROTECTED = ("code", "tests", "spec", "guarded")
+#: A call without an end is over after this time: the client was stopped, or the call was interrupted.
+_LONGEST_CALL = 660.0
+#: How many files a message names.
+_MAX_NAMED = 6
+#: What tools leave behind in projects without a .gitignore.
+_OUTPUT = frozenset({".coverage", "coverage.xml", ".DS_Store", "nohup.out", ".eslintcache", ".remit-check"})
+_OUTPUT_ENDINGS = (".pyc", ".pyo", ".log", ".tsbuildinfo", ".swp", ".o", ".class", ".lcov", ".profraw")
+_OUTPUT_FOLDERS = ("build/", "dist/", "target/", "out/", "htmlcov/", "coverage/", ".next/", ".nyc_output/")
+#: Files that package managers rewrite.
+LOCK_FILES = frozenset(
+    {
+        "package-lock.json",
+        "yarn.lock",
+        "pnpm-lock.yaml",
+        "bun.lock",
+        "bun.lockb",
+        "uv.lock",
+        "poetry.lock",
+        "Cargo.lock",
+    }
+    | {"go.sum", "go.mod", "Gemfile.lock", "composer.lock", "Pipfile.lock", "pdm.lock", "mix.lock", "deno.lock"}
+)
+
+
+def record_before(call: ToolUse, folder: str, project: str) -> None:
+    """Record the project before a call. Raises OSError if that is not possible."""
+    import marshal
+
+    calls = os.path.join(folder, CALLS)
+    make_private(calls)
+    known = work_tree.load_tree(folder)
+    if known is None:
+        tree = work_tree.first_record(folder, project)
+        replace_file(os.path.join(folder, work_tree.FILE), tree.dumps(), mode=0o600, sync=False)
+    else:
+        tree, changes = work_tree.scan(project, known)
+        _keep_tree(folder, project, tree, changes)
+    path = os.path.join(calls, safe_name(call.tool_use_id))
+    _link(os.path.join(folder, work_tree.FILE), path + ".tree", tree)
+    values = (outside_files(folder), remit_table_digest(project), time.time())
+    replace_file(path, marshal.dumps(values, 2), mode=0o600, sync=False)
+
+
+def _link(source: str, target: str, tree: TreeRecord) -> None:
+    if os.path.lexists(target):
+        os.unlink(target)
+    try:
+        os.link(source, target)
+    except OSError:  # the file system has no links
+        replace_file(target, tree.dumps(), mode=0o600, sync=False)
+
+
+def forget_call(call: ToolUse, folder: str) -> None:
+    """Remove the record of a call that did not run."""
+    path = os.path.join(folder, CALLS, safe_name(call.tool_use_id))
+    for name in (path, path + ".tree"):
+        try:
+            os.unlink(name)
+        except OSError:
+            continue
+
+
+def judge_effects(call: ToolUse, state: SessionState, settings: GateSettings, project: str, folder: str) -> Ruling:
+    """Judge what changed while a call ran. A change without permission is recorded, with a patch that reverts it."""
+    own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), None)
+    values = _load_record(call, folder)
+    before = work_tree.load_tree(folder, os.path.join(CALLS, safe_name(call.tool_use_id) + ".tree"))
+    forget_call(call, folder)
+    if own is not None:
+        own["end"] = time.time()
+    if values is None or before is None:
+        return _lost_record(call) if own is not None else Ruling()
+    outside, table, at = values
+    _mark_reverted(own or {}, state)
+    after, changes = work_tree.scan(project, before)
+    _keep_tree(folder, project, after, changes)
+    if not (before.is_complete and after.is_complete):
+        return Ruling(2, "unannounced-change", f"the project has more than {work_tree.MAX_FILES} files; not compared")
+    is_table_changed = table != remit_table_digest(project)
+    is_remit = own is not None and bool(own.get("remit"))
+    left = [
+        change
+        for change in _protected(changes, settings, is_table_changed=is_table_changed)
+        if not _is_reported(change, state)
+    ]
+    moved: list[StatChange] = []
+    if left:
+        left, moved = _unexplained(left, call, own or {}, at, state, settings, project, folder)
+    names = [] if is_remit else changed_outside(folder, project, outside, at)
+    if moved and not left and not names:
+        return Ruling(3, None, f"git checked out other content of {_named([change.path for change in moved])}")
+    if not left and not names:
+        return Ruling()
+    return _report(call, left, names, before, state, settings, project, folder)
+
+
+def _mark_reverted(own: dict[str, Any], state: SessionState) -> None:
+    """Record that a patch of the gate was applied, so that the user has nothing left to decide."""
+    for entry in state.changes:
+        if own.get("revert") and entry.get("patch") == own["revert"]:
+            entry["decided"] = "reverted"
+
+
+def _load_record(call: ToolUse, folder: str) -> tuple[dict[str, int], str, float] | None:
+    import marshal
+
+    data = work_tree.read_bytes(os.path.join(folder, CALLS, safe_name(call.tool_use_id)), 4_000_000)
+    try:
+        outside, table, at = marshal.loads(data or b"")  # noqa: S302 - plain data
+    except (ValueError, EOFError, TypeError):
+        return None
+    return (outside, table, at) if isinstance(outside, dict) else None
+
+
+def _lost_record(call: ToolUse) -> Ruling:
+    reason = (
+        f"the gate's record of the project before this {call.tool} call is missing, so what it changed is not known. "
+        "Tell the user; `git status` shows what is not committed"
+    )
+    return Ruling(1, "guarded-state", reason, paths=(".remit/gate",))
+
+
+def _keep_tree(folder: str, project: str, tree: TreeRecord, changes: list[StatChange]) -> None:
+    if changes:
+        work_tree.keep_copies(folder, project, tree, [one.path for one in changes if not one.is_removed])
+        replace_file(os.path.join(folder, work_tree.FILE), tree.dumps(), mode=0o600, sync=False)
+
+
+def _protected(changes: list[StatChange], settings: GateSettings, *, is_table_changed: bool) -> list[StatChange]:
+    """Return the changes of protected files. Output of builds and files with unchanged content are left out."""
+    return [
+        change
+        for change in changes
+        if not change.is_same_content
+        and not _is_output(change)
+        and _class_of(change.path, settings, is_table_changed=is_table_changed) in PROTECTED
+    ]
+
+
+def _is_output(change: StatChange) -> bool:
+    path = change.path
+    name = os.path.basename(path)
+    is_output = name in _OUTPUT or path.endswith(_OUTPUT_ENDINGS) or path.startswith(_OUTPUT_FOLDERS)
+    return is_output and change.is_new
+
+
+def _class_of(path: str, settings: GateSettings, *, is_table_changed: bool) -> str:
+    if is_guarded_name(path, settings) or (path == "pyproject.toml" and is_table_changed):
+        return "guarded"
+    return classify(ProjectPath(path, path, inside=True), settings)
+
+
+def _is_reported(change: StatChange, state: SessionState) -> bool:
+    """Return whether another call that ran at the same time has been reported for this change."""
+    seen = f"{change.after[0]}"
+    return any(change.path in entry.get("paths", ()) and seen in entry.get("seen", ()) for entry in state.changes)
+
+
+def _unexplained(
+    changes: list[StatChange],
+    call: ToolUse,
+    own: dict[str, Any],
+    at: float,
+    state: SessionState,
+    settings: GateSettings,
+    project: str,
+    folder: str,
+) -> tuple[list[StatChange], list[StatChange]]:
+    """Return the changes that neither this call nor another one at the same time was allowed to make.
+
+    The second list has those that git made when it checked out a commit.
+    """
+    guarded = [change for change in changes if _class_of(change.path, settings, is_table_changed=True) == "guarded"]
+    writers = [own, *_others(call, at, state, folder)]
+    if own.get("remit"):
+        guarded = []
+    rest = [change for change in changes if change not in guarded and not _is_allowed(change.path, writers)]
+    moved: list[StatChange] = []
+    if rest and any(entry.get("git") for entry in writers) and (dirty := work_tree.uncommitted(project)) is not None:
+        moved = [change for change in rest if change.path not in dirty]
+        rest = [change for change in rest if change.path in dirty]
+    fresh = [change.path for change in rest if change.is_new]
+    if fresh:
+        ignored = work_tree.are_ignored(project, fresh)
+        rest = [change for change in rest if change.path not in ignored]
+        if ignored:
+            work_tree.refresh_ignored(folder, project)
+    return [*guarded, *rest], moved
+
+
+def _others(call: ToolUse, at: float, state: SessionState, folder: str) -> list[dict[str, Any]]:
+    """Return the calls of all sessions of the project that may have written since a time."""
+    from remit.gate.session_store import read_session, recent_sessions
+
+    states = [state] + [
+        other
+        for name in recent_sessions(folder, at - _LONGEST_CALL)
+        if name != safe_name(state.session) and (other := read_session(folder, name)) is not None
+    ]
+    return [
+        entry
+        for one in states
+        for entry in one.writers
+        if entry.get("id") != call.tool_use_id and _ran_since(entry, at)
+    ]
+
+
+def _ran_since(entry: dict[str, Any], at: float) -> bool:
+    end, start = entry.get("end"), entry.get("at")
+    if not isinstance(end, int | float) or not isinstance(start, int | float):
+        return False
+    return end >= at if end else start + _LONGEST_CALL >= at
+
+
+def _is_allowed(path: str, writers: list[dict[str, Any]]) -> bool:
+    for entry in writers:
+        named = entry.get("paths", ())
+        if named is None or (entry.get("locks") and os.path.basename(path) in LOCK_FILES):
+            return True
+        if any(name in (path, ".") or path.startswith(f"{name}/") for name in named):
+            return True
+    return False
+
+
+def _report(
+    call: ToolUse,
+    changes: list[StatChange],
+    outside: list[str],
+    before: TreeRecord,
+    state: SessionState,
+    settings: GateSettings,
+    project: str,
+    folder: str,
+) -> Ruling:
+    """Record a change without permission, and return the ruling that names its files and how to revert it."""
+    paths = [change.path[:MAX_NAME_LENGTH] for change in changes]
+    entry: dict[str, Any] = {
+        "id": call.tool_use_id,
+        "at": state.updated,
+        "paths": paths[:200],
+        "seen": [f"{change.after[0]}" for change in changes[:200]],
+        "decided": "",
+    }
+    kept = _keep_patch(call, changes, before, project, folder)
+    if kept is not None:
+        entry |= {"patch": kept.name, "digest": kept.digest, "command": kept.command}
+    state.changes.append(entry)
+    state.record_exception("unannounced-change", tuple(paths or outside), state.updated)
+    named = _named([*paths, *outside])
+    who = f"subagent {call.agent_type[:80]}" if call.agent_id else "orchestrator"
+    revert = f"This reverts exactly this change: {kept.command}" if kept else "It cannot be reverted exactly"
+    reason = (
+        f"{named} changed without permission while this {call.tool} call of the {who} ran. Tell the user. "
+        f"{revert}. To keep it, the user runs: remit gate trust"
+    )
+    if settings.mode == "strict":
+        reason += ". Until then, no further write is allowed in this session"
+    state.warn(reason)
+    return Ruling(1, "unannounced-change", reason, paths=tuple(paths[:8] or outside[:8]))
+
+
+def _keep_patch(call: ToolUse, changes: list[StatChange], before: TreeRecord, project: str, folder: str) -> Any:
+    """Keep the patch that reverts these changes, or return None if the earlier content of one of them is lost."""
+    from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
+
+    versions = {}
+    for change in changes[:200]:
+        old, new = None, None
+        if not change.is_new and (old := work_tree.content_before(folder, project, before, change)) is None:
+            return None
+        if not change.is_removed:
+            new = work_tree.read_version(os.path.join(project, change.path), change.after[3], work_tree.MAX_COPY)
+            if new is None:
+                return None
+        versions[change.path] = (FileVersion(old, change.before[3]), FileVersion(new, change.after[3]))
+    return keep_reverse_patch(folder, project, versions, call.tool_use_id) if versions else None
+
+
+def _named(paths: list[str]) -> str:
+    more = len(paths) - _MAX_NAMED
+    return ", ".join(paths[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def undecided(state: SessionState) -> dict[str, Any] | None:
+    """Return a change without permission and no person has decided on yet."""
+    return next((entry for entry in state.changes if not entry.get("decided")), None)
+
+
+def judge_while_undecided(state: SessionState, settings: GateSettings) -> Ruling | None:
+    """In strict, deny a write while a change without permission waits for a person's decision."""
+    entry = undecided(state) if settings.mode == "strict" else None
+    if entry is None:
+        return None
+    paths = [str(path) for path in entry.get("paths", ())]
+    revert = f"revert it with `{entry['command']}`, or " if entry.get("command") else ""
+    reason = (
+        f"{_named(paths) or 'a guarded file'} changed without permission, and the user has not decided on it yet. "
+        f"Ask the user: {revert}keep it with `remit gate trust`"
+    )
+    return Ruling(1, "unannounced-change", reason, paths=tuple(paths[:8]))

@@ -1,0 +1,158 @@
+"""Keep a patch that reverts exactly one change of some files, and recognise the command that applies it.
+
+The patch is at `.remit/gate/reverts/KEY.patch`; `git apply` applies it, in a checkout or elsewhere. It fails without
+any effect if the changed lines were changed again, and never touches other uncommitted work.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from remit.gate.paths import locate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from remit.gate.model import ToolUse
+    from remit.gate.session import SessionState
+
+#: Relative to the gate's folder.
+FOLDER = "reverts"
+_COMMAND = "git apply "
+_SECONDS = 10.0
+_MAX_PATCH = 32_000_000
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+
+
+class FileVersion:
+    """The content and mode of a file; for a link, its target. `data` is None if there was no file."""
+
+    __slots__ = ("data", "mode")
+
+    def __init__(self, data: bytes | None, mode: int = stat.S_IFREG | 0o644) -> None:
+        self.data = data
+        self.mode = mode
+
+    def write(self, path: str) -> None:
+        """Write the version to a path that does not exist."""
+        if self.data is None:
+            return
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        if stat.S_ISLNK(self.mode):
+            os.symlink(os.fsdecode(self.data), path)
+            return
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700 if self.mode & 0o100 else 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(self.data)
+
+
+class ReversePatch:
+    """A patch that was kept: its name, the digest of its content, and the command that applies it."""
+
+    __slots__ = ("command", "digest", "name")
+
+    def __init__(self, name: str, digest: str, command: str) -> None:
+        self.name = name
+        self.digest = digest
+        self.command = command
+
+
+def keep_reverse_patch(
+    folder: str, project: str, changes: dict[str, tuple[FileVersion, FileVersion]], key: str
+) -> ReversePatch | None:
+    """Keep a patch that turns the second version of each file into the first, or return None if that is impossible.
+
+    `folder` is the gate's folder, and the names are relative to the project.
+    """
+    from remit.gate.session_store import make_private, safe_name
+    from remit.workspace.atomic_write import replace_file
+    from remit.workspace.safe_git import found_by_git
+
+    reverts = os.path.join(folder, FOLDER)
+    make_private(reverts)
+    top = found_by_git(project)
+    # A patch of git names files relative to the root of the checkout.
+    prefix = os.path.relpath(os.path.realpath(project), top) if top is not None else "."
+    work = os.path.join(reverts, f".{os.urandom(8).hex()}")
+    try:
+        for file, (before, after) in changes.items():
+            after.write(os.path.join(work, "a", prefix, file))
+            before.write(os.path.join(work, "b", prefix, file))
+        for side in ("a", "b"):
+            os.makedirs(os.path.join(work, side), exist_ok=True)
+        data = _difference(work)
+        if not data:
+            return None
+        name = safe_name(key)
+        path = os.path.join(reverts, f"{name}.patch")
+        replace_file(path, data, mode=0o600, sync=False)
+    except OSError:
+        return None
+    finally:
+        _remove_folder(work)
+    return ReversePatch(name, digest_of(data), _COMMAND + os.path.relpath(path, project))
+
+
+def allowed_revert(call: ToolUse, state: SessionState, folder: str, project: str) -> tuple[str, list[str]] | None:
+    """Return the patch that a command line applies and its files, if it is an unchanged one of this session."""
+    text = call.text("command").strip()
+    if not text.startswith(_COMMAND):
+        return None
+    target = locate(text.removeprefix(_COMMAND).strip(), call.cwd, project)
+    name, ending = os.path.splitext(os.path.basename(target.real))
+    expected = os.path.join(os.path.realpath(folder), FOLDER, name + ending)
+    if ending != ".patch" or not _PLAIN.issuperset(name) or target.real != expected:
+        return None
+    for entry in state.changes:
+        if entry.get("patch") == name and entry.get("digest") == digest_of(_read(target.real)):
+            return name, [str(path) for path in entry.get("paths", ())]
+    return None
+
+
+def digest_of(data: bytes) -> str:
+    """Return the digest of a patch, by which a changed one is recognised."""
+    try:
+        from _blake2 import blake2b  # hashlib takes longer to load than the whole gate
+    except ImportError:
+        from hashlib import blake2b
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+            return file.read(_MAX_PATCH + 1)
+    except OSError:
+        return b""
+
+
+def _difference(work: str) -> bytes:
+    """Return the patch from `a` to `b`. No repository is used, so no configuration of one can run a program."""
+    import subprocess  # late: only after a change without permission
+
+    command = ["git", "--no-pager", "diff", "--no-index", "--no-prefix", "--binary", "--no-renames", "--no-color"]
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(work)),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "LC_ALL": "C",
+    }
+    try:
+        found = subprocess.run(
+            [*command, "--no-ext-diff", "--no-textconv", "a", "b"],
+            cwd=work,
+            env=environment,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return b""
+    return found.stdout if found.returncode == 1 and len(found.stdout) <= _MAX_PATCH else b""
+
+
+def _remove_folder(folder: str) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)

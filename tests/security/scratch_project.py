@@ -1,0 +1,214 @@
+"""A scratch project with a scratch home folder, in which command lines run under the gate's hooks."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from remit.clients.claude_code.compiled import COMPILER, SCHEMA, environment, stamp
+from remit.clients.claude_code.events import handle_event
+from remit.gate.session import SessionState
+from remit.gate.session_store import read_session
+
+DATA = Path(__file__).parent / "data"
+SESSION = "scratch-session"
+_SECONDS = 20
+_EVIL_PYTHON = "open('src/app.py', 'w').write('x')\n"
+_EVIL_SHELL = "#!/bin/sh\ntouch src/new.py\necho x > src/app.py\n"
+FILES = {
+    "README.md": "# Shop\n\ninstall it\n",
+    "src/app.py": "VALUE = 1\n\n\ndef value():\n    return VALUE\n",
+    "src/util.py": "def double(number):\n    return 2 * number\n",
+    "tests/test_app.py": "def test_value():\n    assert True\n",
+    "docs/specs/spec.md": "# Spec\n\nOne line.\n",
+    "remit.toml": '[gate]\nmode = "standard"\n',
+    "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n',
+    "package.json": '{"name": "shop", "version": "1.0.0", "scripts": {"evil": "sh scripts/evil.sh"}}\n',
+    "Makefile": "all:\n\t@true\nevil:\n\tsh scripts/evil.sh\n",
+    ".gitignore": "build/\n.remit/\n*.pyc\n__pycache__/\n",
+    ".claude/settings.json": '{"hooks": {}}\n',
+    ".claude/agents/helper.md": "---\nname: helper\n---\nHelp.\n",
+    "scripts/test.sh": "#!/bin/sh\nexit 0\n",
+    "scripts/evil.sh": _EVIL_SHELL,
+    "scripts/evil.py": _EVIL_PYTHON,
+    "scripts/evil.js": "require('fs').writeFileSync('src/app.py', 'x')\n",
+    "scripts/evil.sed": "w src/app.py\n",
+    "scripts/evil.awk": 'BEGIN { print 1 > "src/app.py" }\n',
+    "scripts/evil.cmake": 'file(WRITE src/app.py "x")\n',
+    "scripts/bin/ls": _EVIL_SHELL,
+    "scripts/bin/git": _EVIL_SHELL,
+    "scripts/bin/git-status": _EVIL_SHELL,
+    "scripts/hooks/pre-commit": _EVIL_SHELL,
+    "scripts/parts/run": _EVIL_SHELL,
+    "scripts/Makefile": "evil:\n\techo x > ../src/app.py\n",
+    "scripts/package.json": '{"scripts": {"evil": "touch ../src/new.py"}}\n',
+    "scripts/.gitconfig": "[alias]\n\tst = !touch src/new.py\n",
+    "scripts/git/config": "[alias]\n\tst = !touch src/new.py\n",
+    "scripts/curlrc": "output = src/app.py\nurl = file:///etc/hostname\n",
+    "scripts/Evil.java": (
+        "class Evil { public static void main(String[] a) throws Exception "
+        '{ new java.io.FileWriter("src/app.py").close(); } }\n'
+    ),
+    "scripts/evil.c": "int main(void) { return 0; }\n",
+    "scripts/evil.ninja": "rule r\n  command = touch src/new.py\nbuild x: r\n",
+    "scripts/evil.patch": "--- a/src/app.py\n+++ b/src/app.py\n@@ -1 +1 @@\n-VALUE = 1\n+VALUE = 2\n",
+}
+_HOME = {".claude/settings.json": "{}\n", ".gitconfig": "[user]\n\tname = dev\n\temail = dev@localhost\n"}
+#: Files of these folders are not effects: git's own, the gate's own while hooks run, and scratch.
+_APART = (".git/", ".remit/gate/")
+
+
+def corpus(name: str) -> dict[str, list[str]]:
+    """Return the command lines of a corpus, by kind."""
+    return tomllib.loads((DATA / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+class ScratchProject:
+    """A committed project, the hooks of a session in it, and command lines that really run."""
+
+    def __init__(self, root: Path, gate: dict[str, Any] | None = None) -> None:
+        self.root = root
+        self.path = root / "shop"
+        self.home = root / "home"
+        self.calls = 0
+        for name, text in FILES.items():
+            file = self.path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+            if text.startswith("#!"):
+                file.chmod(0o755)
+        for name, text in _HOME.items():
+            file = self.home / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        (self.path / "src/empty").mkdir()
+        self.shell("git init -q -b main && git add -A && git commit -q -m first && git branch old")
+        (self.path / "src/app.py").write_text(FILES["src/app.py"] + "# two\n")
+        self.shell("git commit -q -a -m second; tar cf scripts/evil.tar src; zip -q -r scripts/evil.zip src; true")
+        self.shell("git add -A; git commit -q -m archives; git format-patch -q -1 --stdout HEAD~1 > /dev/null; true")
+        (self.path / "src/app.py").write_text(FILES["src/app.py"] + "# two\n# uncommitted\n")
+        self.compile(gate or {})
+
+    def compile(self, gate: dict[str, Any]) -> None:
+        """Write the settings as `remit install` would compile them."""
+        folder = self.path / ".remit/gate"
+        folder.mkdir(parents=True, exist_ok=True)
+        values = {
+            "schema": SCHEMA,
+            "version": "1",
+            "gate": {"tools": {"code-explorer": ["Read", "Grep", "Glob", "Bash"]}, **gate},
+            "contract": {},
+            "prompts": {},
+            "profile": "v2",
+            "environment": environment(),
+            "stamps": [stamp(COMPILER)],
+        }
+        (folder / "compiled.json").write_text(json.dumps(values))
+
+    @property
+    def folder(self) -> Path:
+        return self.path / ".remit/gate"
+
+    @property
+    def state(self) -> SessionState:
+        found = read_session(str(self.folder), SESSION)
+        assert found is not None
+        return found
+
+    def shell(self, line: str) -> str:
+        """Run a command line and return its output; processes that it leaves behind are ended."""
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "LC_ALL": "C.UTF-8",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "OSTYPE": "linux",
+        }
+        process = subprocess.Popen(
+            ["bash", "-c", line],
+            cwd=self.path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired:
+            output = b""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        return output.decode("utf-8", "replace")
+
+    def hook(self, event: str, tool: str, tool_input: dict[str, Any], call: str, **fields: Any) -> dict[str, Any]:
+        payload = {
+            "session_id": SESSION,
+            "cwd": str(self.path),
+            "hook_event_name": event,
+            "tool_name": tool,
+            "tool_input": tool_input,
+            "tool_use_id": call,
+            **fields,
+        }
+        return handle_event(payload, project=str(self.path)) or {}
+
+    def before(self, line: str, **fields: Any) -> tuple[str, dict[str, Any]]:
+        """Announce a command line. Return the id of the call and the answer."""
+        self.calls += 1
+        call = f"toolu_{self.calls}"
+        return call, self.hook("PreToolUse", "Bash", {"command": line}, call, **fields)
+
+    def after(self, call: str, line: str, output: str = "", **fields: Any) -> dict[str, Any]:
+        return self.hook("PostToolUse", "Bash", {"command": line}, call, tool_response={"stdout": output}, **fields)
+
+    def run(self, line: str, **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Run a command line unless it is denied. Return the answers before and after it."""
+        call, first = self.before(line, **fields)
+        if decision_of(first) in ("deny", "ask"):
+            return first, {}
+        return first, self.after(call, line, self.shell(line), **fields)
+
+    def snapshot(self) -> dict[str, str]:
+        """Return a digest of each file of the project and of the user's folder of the client."""
+        return {**dict(self._digests(self.path)), **dict(self._digests(self.home / ".claude"))}
+
+    def _digests(self, root: Path) -> Iterator[tuple[str, str]]:
+        for folder, _, names in os.walk(root):
+            for name in names:
+                path = Path(folder, name)
+                relative = path.relative_to(self.path).as_posix() if root == self.path else f"~/{name}"
+                if not relative.startswith(_APART):
+                    yield relative, _digest(path)
+
+
+def _digest(path: Path) -> str:
+    mode = path.lstat().st_mode & 0o7777
+    if path.is_symlink():
+        return f"link {path.readlink()}"
+    if not path.is_file():
+        return f"special {mode}"
+    return f"{mode} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
+def decision_of(answer: dict[str, Any]) -> str:
+    """Return the decision before a call: deny, ask, warn or allow."""
+    specific = answer.get("hookSpecificOutput", {})
+    decision = specific.get("permissionDecision", "")
+    return decision or ("warn" if "additionalContext" in specific else "allow")
+
+
+def told_person(answer: dict[str, Any]) -> str:
+    """Return what the person reads."""
+    return str(answer.get("systemMessage", ""))

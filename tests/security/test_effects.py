@@ -1,0 +1,181 @@
+"""After a call, the gate compares the project with its state before: a change without permission is reported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from scratch_project import FILES, ScratchProject, decision_of, told_person
+
+pytestmark = pytest.mark.process
+
+EXPLORER = {"agent_id": "a1", "agent_type": "code-explorer"}
+WRITER = {"agent_id": "a2", "agent_type": "backend-specialist"}
+#: The gate cannot know what a task of the project writes.
+HIDDEN = "make evil"
+UNCOMMITTED = FILES["src/app.py"] + "# two\n# uncommitted\n"
+
+
+def test_an_effect_that_the_reader_did_not_see_is_reported_to_model_and_person(shop: ScratchProject) -> None:
+    first, after = shop.run(HIDDEN)
+    assert decision_of(first) == "allow"
+    reason = after["hookSpecificOutput"]["additionalContext"]
+    for text in (reason, told_person(after)):
+        assert "unannounced-change" in text
+        assert "src/app.py" in text
+        assert "src/new.py" in text
+    assert shop.state.decisions[-1]["rule"] == "unannounced-change"
+    assert shop.state.used == {"unannounced-change": 1}
+
+
+def test_one_command_reverts_exactly_this_change(shop: ScratchProject) -> None:
+    (shop.path / "src/util.py").write_text("# other uncommitted work\n")
+    shop.run(HIDDEN)
+    command = shop.state.changes[-1]["command"]
+    first, after = shop.run(command)
+    assert (decision_of(first), after) == ("allow", {})
+    assert (shop.path / "src/app.py").read_text() == UNCOMMITTED, "the uncommitted lines of before are kept"
+    assert not (shop.path / "src/new.py").exists()
+    assert (shop.path / "src/util.py").read_text() == "# other uncommitted work\n"
+    assert shop.state.changes[-1]["decided"] == "reverted"
+
+
+def test_a_revert_restores_what_was_written_after_the_last_call(shop: ScratchProject) -> None:
+    shop.run("true")
+    (shop.path / "src/app.py").write_text("# the person wrote this between two calls\n")
+    shop.run(HIDDEN)
+    shop.run(shop.state.changes[-1]["command"])
+    assert (shop.path / "src/app.py").read_text() == "# the person wrote this between two calls\n"
+
+
+def test_a_changed_patch_is_not_let_through(shop: ScratchProject) -> None:
+    shop.run(HIDDEN)
+    entry = shop.state.changes[-1]
+    patch = shop.folder / "reverts" / f"{entry['patch']}.patch"
+    patch.write_text(patch.read_text().replace("VALUE = 1", "VALUE = 666"))
+    assert decision_of(shop.before(entry["command"])[1]) == "deny"
+
+
+def test_no_other_patch_is_let_through(shop: ScratchProject) -> None:
+    shop.run(HIDDEN)
+    assert decision_of(shop.before("git apply scripts/evil.patch")[1]) == "deny"
+    command = shop.state.changes[-1]["command"]
+    assert decision_of(shop.before(f"{command} scripts/evil.patch")[1]) == "deny"
+    assert decision_of(shop.before(f"{command}; rm src/util.py")[1]) == "deny"
+
+
+def test_removed_files_and_changed_modes_are_reported(shop: ScratchProject) -> None:
+    (shop.path / "scripts/evil.sh").write_text("rm src/util.py; chmod 000 tests/test_app.py\n")
+    _, after = shop.run(HIDDEN)
+    assert "src/util.py" in told_person(after)
+    assert "tests/test_app.py" in told_person(after)
+
+
+def test_ignored_output_and_prose_are_not_reported(shop: ScratchProject) -> None:
+    (shop.path / "scripts/evil.sh").write_text("mkdir -p build; echo x > build/a.py; echo x > new.pyc; echo x > N.md\n")
+    assert shop.run(HIDDEN)[1] == {}
+
+
+def test_a_person_may_edit_between_two_calls(shop: ScratchProject) -> None:
+    shop.run("true")
+    (shop.path / "src/util.py").write_text("changed = True\n")
+    assert shop.run("true") == ({}, {})
+
+
+def test_a_subagent_without_write_tools_is_reported(shop: ScratchProject) -> None:
+    _, after = shop.run(HIDDEN, **EXPLORER)
+    assert "code-explorer" in told_person(after)
+    assert "src/app.py" in told_person(after)
+
+
+def test_a_subagent_with_write_tools_may_change_code(shop: ScratchProject) -> None:
+    assert shop.run(HIDDEN, **WRITER) == ({}, {})
+
+
+def test_a_subagent_with_write_tools_is_reported_for_guarded_files(shop: ScratchProject) -> None:
+    (shop.path / "scripts/evil.sh").write_text("echo > remit.toml; echo {} > ~/.claude/settings.json\n")
+    _, after = shop.run(HIDDEN, **WRITER)
+    assert "remit.toml" in told_person(after)
+    assert ".claude/settings.json" in told_person(after)
+
+
+def test_a_writer_that_runs_at_the_same_time_explains_a_change(shop: ScratchProject) -> None:
+    call, _ = shop.before("make all")
+    shop.run(HIDDEN, **WRITER)
+    assert shop.after(call, "make all") == {}
+
+
+def test_an_edit_that_runs_at_the_same_time_explains_only_its_file(shop: ScratchProject) -> None:
+    edit = {"file_path": str(shop.path / "src/app.py"), "old_string": "1", "new_string": "2"}
+    call, _ = shop.before("make all")
+    shop.hook("PreToolUse", "Edit", edit, "toolu_edit", **WRITER)
+    (shop.path / "src/app.py").write_text("edited\n")
+    (shop.path / "src/util.py").write_text("not announced\n")
+    shop.hook("PostToolUse", "Edit", edit, "toolu_edit", **WRITER)
+    told = told_person(shop.after(call, "make all"))
+    assert "src/util.py" in told
+    assert "src/app.py" not in told
+
+
+def test_an_edit_that_has_ended_explains_no_later_change(shop: ScratchProject) -> None:
+    edit = {"file_path": str(shop.path / "src/app.py"), "old_string": "1", "new_string": "2"}
+    shop.hook("PreToolUse", "Edit", edit, "toolu_edit", **WRITER)
+    shop.hook("PostToolUse", "Edit", edit, "toolu_edit", **WRITER)
+    assert "src/app.py" in told_person(shop.run(HIDDEN)[1])
+
+
+def test_two_calls_at_the_same_time_are_reported_once(shop: ScratchProject) -> None:
+    first, second = shop.before("make all")[0], shop.before(HIDDEN)[0]
+    shop.shell(HIDDEN)
+    assert "src/app.py" in told_person(shop.after(second, HIDDEN))
+    assert shop.after(first, "make all") == {}
+
+
+def test_a_tool_of_an_mcp_server_is_compared_too(shop: ScratchProject) -> None:
+    shop.hook("PreToolUse", "mcp__files__write", {"path": "src/app.py"}, "toolu_mcp")
+    (shop.path / "src/app.py").write_text("x")
+    answer = shop.hook("PostToolUse", "mcp__files__write", {"path": "src/app.py"}, "toolu_mcp", tool_response={})
+    assert "src/app.py" in told_person(answer)
+
+
+def test_in_strict_the_next_write_is_denied_until_the_person_has_decided(start: Callable[..., ScratchProject]) -> None:
+    shop = start(mode="strict")
+    shop.run(HIDDEN)
+    for line in ("echo x > docs/notes.md", "echo x > notes.md"):
+        answer = shop.before(line)[1]
+        assert decision_of(answer) == "deny"
+        assert "unannounced-change" in json.dumps(answer)
+    assert decision_of(shop.before("git status")[1]) == "allow"
+    shop.run(shop.state.changes[-1]["command"])
+    assert decision_of(shop.before("echo x > notes.md")[1]) == "allow"
+
+
+def test_observe_only_records_a_change(start: Callable[..., ScratchProject]) -> None:
+    shop = start(mode="observe")
+    assert shop.run(HIDDEN) == ({}, {})
+    assert shop.state.decisions[-1]["rule"] == "unannounced-change"
+
+
+def test_a_missing_record_is_reported(shop: ScratchProject) -> None:
+    call, _ = shop.before("make all")
+    for file in (shop.folder / "calls").iterdir():
+        file.unlink()
+    assert "guarded-state" in told_person(shop.after(call, "make all"))
+
+
+def test_a_branch_of_git_is_a_note_and_no_change_without_permission(shop: ScratchProject) -> None:
+    shop.shell("git stash -q")
+    _, after = shop.run("git switch -q old")
+    assert told_person(after).startswith("remit: git checked out other content of")
+    assert "hookSpecificOutput" not in after
+    assert shop.state.changes == []
+
+
+def test_a_project_without_git_is_compared(start: Callable[..., ScratchProject]) -> None:
+    shop = start()
+    shop.shell("rm -rf .git")
+    _, after = shop.run(HIDDEN)
+    assert "src/app.py" in told_person(after)
+    shop.shell(shop.state.changes[-1]["command"])
+    assert (shop.path / "src/app.py").read_text() == UNCOMMITTED
