@@ -92,7 +92,7 @@ class SessionState:
         #: Files that an edit changed more than announced. They may be restored.
         self.reverts: list[str] = []
         self.warnings: list[str] = []
-        #: changes without permission, each {id, at, paths, patch, digest, command, decided}. `patch` names the patch
+        #: Changes without permission, each {id, at, paths, patch, digest, command, decided}. `patch` names the patch
         #: that reverts exactly this change, and `decided` is "" until a person has accepted or reverted it.
         self.changes: list[dict[str, Any]] = []
         #: Calls that may write, each {id, at, end, agent, paths}; `paths` is None if any file may be written, and
