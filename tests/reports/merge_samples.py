@@ -12,6 +12,27 @@ from remit.checking import Options, check_text
 from remit.contract.findings import Severity
 from remit.evidence.sources import Sources, open_sources
 from remit.merging.adjust import build_report
+from remit.merging.content import (
+    NO_SECTIONS,
+    AgentBlocker,
+    AgentError,
+    AgentSummary,
+    AgentTests,
+    Change,
+    Citation,
+    CitedLocation,
+    ClaimRow,
+    ComplianceRow,
+    Design,
+    DesignDifference,
+    EntryPoint,
+    Exploration,
+    MapEntry,
+    Note,
+    PatternUse,
+    Sections,
+    Statement,
+)
 from remit.merging.merge import merge_reports
 from remit.merging.model import SCALE, AgentReport, Conflict, Counts, Merge, MergedFinding, MergeSettings, Opinion
 
@@ -148,6 +169,86 @@ _reports = st.builds(
 )
 
 
+_texts = st.one_of(hostile, _fences)
+_lists = st.lists(hostile, max_size=3).map(tuple)
+_outcomes = st.sampled_from(["verified", "relocated", "missing-file", "out-of-range", "mismatch", "unchecked"])
+_cited = st.one_of(
+    st.sampled_from(PLACES).map(lambda place: (place, "verified")),
+    st.tuples(st.sampled_from(LOST), st.sampled_from(["missing-file", "out-of-range", "outside"])),
+)
+
+
+def _many(entry: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(entry, max_size=2).map(tuple)
+
+
+def _reference(cited: Any, agent: str, item: str, relevance: str) -> CitedLocation:
+    (path, line, end), outcome = cited
+    location = f"{path}:{line}" if path else item
+    return CitedLocation(
+        location=location,
+        path=path,
+        line=line,
+        end_line=end,
+        outcome=outcome,
+        agents=(agent,),
+        citations=(Citation(agent, item, relevance),),
+    )
+
+
+sections = st.builds(
+    Sections,
+    summaries=_many(st.builds(AgentSummary, agent=_agents, status=hostile, kind=hostile, text=_texts)),
+    explorations=_many(
+        st.builds(
+            Exploration,
+            agent=_agents,
+            entry_points=_many(st.builds(EntryPoint, hostile, hostile, hostile)),
+            flow=_lists,
+            patterns=_lists,
+            dependencies=_lists,
+        )
+    ),
+    designs=_many(
+        st.builds(
+            Design,
+            agent=_agents,
+            architecture=_texts,
+            map=_many(st.builds(MapEntry, hostile, hostile, hostile)),
+            sequence=_lists,
+            patterns=_many(st.builds(PatternUse, hostile, hostile, hostile)),
+            tradeoffs=_lists,
+        )
+    ),
+    differences=_many(st.builds(DesignDifference, hostile, _many(st.builds(Statement, _agents, hostile)))),
+    changes=_many(
+        st.builds(Change, agent=_agents, path=hostile, claim=hostile, text=hostile, lines=hostile, outcome=_outcomes)
+    ),
+    tests=_many(
+        st.builds(AgentTests, agent=_agents, text=_texts, passed=st.sampled_from([True, False, None]), denied=hostile)
+    ),
+    blockers=_many(st.builds(AgentBlocker, _agents, hostile, hostile)),
+    next_steps=_many(st.builds(Statement, _agents, hostile)),
+    references=_many(st.builds(_reference, _cited, _agents, hostile, hostile)),
+    errors=_many(
+        st.builds(
+            AgentError,
+            agent=_agents,
+            type=hostile,
+            message=hostile,
+            occurred_at=hostile,
+            recoverable=hostile,
+            attempted=_lists,
+            root_cause=_texts,
+            recovery_options=_lists,
+        )
+    ),
+    compliance=_many(st.builds(ComplianceRow, _agents, hostile, hostile, hostile)),
+    claims=_many(st.builds(ClaimRow, _agents, hostile, hostile, hostile)),
+    notes=_many(st.builds(Note, _agents, hostile, _texts)),
+)
+
+
 @st.composite
 def merges(draw: st.DrawFn) -> Merge:
     """Any merge whose verified locations exist."""
@@ -162,6 +263,7 @@ def merges(draw: st.DrawFn) -> Merge:
         agents=agents,
         status=draw(st.sampled_from(["SUCCESS", "PARTIAL", "FAILED"])),
         decision=draw(st.sampled_from(["continue", "review", "retry"])),
+        sections=draw(st.one_of(st.just(NO_SECTIONS), sections)),
     )
 
 
@@ -172,6 +274,7 @@ def merge_of(
     agents: tuple[AgentReport, ...] = (AgentReport("qa-engineer", "SUCCESS", "accept"),),
     status: str = "SUCCESS",
     decision: str = "continue",
+    sections: Sections = NO_SECTIONS,
 ) -> Merge:
     """A merge with its counts."""
     each = [finding.severity for finding in kept]
@@ -182,6 +285,7 @@ def merge_of(
         findings=kept,
         conflicts=conflicts,
         dropped=dropped,
+        sections=sections,
         counts=Counts(
             inputs=len(agents),
             findings=len(kept),

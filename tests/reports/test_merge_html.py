@@ -179,7 +179,7 @@ def test_dropped_findings_are_folded_away_with_their_reasons() -> None:
 def test_nothing_found_needs_no_filters() -> None:
     tree = seen(merge_of())
     assert "form" not in tree.tags
-    assert "No findings were kept." in "".join(tree.text["p"])
+    assert "There are no findings." in "".join(tree.text["p"])
 
 
 @pytest.mark.slow

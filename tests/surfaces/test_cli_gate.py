@@ -362,6 +362,16 @@ class TestMergeOfASession:
         found = remit("merge", "--session", "last")
         assert (found.code, "no report of a subagent under contract" in found.err) == (2, True)
 
+    def test_those_who_are_only_observed_are_named_as_such(self, remit: Remit, project: Path) -> None:
+        sent(project, "release-helper", result("generic"), "accepted")
+        sent(project, "Explore", "Some prose.", "observed", verdict="")
+        found = remit("merge", "--session", "last", "--format", "json")
+        assert agents(found) == {"release-helper": ("SUCCESS", "accept"), "explore": ("OBSERVED", None)}
+        assert (found.json["status"], found.json["decision"]) == ("SUCCESS", "continue")
+        text = remit("merge", "--session", "last").out
+        assert "all checked agents finished" in text
+        assert "not checked, only observed: explore" in " ".join(text.split())
+
     def test_files_may_be_merged_with_it(self, remit: Remit, project: Path) -> None:
         sent(project, "release-helper", result("generic"), "accepted")
         (project / "other.md").write_text(result("review"))

@@ -20,6 +20,7 @@ from remit.contract.lines import plain_text
 from remit.contract.model import STATUSES, Table
 from remit.contract.render import free_text
 from remit.evidence.model import OUTCOMES, Outcome, Quote, Reference
+from remit.merging.collect import collect_sections, looks_for_issues
 from remit.merging.model import (
     CONFLICT_KINDS,
     MERGED_AGENT,
@@ -49,10 +50,14 @@ def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender
         _reported_finding(finding, agent, verdict, claims, words.get(finding.id.upper(), ""), workspace)
         for finding in verdict.document.findings
     )
+    status = _status(verdict)
     return Report(
         agent=agent,
-        status=_status(verdict),
+        status=status,
         verdict=verdict.verdict,
+        kind=verdict.kind if verdict.document.has_content else "",
+        looked=looks_for_issues(verdict),
+        sections=collect_sections(verdict, agent, status),
         rows=rows,
         statements=(*_compliance(verdict, agent), *_claims(verdict, agent)),
         conflicts=tuple(_conflicts(verdict)) if not sender and agent == slug(MERGED_AGENT) else (),

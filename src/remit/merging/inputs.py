@@ -11,6 +11,7 @@ from remit.checking import Options, Verdict, check_text
 from remit.contract.model import STATUSES
 from remit.evidence.sources import Sources
 from remit.merging.adjust import build_report
+from remit.merging.content import combine_sections
 from remit.merging.model import Merge, Report
 from remit.merging.previous import read_merge, reports_of
 from remit.merging.sarif.read import read_sarif
@@ -81,6 +82,8 @@ def _one_voice(reports: Sequence[Report]) -> Report:
         status=max((report.status for report in reports), key=_rank),
         verdict=max((report.verdict for report in reports), key=_VERDICTS.index),
         confidence=min((report.confidence for report in reports if report.confidence is not None), default=None),
+        looked=any(report.looked for report in reports),
+        sections=combine_sections(report.sections for report in reports),
         **lists,
     )
 

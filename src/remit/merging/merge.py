@@ -10,8 +10,10 @@ import msgspec
 
 from remit.contract.findings import Severity
 from remit.merging.agree import combine, is_disputed
+from remit.merging.content import Sections, combine_sections
 from remit.merging.grouping import group_findings
 from remit.merging.model import (
+    OBSERVED,
     SCALE,
     AgentReport,
     Conflict,
@@ -43,7 +45,7 @@ def merge_reports(reports: Sequence[Report], settings: MergeSettings, earlier: S
     `earlier` are the merges that some of the reports come from; their conflicts are kept.
     """
     reports = [*reports, *_missing(reports, settings)]
-    answered = len({report.agent for report in reports if report.status != "FAILED"})
+    answered = len({report.agent for report in reports if report.status not in ("FAILED", OBSERVED)})
     rows = [row for report in reports for row in report.rows]
     kept: list[MergedFinding] = []
     dropped: list[MergedFinding] = []
@@ -66,7 +68,8 @@ def merge_reports(reports: Sequence[Report], settings: MergeSettings, earlier: S
         (kept if finding.reason is msgspec.UNSET else dropped).append(finding)
     conflicts.extend(conflict for merge in earlier for conflict in merge.conflicts)
     decision = _decision(reports, conflicts, earlier)
-    return _assemble(reports, decision, kept, dropped, conflicts)
+    sections = combine_sections([*(r.sections for r in reports), *(merge.sections for merge in earlier)])
+    return _assemble(reports, decision, kept, dropped, conflicts, sections)
 
 
 def _assemble(
@@ -75,6 +78,7 @@ def _assemble(
     kept: Iterable[MergedFinding],
     dropped: Iterable[MergedFinding],
     conflicts: Iterable[Conflict],
+    sections: Sections,
 ) -> Merge:
     """Sort everything and add status, decision and counts."""
     findings, rest = in_order(kept), in_order(dropped)
@@ -82,10 +86,11 @@ def _assemble(
     return Merge(
         status=_status(reports),
         decision=decision,
-        agents=tuple(sorted((AgentReport(r.agent, r.status, r.verdict) for r in reports), key=_order)),
+        agents=tuple(sorted(map(_agent_report, reports), key=_order)),
         findings=findings,
         conflicts=disputes,
         dropped=rest,
+        sections=sections,
         counts=_counts(len(reports), findings, rest, disputes),
     )
 
@@ -117,8 +122,21 @@ def _missing(reports: Sequence[Report], settings: MergeSettings) -> list[Report]
     return [Report(agent=agent, status="FAILED", verdict=None) for agent in sorted(set(settings.expect) - there)]
 
 
-def _order(report: AgentReport) -> tuple[str, str, str, bool]:
-    return report.agent, report.status, report.verdict or "", report.verdict is None
+def _agent_report(report: Report) -> AgentReport:
+    return AgentReport(report.agent, report.status, report.verdict, report.kind, report.confidence, report.looked)
+
+
+def _order(report: AgentReport) -> tuple[object, ...]:
+    confidence = -1.0 if report.confidence is None else report.confidence
+    return (
+        report.agent,
+        report.status,
+        report.verdict or "",
+        report.verdict is None,
+        report.kind,
+        confidence,
+        str(report.looked),
+    )
 
 
 def row_order(row: ReportedFinding) -> tuple[object, ...]:
@@ -167,7 +185,7 @@ def _location_key(finding: MergedFinding) -> tuple[object, ...]:
 
 
 def _status(reports: Sequence[Report]) -> MergeStatus:
-    statuses = {report.status for report in reports}
+    statuses = {report.status for report in reports if report.status != OBSERVED}
     if statuses == {"SUCCESS"}:
         return "SUCCESS"
     return "FAILED" if statuses <= {"FAILED"} else "PARTIAL"
@@ -179,7 +197,7 @@ def _decision(reports: Sequence[Report], conflicts: Sequence[Conflict], earlier:
     if any(merge.decision == "review" for merge in earlier):
         return "review"
     unsure = any(report.confidence is not None and report.confidence < CLARIFY_BELOW for report in reports)
-    partial = any(report.status != "SUCCESS" for report in reports)
+    partial = any(report.status not in ("SUCCESS", OBSERVED) for report in reports)
     return "review" if partial or conflicts or unsure else "continue"
 
 

@@ -7,10 +7,14 @@ from typing import Literal, get_args
 import msgspec
 
 from remit.contract.findings import Severity
+from remit.merging.content import NO_SECTIONS, Sections
 
 SCHEMA = "remit.merge/1"
 #: The agent name of a merge that is written as a result (Markdown).
 MERGED_AGENT = "Merged Review"
+
+#: The status of an agent whose report was recorded and not checked: it changes neither status nor decision.
+OBSERVED = "OBSERVED"
 
 MergeStatus = Literal["SUCCESS", "PARTIAL", "FAILED"]
 MergeDecision = Literal["continue", "review", "retry"]
@@ -90,6 +94,12 @@ class AgentReport(msgspec.Struct, frozen=True):
     agent: str
     status: str
     verdict: str | None
+    #: The kind of result, `tool` for SARIF; empty if nothing was sent.
+    kind: str = ""
+    #: The confidence of the whole result.
+    confidence: float | None = None
+    #: Whether it looked for issues: only then does a report without findings mean that none were found. None: unknown.
+    looked: bool | None = None
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -114,6 +124,15 @@ class Counts(msgspec.Struct, frozen=True):
     minor: int
 
 
+class LanguageCoverage(msgspec.Struct, frozen=True):
+    """How many files of a language there are, how many each reviewer read, and how many no reviewer read."""
+
+    language: str
+    files: int
+    read_by: dict[str, int]
+    unread: int
+
+
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
     """One report made from many."""
 
@@ -124,6 +143,8 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[MergedFinding, ...]
     conflicts: tuple[Conflict, ...]
     dropped: tuple[MergedFinding, ...]
+    sections: Sections = NO_SECTIONS
+    coverage: tuple[LanguageCoverage, ...] = ()
     counts: Counts
 
 
@@ -150,6 +171,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...] = ()
     #: The claimed confidence of the whole result.
     confidence: float | None = None
+    #: See `AgentReport`.
+    kind: str = ""
+    looked: bool | None = None
+    sections: Sections = NO_SECTIONS
 
 
 class MergeSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,7 +36,17 @@ def reports_of(merge: Merge) -> list[Report]:
     reports = []
     for agent in merge.agents:
         own = tuple(by_agent.pop(agent.agent, ()))
-        reports.append(Report(agent=agent.agent, status=agent.status, verdict=agent.verdict, rows=own))
+        reports.append(
+            Report(
+                agent=agent.agent,
+                status=agent.status,
+                verdict=agent.verdict,
+                rows=own,
+                confidence=agent.confidence,
+                kind=agent.kind,
+                looked=agent.looked,
+            )
+        )
     return reports
 
 

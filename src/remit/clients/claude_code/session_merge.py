@@ -13,7 +13,7 @@ from remit.contract.kinds import slug
 from remit.evidence.sources import Sources
 from remit.gate.session import SessionState
 from remit.merging.inputs import Input, failed_report, read_report
-from remit.merging.model import Report
+from remit.merging.model import OBSERVED, Report
 
 
 def final_texts(kept: Sequence[KeptResult], state: SessionState) -> list[KeptResult]:
@@ -24,11 +24,27 @@ def final_texts(kept: Sequence[KeptResult], state: SessionState) -> list[KeptRes
 
 
 def merge_inputs_of(kept: Sequence[KeptResult], state: SessionState, options: Options, sources: Sources) -> list[Input]:
-    """Return the inputs of a session's merge. An agent that failed without a report takes part as failed."""
+    """Return the inputs of a session's merge; empty if nothing of it was checked.
+
+    An agent that failed without a report takes part as failed. One that was only observed is named as such.
+    """
     reports = final_texts(kept, state)
     inputs = [Input([_report(one, options, sources)]) for one in reports]
     failed = _agents_without_report(state, {one.agent_id for one in reports})
-    return [*inputs, *(Input([failed_report(agent)]) for agent in failed)]
+    inputs += [Input([failed_report(agent)]) for agent in failed]
+    if not inputs:
+        return []
+    return [*inputs, *(Input([_observed(agent)]) for agent in _observed_agents(kept, reports))]
+
+
+def _observed_agents(kept: Sequence[KeptResult], reports: Sequence[KeptResult]) -> list[str]:
+    """Return the agents whose reports were recorded and not checked."""
+    checked = {one.agent_id for one in reports}
+    return sorted({_name(one.agent) for one in kept if one.outcome == "observed" and one.agent_id not in checked})
+
+
+def _observed(agent: str) -> Report:
+    return Report(agent=agent, status=OBSERVED, verdict=None, kind="observed", looked=False)
 
 
 def _accepted_retries(state: SessionState) -> set[str]:

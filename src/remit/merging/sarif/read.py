@@ -112,6 +112,8 @@ class _Reader:
             agent=tool.name,
             status="FAILED" if failed else "SUCCESS" if whole else "PARTIAL",
             verdict=None,
+            kind="tool",
+            looked=not failed,
             rows=tuple(self._rows_of(claims)),
         )
 

@@ -16,6 +16,7 @@ from remit.evidence.grammar import references_in
 from remit.merging.model import MergedFinding, Opinion
 from remit.reports.layout import escape_control
 from remit.reports.merge.parts import (
+    Located,
     evidence_state,
     has_location,
     location_of,
@@ -55,8 +56,12 @@ class SourceLines:
 
     def cited(self, finding: MergedFinding) -> str:
         """Return the cell that cites a finding's location; empty if the location is not verified."""
+        return "" if finding.verified is False else self.cite(finding)
+
+    def cite(self, finding: Located) -> str:
+        """Return the cell that cites a location; empty if the checkout does not have it."""
         place = location_of(finding)
-        if not place or finding.verified is False or _is_backwards(finding):
+        if not place or _is_backwards(finding):
             return ""
         if self.workspace is not None and not has_location(finding, self.workspace):
             return ""
@@ -66,7 +71,7 @@ class SourceLines:
         return f"`{place}`" if same and "|" not in place and escape_control(place) == place else ""
 
 
-def _is_backwards(finding: MergedFinding) -> bool:
+def _is_backwards(finding: Located) -> bool:
     line = finding.line
     return line is not None and not 1 <= line <= (finding.end_line or line)
 
@@ -227,7 +232,8 @@ def add_quotes(result: Result, entries: Sequence[MarkdownEntry], lines: SourceLi
         else block
         for block in result.findings
     )
-    overrides = tuple(Override(rule=rule, reason=why) for rule, why in _overrides(entries, quotes))
+    locations = {reference.location.partition(":")[0] for reference in result.references}
+    overrides = tuple(Override(rule=rule, reason=why) for rule, why in _overrides(entries, quotes, locations))
     return msgspec.structs.replace(result, findings=blocks, overrides=overrides)
 
 
@@ -239,13 +245,15 @@ def _with_quotes(entries: Iterable[MarkdownEntry], quotes: dict[str, Code]) -> I
         yield from entry.details[1:]
 
 
-def _overrides(entries: Sequence[MarkdownEntry], quotes: dict[str, Code]) -> Iterator[tuple[str, str]]:
+def _overrides(
+    entries: Sequence[MarkdownEntry], quotes: dict[str, Code], locations: set[str]
+) -> Iterator[tuple[str, str]]:
     """Yield the rules that a merge cannot keep without inventing something, each with the reason."""
     if any(not entry.place for entry in entries):
         yield "finding-without-reference", "a location that failed its check is described and not cited"
     if any(entry.finding.severity is None for entry in entries):
         yield "severity-missing", "no agent gave a severity, and a merge does not invent one"
-    if len({entry.finding.path for entry in entries if entry.place}) == 1:
+    if len(locations) == 1:
         yield "single-source", "all verified locations are in this file"
     if any(_is_security(entry) and entry.id not in quotes for entry in entries):
         yield "security-without-quote", "the code is in the agents' own results"

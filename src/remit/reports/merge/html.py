@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
+from remit.reports.merge.groups import no_findings_text, section_groups
 from remit.reports.merge.parts import (
     EVIDENCE,
     MAX_TITLE,
@@ -56,6 +57,9 @@ _AROUND = 3
 #: More agents on one finding, or longer text of one agent, are cut; the JSON form has all of it.
 _MAX_OPINIONS = 20
 _MAX_WORDS = 2000
+#: The most entries of a section, and the most lines of one of them.
+_MAX_ENTRIES = 200
+_MAX_LINES = 200
 #: Longer text is folded: tools repeat the explanation of a rule in each of its results.
 _MAX_OPEN = 300
 _STATUS_CHIPS = {"SUCCESS": "good", "PARTIAL": "warn", "FAILED": "bad"}
@@ -120,6 +124,11 @@ def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TI
             flag_options=sorted({flag for finding in merge.findings for flag in _filter_flags(finding)}),
             cards=cards,
             rest=rest,
+            groups=section_groups(merge),
+            no_findings=no_findings_text(merge),
+            max_entries=_MAX_ENTRIES,
+            max_lines=_MAX_LINES,
+            max_words=_MAX_WORDS,
             rest_caption=f"{format_count(len(rest), 'finding')} of lower rank, without details",
             dropped_caption=_severity_counts(merge.dropped),
             legend=_LEGEND,

@@ -7,6 +7,7 @@ references (see `parts.neutralize_line`). Code is quoted from the checkout if th
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import fmean
@@ -16,6 +17,7 @@ from remit.contract.model import (
     Block,
     Blocker,
     Confidence,
+    Content,
     Count,
     ErrorDetails,
     Item,
@@ -29,9 +31,10 @@ from remit.contract.model import (
     Tick,
 )
 from remit.contract.render import render
-from remit.merging.model import MERGED_AGENT, Merge, MergedFinding
+from remit.merging.model import MERGED_AGENT, OBSERVED, Merge, MergedFinding
 from remit.reports.layout import format_count
 from remit.reports.merge.entries import MarkdownEntry, SourceLines, add_quotes, entries_of
+from remit.reports.merge.groups import NOBODY_LOOKED, no_findings_text, section_groups
 from remit.reports.merge.parts import (
     SEVERITIES,
     Subjects,
@@ -51,6 +54,12 @@ _MAX_ROWS = 200
 _MAX_LINES = 200
 _MAX_FILES = 10
 _MAX_DROPPED = 10
+#: The most entries of a section, and the most lines of one of them.
+_MAX_ENTRIES = 20
+_MAX_ENTRY_LINES = 30
+#: The groups that are sections of a result.
+_OWN_SECTIONS = frozenset({"Blockers", "References", "Next Steps"})
+_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
 _MERGE_AGAIN = "To merge this with other results, use the JSON form: only that keeps every agent's opinion."
 _BOX_WORDS = {
     "references_valid": "every cited location comes from the merge, which checked it if it could",
@@ -80,7 +89,7 @@ def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
         status=merge.status,
         summary=_summary(merge),
         findings=tuple(_blocks(merge, entries, lines)) if merge.findings or not failed else (),
-        references=() if failed and not entries else tuple(_references(entries, lines)),
+        references=() if failed and not entries else tuple(_references(merge, entries, lines)),
         confidence=confidence,
         justification=justification_of(confidence, entries),
         uncertainty=uncertainty_of(confidence, merge, entries),
@@ -101,6 +110,8 @@ def _summary(merge: Merge) -> str:
     each = Counter(map(severity_of, merge.findings))
     kinds = join_words([f"{each[name]} {name}" for name in SEVERITIES if each[name]])
     found = f"{format_count(len(merge.findings), 'finding')}: {kinds}" if merge.findings else "no findings"
+    if not merge.findings and merge.agents and no_findings_text(merge) == NOBODY_LOOKED:
+        found = "one report; no agent looked for issues"
     left = f"; {format_count(counts.dropped, 'finding')} dropped" if counts.dropped else ""
     disputes = f"{format_count(len(merge.conflicts), 'conflict')} for a person to decide" if merge.conflicts else ""
     reasons = " and ".join(filter(None, [disputes, broken_text(merge)]))
@@ -111,7 +122,7 @@ def _summary(merge: Merge) -> str:
 
 
 def _blocks(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -> Iterator[Block]:
-    yield Block(heading="Issues Detected", content=(_issues(entries),))
+    yield Block(heading="Issues Detected", content=(_issues(merge, entries),))
     if entries:
         yield Block(heading="Issue Details", content=tuple(part for entry in entries for part in entry.details))
     if hidden := len(merge.findings) - len(entries):
@@ -123,6 +134,7 @@ def _blocks(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -> I
     if merge.conflicts:
         yield Block(heading="Conflicts", content=tuple(_conflicts(merge, entries, lines)))
     agents = ((safe_agent(one.agent), safe_text(one.status, 20), contract_status(one)) for one in merge.agents)
+    yield from _section_blocks(merge, lines)
     rows = [*agents][:_MAX_LINES]
     if rows:
         table = _table(("Agent", "Status", "Verdict"), iter(rows), lines)
@@ -131,9 +143,45 @@ def _blocks(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -> I
         yield Block(heading="Dropped", content=(_list(list(_dropped(merge, lines))),))
 
 
-def _issues(entries: list[MarkdownEntry]) -> Table | Text:
+def _section_blocks(merge: Merge, lines: SourceLines) -> Iterator[Block]:
+    """Yield what agents report besides findings. Blockers, references and next steps have their own sections."""
+    for group in section_groups(merge):
+        if group.heading in _OWN_SECTIONS:
+            continue
+        content: list[Content] = []
+        for entry in group.entries[:_MAX_ENTRIES]:
+            head = ": ".join(filter(None, [safe_agent(entry.who), safe_text(entry.head)]))
+            texts = [*entry.lines, *filter(None, map(str.strip, entry.code.split("\n")))]
+            content.append(Text(text=lines.neutralize(head)))
+            content += _entry_content(texts[:_MAX_ENTRY_LINES], lines)
+            if more := len(texts[_MAX_ENTRY_LINES:]):
+                content.append(Text(text=f"And {format_count(more, 'more line')}."))
+        if more := len(group.entries[_MAX_ENTRIES:]):
+            content.append(Text(text=f"And {more:,} more; the JSON form has all of them."))
+        yield Block(heading=group.heading, content=tuple(content))
+
+
+def _entry_content(texts: list[str], lines: SourceLines) -> Iterator[Content]:
+    """Yield lists of lines; a label such as `Build sequence:` is a paragraph before its list."""
+    shown: list[str] = []
+    for line in texts:
+        text = lines.neutralize(safe_text(_BULLET.sub("", line)))
+        if not text:
+            continue
+        if _BULLET.match(line) or not text.endswith(":"):
+            shown.append(text)
+            continue
+        if shown:
+            yield _list(shown)
+        shown = []
+        yield Text(text=text)
+    if shown:
+        yield _list(shown)
+
+
+def _issues(merge: Merge, entries: list[MarkdownEntry]) -> Table | Text:
     if not entries:
-        return Text(text="No issues were found.")
+        return Text(text=no_findings_text(merge))
     return Table(
         columns=("ID", "Issue", "File:Line", "Severity", "Confidence", "Category"),
         rows=tuple(entry.row for entry in entries),
@@ -182,8 +230,8 @@ def _dropped(merge: Merge, lines: SourceLines) -> Iterator[str]:
         yield f"and {more:,} more"
 
 
-def _references(entries: list[MarkdownEntry], lines: SourceLines) -> Iterator[KeyReference]:
-    """Yield the files with the worst findings first."""
+def _references(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -> Iterator[KeyReference]:
+    """Yield the files with the worst findings first, then the locations that agents name as key references."""
     files: dict[str, list[MarkdownEntry]] = {}
     for entry in entries:
         if entry.place and entry.finding.path is not None:
@@ -193,6 +241,15 @@ def _references(entries: list[MarkdownEntry], lines: SourceLines) -> Iterator[Ke
         item = worst.id if len(own) == 1 else f"{worst.id} and {len(own) - 1} more"
         relevance = f"{format_count(len(own), 'finding')} in this file, the worst {severity_of(worst.finding)}"
         yield KeyReference(item=item, location=worst.place, relevance=lines.neutralize(relevance))
+    cited = [one for one in merge.sections.references if (one.path or "") not in files]
+    for one in cited[: _MAX_ENTRIES - min(len(files), _MAX_FILES)]:
+        place = lines.cite(one) if one.outcome in ("verified", "relocated", "abbreviated", "unchecked") else ""
+        if place:
+            first = one.citations[0]
+            relevance = safe_text(f"{first.relevance or 'cited'} ({', '.join(one.agents)})")
+            item = lines.neutralize(safe_text(first.item, 120)) or "Location"
+            yield KeyReference(item=item, location=place, relevance=lines.neutralize(relevance))
+            files.setdefault(place, [])
     if not files:
         yield KeyReference(item="None", location="-", relevance="-")
 
@@ -207,10 +264,17 @@ def _counts(entries: list[MarkdownEntry]) -> Iterator[Count]:
 
 
 def _unfinished(merge: Merge) -> list[tuple[str, str]]:
-    return [(safe_agent(one.agent), safe_text(one.status, 20)) for one in merge.agents if one.status != "SUCCESS"]
+    return [
+        (safe_agent(one.agent), safe_text(one.status, 20))
+        for one in merge.agents
+        if one.status not in ("SUCCESS", OBSERVED)
+    ]
 
 
 def _blockers(merge: Merge, lines: SourceLines) -> Iterator[Blocker]:
+    for one in merge.sections.blockers[:_MAX_FILES]:
+        text = lines.neutralize(safe_text(f"{one.agent}: {one.text}")) or "a blocker without text"
+        yield Blocker(text=text, resolution=lines.neutralize(safe_text(one.resolution)))
     if merge.status == "SUCCESS":
         return
     unfinished = _unfinished(merge)
@@ -254,6 +318,9 @@ def _next_steps(merge: Merge, lines: SourceLines) -> Iterator[str]:
         yield f"Fix the {format_count(same, f'{severity_of(worst)} finding')} first (highest confidence {highest})"
     elif merge.decision == "continue":
         yield "Continue: there is nothing to fix"
+    for one in merge.sections.next_steps[:_MAX_ENTRIES]:
+        if step := lines.neutralize(safe_text(f"{one.agent}: {one.text}")):
+            yield step
 
 
 def confidence_of(findings: Sequence[MergedFinding]) -> Confidence:

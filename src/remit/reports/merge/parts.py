@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from remit.evidence.grammar import Exists, WrittenReference, looks_like_file, references_in
 from remit.merging.merge import name_of
-from remit.merging.model import SCALE, AgentReport, Conflict, Merge, MergedFinding, Opinion
+from remit.merging.model import OBSERVED, SCALE, AgentReport, Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
 from remit.workspace.files import SourceFile, Workspace
 
@@ -49,6 +49,22 @@ class SourceLine(NamedTuple):
     cited: bool
 
 
+class Located(Protocol):
+    """A finding, or a location that an agent cites."""
+
+    @property
+    def path(self) -> str | None:
+        """Return the file."""
+
+    @property
+    def line(self) -> int | None:
+        """Return the first line."""
+
+    @property
+    def end_line(self) -> int | None:
+        """Return the last line."""
+
+
 def severity_of(finding: MergedFinding) -> str:
     """Return the severity as a word."""
     return finding.severity or "unrated"
@@ -59,7 +75,7 @@ def score(value: float) -> str:
     return f"{round(value, 1):g}"
 
 
-def location_of(finding: MergedFinding) -> str:
+def location_of(finding: Located) -> str:
     """Return `path:12-18`; empty if there is no location."""
     if finding.path is None or finding.line is None:
         return finding.path or ""
@@ -101,7 +117,7 @@ def notes_of(opinion: Opinion, finding: MergedFinding) -> list[str]:
 
 def answered_agents(merge: Merge) -> int:
     """Return the number of agents that answered; agreement is relative to it."""
-    return len({report.agent for report in merge.agents if report.status != "FAILED"})
+    return len({report.agent for report in merge.agents if report.status not in ("FAILED", OBSERVED)})
 
 
 def agreement(finding: MergedFinding, agents: int) -> str:
@@ -150,7 +166,7 @@ def names_location(conflict: Conflict, finding: MergedFinding) -> bool:
     return f"(at {location})" in conflict.why or conflict.finding == location
 
 
-def has_location(finding: MergedFinding, workspace: Workspace) -> bool:
+def has_location(finding: Located, workspace: Workspace) -> bool:
     """Return whether the checkout has the location of a finding, including its lines."""
     if finding.path is None:
         return False
@@ -177,17 +193,20 @@ def excerpt(finding: MergedFinding, workspace: Workspace | None, around: int) ->
 
 def decision_text(merge: Merge) -> str:
     """Return the reason for the decision. Names of agents in it are not escaped."""
-    return "; ".join(filter(None, [_main(merge), broken_text(merge)]))
+    observed = _named(merge, OBSERVED)
+    unchecked = f"not checked, only observed: {observed}" if observed else ""
+    return "; ".join(filter(None, [_main(merge), broken_text(merge), unchecked]))
 
 
 def contract_status(report: AgentReport) -> str:
-    """Return the verdict of a report; `tool` for a tool, `no result` for an agent that sent nothing."""
-    return report.verdict or ("no result" if report.status == "FAILED" else "tool")
+    """Return the verdict of a report; `tool` for a tool, and words for an agent that sent nothing or was observed."""
+    return report.verdict or {"FAILED": "no result", OBSERVED: "not checked"}.get(report.status, "tool")
 
 
 def _main(merge: Merge) -> str:
     if merge.decision == "continue":
-        return "all agents finished and there are no conflicts"
+        checked = "all agents" if all(one.status != OBSERVED for one in merge.agents) else "all checked agents"
+        return f"{checked} finished and there are no conflicts"
     if merge.decision == "retry":
         if not merge.agents:
             return "there is nothing to merge"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 
 from remit.merging.model import Merge, MergedFinding
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count
+from remit.reports.merge.groups import SectionEntry, no_findings_text, section_groups
 from remit.reports.merge.parts import (
     MAX_TITLE,
     SEVERITIES,
@@ -37,11 +39,17 @@ DECISION_STYLES = {"continue": "bold green", "review": "bold yellow", "retry": "
 _EVIDENCE_STYLES = {True: "green", False: "bold red", None: "dim"}
 #: The most dropped findings that are shown; the JSON form has all of them.
 _MAX_DROPPED = 20
+#: More agents are listed after the findings.
+_MAX_AGENTS = 12
+#: The most entries of a section, and the most lines of an entry.
+_MAX_ENTRIES = 20
+_MAX_LINES = 25
 #: Agents whose details are searched for the risk and the fix of a finding.
 _MAX_SEARCHED = 5
 #: The most cited lines that are shown per finding.
 _MAX_SOURCE = 3
 _MARGIN = " " * 6
+_BULLET = re.compile(r"(?:-|\d{1,3}\.) ")
 
 
 def merge_text_lines(merge: Merge, columns: int = 80, workspace: Workspace | None = None) -> Iterator[Line]:
@@ -52,10 +60,15 @@ def merge_text_lines(merge: Merge, columns: int = 80, workspace: Workspace | Non
     yield [Piece(f"{merge.status:<8}", STATUS_STYLES[merge.status]), Piece(first.strip(), style)]
     yield from ([Piece(row, style)] for row in rest)
     yield []
-    yield from _agents(merge, columns)
+    many = len(merge.agents) > _MAX_AGENTS
+    if not many:
+        yield from _agents(merge, columns)
     yield from _conflicts(merge, columns)
     yield from _findings(merge, columns, workspace)
+    yield from _sections(merge, columns)
     yield from _dropped(merge, columns)
+    if many:
+        yield from _agents(merge, columns)
     yield from _totals(merge, columns)
 
 
@@ -114,7 +127,7 @@ def _conflicts(merge: Merge, columns: int) -> Iterator[Line]:
 
 def _findings(merge: Merge, columns: int, workspace: Workspace | None) -> Iterator[Line]:
     if not merge.findings:
-        yield _heading("Findings", "none")
+        yield _heading("Findings", no_findings_text(merge)[:-1].lower())
         yield []
         return
     yield _heading("Findings", f"{len(merge.findings):,}, worst first")
@@ -122,6 +135,39 @@ def _findings(merge: Merge, columns: int, workspace: Workspace | None) -> Iterat
     for finding in merge.findings:
         yield from _finding(finding, agents, columns, workspace)
         yield []
+
+
+def _sections(merge: Merge, columns: int) -> Iterator[Line]:
+    for group in section_groups(merge):
+        yield _heading(group.heading, group.note)
+        before = ""
+        for entry in group.entries[:_MAX_ENTRIES]:
+            yield from _entry(entry, columns, is_same=entry.who == before)
+            before = entry.who
+        if len(group.entries) > _MAX_ENTRIES:
+            yield [Piece(f"  and {len(group.entries) - _MAX_ENTRIES:,} more; the JSON form has all of them", "dim")]
+        yield []
+
+
+def _entry(entry: SectionEntry, columns: int, *, is_same: bool) -> Iterator[Line]:
+    if not is_same:
+        yield [Piece(f"  {_fit(escape_control(entry.who), columns - 2)}", "cyan")]
+    if entry.head:
+        head = truncate_text(escape_control(" ".join(entry.head.split())), 2 * MAX_TITLE)
+        yield from ([Piece(row)] for row in _wrapped(head, columns, " " * 4))
+    for line in entry.lines[:_MAX_LINES]:
+        words = truncate_text(escape_control(line), 2 * MAX_TITLE)
+        hanging = " " * (words.index(" ") + 1) if _BULLET.match(words) else ""
+        first, *rest = _wrapped(words, columns - len(hanging), _MARGIN)
+        style = "dim" if entry.head else ""
+        yield [Piece(first, style)]
+        yield from ([Piece(f"{hanging}{row}", style)] for row in rest)
+    code = entry.code.split("\n") if entry.code else []
+    for line in code[:_MAX_LINES]:
+        yield [Piece(_fit(_MARGIN + escape_control(line), columns), "dim")]
+    hidden = max(0, len(entry.lines) - _MAX_LINES) + max(0, len(code) - _MAX_LINES)
+    if hidden:
+        yield [Piece(f"{_MARGIN}and {format_count(hidden, 'more line')}", "dim")]
 
 
 def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Workspace | None) -> Iterator[Line]:

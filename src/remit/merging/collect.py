@@ -1,0 +1,272 @@
+"""Collect the sections of one checked result: everything it reports except its findings."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from remit.checking import Verdict
+from remit.contract.findings import blocks
+from remit.contract.headings import block_key, column_index
+from remit.contract.lines import entries, is_none_text, plain_text
+from remit.contract.model import Block, Content, Result, Table, Text
+from remit.contract.render import free_text
+from remit.evidence.model import Outcome, Reference
+from remit.merging.content import (
+    AgentBlocker,
+    AgentError,
+    AgentSummary,
+    AgentTests,
+    Change,
+    Citation,
+    CitedLocation,
+    ClaimRow,
+    ComplianceRow,
+    Design,
+    EntryPoint,
+    Exploration,
+    MapEntry,
+    Note,
+    PatternUse,
+    Sections,
+    Statement,
+)
+
+#: The most characters of one text; test output can be long.
+MAX_TEXT = 20_000
+_EXPLORATION = ("entry_points", "execution_flow", "architecture_patterns", "dependencies")
+_DESIGN = ("pattern_analysis", "recommended_architecture", "implementation_map", "build_sequence", "tradeoffs")
+_CHANGES = {"files_created": "created", "files_modified": "modified", "files": "changed"}
+#: Blocks that are findings, or that other sections contain as a whole.
+_TABLES = ("entry_points", "pattern_analysis", "implementation_map", *_CHANGES, "compliance_check", "claims")
+_WHOLE = ("execution_flow", "architecture_patterns", "dependencies", "recommended_architecture", "build_sequence")
+_LINES = re.compile(r":\d+(?:[-:]\d+)*$|#L\d+(?:-L?\d+)?$")
+_NOTHING_FOUND = re.compile(r"\s*(?:no|none|nothing)\b[^\n]{0,80}$|問題は|未发现|没有发现", re.IGNORECASE)
+
+
+def collect_sections(verdict: Verdict, agent: str, status: str) -> Sections:
+    """Return the sections of a result."""
+    result = verdict.document.result
+    places = _References(verdict.evidence.references)
+    return Sections(
+        summaries=(AgentSummary(agent=agent, status=status, kind=verdict.kind, text=cut_text(result.summary)),)
+        if result.summary.strip()
+        else (),
+        explorations=tuple(_exploration(result, agent)),
+        designs=tuple(_design(result, agent, places)),
+        changes=tuple(_changes(verdict, agent)),
+        tests=tuple(_tests(verdict, agent)),
+        blockers=tuple(AgentBlocker(agent, bare_text(one.text), bare_text(one.resolution)) for one in result.blockers),
+        next_steps=tuple(Statement(agent, bare_text(step)) for step in result.next_steps if not is_none_text(step)),
+        references=tuple(_references(result, agent, places)),
+        errors=tuple(_errors(verdict, agent)),
+        compliance=tuple(
+            ComplianceRow(agent, *cells) for cells in _rows(result, "compliance_check", ("standard", "status", "notes"))
+        ),
+        claims=tuple(ClaimRow(agent, *cells) for cells in _rows(result, "claims", ("claim", "location", "outcome"))),
+        notes=tuple(Note(agent, heading, text) for heading, text in _notes(verdict) if text.strip()),
+    )
+
+
+def looks_for_issues(verdict: Verdict) -> bool:
+    """Return whether a result states which issues there are, or that it found no issue."""
+    result = verdict.document.result
+    has_section = bool(result.issues) or verdict.document.section("issues") is not None
+    return verdict.kind == "review" or has_section or bool(blocks(result, "issues_detected"))
+
+
+def cut_text(text: str) -> str:
+    """Cut a text to the limit of one entry."""
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+
+
+def bare_text(text: str) -> str:
+    """Return a text without emphasis marks. Code spans lose only their backticks: `__main__.py` keeps its name."""
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:
+        return plain_text(text)
+    pieces[::2] = [_emphasis_removed(piece) for piece in pieces[::2]]
+    return "".join(pieces).strip()
+
+
+def _emphasis_removed(text: str) -> str:
+    """Remove emphasis marks and keep the outer blanks."""
+    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    return text[:start] + plain_text(text[start:end]) + text[end:] if start < end else text
+
+
+class _References:
+    """The references of a result by line."""
+
+    def __init__(self, references: Iterable[Reference]) -> None:
+        self._by_line: dict[int, list[Reference]] = defaultdict(list)
+        for reference in references:
+            self._by_line[reference.row or reference.at].append(reference)
+
+    def in_cell(self, cell: str, line: int) -> Reference | None:
+        """Return the first reference of a cell."""
+        return next((one for one in self._by_line.get(line, ()) if one.text and one.text in cell), None)
+
+
+def _rows(result: Result, key: str, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of these columns, without marks, of each row of the tables of a block."""
+    for cells, _ in _cells(result, key, columns):
+        yield tuple(map(bare_text, cells))
+
+
+def _cells(result: Result, key: str, columns: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
+    for block in blocks(result, key):
+        for table in (part for part in block.content if isinstance(part, Table)):
+            at = [column_index(table.columns, column) for column in columns]
+            for row in table.rows:
+                if not all(is_none_text(cell) for cell in row.cells):
+                    yield tuple(row.cells[one] if one is not None else "" for one in at), row.line
+
+
+def _steps(result: Result, key: str) -> tuple[str, ...]:
+    found = (bare_text(entry.text) for block in blocks(result, key) for entry in entries(block.content))
+    return tuple(cut_text(text) for text in found if not is_none_text(text))
+
+
+def _exploration(result: Result, agent: str) -> Iterator[Exploration]:
+    if not any(blocks(result, key) for key in _EXPLORATION):
+        return
+    yield Exploration(
+        agent=agent,
+        entry_points=tuple(
+            EntryPoint(*cells) for cells in _rows(result, "entry_points", ("entry", "location", "type"))
+        ),
+        flow=_steps(result, "execution_flow"),
+        patterns=_steps(result, "architecture_patterns"),
+        dependencies=_steps(result, "dependencies"),
+    )
+
+
+def _design(result: Result, agent: str, places: _References) -> Iterator[Design]:
+    if not any(blocks(result, key) for key in _DESIGN) and not result.tradeoffs:
+        return
+    texts = (free_text(block.content) for block in blocks(result, "recommended_architecture"))
+    rows = _cells(result, "implementation_map", ("component", "location", "action"))
+    uses = _rows(result, "pattern_analysis", ("pattern", "example", "recommendation"))
+    yield Design(
+        agent=agent,
+        architecture=cut_text("\n\n".join(texts)),
+        map=tuple(
+            MapEntry(bare_text(component), _path(location, line, places), bare_text(action))
+            for (component, location, action), line in rows
+        ),
+        sequence=_steps(result, "build_sequence"),
+        patterns=tuple(PatternUse(*cells) for cells in uses),
+        tradeoffs=(*_steps(result, "tradeoffs"), *map(bare_text, result.tradeoffs)),
+    )
+
+
+def _path(cell: str, line: int, places: _References) -> str:
+    """Return the file that a cell names, without its line."""
+    reference = places.in_cell(cell, line)
+    if reference is not None:
+        return reference.file
+    return _LINES.sub("", bare_text(cell)).removeprefix("./")
+
+
+def _changes(verdict: Verdict, agent: str) -> Iterator[Change]:
+    result = verdict.document.result
+    claims = {change.at: change for change in verdict.evidence.changes}
+    for key, claim in _CHANGES.items():
+        for (location, purpose, change, lines), at in _cells(result, key, ("location", "purpose", "change", "lines")):
+            checked = claims.get(at)
+            outcome: Outcome = checked.outcome if checked is not None else "unchecked"
+            yield Change(
+                agent=agent,
+                path=bare_text(location),
+                claim=claim,
+                text=bare_text(purpose or change),
+                lines=bare_text(lines),
+                outcome=outcome,
+            )
+
+
+def _tests(verdict: Verdict, agent: str) -> Iterator[AgentTests]:
+    runs = verdict.evidence.run_claims
+    denied = next((run.denied for run in runs if run.denied), "")
+    passed = all(run.passed for run in runs) if runs else None
+    for block in blocks(verdict.document.result, "test_results"):
+        yield AgentTests(agent=agent, text=cut_text(free_text(block.content)), passed=passed, denied=denied)
+
+
+def _references(result: Result, agent: str, places: _References) -> Iterator[CitedLocation]:
+    for row in result.references:
+        if is_none_text(row.item) and is_none_text(row.location):
+            continue
+        citation = Citation(agent, bare_text(row.item), bare_text(row.relevance))
+        found = places.in_cell(row.location, row.line)
+        where = found.found if found is not None and found.outcome == "relocated" else None
+        if found is not None and where is not None:
+            text = f"{where.path}:{where.line}" if where.line else where.path
+            place = CitedLocation(location=text, path=where.path, line=where.line, outcome="relocated")
+        elif found is not None:
+            place = CitedLocation(
+                location=bare_text(found.text),
+                path=found.file,
+                line=found.line,
+                end_line=found.end_line,
+                outcome=found.outcome,
+            )
+        else:
+            place = CitedLocation(location=bare_text(row.location))
+        yield CitedLocation(
+            location=place.location,
+            path=place.path,
+            line=place.line,
+            end_line=place.end_line,
+            outcome=place.outcome,
+            agents=(agent,),
+            citations=(citation,),
+        )
+
+
+def _errors(verdict: Verdict, agent: str) -> Iterator[AgentError]:
+    result = verdict.document.result
+    error = result.error
+    if error is None and not (result.attempted_actions or result.root_cause or result.recovery_options):
+        return
+    yield AgentError(
+        agent=agent,
+        type=bare_text(error.type) if error else "",
+        message=bare_text(error.message) if error else "",
+        occurred_at=bare_text(error.occurred_at) if error else "",
+        recoverable=bare_text(error.recoverable) if error else "",
+        attempted=tuple(map(bare_text, result.attempted_actions)),
+        root_cause=cut_text(result.root_cause),
+        recovery_options=tuple(map(bare_text, result.recovery_options)),
+    )
+
+
+def _notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Yield what no other section contains: blocks and sections that the contract does not define, and lists."""
+    result = verdict.document.result
+    known = {finding.id.upper() for finding in verdict.document.findings}
+    for block in result.findings:
+        key = block_key(block.heading)
+        if key == "issue_details":
+            continue
+        if key == "issues_detected" or key in _TABLES:
+            text = free_text(_without_tables(block))
+            yield bare_text(block.heading), "" if _NOTHING_FOUND.match(text) else cut_text(text)
+        elif key not in _WHOLE and key not in ("test_results", "tradeoffs"):
+            yield bare_text(block.heading) or "Findings", cut_text(free_text(block.content))
+    for detail in verdict.document.details:
+        if detail.id.upper() not in known:
+            yield f"{detail.id}: {detail.title}".rstrip(": "), cut_text(free_text(detail.content[1:]))
+    yield "Insights", "\n".join(map(bare_text, result.insights))
+    yield "Uncertainty", cut_text(result.uncertainty)
+    if result.justification is not None:
+        yield "Potential Blind Spots", bare_text(result.justification.blind_spots)
+    yield "Overrides", "\n".join(f"{one.rule}: {one.reason}" for one in result.overrides)
+    for extra in result.extra:
+        yield bare_text(extra.heading) or "Text", cut_text(free_text(extra.content))
+
+
+def _without_tables(block: Block) -> list[Content]:
+    return [part for part in block.content if not isinstance(part, Table) and (not isinstance(part, Text) or part.text)]

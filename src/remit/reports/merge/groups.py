@@ -1,0 +1,184 @@
+"""The sections of a merge in a form that the text, Markdown and HTML reports share: groups of entries by agent."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from remit.merging.collect import bare_text
+from remit.merging.content import Design, Exploration, Sections
+from remit.merging.model import OBSERVED, Merge
+
+#: The outcomes of a location or change that are worth a word; the others hold, or could not be checked.
+_FAILED = ("missing-file", "out-of-range", "outside", "mismatch", "ambiguous")
+
+
+NOBODY_LOOKED = "No agent looked for issues."
+
+
+class SectionEntry(NamedTuple):
+    """What one agent, or several, report: a head, lines below it, and preformatted text."""
+
+    who: str
+    head: str = ""
+    lines: tuple[str, ...] = ()
+    code: str = ""
+
+
+class SectionGroup(NamedTuple):
+    """A part of the report; `note` explains its heading."""
+
+    heading: str
+    entries: tuple[SectionEntry, ...]
+    note: str = ""
+
+
+def section_groups(merge: Merge) -> list[SectionGroup]:
+    """Return the parts of the report that have entries, in the order of reading."""
+    sections = merge.sections
+    groups = (
+        SectionGroup("Errors", tuple(_errors(sections))),
+        SectionGroup("Blockers", tuple(_blockers(sections))),
+        SectionGroup("Summaries", tuple(_summaries(sections))),
+        SectionGroup("Different Designs", tuple(_differences(sections)), "descriptions of one file or component"),
+        SectionGroup("Designs", tuple(map(_design, sections.designs))),
+        SectionGroup("Explorations", tuple(map(_exploration, sections.explorations))),
+        SectionGroup("Changes", tuple(_changes(sections))),
+        SectionGroup("Tests", tuple(_tests(sections))),
+        SectionGroup("Verified Claims", tuple(_claims(sections))),
+        SectionGroup("Compliance", tuple(_compliance(sections))),
+        SectionGroup("Notes", tuple(SectionEntry(one.agent, one.heading, _lines(one.text)) for one in sections.notes)),
+        SectionGroup("References", tuple(_references(sections)), "locations that agents name as key references"),
+        SectionGroup("Next Steps", tuple(_next_steps(sections))),
+    )
+    return [group for group in groups if group.entries]
+
+
+def no_findings_text(merge: Merge) -> str:
+    """Return what an empty list of findings means: none were found, none were kept, or no agent looked."""
+    if merge.dropped:
+        return "No findings were kept."
+    looked = {report.looked for report in merge.agents if report.status not in ("FAILED", OBSERVED)}
+    if True in looked:
+        return "No issues were found."
+    return "There are no findings." if None in looked else NOBODY_LOOKED
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    """Return the lines of a text: those of prose without marks, those of fenced code unchanged."""
+    found, in_code = [], False
+    for line in text.split("\n"):
+        if line.lstrip().startswith(("```", "~~~")):
+            in_code = not in_code
+        elif line.strip():
+            found.append(line.rstrip() if in_code else bare_text(line))
+    return tuple(found)
+
+
+def _listed(label: str, texts: Iterable[str], *, ordered: bool = False) -> list[str]:
+    """Return a labelled list; nothing without entries."""
+    marked = [f"{f'{at}.' if ordered else '-'} {' '.join(text.split())}" for at, text in enumerate(texts, 1)]
+    return [f"{label}:", *marked] if marked else []
+
+
+def _errors(sections: Sections) -> Iterator[SectionEntry]:
+    for one in sections.errors:
+        head = ": ".join(filter(None, [one.type, one.message])) or "it failed"
+        lines = [
+            f"Occurred at: {one.occurred_at}" if one.occurred_at else "",
+            f"Recoverable: {one.recoverable}" if one.recoverable else "",
+            f"Root cause: {' '.join(_lines(one.root_cause))}" if one.root_cause else "",
+            *_listed("Attempted actions", one.attempted, ordered=True),
+            *_listed("Recovery options", one.recovery_options, ordered=True),
+        ]
+        yield SectionEntry(one.agent, head, tuple(filter(None, lines)))
+
+
+def _blockers(sections: Sections) -> Iterator[SectionEntry]:
+    for one in sections.blockers:
+        yield SectionEntry(one.agent, one.text, (f"Resolution: {one.resolution}",) if one.resolution else ())
+
+
+def _summaries(sections: Sections) -> Iterator[SectionEntry]:
+    for one in sections.summaries:
+        yield SectionEntry(one.agent, "", _lines(one.text))
+
+
+def _differences(sections: Sections) -> Iterator[SectionEntry]:
+    for one in sections.differences:
+        yield SectionEntry(one.subject, "", tuple(f"{each.agent}: {each.text}" for each in one.statements))
+
+
+def _design(one: Design) -> SectionEntry:
+    lines = [
+        *_lines(one.architecture),
+        *_listed("Implementation map", (f"{row.component}: {row.path or 'no file'}: {row.action}" for row in one.map)),
+        *_listed("Build sequence", one.sequence, ordered=True),
+        *_listed("Patterns", (_dotted(row.pattern, row.example, row.recommendation) for row in one.patterns)),
+        *_listed("Trade-offs", one.tradeoffs),
+    ]
+    return SectionEntry(one.agent, "", tuple(lines))
+
+
+def _exploration(one: Exploration) -> SectionEntry:
+    lines = [
+        *_listed("Entry points", (_dotted(row.entry, row.location, row.type) for row in one.entry_points)),
+        *_listed("Execution flow", one.flow, ordered=True),
+        *_listed("Architecture patterns", one.patterns),
+        *_listed("Dependencies", one.dependencies),
+    ]
+    return SectionEntry(one.agent, "", tuple(lines))
+
+
+def _dotted(*texts: str) -> str:
+    return " · ".join(filter(None, texts))
+
+
+def _changes(sections: Sections) -> Iterator[SectionEntry]:
+    by_agent: dict[str, list[str]] = defaultdict(list)
+    for one in sections.changes:
+        state = f" ({one.outcome})" if one.outcome in _FAILED else ""
+        lines = f" [{one.lines} lines]" if one.lines.isdigit() else f" [{one.lines}]" if one.lines else ""
+        by_agent[one.agent].append(f"{one.claim} {one.path}{lines}{f': {one.text}' if one.text else ''}{state}")
+    return (SectionEntry(agent, "", tuple(lines)) for agent, lines in by_agent.items())
+
+
+def _tests(sections: Sections) -> Iterator[SectionEntry]:
+    for one in sections.tests:
+        words = {True: "reports that the tests passed", False: "reports failures", None: ""}[one.passed]
+        head = f"{words}; the receipts contradict it: {one.denied}" if one.denied else words
+        code = "\n".join(line for line in one.text.split("\n") if not line.lstrip().startswith(("```", "~~~")))
+        yield SectionEntry(one.agent, head, (), code.strip("\n"))
+
+
+def _claims(sections: Sections) -> Iterator[SectionEntry]:
+    by_agent: dict[str, list[str]] = defaultdict(list)
+    for one in sections.claims:
+        by_agent[one.agent].append(f"{one.outcome}: {one.claim}{f' ({one.location})' if one.location else ''}")
+    return (SectionEntry(agent, "", tuple(lines)) for agent, lines in by_agent.items())
+
+
+def _compliance(sections: Sections) -> Iterator[SectionEntry]:
+    by_agent: dict[str, list[str]] = defaultdict(list)
+    for one in sections.compliance:
+        by_agent[one.agent].append(f"{one.status}: {one.standard}{f' ({one.notes})' if one.notes else ''}")
+    return (SectionEntry(agent, "", tuple(lines)) for agent, lines in by_agent.items())
+
+
+def _references(sections: Sections) -> Iterator[SectionEntry]:
+    for one in sections.references:
+        state = f" ({one.outcome})" if one.outcome in _FAILED else ""
+        words = dict.fromkeys(": ".join(filter(None, [each.item, each.relevance])) for each in one.citations)
+        yield SectionEntry(", ".join(one.agents), f"{one.location}{state}", (" · ".join(filter(None, words)),))
+
+
+def _next_steps(sections: Sections) -> Iterator[SectionEntry]:
+    agents: dict[str, list[str]] = defaultdict(list)
+    for one in sections.next_steps:
+        agents[one.text].append(one.agent)
+    return (SectionEntry(", ".join(_unique(names)), text) for text, names in agents.items())
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

@@ -1,0 +1,152 @@
+"""Aggregation: everything that subagents report is in the merged report, in every format."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from remit.surfaces.cli import main
+
+ROOT = Path(__file__).parents[2]
+ALL_KINDS = ("exploration", "design", "implementation", "document", "error", "verification")
+#: One statement of each part that used to disappear.
+STATEMENTS = (
+    "Followed an order from the browser's form",  # summary
+    "POST /payments/webhook",  # entry point
+    "Receipt queued",  # flow
+    "functions over an explicit connection",  # pattern
+    "none beyond the standard library",  # dependency
+    "A domain module keyed by user",  # recommended architecture
+    "wishlist_pages.py",  # implementation map
+    "Register the routes",  # build sequence
+    "A flag on cart lines: rejected",  # trade-off
+    "Shipping: Free from forty pounds",  # key reference
+    "test_cart.py",  # files created
+    "15 passed in 0.92s",  # test results
+    "Amounts are whole pence everywhere",  # implementation notes
+    "start, settings, path of a request",  # files of a document
+    "Access to the provider's sandbox is missing",  # blocker
+    "An account, or a recorded exchange",  # its resolution
+    "No sandbox account and no route",  # error
+    "one charge and one refund as sent",  # recovery option
+    "Connect the cart to the checkout",  # next step
+    "Tokens come from the random module",  # claim
+)
+
+Remit = Callable[..., str]
+
+
+@pytest.fixture
+def remit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(*words: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["remit", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit):
+            main()
+        return capsys.readouterr().out
+
+    return run
+
+
+def files(*names: str) -> list[str]:
+    return [f"examples/results/{name}.md" for name in names]
+
+
+def flat(text: str) -> str:
+    """The words of a report, without line breaks, tags and entities."""
+    text = re.sub(r"<[^>]*>", " ", text).replace("&#39;", "'").replace("&#34;", '"')
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html", "json"])
+def test_a_merge_of_all_kinds_loses_no_part_in_any_format(remit: Remit, form: str) -> None:
+    report = flat(remit("merge", *files(*ALL_KINDS), "--format", form))
+    for statement in STATEMENTS:
+        parts = statement.split(": ") if form in ("json", "markdown") else [statement]
+        assert all(part in report for part in parts), statement
+
+
+def test_a_merge_without_reviews_does_not_state_that_no_issues_were_found(remit: Remit) -> None:
+    for form in ("text", "markdown", "html"):
+        report = remit("merge", *files("exploration", "design"), "--format", form).lower()
+        assert "no issues were found" not in report
+        assert "no agent looked for issues" in report
+
+
+def test_a_clean_review_states_that_no_issues_were_found(remit: Remit, tmp_path: Path) -> None:
+    review = re.sub(
+        r"#### Issues Detected.*?(?=\n### )",
+        "#### Issues Detected\n\nNo issues were found.\n",
+        (ROOT / "examples/results/review-quality.md").read_text("utf-8"),
+        flags=re.DOTALL,
+    )
+    (tmp_path / "clean.md").write_text(review, encoding="utf-8")
+    assert "no issues were found" in remit("merge", str(tmp_path / "clean.md")).lower()
+
+
+def test_each_agent_is_listed_with_how_it_ended(remit: Remit) -> None:
+    merged = json.loads(remit("merge", *files(*ALL_KINDS), "--format", "json"))
+    assert {(one["agent"], one["status"], one["kind"]) for one in merged["agents"]} == {
+        ("backend-specialist", "FAILED", "error"),
+        ("backend-specialist", "SUCCESS", "implementation"),
+        ("code-architect", "SUCCESS", "design"),
+        ("code-explorer", "SUCCESS", "exploration"),
+        ("technical-writer", "SUCCESS", "document"),
+        ("verification-specialist", "SUCCESS", "verification"),
+    }
+    assert merged["decision"] == "retry"
+
+
+def test_key_references_are_listed_once_with_the_agents_that_cite_them(remit: Remit) -> None:
+    merged = json.loads(remit("merge", *files("design", "implementation"), "--format", "json"))
+    references = merged["sections"]["references"]
+    locations = [(one["path"], one["line"], one["end_line"]) for one in references]
+    assert len(locations) == len(set(locations))
+    (shared,) = [one for one in references if one["location"] == "examples/shop/shop/cart.py:61"]
+    assert shared["agents"] == ["backend-specialist", "code-architect"]
+    assert shared["outcome"] == "verified"
+
+
+def test_two_designs_of_one_file_are_shown_side_by_side(remit: Remit, tmp_path: Path) -> None:
+    other = (ROOT / "examples/results/design.md").read_text("utf-8")
+    other = other.replace("## Code Architect Result", "## System Architect Result")
+    other = other.replace(
+        "`examples/shop/shop/storage.py:5` | Modify (add wishes)",
+        "`examples/shop/shop/storage.py:5` | Modify (add a column)",
+    )
+    (tmp_path / "other.md").write_text(other, encoding="utf-8")
+    words = ["merge", *files("design"), str(tmp_path / "other.md"), "--repo", "."]
+    merged = json.loads(remit(*words, "--format", "json"))
+    assert merged["sections"]["differences"] == [
+        {
+            "subject": "examples/shop/shop/storage.py",
+            "statements": [
+                {"agent": "code-architect", "text": "Table: Modify (add wishes)"},
+                {"agent": "system-architect", "text": "Table: Modify (add a column)"},
+            ],
+        }
+    ]
+    for form in ("text", "markdown", "html"):
+        report = flat(remit(*words, "--format", form))
+        start = report.index("Different Designs")
+        assert "Modify (add wishes)" in report[start : start + 400]
+        assert "Modify (add a column)" in report[start : start + 400]
+
+
+def test_a_merge_of_all_kinds_can_be_merged_again(remit: Remit, tmp_path: Path) -> None:
+    once = remit("merge", *files(*ALL_KINDS), "--format", "json")
+    (tmp_path / "merge.json").write_text(once, encoding="utf-8")
+    assert remit("merge", str(tmp_path / "merge.json"), "--repo", ".", "--format", "json") == once
+
+
+def test_the_merged_report_of_all_kinds_is_itself_accepted(remit: Remit, tmp_path: Path) -> None:
+    (tmp_path / "merged.md").write_text(remit("merge", *files(*ALL_KINDS), "--format", "markdown"), encoding="utf-8")
+    assert remit("check", str(tmp_path / "merged.md"), "--repo", ".").startswith("ACCEPT")
