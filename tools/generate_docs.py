@@ -145,6 +145,7 @@ def _example(example: Example) -> Iterator[str]:
     kind = example.kind
     by = f", sent by an agent {DEEDS[example.receipts]}" if example.receipts else ""
     under = "" if example.profile == "v2" else f", under profile {example.profile}"
+    by += f", when {example.agent} was asked" if example.agent else ""
     rows = list(_diff(sample_text(kind), example_text(example)))
     yield f"The faultless [{kind} sample]({_sample(kind)}) {'with this change' if rows else 'as it is'}{by}{under}" + (
         ":" if rows else "."
@@ -184,7 +185,12 @@ def _violation_lines(example: Example) -> Iterator[str]:
 
 def violations_of(example: Example) -> list[Violation]:
     """Return the violations in an example, checked against the samples' own tree and receipts."""
-    verdicts = check_text(example_text(example), "-", Options(profile=example.profile), example_sources(example))
+    verdicts = check_text(
+        example_text(example),
+        "-",
+        Options(profile=example.profile, agent=example.agent or None),
+        example_sources(example),
+    )
     return [violation for verdict in verdicts for violation in verdict.violations]
 
 

@@ -234,7 +234,7 @@ def cases() -> dict[str, list[Case]]:
 
 def violated_rules(example: Example) -> list[str]:
     """Return the names of all violated rules in an example, checked against the samples' own tree and receipts."""
-    options = checking.Options(profile=example.profile)
+    options = checking.Options(profile=example.profile, agent=example.agent or None)
     verdicts = checking.check_text(samples.example_text(example), "-", options, sources(example.receipts))
     return sorted(violation.rule for verdict in verdicts for violation in verdict.violations)
 

@@ -42,6 +42,17 @@ class Judgement(NamedTuple):
         return self.decision == "accept"
 
     @property
+    def reports_failure(self) -> bool:
+        """Whether a result states that its work failed. Its document may be accepted; the delegation has failed."""
+        return any(verdict.document.result.failed for verdict in self.verdicts)
+
+    @property
+    def is_recoverable(self) -> bool:
+        """Whether a retry may help: false only if a failed result states `Recoverable: false`."""
+        errors = (verdict.document.result.error for verdict in self.verdicts if verdict.document.result.failed)
+        return not any(error.recoverable.strip().strip("*_`").lower() == "false" for error in errors if error)
+
+    @property
     def correction(self) -> str:
         """The message that asks the subagent to correct its report."""
         return strip_control_characters(correction_text(self.violations))

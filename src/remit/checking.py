@@ -48,6 +48,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ignore: tuple[str, ...] = ()
     #: The files that the agent was asked to examine; with one file, a single source is allowed.
     scope: tuple[str, ...] = ()
+    #: The agent that was asked, if the caller knows: a result under another name is refused.
+    agent: str | None = None
 
     @property
     def requires_form(self) -> bool:
@@ -119,13 +121,14 @@ class Verdict(msgspec.Struct, frozen=True):
         return self.verdict == "accept"
 
 
-def check(
+def check(  # noqa: PLR0913 - the options of a check, all by name
     text_or_path: str | bytes | Path,
     *,
     repo: str | Path | None = None,
     rev: str | None = None,
     profile: str = "v2",
     kind: str | None = None,
+    agent: str | None = None,
     attempt: int = 1,
     overrides: Iterable[tuple[str, str]] = (),
     receipts: Receipts = None,
@@ -133,7 +136,7 @@ def check(
     """Return the verdict for the only result in a text or file; raise UsageError if there are several.
 
     Claims are checked against the checkout `repo` (or its commit `rev`) and against `receipts`: a transcript
-    (`.jsonl`), a file of receipts, or the receipts themselves.
+    (`.jsonl`), a file of receipts, or the receipts themselves. `agent` is the agent that was asked, if you know it.
     """
     verdicts = check_all(
         text_or_path,
@@ -141,6 +144,7 @@ def check(
         rev=rev,
         profile=profile,
         kind=kind,
+        agent=agent,
         attempt=attempt,
         overrides=overrides,
         receipts=receipts,
@@ -150,13 +154,14 @@ def check(
     return verdicts[0]
 
 
-def check_all(
+def check_all(  # noqa: PLR0913 - the options of a check, all by name
     text_or_path: str | bytes | Path,
     *,
     repo: str | Path | None = None,
     rev: str | None = None,
     profile: str = "v2",
     kind: str | None = None,
+    agent: str | None = None,
     attempt: int = 1,
     overrides: Iterable[tuple[str, str]] = (),
     receipts: Receipts = None,
@@ -164,7 +169,7 @@ def check_all(
     """Return a verdict for each result in a text or file. A one-line string with a file suffix is a path."""
     from pathlib import Path  # late imports, here and below: slow, and not needed to check a text
 
-    options = Options(profile=profile, kind=kind, attempt=attempt, overrides=tuple(overrides))
+    options = Options(profile=profile, kind=kind, agent=agent, attempt=attempt, overrides=tuple(overrides))
     sources = _sources(Path(repo) if repo is not None else None, rev, receipts)
     try:
         if isinstance(text_or_path, str) and "\n" not in text_or_path and Path(text_or_path).suffix:
@@ -230,7 +235,14 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
     if not options.requires_form:
         sources, revision = choose_revision(document.whole_text, sources)
     evidence = gather(document, kind, sources, path) if document.has_text else Evidence()
-    case = Case(document=document, kind=kind, profile=options.profile, evidence=evidence, scope=options.scope)
+    case = Case(
+        document=document,
+        kind=kind,
+        profile=options.profile,
+        evidence=evidence,
+        scope=options.scope,
+        agent=options.agent or "",
+    )
     violations = _selected(_run(case), options)
     overrides = _overrides(document, options)
     confidence = result.confidence

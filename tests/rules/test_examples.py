@@ -13,7 +13,9 @@ from remit.rules.examples import RECEIPTS, example_sources, example_text, sample
 
 def broken(example: Example) -> list[str]:
     verdicts = check_text(
-        example_text(example), options=Options(profile=example.profile), sources=example_sources(example)
+        example_text(example),
+        options=Options(profile=example.profile, agent=example.agent or None),
+        sources=example_sources(example),
     )
     return sorted(violation.rule for verdict in verdicts for violation in verdict.violations)
 

@@ -7,9 +7,10 @@ import re
 import pytest
 from verdicts import blocking, broken, verdict
 
-from remit.contract.kinds import KINDS
+from remit.contract.kinds import CATEGORIES, KINDS
 from remit.contract.profiles import PROFILES
-from remit.contract.template import template
+from remit.contract.template import optional_template, template
+from remit.rules.base import Rule
 from remit.rules.catalog import BY_NAME, CATALOG
 from remit.rules.instructions import instructions
 
@@ -69,6 +70,12 @@ FILLED = {
     "what can happen": "a session lives for ever",
     "what to do": "let it expire",
     "PASS or FAIL": "PASS",
+    f"{', '.join(CATEGORIES[:-1])} or {CATEGORIES[-1]}": "quality",
+    # sections that apply to some results
+    "description": "the table has no clock",
+    "what is unclear, and what would clarify it": "Whether the table is shared; a run would show it.",
+    "rule-name": "single-source",
+    "why it does not apply here": "the task names one file",
     # implementation, verification, document
     "what it is for": "tests of the login",
     "its number of lines": "12",
@@ -120,7 +127,7 @@ def test_a_profile_without_a_form_asks_for_none_and_lists_only_its_own_rules() -
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "error"])
 def test_every_agent_gets_the_form_for_failures(kind: str) -> None:
-    _, form = re.findall(r"````markdown\n(.*?)````", instructions(kind, "v2"), re.DOTALL)
+    *_, form = re.findall(r"````markdown\n(.*?)````", instructions(kind, "v2"), re.DOTALL)
     found = verdict(filled(form, kind))
     assert (found.kind, found.verdict) == ("error", "accept")
 
@@ -146,12 +153,68 @@ def test_every_rule_in_the_instructions_exists_and_is_listed_under_its_level(kin
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_rule_with_a_prompt_is_listed_exactly_where_it_applies(profile: str) -> None:
-    told = instructions("generic", profile)
-    for rule in CATALOG:
-        if rule.prompt:
-            assert (f"- {rule.name}: {rule.prompt}" in told) == (rule.level_in(profile) is not None)
+    for kind in KINDS:
+        text = instructions(kind, profile)
+        for rule in CATALOG:
+            if rule.prompt:
+                applies = rule.level_in(profile) is not None and (not rule.kinds or kind in rule.kinds)
+                assert (f"- {rule.name}: {rule.prompt}" in text) == applies
 
 
 def test_every_placeholder_in_the_map_is_in_a_form() -> None:
-    forms = [template(KINDS[kind], scored=scored) for kind, scored in FORMS]
+    forms = [template(KINDS[kind], scored=scored) for kind, scored in FORMS] + [optional_template()]
     assert set(FILLED) == {name for form in forms for name in PLACEHOLDER.findall(form)}
+
+
+#: Rule without a line of its own -> the words of the instructions that ask for what it checks.
+ASKED = {
+    "unreadable": "one Markdown document in the form below",
+    "placeholder-left": "Replace every [placeholder].",
+    "status-unknown": "Status is one word: SUCCESS, PARTIAL (the task is incomplete) or FAILED.",
+    "summary-missing": "### Summary\n",
+    "findings-missing": "### Findings\n",
+    "confidence-missing": "### Confidence\n",
+    "confidence-reason": "a number from 0 to 100 and the reason",
+    "confidence-arithmetic": "The score is their mean.",
+    "checklist-unticked": "tick each of the four boxes",
+    "block-missing": "Keep every section, block and column of the form",
+    "wrong-column": "Keep every section, block and column of the form",
+    "severity-unknown": "Every issue has a severity: critical, important or minor.",
+    "reference-out-of-range": "Cite only files and lines that you have opened",
+    "reference-outside": "Cite only files and lines that you have opened",
+    "reference-relocated": "every path and line is looked up",
+    "reference-unseen": "Cite only files and lines that you have opened",
+    "symbol-missing": "every path and line is looked up",
+    "quote-mismatch": "every quote is compared",
+    "quote-relocated": "every quote is compared",
+    "no-tool-calls": "Cite only files and lines that you have opened",
+    "execution-unseen": "you read the code and ran something that confirms it",
+    "confidence-unsupported": "Give a score only as high as your evidence",
+}
+
+
+@pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+def test_a_rule_that_can_refuse_a_result_is_asked_for_in_the_instructions(rule: type[Rule]) -> None:
+    if rule.level_in("v2") in ("L1", "L2"):
+        words = rule.prompt or ASKED[rule.name]
+        for kind in {example.kind for example in rule.bad if example.profile == "v2"} - {"error"}:
+            if not rule.kinds or kind in rule.kinds:
+                assert words in instructions(kind, "v2")
+
+
+def test_no_words_are_listed_for_a_rule_with_a_line_of_its_own() -> None:
+    assert not [name for name in ASKED if BY_NAME[name].prompt]
+
+
+def test_the_instructions_name_the_agent_in_the_title_and_leave_no_placeholder_for_it() -> None:
+    text = instructions("exploration", "v2", "remit:code-explorer")
+    assert text.count("## Code Explorer Result") >= 2
+    assert "[Agent Name]" not in text
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "error"])
+def test_the_sections_that_apply_to_some_results_are_accepted(kind: str) -> None:
+    form = template(KINDS[kind]) + "\n" + optional_template()
+    text = filled(form, kind)
+    assert blocking(text) == []
+    assert verdict(text).verdict == "accept"

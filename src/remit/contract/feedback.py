@@ -39,6 +39,12 @@ _CONTROL = lazy_pattern(
 )
 
 
+def agent_title(agent: str) -> str:
+    """Return an agent's name as it is written in a title: `plugin:code-explorer` is `Code Explorer`."""
+    words = agent.rpartition(":")[2].replace("_", " ").replace("-", " ").split()
+    return " ".join(word[:1].upper() + word[1:] for word in words)
+
+
 def correction_text(violations: Sequence[Mapping[str, Any]]) -> str:
     """Return the request to resend the complete result, followed by its violations."""
     return "\n".join([_CORRECTION, "", *violation_lines(violations)])

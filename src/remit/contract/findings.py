@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from remit.contract.headings import block_key, column_index
-from remit.contract.kinds import slug
+from remit.contract.kinds import CATEGORY_BY_PREFIX, slug
 from remit.contract.lines import is_none_text, plain_text
 from remit.contract.model import Block, Code, Content, Heading, Result, Table, Text
 from remit.contract.section_fields import read_score
@@ -30,17 +30,6 @@ SEVERITIES: dict[str, Severity] = {
     "info": "minor",
 }
 
-CATEGORY_BY_PREFIX = {
-    "SEC": "security",
-    "QA": "quality",
-    "PERF": "performance",
-    "ARCH": "architecture",
-    "TEST": "testing",
-    "DOC": "documentation",
-    "OPS": "operations",
-    "UX": "ux",
-    "DATA": "data",
-}
 CATEGORY_BY_AGENT = {
     "security-auditor": "security",
     "qa-engineer": "quality",

@@ -10,6 +10,20 @@ from typing import Literal, NamedTuple
 from remit.contract.headings import BLOCKS
 from remit.lazy import lazy_pattern
 
+#: Prefix of a finding's ID -> its category; also the values of the column Category.
+CATEGORY_BY_PREFIX = {
+    "SEC": "security",
+    "QA": "quality",
+    "PERF": "performance",
+    "ARCH": "architecture",
+    "TEST": "testing",
+    "DOC": "documentation",
+    "OPS": "operations",
+    "UX": "ux",
+    "DATA": "data",
+}
+CATEGORIES = tuple(CATEGORY_BY_PREFIX.values())
+
 Form = Literal["table", "steps", "text", "fence", "details"]
 
 
@@ -125,7 +139,9 @@ KINDS: dict[str, Kind] = {
                         _location_column(),
                         Column("severity", "Severity", "critical, important or minor"),
                         Column("confidence", "Confidence", "0-100"),
-                        Column("category", "Category", "security, quality, ...", required=False),
+                        Column(
+                            "category", "Category", f"{', '.join(CATEGORIES[:-1])} or {CATEGORIES[-1]}", required=False
+                        ),
                     ),
                     required=True,
                 ),

@@ -37,15 +37,17 @@ _CODE_SPAN = lazy_pattern(r"`[^`\n]*`")
 _LOCATION_SPAN = lazy_pattern(r"`(\[[^\[\]`\n]*(?:file:line|path/to/)[^\[\]`\n]*\])`")
 _BOX = lazy_pattern(r"^\s*(?:[-*+]\s+)?\[[ xX✓✔]?\]")
 
+AGENT_NAME = "[Agent Name]"
 STATUS = "[SUCCESS | PARTIAL | FAILED]"
 SUMMARY = "[two or three sentences: what you did and what the outcome is]"
 SCORE = "[0-100]"
+_SEVERITY = "[critical, important or minor]"
 QUOTE = "[the quoted lines, copied exactly]"
 
 
 def template(kind: Kind, *, scored: bool = True) -> str:
     """Return the form for one kind of result; `scored` adds the sections of the second version of the contract."""
-    parts = ["## [Agent Name] Result", f"### Status\n{STATUS}", f"### Summary\n{SUMMARY}"]
+    parts = [f"## {AGENT_NAME} Result", f"### Status\n{STATUS}", f"### Summary\n{SUMMARY}"]
     if kind.name == "error":
         return "\n\n".join([*parts, *_error_parts()]).replace(STATUS, "FAILED") + "\n"
     body = "\n\n".join(_block(block) for block in kind.blocks) or "[what you found, with file:line for each statement]"
@@ -62,6 +64,18 @@ def template(kind: Kind, *, scored: bool = True) -> str:
         parts.append("### Trade-offs Considered\n- [what you considered]: [what you decided and why]")
     parts.append("### Next Steps\n1. [the next action]")
     return "\n\n".join(parts) + "\n"
+
+
+def optional_template() -> str:
+    """Return the form of the sections that a result has only if they apply."""
+    return "\n\n".join(
+        (
+            f"### {SECTIONS['issues'][0]}\n- [issue]: [description] ([path/to/file.py:12]) | Severity: {_SEVERITY}",
+            f"### {SECTIONS['uncertainty'][0]}\n[what is unclear, and what would clarify it]",
+            f"### {SECTIONS['blockers'][0]}\n- [what blocks you] | Resolution: [what would resolve it]",
+            f"### {SECTIONS['overrides'][0]}\n- [rule-name]: [why it does not apply here]\n",
+        )
+    )
 
 
 def _scored_parts() -> list[str]:
@@ -87,9 +101,9 @@ def _error_parts() -> list[str]:
 def _block(spec: BlockSpec) -> str:
     head = f"#### {spec.name}\n"
     if spec.form == "table":
-        names = " | ".join(column.name for column in spec.columns if column.required)
-        marks = " | ".join("---" for column in spec.columns if column.required)
-        cells = " | ".join(f"[{column.hint.replace('`', '')}]" for column in spec.columns if column.required)
+        names = " | ".join(column.name for column in spec.columns)
+        marks = " | ".join("---" for _ in spec.columns)
+        cells = " | ".join(f"[{column.hint.replace('`', '')}]" for column in spec.columns)
         return f"{head}| {names} |\n| {marks} |\n| {cells} |"
     if spec.form == "steps":
         return f"{head}1. [{spec.hint.replace('`', '')}]"
@@ -143,6 +157,6 @@ def _normal(text: str) -> str:
 
 @cache
 def _placeholders() -> frozenset[str]:
-    forms = [template(kind) for kind in KINDS.values()]
+    forms = [*(template(kind) for kind in KINDS.values()), optional_template()]
     own = [found for form in forms for found in re.findall(r"\[([^\[\]\n]{2,120})\]", form)]
     return frozenset(_normal(text) for text in (*own, *_FOREIGN)) - {"x"}

@@ -241,5 +241,10 @@ def _judge(report: str, brief: Brief, root: Path, receipts: list[Receipt], attem
     from remit.acceptance import judge_report
     from remit.checking import Options
 
-    options = Options(profile=brief.profile, kind=brief.kind, attempt=attempt)
+    options = Options(
+        profile=brief.profile,
+        kind=brief.kind,
+        agent=brief.definition.name if brief.definition else None,
+        attempt=attempt,
+    )
     return judge_report(report, options, root, receipts=receipts)

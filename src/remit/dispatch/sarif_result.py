@@ -16,9 +16,9 @@ from statistics import fmean
 import msgspec
 
 from remit.contract import model
-from remit.contract.findings import CATEGORY_BY_PREFIX, Severity
+from remit.contract.findings import Severity
 from remit.contract.headings import BOXES
-from remit.contract.kinds import slug
+from remit.contract.kinds import CATEGORY_BY_PREFIX, slug
 from remit.contract.render import format_number, render
 from remit.contract.tokens import estimate_tokens
 from remit.errors import UsageError

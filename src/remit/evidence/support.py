@@ -15,6 +15,14 @@ BANDS: tuple[tuple[float, str], ...] = (
     (60, "low"),
     (0, "ask for clarification"),
 )
+#: Name of a band -> what a score in it means, for the agent that gives the score.
+RUBRIC: dict[str, str] = {
+    "certain": "you read the code and ran something that confirms it",
+    "high": "you read the code, and everything you found is consistent",
+    "moderate": "some evidence, and a reasonable inference from it",
+    "low": "little evidence; name your assumptions",
+    "ask for clarification": "speculation; state the question that has to be answered first",
+}
 _WORTH = {"verified": 1.0, "abbreviated": 1.0, "relocated": 0.5}
 
 

@@ -140,7 +140,9 @@ class _Resolution:
             system=system,
             system_from=system_from,
             # An orchestrator answers a person, not in the form of the contract.
-            contract="" if runner == ORCHESTRATOR or self._has_no_contract else instructions(kind, profile),
+            contract=""
+            if runner == ORCHESTRATOR or self._has_no_contract
+            else instructions(kind, profile, definition.name if definition else ""),
             tools=tuple(dict.fromkeys(map(str, tools))),
             tools_from=tools_from,
             withheld=tuple(dict.fromkeys(map(_encodable, self._withheld))),

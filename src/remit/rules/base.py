@@ -56,6 +56,8 @@ class Case(msgspec.Struct, frozen=True, dict=True):
     profile: str
     evidence: Evidence
     scope: tuple[str, ...] = ()
+    #: The agent that was asked; empty if the caller does not know.
+    agent: str = ""
 
     @property
     def result(self) -> Result:
@@ -92,6 +94,8 @@ class Example(msgspec.Struct, frozen=True):
     profile: str = "v2"
     #: The agent's tool calls, by a name in `remit.rules.examples`; empty: there are no receipts.
     receipts: str = ""
+    #: The agent that was asked.
+    agent: str = ""
 
 
 class Rule:
@@ -108,6 +112,8 @@ class Rule:
     levels: ClassVar[dict[str, Level | None]] = {}
     #: The line in the answer instructions; None: the rule is not mentioned there.
     prompt: ClassVar[str | None] = None
+    #: The kinds whose instructions contain the line; empty: all.
+    kinds: ClassVar[tuple[str, ...]] = ()
     good: ClassVar[tuple[Example, ...]] = ()
     bad: ClassVar[tuple[Example, ...]] = ()
 

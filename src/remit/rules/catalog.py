@@ -44,6 +44,7 @@ from remit.rules.kinds.self_conflict import SelfConflict
 from remit.rules.kinds.severity_count import SeverityCount
 from remit.rules.kinds.tradeoffs_missing import TradeoffsMissing
 from remit.rules.kinds.wrong_column import WrongColumn
+from remit.rules.result.agent_mismatch import AgentMismatch
 from remit.rules.result.blockers_missing import BlockersMissing
 from remit.rules.result.checklist_missing import ChecklistMissing
 from remit.rules.result.checklist_unticked import ChecklistUnticked
@@ -71,6 +72,7 @@ ENTRY: tuple[type[Rule], ...] = (Unreadable, TitleMissing)
 
 CATALOG: tuple[type[Rule], ...] = (
     *ENTRY,
+    AgentMismatch,
     PlaceholderLeft,
     StatusMissing,
     StatusUnknown,

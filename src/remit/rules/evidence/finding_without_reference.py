@@ -21,6 +21,7 @@ class FindingWithoutReference(Rule):
     levels = {"v1": "L1"}
     requires = ("wrong-column",)
     help = "Add a `path/to/file.py:12` to the row, or remove the row."
+    prompt = "Every row of a table with a location column, and every issue, names its `path/to/file.py:12`."
     good = (Example("generic", edits=(("where the token is made |\n", "where the token is made |\n| - | - | - |\n"),)),)
     bad = (
         Example(

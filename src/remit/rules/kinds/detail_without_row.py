@@ -18,6 +18,8 @@ class DetailWithoutRow(Rule):
     level = "L2"
     requires = ("block-missing", "wrong-column", "empty-table")
     help = "Add a row with that ID to Issues Detected, or correct the ID."
+    prompt = "Every entry of Issue Details has the ID of a row of Issues Detected."
+    kinds = ("review",)
     bad = (
         Example(
             "review",

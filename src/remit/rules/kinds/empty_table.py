@@ -35,6 +35,7 @@ class EmptyTable(Rule):
     level = "L2"
     requires = ("block-missing", "wrong-column", "summary-missing")
     help = "Fill in the table, or state in the Summary that nothing was found."
+    prompt = "If a required table has no rows, state in the Summary that nothing was found."
     good = (
         Example(
             "verification",

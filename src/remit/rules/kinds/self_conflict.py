@@ -48,6 +48,7 @@ class SelfConflict(Rule):
     code = "KND004"
     level = "L2"
     help = "Decide which statement is correct and remove the other. If both are correct, merge them into one row."
+    prompt = "Do not contradict yourself: one statement for each location and category, and a Summary that agrees with the rest."
     good = (
         Example("review", edits=(("| Standard | Status | Notes |", "| Standard | Verdict | Notes |"),)),
         Example(

@@ -23,6 +23,7 @@ class SeverityCount(Rule):
     requires = ("findings-missing", "block-missing", "empty-table", "severity-missing", "severity-unknown")
     help = "Count the rows of Issues Detected again and correct the Severity Summary."
     prompt = "The numbers in the Severity Summary match the rows of Issues Detected exactly."
+    kinds = ("review",)
     good = (
         Example("review", edits=(("### Severity Summary\n- Critical: 1\n- Important: 0\n- Minor: 1\n\n", ""),)),
         Example(

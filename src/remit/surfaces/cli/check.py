@@ -32,6 +32,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--rerun", metavar="CMD", help="Run CMD in the checkout and compare its outcome with the claimed one.")
 @click.option("--profile", help="The profile: v2 (default), v1, lenient or claims.")
 @click.option("--kind", help="The kind of result; default: derived from the agent's name.")
+@click.option("--agent", metavar="NAME", help="The agent that was asked; a result under another name is refused.")
 @click.option("--attempt", type=int, default=1, show_default=True, help="The number of the submission; 2 is final.")
 @click.option("--scope", multiple=True, metavar="PATH", help="A file or folder that the agent was asked to look at.")
 @click.option("--override", multiple=True, metavar="RULE=REASON", help="Override a default rule, with a reason.")
@@ -90,6 +91,7 @@ def _options(flags: dict[str, Any], settings: Configuration) -> Options:
         profile=flags["profile"] or settings["profile"],
         kind=flags["kind"],
         kinds=settings["agents.kinds"],
+        agent=flags["agent"],
         attempt=flags["attempt"],
         overrides=_overrides(flags["override"], settings),
         select=flags["select"] or tuple(settings["check.select"]),

@@ -86,6 +86,7 @@ def convert_command(file: str, form: str) -> int:
 @click.command("prompt")
 @click.option("--kind", default="generic", show_default=True, help="The kind of result.")
 @click.option("--profile", help="The profile it is checked with; default: the configured one.")
+@click.option("--agent", metavar="NAME", default="", help="The name of the agent, which signs its result with it.")
 @click.option(
     "--format",
     "form",
@@ -94,7 +95,7 @@ def convert_command(file: str, form: str) -> int:
     show_default=True,
     help="The output format.",
 )
-def prompt_command(kind: str, profile: str | None, form: str) -> int:
+def prompt_command(kind: str, profile: str | None, agent: str, form: str) -> int:
     """Print the instructions that tell an agent how to write a result.
 
     They are generated from the kinds and rules that check the result.
@@ -103,6 +104,7 @@ def prompt_command(kind: str, profile: str | None, form: str) -> int:
     Examples:
       remit prompt --kind review
       remit prompt --kind exploration --profile v1
+      remit prompt --kind review --agent qa-engineer
     """
     from remit.checking import Options
     from remit.configuration import load
@@ -110,7 +112,7 @@ def prompt_command(kind: str, profile: str | None, form: str) -> int:
 
     profile = profile or load()["profile"]
     Options(kind=kind, profile=profile).validated()
-    text = instructions(kind, profile)
+    text = instructions(kind, profile, agent)
     if form == "json":
         from remit.reports.formats import format_json
 
