@@ -42,17 +42,6 @@ class Judgement(NamedTuple):
         return self.decision == "accept"
 
     @property
-    def reports_failure(self) -> bool:
-        """Whether a result states that its work failed. Its document may be accepted; the delegation has failed."""
-        return any(verdict.document.result.failed for verdict in self.verdicts)
-
-    @property
-    def is_recoverable(self) -> bool:
-        """Whether a retry may help: false only if a failed result states `Recoverable: false`."""
-        errors = (verdict.document.result.error for verdict in self.verdicts if verdict.document.result.failed)
-        return not any(error.recoverable.strip().strip("*_`").lower() == "false" for error in errors if error)
-
-    @property
     def correction(self) -> str:
         """The message that asks the subagent to correct its report."""
         return strip_control_characters(correction_text(self.violations))
@@ -61,6 +50,13 @@ class Judgement(NamedTuple):
     def failure(self) -> ReportedFailure | None:
         """The failure that the report states: an accepted report with the status FAILED is a failure of the work."""
         return reported_failure(verdict.document.result for verdict in self.verdicts)
+
+    @property
+    def cited_locations(self) -> list[tuple[str, int]]:
+        """The locations that were found where the report cites them, each as path and line."""
+        references = (one for verdict in self.verdicts for one in verdict.evidence.references)
+        return list(dict.fromkeys((one.path, one.line) for one in references if one.outcome == "verified" and one.line))
+
 
     @property
     def analysed_files(self) -> list[str]:

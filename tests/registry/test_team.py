@@ -18,6 +18,7 @@ from remit.registry.tools import OFFERED, AllowList, find_tool
 #: As section 4 of the contract has them.
 KINDS = {
     "code-explorer": "exploration",
+    "Explore": "exploration",
     "code-architect": "design",
     "system-architect": "design",
     "qa-engineer": "review",
@@ -28,7 +29,14 @@ KINDS = {
     "product-manager": "document",
     "technical-writer": "document",
 }
-READ_ONLY = ("code-explorer", "code-architect", "system-architect", "security-auditor", "verification-specialist")
+READ_ONLY = (
+    "Explore",
+    "code-explorer",
+    "code-architect",
+    "system-architect",
+    "security-auditor",
+    "verification-specialist",
+)
 CHANGING = {"Edit", "Write", "Bash"}
 SEEDS = Path(__file__).resolve().parents[3] / "shared/seeds"
 
@@ -44,7 +52,7 @@ def one(name: str) -> Definition:
     return found
 
 
-def test_the_team_is_the_ten_agents_that_the_contract_names() -> None:
+def test_the_team_is_the_eleven_agents_that_the_contract_names() -> None:
     assert {definition.name for definition in team()} == set(KINDS)
     assert {definition.plugin for definition in team()} == {"built-in"}
 
@@ -52,7 +60,7 @@ def test_the_team_is_the_ten_agents_that_the_contract_names() -> None:
 def test_nothing_at_all_is_wrong_with_the_team() -> None:
     plugin = built_in_team()
     assert (plugin.rejected, plugin.skipped, plugin.warnings, team().warnings) == ((), (), (), ())
-    assert [definition.warnings for definition in team()] == [()] * 10
+    assert [definition.warnings for definition in team()] == [()] * 11
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -77,6 +85,7 @@ def test_each_agents_tools_are_known_and_offered_and_those_that_read_only_change
 def test_each_agents_model_fits_its_task(name: str) -> None:
     assert one(name).model in ("sonnet", "opus", "haiku")
     assert (one(name).model == "opus") == (name == "product-manager"), "opus for requirements, sonnet for analysis"
+    assert (one(name).model == "haiku") == (name == "Explore"), "haiku for lookups"
 
 
 @pytest.mark.parametrize("name", KINDS)

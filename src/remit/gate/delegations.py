@@ -126,11 +126,18 @@ def link_delegation(state: SessionState, key: str, agent_id: str) -> None:
 
 
 def close_delegation(
-    state: SessionState, key: str, outcome: str, *, files: Iterable[str] = (), now: float | None = None
+    state: SessionState,
+    key: str,
+    outcome: str,
+    *,
+    files: Iterable[str] = (),
+    is_recoverable: bool = True,
+    now: float | None = None,
 ) -> None:
     """Close a delegation as `accepted`, with the files that its result covers, `rejected` or `failed`.
 
-    `key` is the id of the launching call or of the subagent. If it is unknown, a delegation is added.
+    `key` is the id of the launching call or of the subagent. If it is unknown, a delegation is added. With
+    `is_recoverable` false, a failure is not retried.
     """
     if outcome not in OUTCOMES:
         raise ValueError(f"the outcome must be one of {', '.join(OUTCOMES)}, not {outcome!r}")
@@ -139,6 +146,7 @@ def close_delegation(
         own_key = open_delegation(state, own_key, "unknown", now=now)
     entry = state.delegations[own_key]
     entry.state = outcome
+    entry.is_recoverable = is_recoverable
     release_writes(state, own_key)
     release_writes(state, entry.agent_id)
     if outcome == "accepted":

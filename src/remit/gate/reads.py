@@ -109,12 +109,15 @@ def _judge_read(trial: _Trial, name: str, lines: int, first: int) -> Ruling | No
     state, settings = trial.state, trial.settings
     kind = "lookup"
     if name in state.analysed:
-        if not state.is_declared("verify", name):
+        section = settings.limits["verify_lines"]
+        is_check = lines <= section and state.is_cited(name, first, first + max(lines, 1) - 1)
+        if not is_check and not state.is_declared("verify", name):
             return _deny(
                 trial,
                 "reread-analysed",
-                f"{name} is covered by the accepted result of {state.analysed[name]}; use that result. A person can "
-                f"allow another read: remit gate declare verify {name} --why ...",
+                f"{name} is covered by the accepted result of {state.analysed[name]}; use that result. To verify it, "
+                f"read at most {section} lines around a location that the result cites. A person can allow another "
+                f"read: remit gate declare verify {name} --why ...",
                 name,
                 lines,
             )

@@ -15,7 +15,10 @@ RULES: tuple[tuple[str, int, str], ...] = (
     (
         "reread-analysed",
         1,
-        "a file that an accepted result covers is not read again, except as a declared verification",
+        (
+            "a file that an accepted result covers is not read again, except to verify it: at most 60 lines around a "
+            "cited location, of at most 3 files, or as declared by a person"
+        ),
     ),
     ("edit-code", 1, "changes of code are delegated to backend-specialist or frontend-specialist"),
     ("edit-tests", 1, "changes of tests are delegated to qa-engineer"),
@@ -62,8 +65,8 @@ INSTEAD: dict[str, str] = {
     "lookup-time": "delegate slow reads to code-explorer; the next prompt, phase or accepted delegation opens a new "
     "window",
     "bulk-search": "delegate the search to code-explorer, or name one file",
-    "reread-analysed": "use the accepted result; a person can allow another read: "
-    "remit gate declare verify PATH --why ...",
+    "reread-analysed": "use the accepted result, or verify it with a read of at most 60 lines around a cited location; "
+    "a person can allow another read: remit gate declare verify PATH --why ...",
     "edit-code": "delegate the change to backend-specialist or frontend-specialist",
     "edit-tests": "delegate the change to qa-engineer",
     "edit-spec": "delegate the change to product-manager",

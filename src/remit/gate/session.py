@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 
-from remit.failure_policy import next_step
+from remit.failure_policy import MAX_RETRIES, next_step
 from remit.gate.model import COSTS, MAX_NAME_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from remit.gate.model import ToolUse
@@ -19,6 +20,7 @@ SCHEMA = "remit.gate/1"
 MAX_ENTRIES: dict[str, int] = {
     "analysed": 2000,
     "changes": 20,
+    "cited": 2000,
     "declarations": 50,
     "decisions": 100,
     "delegations": 100,
@@ -29,9 +31,12 @@ MAX_ENTRIES: dict[str, int] = {
     "warnings": 50,
     "writers": 64,
 }
+#: Cited lines of one file.
+_MAX_CITED = 200
 _ENTRY_TYPES: dict[str, type] = {
     "analysed": str,
     "changes": dict,
+    "cited": list,
     "declarations": dict,
     "decisions": dict,
     "delegations": dict,
@@ -51,6 +56,7 @@ class SessionState:
     __slots__ = (
         "analysed",
         "changes",
+        "cited",
         "decisions",
         "declarations",
         "delegations",
@@ -75,6 +81,8 @@ class SessionState:
         self.window = Window("session", self.started)
         #: Path -> the agent whose accepted result covers it.
         self.analysed: dict[str, str] = {}
+        #: Path -> the lines of it that accepted results cite.
+        self.cited: dict[str, list[int]] = {}
         #: Each {kind, paths, why, at}.
         self.declarations: list[dict[str, Any]] = []
         #: Each {at, tool, decision, would, rule, reason, paths, lines, exception, id}.
@@ -151,6 +159,17 @@ class SessionState:
             if entry.get("id") == call.tool_use_id:
                 entry["end"] = time.time()
 
+    def cite(self, locations: Iterable[tuple[str, int]]) -> None:
+        """Record locations that an accepted result cites."""
+        for path, line in locations:
+            lines = self.cited.setdefault(path[:MAX_NAME_LENGTH], [])
+            if line not in lines and len(lines) < _MAX_CITED:
+                lines.append(line)
+
+    def is_cited(self, path: str, first: int, last: int) -> bool:
+        """Return whether an accepted result cites a line of this range."""
+        return any(first <= line <= last for line in self.cited.get(path, ()))
+
     def record_exception(self, kind: str, paths: tuple[str, ...], now: float) -> None:
         """Record the use of an exception and the tokens that it saved."""
         cost, instead = COSTS.get(kind, (0, 0))
@@ -173,6 +192,12 @@ def _entries(name: str, value: Any) -> Any:
     if isinstance(value, dict):
         if name == "delegations":
             return {key: Delegation.from_dict(entry) for key, entry in value.items() if isinstance(entry, dict)}
+        if name == "cited":
+            return {
+                key: [line for line in lines if isinstance(line, int)]
+                for key, lines in value.items()
+                if type(lines) is list
+            }
         return {key: entry for key, entry in value.items() if isinstance(entry, wanted)}
     return [entry for entry in value if isinstance(entry, wanted)]
 
@@ -192,7 +217,18 @@ class Delegation:
     `state` is `open`, `observed` (no result is awaited), `accepted`, `rejected` or `failed`.
     """
 
-    __slots__ = ("agent", "agent_id", "at", "contract_sent", "fallback", "mark", "retried", "retry_of", "state")
+    __slots__ = (
+        "agent",
+        "agent_id",
+        "at",
+        "contract_sent",
+        "fallback",
+        "is_recoverable",
+        "mark",
+        "retried",
+        "retry_of",
+        "state",
+    )
 
     def __init__(self, agent: str, at: float = 0.0, *, state: str = "open", retry_of: str = "") -> None:
         self.agent = agent[:MAX_NAME_LENGTH]
@@ -210,6 +246,8 @@ class Delegation:
         self.mark = ""
         #: Whether the prompt of the launch included the contract.
         self.contract_sent = False
+        #: Whether a retry may help; false if the subagent reported that it does not.
+        self.is_recoverable = True
 
     @property
     def is_open(self) -> bool:
@@ -233,13 +271,14 @@ class Delegation:
 
     @property
     def allows_fallback(self) -> bool:
-        """Whether it failed as a retry, so that the orchestrator may read for itself."""
+        """Whether it failed and no retry is left, so that the orchestrator may read for itself."""
         return self.has_failed and self._step_after_failure == "fall-back" and self.fallback is not None
 
     @property
     def _step_after_failure(self) -> str:
         """The step of the failure policy. Any delegation may be critical and may have been loading context."""
-        return next_step(critical=True, loads_context=True, retries=self.retries)
+        retries = self.retries if self.is_recoverable else MAX_RETRIES
+        return next_step(critical=True, loads_context=True, retries=retries)
 
     def as_dict(self) -> dict[str, Any]:
         """Return its entry in the state file."""
@@ -256,6 +295,8 @@ class Delegation:
             values["mark"] = self.mark
         if self.contract_sent:
             values["told"] = True
+        if not self.is_recoverable:
+            values["recoverable"] = False
         return values
 
     @classmethod
@@ -274,6 +315,7 @@ class Delegation:
         )
         entry.mark = _text(values.get("mark"))
         entry.contract_sent = bool(values.get("told"))
+        entry.is_recoverable = values.get("recoverable") is not False
         return entry
 
 

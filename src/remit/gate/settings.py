@@ -22,6 +22,7 @@ LIMITS: dict[str, int] = {
     "seconds": 10,
     "search_files": 3,
     "verify_files": 3,
+    "verify_lines": 60,
     "fallback_files": FALLBACK_FILES,
     "fallback_lines": FALLBACK_LINES,
     "presentation_lines": 300,
@@ -69,7 +70,7 @@ AGENTS: dict[str, str] = {
     "security": "security-auditor",
 }
 #: The settings that the gate reads, without the prefix `gate.`.
-KEYS = ("mode", "limits", "paths", "agents", "trivial_edits", "exceptions", "on_fault")
+KEYS = ("mode", "limits", "paths", "agents", "trivial_edits", "exceptions", "on_fault", "others")
 
 
 class Exemption:
@@ -94,6 +95,7 @@ class GateSettings:
         "limits",
         "mode",
         "on_fault",
+        "others",
         "paths",
         "problems",
         "tools",
@@ -114,6 +116,9 @@ class GateSettings:
         self.guarded = GUARDED
         #: After an error in the gate: "open" allows the call with a warning, "closed" denies it.
         self.on_fault = "open"
+        #: Subagents that are not under contract: "claims" checks their claims and sends a report back once, "observe"
+        #: only records, "off" checks nothing.
+        self.others = "off"
         self.problems: list[str] = []
 
     @classmethod
@@ -261,6 +266,7 @@ _SETTERS: dict[str, Any] = {
     "trivial_edits": _choice("delegate", "direct"),
     "exceptions": _exceptions,
     "on_fault": _choice("open", "closed"),
+    "others": _choice("claims", "observe", "off"),
 }
 
 

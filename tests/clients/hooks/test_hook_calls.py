@@ -100,7 +100,8 @@ def test_a_correct_launch_is_not_changed(hooks: Hooks) -> None:
 
 
 @pytest.mark.parametrize("agent", ["leaf", "general-purpose", "", "other:leaf"])
-def test_an_agent_that_is_not_under_contract_is_only_observed(hooks: Hooks, agent: str) -> None:
+def test_an_agent_that_is_not_under_contract_can_be_left_alone(start: Callable[..., Hooks], agent: str) -> None:
+    hooks = start(others="off")
     assert hooks.launch(agent) is None
     assert [entry.state for entry in hooks.state.delegations.values()] == ["observed"]
     assert hooks.ask("Stop", stop_hook_active=False) is None
@@ -259,7 +260,8 @@ def test_every_tool_that_runs_a_command_line_is_a_shell(tool: str, hooks: Hooks)
     assert hooks.state.window.closed
 
 
-def test_an_editing_agent_that_is_not_under_contract_is_reported(hooks: Hooks) -> None:
+def test_an_editing_agent_whose_reports_are_not_checked_is_reported(start: Callable[..., Hooks]) -> None:
+    hooks = start(others="off")
     edit = {"file_path": "src/f0.py", "old_string": "a", "new_string": "b"}
     assert hooks.call("Edit", edit, agent_id="a1", agent_type="code-explorer") is None
     assert hooks.state.warnings == []

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from delegating import Client
+from support.client_session import Client
 
 
 @pytest.fixture

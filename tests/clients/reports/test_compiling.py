@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from delegating import Client
+from support.client_session import Client
 
 import remit
 from remit.clients.claude_code.compiled import is_fresh, read_compiled

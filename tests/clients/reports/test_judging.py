@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from delegating import GOOD, INVENTED, VAGUE, Client
+from support.client_session import GOOD, INVENTED, VAGUE, Client
 
 import remit
 from remit.acceptance import Judgement
@@ -41,12 +41,20 @@ def test_the_decision_is_that_of_a_check_with_the_transcript_as_receipts(
 
 
 def test_the_kind_is_that_of_the_agent(client: Client, context: ProjectContext) -> None:
-    assert judge(sample_text("review"), context, "qa-engineer", "", 1).is_accepted
+    assert judge(sample_text("review"), context, "security-auditor", "", 1).is_accepted
     assert not judge(sample_text("generic"), context, "qa-engineer", "", 1).is_accepted
 
 
 def test_a_report_of_a_failure_can_be_accepted(context: ProjectContext) -> None:
-    assert judge(sample_text("error"), context, EXPLORER, "", 1).is_accepted
+    judged = judge(sample_text("error"), context, "backend-specialist", "", 1)
+    assert (judged.is_accepted, judged.reports_failure, judged.is_recoverable) == (True, True, True)
+    final = sample_text("error").replace("| Recoverable | true |", "| Recoverable | false |")
+    assert not judge(final, context, "backend-specialist", "", 1).is_recoverable
+
+
+def test_a_report_under_another_agents_name_is_not_accepted(context: ProjectContext) -> None:
+    judged = judge(sample_text("review"), context, "qa-engineer", "", 1)
+    assert [one["rule"] for one in judged.violations if one["level"] == "L1"] == ["agent-mismatch"]
 
 
 def test_several_results_in_one_report_are_only_as_good_as_the_worst(context: ProjectContext) -> None:

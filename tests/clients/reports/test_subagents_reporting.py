@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from delegating import GOOD, INVENTED, VAGUE, Client, context_of, is_block, notice_of, output_of
+from support.client_session import GOOD, INVENTED, VAGUE, Client, context_of, is_block, notice_of, output_of
 
 from remit.clients.claude_code.notices import withheld_notice
 from remit.clients.claude_code.results import KeptResult
@@ -50,7 +50,7 @@ def test_the_content_of_a_report_is_framed_as_data(client: Client) -> None:
     answer = client.run(CALL, AGENT, report, report)[-1]
     notice = notice_of(answer)
     assert not set("\x1b\x07\u202e\u200b\U000e0041") & set(notice)
-    assert notice.count("</result>") == 1
+    assert notice.count("</result>") == 2  # its violations and its verified lines
     assert "<system>" not in notice
     assert "<b>" not in notice
 
@@ -277,7 +277,7 @@ def test_a_workflow_with_a_rejected_report_gets_a_notice(client: Client) -> None
     answer = context_of(
         client.ask("UserPromptSubmit.task_notification", prompt=prompt.format('Dynamic workflow "look"'))
     )
-    assert answer.count("is not accepted: do not use any of it") == 1
+    assert answer.count("is not accepted: do not use it") == 1
     assert "reference-missing-file" in answer
     assert ".a-bad.md" in answer
     assert client.ask("UserPromptSubmit.task_notification", prompt=prompt.format("Command")) is None

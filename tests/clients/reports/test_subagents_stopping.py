@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from delegating import GOOD, INVENTED, SESSION, VAGUE, Client, context_of, is_block
+from support.client_session import GOOD, INVENTED, SESSION, VAGUE, Client, context_of, is_block
 
 from remit.clients.claude_code import results
 from remit.gate.delegations import open_delegation
@@ -201,22 +201,24 @@ def test_a_rejected_nested_subagent_causes_a_warning(client: Client) -> None:
     assert client.state.warnings == ["Agent code-explorer failed, results may be incomplete"]
 
 
-def test_agents_that_are_not_under_contract_are_only_recorded(client: Client) -> None:
-    client.launch(CALL, "Explore")
+def test_agents_that_are_not_under_contract_can_be_left_alone(begin: Callable[[str], Client]) -> None:
+    client = begin('[gate]\nothers = "off"\n')
+    client.launch(CALL, "Plan")
     client.transcript(AGENT, call=CALL)
-    assert client.start(AGENT, "Explore") is None
-    assert client.stop(AGENT, "Nothing of that form.", "Explore") is None
-    assert client.done(CALL, AGENT, "Nothing of that form.", "Explore") is None
+    assert client.start(AGENT, "Plan") is None
+    assert client.stop(AGENT, "Nothing of that form.", "Plan") is None
+    assert client.done(CALL, AGENT, "Nothing of that form.", "Plan") is None
     [kept] = client.kept
-    assert (kept.agent, kept.outcome, kept.path, kept.check) == ("Explore", "observed", "", "")
+    assert (kept.agent, kept.outcome, kept.path, kept.check) == ("Plan", "observed", "", "")
     assert client.delegation(CALL) == "observed"
     assert client.ask("Stop", background_tasks=None) is None, "nobody waits for them"
 
 
-def test_a_run_that_is_not_under_contract_is_not_waited_for(client: Client) -> None:
+def test_a_run_that_is_left_alone_is_not_waited_for(begin: Callable[[str], Client]) -> None:
+    client = begin('[gate]\nothers = "off"\n')
     with open_session(client.folder, SESSION) as state:
-        open_delegation(state, CALL, "Explore")
-    client.start(AGENT, "Explore")
+        open_delegation(state, CALL, "Plan")
+    client.start(AGENT, "Plan")
     assert client.delegation(CALL) == "observed"
 
 
@@ -224,7 +226,7 @@ def test_the_project_configures_which_agents_are_under_contract(begin: Callable[
     client = begin('[gate]\nunder_contract = ["scout"]\n[agents.kinds]\nscout = "exploration"\n')
     assert client.stop(AGENT, "Nothing of that form.") is None
     assert is_block(client.stop("b", INVENTED, "scout"))
-    assert client.stop("c", GOOD, "scout") is None
+    assert client.stop("c", GOOD.replace("Code Explorer", "Scout"), "scout") is None
 
 
 def test_an_agent_of_a_plugin_is_under_contract_by_its_own_name(client: Client) -> None:

@@ -44,8 +44,9 @@ def _options(context: ProjectContext, agent_type: str, attempt: int) -> Options:
     stored = (read_compiled(context.project) or {}).get("check")
     chosen = stored if isinstance(stored, dict) else {}
     return CheckOptions(
-        profile=context.profile or "v2",
+        profile=context.profile_of(agent_type),
         kind=context.kind_of(agent_type) or None,
+        agent=agent_type if context.is_under_contract(agent_type) else None,
         attempt=attempt,
         select=tuple(chosen.get("select", ())),
         ignore=tuple(chosen.get("ignore", ())),

@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 _MAX_VIOLATIONS = 10
 _MAX_LINE = 500
 _MAX_FILES = 10
+#: Verified lines of a rejected report that are passed on.
+_MAX_PARTIAL = 20
 #: At most this many reports of a workflow are listed.
 _MAX_REPORTS = 5
 #: The beginning of a notification's summary names what has ended.
 _SUMMARY_HEAD = 60
 _HEADS = {
     "rejected": "remit: the report of {agent} was checked, sent back once for correction, and is still not accepted. "
-    "It is withheld: do not use any of it.",
+    "It is withheld: do not use it.",
     "failed": "remit: {agent} ended without an acceptable report, most likely at its turn limit. Its last message is "
-    "withheld: do not use any of it.",
+    "withheld: do not use it.",
 }
 
 
@@ -35,11 +37,33 @@ def withheld_notice(kept: KeptResult, *, retried: bool) -> str:
     parts = [
         _HEADS.get(kept.outcome, _HEADS["rejected"]).format(agent=display_name(kept.agent)),
         _framed_violations(kept),
+        *_verified_part(kept),
         f"The report is stored in {neutralize(kept.path)}.",
         *_written_files(kept.changed),
         next_steps(kept.agent, retried=retried),
     ]
     return "\n".join(parts)
+
+
+def failure_notice(kept: KeptResult, *, retried: bool) -> str:
+    """Return the notice beside a valid report that states a failure (Status FAILED)."""
+    name = display_name(kept.agent)
+    retry = "" if kept.recoverable else " It states that a retry cannot help (Recoverable: false)."
+    parts = (
+        f"remit: {name} reports that it FAILED.{retry} Its task is not done: use its report only to decide what to do.",
+        *_written_files(kept.changed),
+        next_steps(kept.agent, retried=retried),
+    )
+    return "\n".join(parts)
+
+
+def unverified_notice(kept: KeptResult, *, retried: bool) -> str:
+    """Return the notice beside a report of an agent that is not under contract: which of its claims do not hold."""
+    head = (
+        f"remit: the report of {display_name(kept.agent)} was sent back once, and these claims still do not hold. "
+        "Do not use them and do not repeat them to the user:"
+    )
+    return "\n".join((head, _framed_violations(kept), next_steps(kept.agent, retried=retried)))
 
 
 def warnings_notice(kept: KeptResult) -> str:
@@ -89,7 +113,7 @@ def task_notification(head: str, session: str, context: ProjectContext) -> str:
         return _workflow_notice(results.list_results(context.folder, session), launched)
     if entry is not None and is_unjudged:
         return _unchecked_notice(entry)
-    if kept is None or kept.outcome not in ("rejected", "failed") or not context.is_under_contract(kept.agent):
+    if kept is None or kept.outcome not in ("rejected", "failed") or not context.is_awaited(kept.agent):
         return ""
     return _rejected_notice(kept, entry)
 
@@ -109,14 +133,34 @@ def _unchecked_notice(entry: Delegation) -> str:
 
 
 def _rejected_notice(kept: KeptResult, entry: Delegation | None) -> str:
+    retried = entry is not None and not entry.may_be_retried
+    if kept.failure:
+        return failure_notice(kept, retried=retried)
+    if kept.is_outside_contract:
+        return unverified_notice(kept, retried=retried)
     return "\n".join(
         (
-            f"remit: the report of {display_name(kept.agent)} is not accepted: do not use any of it.",
+            f"remit: the report of {display_name(kept.agent)} is not accepted: do not use it.",
             _framed_violations(kept),
+            *_verified_part(kept),
             f"The report is stored in {neutralize(kept.path)}.",
-            next_steps(kept.agent, retried=entry is not None and bool(entry.retry_of)),
+            next_steps(kept.agent, retried=retried),
         )
     )
+
+
+def _verified_part(kept: KeptResult) -> list[str]:
+    """Return the lines of a rejected report whose claims hold, marked as partial."""
+    if not kept.partial:
+        return []
+    lines = "\n".join(kept.partial[:_MAX_PARTIAL])
+    return [
+        (
+            "These lines of it are partial output: their locations were verified, nothing else was. You may use them "
+            "if you say that they are partial."
+        ),
+        frame_result(kept.agent, "partial", lines),
+    ]
 
 
 def _framed_violations(kept: KeptResult) -> str:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
     from remit.gate.session_store import open_session
 
+#: The placeholder for the agent's name in the compiled instructions.
+AGENT_NAME = "[Agent Name]"
+#: The profile of agents that are not under contract.
+CLAIMS = "claims"
 #: Other processes wait this long while one of them compiles.
 COMPILE_SECONDS = 20.0
 
@@ -69,8 +73,24 @@ class ProjectContext:
         )
 
     def is_under_contract(self, agent_type: str) -> bool:
-        """Whether reports of this agent are checked."""
+        """Whether this agent is asked for a result in the form of the contract."""
         return self._contract_name(agent_type) is not None
+
+    def is_checked(self, agent_type: str) -> bool:
+        """Whether reports of this agent are checked: against the contract, or only their claims."""
+        return self.settings.others != "off" or self.is_under_contract(agent_type)
+
+    def is_awaited(self, agent_type: str) -> bool:
+        """Whether a final answer waits for this agent, because its report may be sent back."""
+        return self.settings.others == "claims" or self.is_under_contract(agent_type)
+
+    def is_enforced(self, agent_type: str) -> bool:
+        """Whether a report of this agent is sent back or reported if it is not accepted."""
+        return not self.is_observing and self.is_awaited(agent_type)
+
+    def profile_of(self, agent_type: str) -> str:
+        """Return the profile that reports of this agent are checked with."""
+        return (self.profile or "v2") if self.is_under_contract(agent_type) else CLAIMS
 
     def kind_of(self, agent_type: str) -> str:
         """Return the kind of result that this agent must send; "" for an agent that is not under contract."""
@@ -78,7 +98,12 @@ class ProjectContext:
 
     def prompt_for(self, agent_type: str) -> str:
         """Return the instructions for this agent; "" for an agent that is not under contract."""
-        return self.prompts.get(self.kind_of(agent_type), "")
+        text = self.prompts.get(self.kind_of(agent_type), "")
+        if not text:
+            return ""
+        from remit.contract.feedback import agent_title  # late: only a launch needs it
+
+        return text.replace(AGENT_NAME, agent_title(agent_type) or AGENT_NAME)
 
     def _contract_name(self, agent_type: str) -> str | None:
         """Return the agent's name in the contract. An agent of a plugin is `plugin:agent`."""

@@ -12,6 +12,7 @@ import json
 import os
 import time
 
+from remit.clients.claude_code.project import CLAIMS
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.session_store import KEPT_DAYS, make_private, safe_name
 from remit.workspace.atomic_write import replace_file
@@ -34,6 +35,8 @@ MAX_REPORTS = 200
 MAX_SESSION_BYTES = 100_000_000
 _MAX_VIOLATIONS = 60
 _MAX_FILES = 500
+#: Lines of a report that are passed on as its verified part.
+_MAX_PARTIAL = 40
 _SUFFIXES = (".json", ".check.json", ".md")
 
 
@@ -48,10 +51,15 @@ class KeptResult:
         "attempt",
         "changed",
         "check",
+        "cited",
         "digest",
+        "failure",
         "files",
         "outcome",
+        "partial",
         "path",
+        "profile",
+        "recoverable",
         "verdict",
         "violations",
         "whole",
@@ -74,6 +82,15 @@ class KeptResult:
         self.files = [path for path in values.get("files") or () if isinstance(path, str)]
         #: The files that the subagent had written by then.
         self.changed = [path for path in values.get("changed") or () if isinstance(path, str)]
+        #: The locations that an accepted report cites, each as path and line.
+        self.cited = _pairs(values.get("cited"))
+        #: The lines of a report that was not accepted whose claims hold.
+        self.partial = [line for line in values.get("partial") or () if isinstance(line, str)]
+        #: The profile that it was checked with; empty for reports of earlier versions.
+        self.profile = _text(values.get("profile"))
+        #: Whether it is a valid report of a failure (Status FAILED), and whether a retry may help.
+        self.failure = values.get("failure") is True
+        self.recoverable = values.get("recoverable") is not False
         self.digest = _text(values.get("digest"))
         #: The client's `stop_hook_active`: whether a hook had already made the subagent continue.
         self.active = values.get("active") is True
@@ -85,6 +102,11 @@ class KeptResult:
     def is_final(self) -> bool:
         """Whether no corrected report is expected."""
         return self.outcome != "returned"
+
+    @property
+    def is_outside_contract(self) -> bool:
+        """Whether only its claims were checked: its agent was never asked for a form."""
+        return self.profile == CLAIMS
 
 
 def keep_result(
@@ -98,7 +120,7 @@ def keep_result(
     check: str = "",
     **about: Any,
 ) -> KeptResult:
-    """Store a report in the gate's folder. `about`: attempt, verdict, would, violations, files, changed, active."""
+    """Store a report in the gate's folder. `about` has the other fields of `KeptResult`."""
     if outcome not in OUTCOMES:
         raise ValueError(f"the outcome of a report must be one of {', '.join(OUTCOMES)}, not {outcome!r}")
     session_folder = _session_folder(folder, session)
@@ -121,6 +143,8 @@ def keep_result(
         "violations": [_bounded(one) for one in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
         "files": [path[:MAX_NAME_LENGTH] for path in list(about.get("files") or ())[:_MAX_FILES]],
         "changed": [path[:MAX_NAME_LENGTH] for path in list(about.get("changed") or ())[:_MAX_FILES]],
+        "cited": [[path[:MAX_NAME_LENGTH], line] for path, line in list(about.get("cited") or ())[:_MAX_FILES]],
+        "partial": [line[:MAX_NAME_LENGTH] for line in list(about.get("partial") or ())[:_MAX_PARTIAL]],
     }
     base = _new_base(session_folder, agent_id)
     if data is None:
@@ -276,6 +300,12 @@ def _bounded(violation: Mapping[str, Any]) -> dict[str, Any]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _pairs(value: object) -> list[tuple[str, int]]:
+    entries: Sequence[object] = value if isinstance(value, list) else ()
+    pairs = (entry for entry in entries if isinstance(entry, list) and len(entry) == 2)
+    return [(path, line) for path, line in pairs if isinstance(path, str) and isinstance(line, int)]
 
 
 def _tables(value: object) -> list[dict[str, Any]]:

@@ -75,15 +75,15 @@ def _decide_first(call: ToolUse, state: SessionState, context: ProjectContext) -
     decision = decide(call, state, context.settings, context.project)
     entry = state.delegations.get(call.tool_use_id) if call.tool == "Agent" and not call.agent_id else None
     if entry is not None and decision.decision != "deny":
-        if not context.is_under_contract(entry.agent):
-            entry.state = "observed"  # its report is not checked, so no final answer waits for it
-        elif not context.is_observing:
+        if not context.is_awaited(entry.agent):
+            entry.state = "observed"  # its report is not sent back, so no final answer waits for it
+        elif not context.is_observing and context.is_under_contract(entry.agent):
             entry.contract_sent = True
     if (
         call.agent_id
         and call.tool in EDITING
         and decision.decision != "deny"
-        and not context.is_under_contract(call.agent_type)
+        and not context.is_checked(call.agent_type)
     ):
         state.warn(f"Agent {call.agent_type[:80]} is not under contract and edits files; its reports are not checked")
     return decision

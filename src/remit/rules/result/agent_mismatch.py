@@ -20,7 +20,6 @@ class AgentMismatch(Rule):
     name = "agent-mismatch"
     code = "RES021"
     level = "L1"
-    levels = {"claims": None}
     requires = ("title-missing",)
     help = "Sign the result with your own name."
     prompt = "The title names you, [Agent Name], and no other agent."

@@ -30,6 +30,8 @@ _SHARED = frozenset({"Read", "Grep", "Glob", "Edit", "Write", "Bash"})
 COMMANDS = ("declare", "report", "status")
 _DATA = Path(__file__).with_name("data")
 NAME = "remit"
+#: Agents of the team that the client defines itself.
+OF_CLIENT = frozenset({"Explore"})
 
 
 def wanted_files(target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
@@ -92,8 +94,11 @@ def _is_redirected(target: InstallTarget, path: Path) -> bool:
 
 
 def agent_files() -> dict[str, str]:
-    """Return the definitions of the built-in team in the client's format, by file name."""
-    return {f"{one.name}.md": _definition(one) for one in built_in_team().definitions}
+    """Return the definitions of the built-in team in the client's format, by file name.
+
+    Agents that the client has itself are left out: a file would replace the client's own definition.
+    """
+    return {f"{one.name}.md": _definition(one) for one in built_in_team().definitions if one.name not in OF_CLIENT}
 
 
 def _definition(one: Definition) -> str:

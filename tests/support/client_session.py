@@ -15,7 +15,7 @@ from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
 from remit.rules.examples import TREE, sample_text
 
-PAYLOADS = Path(__file__).parents[2] / "fixtures/claude_code/payloads"
+PAYLOADS = Path(__file__).parents[1] / "fixtures/claude_code/payloads"
 SESSION = "9f3279c5-453e-45ba-9d76-6896353ab6a1"
 GOOD = sample_text("exploration")
 #: A file that does not exist.

@@ -1,0 +1,169 @@
+"""Handle the delivery of a subagent's report to the orchestrator, and delegations that end without one."""
+
+from __future__ import annotations
+
+from remit.clients.claude_code import results
+from remit.clients.claude_code.payload import table, text
+from remit.clients.claude_code.responses import add_context, updated_output
+from remit.clients.claude_code.runs import (
+    SubagentRun,
+    link_run,
+    set_aside,
+    settle_launch,
+    withdraw_launch,
+    written_files,
+)
+from remit.clients.claude_code.subagents import close, judge, keep, outcome_of, record_end
+from remit.gate.delegations import link_delegation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from remit.acceptance import Judgement
+    from remit.clients.claude_code.project import ProjectContext
+    from remit.clients.claude_code.responses import Answer
+    from remit.clients.claude_code.results import KeptResult
+
+#: The client adds a block that begins with this to a report.
+_CLIENT_BLOCK = "<tools-used-before-summary>"
+_GENERAL = "general-purpose"
+
+
+def agent_call_returned(payload: object, context: ProjectContext) -> Answer | None:
+    """PostToolUse(Agent): replace a report that was not accepted before it reaches the orchestrator."""
+    response = table(payload, "tool_response")
+    agent = text(response, "agentType") or text(table(payload, "tool_input"), "subagent_type") or _GENERAL
+    call, is_nested = text(payload, "tool_use_id"), bool(text(payload, "agent_id"))
+    run = SubagentRun(payload, agent, text(response, "agentId") or call)
+    with context.session(run.session) as state:
+        if not is_nested:
+            link_delegation(state, call, text(response, "agentId"))
+        if not context.is_awaited(agent):
+            set_aside(state, "" if is_nested else call)
+    kept = results.latest_result(context.folder, run.session, run.agent_id)
+    if text(response, "status") == "async_launched":
+        return None
+    if not context.is_checked(agent):
+        if kept is None:
+            record_end(run, context)
+        return None
+    return _deliver(payload, context, run, kept, "" if is_nested else call)
+
+
+def _deliver(
+    payload: object, context: ProjectContext, run: SubagentRun, kept: KeptResult | None, key: str
+) -> Answer | None:
+    """Answer the end of a checked run; `key` is empty for a delegation by a subagent."""
+    output = payload.get("tool_response") if isinstance(payload, dict) else None
+    judged: Judgement | None = None
+    report = _report(output)
+    if kept is None or not kept.is_final or not _is_judged_report(kept, report):
+        # No SubagentStop was judged: the run used up its turns.
+        kept = None
+        judged = judge(report, run, context, 2)
+    with context.session(run.session) as state:
+        if judged is not None:
+            latest = results.latest_result(context.folder, run.session, run.agent_id)
+            is_stored = latest is not None and latest.is_final and _is_judged_report(latest, report)
+            about = {"attempt": 2, "changed": written_files(state, run)}
+            kept = latest if is_stored else keep(run, context, report, judged, outcome_of(judged, "failed"), **about)
+        if kept is None:
+            return None
+        close(state, key, kept)
+        entry = state.delegations.get(key)
+        retried = entry is not None and not entry.may_be_retried
+    return _notice(output, kept, retried=retried)
+
+
+def _notice(output: object, kept: KeptResult, *, retried: bool) -> Answer | None:
+    """Return the answer for a final report: a notice instead of it or beside it, or None."""
+    from remit.clients.claude_code.notices import failure_notice, unverified_notice, warnings_notice, withheld_notice
+
+    if kept.outcome == "accepted":
+        warnings = warnings_notice(kept)
+        return add_context("PostToolUse", warnings) if warnings else None
+    if kept.outcome not in ("rejected", "failed"):
+        return None
+    if kept.failure:
+        return add_context("PostToolUse", failure_notice(kept, retried=retried))
+    if kept.is_outside_contract:
+        return add_context("PostToolUse", unverified_notice(kept, retried=retried))
+    return updated_output(_replace_report(output, withheld_notice(kept, retried=retried)))
+
+
+def _is_judged_report(kept: KeptResult, report: str) -> bool:
+    """Whether the delivered report is the accepted one: a resumed run may have ended with another."""
+    if kept.verdict != "accept" or kept.digest == results.digest(report):
+        return True
+    # The client may truncate a report, or change the white space around its parts.
+    return bool(report.strip()) and "".join(report.split()) in "".join(results.read_text(kept).split())
+
+
+def _report(output: object) -> str:
+    """Return the text of a tool's output, without the block that the client adds."""
+    content = output.get("content") if isinstance(output, dict) else output
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    texts = [text(entry, "text") for entry in blocks if text(entry, "type") == "text"]
+    return "\n".join(one for one in texts if not one.startswith(_CLIENT_BLOCK))
+
+
+def _replace_report(output: object, notice: str) -> object:
+    """Return the tool's output in its own shape, with the notice instead of the report."""
+    if isinstance(output, dict):
+        content: object = notice if isinstance(output.get("content"), str) else [{"type": "text", "text": notice}]
+        return {**output, "content": content}
+    return notice if isinstance(output, str) else [{"type": "text", "text": notice}]
+
+
+def agent_call_failed(payload: object, context: ProjectContext) -> Answer | None:
+    """Record a delegation that an error or the user has ended.
+
+    Events: StopFailure of a subagent; PostToolUseFailure and PermissionDenied of Agent.
+    """
+    if text(payload, "hook_event_name") == "StopFailure":
+        _record_failure(payload, context)
+        return None
+    call, is_nested = text(payload, "tool_use_id"), bool(text(payload, "agent_id"))
+    if text(payload, "hook_event_name") == "PermissionDenied":
+        with context.session(text(payload, "session_id")) as state:
+            withdraw_launch(state, "" if is_nested else call)
+        return None
+    agent = text(table(payload, "tool_input"), "subagent_type") or _GENERAL
+    with context.session(text(payload, "session_id")) as state:
+        entry = None if is_nested else state.delegations.get(call)
+        run = SubagentRun(payload, agent, (entry.agent_id if entry else "") or call)
+        _keep_failure(run, context, text(payload, "error"))
+        settle_launch(state, "" if is_nested else call, agent, "failed")
+        retried = entry is not None and bool(entry.retry_of)
+    if not context.is_enforced(agent):
+        return None
+    from remit.clients.claude_code.notices import interrupted_notice
+
+    return add_context("PostToolUseFailure", interrupted_notice(agent, retried=retried))
+
+
+def _record_failure(payload: object, context: ProjectContext) -> None:
+    """StopFailure: record it. The orchestrator gets a notice when the call fails."""
+    run = SubagentRun(payload, text(payload, "agent_type"), text(payload, "agent_id"))
+    if not run.agent_id or not run.agent:
+        return
+    with context.session(run.session) as state:
+        _keep_failure(run, context, text(payload, "last_assistant_message"))
+        settle_launch(state, link_run(state, run), run.agent, "failed")
+
+
+def _keep_failure(run: SubagentRun, context: ProjectContext, error_text: str) -> None:
+    """Store a failure once."""
+    kept = results.latest_result(context.folder, run.session, run.agent_id)
+    if kept is None or kept.outcome != "failed":
+        results.keep_result(
+            context.folder,
+            run.session,
+            agent=run.agent,
+            agent_id=run.agent_id,
+            outcome="failed",
+            text=error_text,
+            attempt=kept.attempt if kept else 1,
+            would="failed",
+        )
