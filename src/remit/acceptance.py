@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from remit.checking import Decision, Options, Verdict
     from remit.contract.outcome import ReportedFailure
+    from remit.evidence.model import Reference
     from remit.evidence.receipts import Receipt
     from remit.rules.base import Violation
 
@@ -55,8 +56,7 @@ class Judgement(NamedTuple):
     def cited_locations(self) -> list[tuple[str, int]]:
         """The locations that were found where the report cites them, each as path and line."""
         references = (one for verdict in self.verdicts for one in verdict.evidence.references)
-        return list(dict.fromkeys((one.path, one.line) for one in references if one.outcome == "verified" and one.line))
-
+        return list(dict.fromkeys((_path(one), one.line) for one in references if one.outcome in _HOLDS and one.line))
 
     @property
     def analysed_files(self) -> list[str]:
@@ -64,8 +64,8 @@ class Judgement(NamedTuple):
         if not self.is_accepted:
             return []
         references = (one for verdict in self.verdicts for one in verdict.evidence.references)
-        opened = (one for one in references if one.outcome == "verified" and one.seen != "no")
-        return sorted({one.path for one in opened if one.section == "references"})
+        opened = (one for one in references if one.outcome in _HOLDS and one.seen != "no")
+        return sorted({_path(one) for one in opened if one.section == "references"})
 
 
 def judge_report(
@@ -105,6 +105,11 @@ def verified_part(text: str, verdicts: Sequence[Verdict]) -> str:
     lines = text.split("\n")
     kept = [lines[at - 1].strip() for at in sorted(holds) if holds[at] and 0 < at <= len(lines)]
     return "\n".join(kept[:_MAX_PARTIAL_LINES])
+
+
+def _path(reference: Reference) -> str:
+    """Return the path of the file: an abbreviated reference names only its end."""
+    return reference.found.path if reference.outcome == "abbreviated" and reference.found else reference.path
 
 
 def _violation(one: Violation) -> dict[str, Any]:

@@ -97,7 +97,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "gate.on_fault", "text", "open", "whether a call passes (open) or is denied (closed) if the gate itself fails"
     ),
-    Setting("gate.others", "text", "off", "reports of other subagents: claims (checked), observe or off"),
+    Setting("gate.others", "text", "claims", "reports of other subagents: claims (checked), observe or off"),
     Setting("gate.under_contract", "list", [], "subagents of a client whose reports are checked; empty: the team"),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

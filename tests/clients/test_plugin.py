@@ -17,7 +17,8 @@ from remit.gate.settings import AGENTS, LIMITS
 from remit.registry.plugins import built_in_team
 
 FILES = plugin_files(hook_entries(), "1.2.3")
-TEAM = {one.name: one for one in built_in_team().definitions}
+#: Without the agent that the client defines itself.
+TEAM = {one.name: one for one in built_in_team().definitions if one.name != "Explore"}
 #: The tools of the real client that the team may have.
 CLIENT_TOOLS = {"Read", "Grep", "Glob", "Edit", "Write", "Bash"}
 

@@ -97,7 +97,7 @@ def test_a_question_instead_of_a_denial_is_detected() -> None:
 def test_a_report_that_is_not_withheld_is_detected() -> None:
     passes = "import json; given = json.load(sys.stdin); "
     passes += "print(json.dumps({'hookSpecificOutput': {'updatedToolOutput': given['tool_response']}}))"
-    assert "should not contain 'app.py:900'" in problem("11-report-arrives", "import sys; " + passes)
+    assert "should not contain 'ANSWER is 42'" in problem("11-report-arrives", "import sys; " + passes)
 
 
 def test_a_timeout_is_detected() -> None:

@@ -182,6 +182,7 @@ ASKED = {
     "severity-unknown": "Every issue has a severity: critical, important or minor.",
     "reference-out-of-range": "Cite only files and lines that you have opened",
     "reference-outside": "Cite only files and lines that you have opened",
+    "reference-ambiguous": "with the full path from the root of the checkout",
     "reference-relocated": "every path and line is looked up",
     "reference-unseen": "Cite only files and lines that you have opened",
     "symbol-missing": "every path and line is looked up",

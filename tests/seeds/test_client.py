@@ -37,7 +37,7 @@ def read(client: Client, path: str, **fields: object) -> object:
 
 
 class TestAFailedReportIsAFailure:
-    """Status FAILED fails the delegation, whatever the form of its report is."""
+    """Status FAILED fails the delegation, even if the form of the report is valid."""
 
     def test_the_delegation_has_failed_and_the_user_is_warned(self, client: Client) -> None:
         assert not is_block(client.run(CALL, AGENT, FAILED)[0]), "the form is right, so nothing is sent back"
@@ -47,7 +47,9 @@ class TestAFailedReportIsAFailure:
     def test_the_orchestrator_sees_the_report_and_what_to_do_next(self, client: Client) -> None:
         answer = client.run(CALL, AGENT, FAILED)[-1]
         assert "updatedToolOutput" not in (answer or {}).get("hookSpecificOutput", {})
-        assert "code-explorer reports that it FAILED" in context_of(answer)
+        assert "the task of code-explorer is not done: it reported FAILED: pytest is not installed" in context_of(
+            answer
+        )
         assert "Send code-explorer the task again, once, with a reduced scope" in context_of(answer)
 
     def test_it_opens_no_window_for_direct_reads(self, client: Client) -> None:
@@ -64,7 +66,7 @@ class TestAFailedReportIsAFailure:
 
     def test_an_error_that_is_not_recoverable_skips_the_retry(self, client: Client) -> None:
         answer = client.run(CALL, AGENT, HOPELESS)[-1]
-        assert "Recoverable: false" in context_of(answer)
+        assert "(not recoverable)" in context_of(answer)
         assert "Send code-explorer the task again" not in context_of(answer)
         assert client.state.delegations[CALL].allows_fallback
 
@@ -74,22 +76,22 @@ class TestAFailedReportIsAFailure:
         client.run(RETRY, SECOND, FAILED)
         assert client.state.delegations[RETRY].allows_fallback
 
-    def test_observe_mode_records_the_failure_and_says_nothing(self, begin: Callable[[str], Client]) -> None:
+    def test_observe_mode_records_the_failure_and_gives_no_answer(self, begin: Callable[[str], Client]) -> None:
         client = begin('[gate]\nmode = "observe"\n')
         assert client.run(CALL, AGENT, FAILED) == [None, None]
         assert client.delegation(CALL) == "failed"
 
 
 class TestWhoSigns:
-    """An agent is told its name, and a report under another name is not its report."""
+    """An agent learns its name, and a report under another name is not its report."""
 
-    def test_the_launch_tells_the_agent_its_name(self, client: Client) -> None:
+    def test_the_launch_states_the_name_of_the_agent(self, client: Client) -> None:
         answer = client.launch(CALL, "remit:code-explorer")
         prompt = (answer or {})["hookSpecificOutput"]["updatedInput"]["prompt"]
         assert "## Code Explorer Result" in prompt
         assert "[Agent Name]" not in prompt
 
-    def test_an_agent_that_was_not_launched_here_is_told_when_it_starts(self, client: Client) -> None:
+    def test_an_agent_that_was_not_launched_here_learns_its_name_when_it_starts(self, client: Client) -> None:
         assert "You are QA Engineer." in context_of(client.start(AGENT, "qa-engineer"))
 
     def test_a_report_under_another_name_is_sent_back_and_then_rejected(self, client: Client) -> None:
@@ -112,7 +114,7 @@ class TestPartialOutput:
     def test_lines_whose_locations_hold_are_passed_on_as_partial(self, client: Client) -> None:
         notice = notice_of(client.run(CALL, AGENT, INVENTED, INVENTED)[-1])
         assert "partial output" in notice
-        partial = notice.partition('verdict="partial">')[2].partition("</result>")[0]
+        partial = notice.partition('state="partial">')[2].partition("</result>")[0]
         assert "app/login.py:7" in partial
         assert "app/nowhere.py" not in partial
 

@@ -1,4 +1,4 @@
-"""What the source documents require that agents are told, in the text that `remit prompt` prints."""
+"""What the source documents require that agents learn, in the text that `remit prompt` prints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def prompt(kind: str, *options: str) -> str:
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_agents_are_told_what_each_band_of_confidence_means(kind: str) -> None:
+def test_agents_learn_what_each_band_of_confidence_means(kind: str) -> None:
     text = prompt(kind)
     for band in ("95-100 (certain): you read the code and ran", "85-94 (high)", "75-84 (moderate)", "60-74 (low)"):
         assert f"- {band}" in text
@@ -26,7 +26,7 @@ def test_agents_are_told_what_each_band_of_confidence_means(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_agents_are_told_the_form_of_issues_blockers_and_overrides(kind: str) -> None:
+def test_agents_learn_the_form_of_issues_blockers_and_overrides(kind: str) -> None:
     text = prompt(kind)
     assert (
         "### Issues - [issue]: [description] ([path/to/file.py:12]) | Severity: [critical, important or minor]" in text
@@ -36,18 +36,18 @@ def test_agents_are_told_the_form_of_issues_blockers_and_overrides(kind: str) ->
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_agents_are_told_the_labels_of_uncertain_statements(kind: str) -> None:
+def test_agents_learn_the_labels_of_uncertain_statements(kind: str) -> None:
     text = prompt(kind)
     assert all(label in text for label in ('"uncertain"', '"assumed"', '"needs corroboration"'))
 
 
-def test_reviewers_are_told_the_column_category_and_its_values() -> None:
+def test_reviewers_learn_the_column_category_and_its_values() -> None:
     text = prompt("review")
     assert "| Confidence | Category |" in text
     assert all(category in text for category in CATEGORIES)
 
 
-def test_an_agent_is_told_its_name() -> None:
+def test_an_agent_learns_its_name() -> None:
     text = prompt("review", "--agent", "qa-engineer")
     assert "You are QA Engineer." in text
     assert "## QA Engineer Result" in text

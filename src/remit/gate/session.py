@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from remit.failure_policy import MAX_RETRIES, next_step
+from remit.failure_policy import next_step
 from remit.gate.model import COSTS, MAX_NAME_LENGTH
 
 TYPE_CHECKING = False
@@ -277,8 +277,7 @@ class Delegation:
     @property
     def _step_after_failure(self) -> str:
         """The step of the failure policy. Any delegation may be critical and may have been loading context."""
-        retries = self.retries if self.is_recoverable else MAX_RETRIES
-        return next_step(critical=True, loads_context=True, retries=retries)
+        return next_step(critical=True, loads_context=True, retries=self.retries, is_recoverable=self.is_recoverable)
 
     def as_dict(self) -> dict[str, Any]:
         """Return its entry in the state file."""

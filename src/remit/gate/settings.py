@@ -118,7 +118,7 @@ class GateSettings:
         self.on_fault = "open"
         #: Subagents that are not under contract: "claims" checks their claims and sends a report back once, "observe"
         #: only records, "off" checks nothing.
-        self.others = "off"
+        self.others = "claims"
         self.problems: list[str] = []
 
     @classmethod

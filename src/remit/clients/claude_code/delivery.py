@@ -13,7 +13,7 @@ from remit.clients.claude_code.runs import (
     withdraw_launch,
     written_files,
 )
-from remit.clients.claude_code.subagents import close, judge, keep, outcome_of, record_end
+from remit.clients.claude_code.subagents import close, keep, outcome_of, record_end
 from remit.gate.delegations import link_delegation
 
 TYPE_CHECKING = False
@@ -58,8 +58,10 @@ def _deliver(
     report = _report(output)
     if kept is None or not kept.is_final or not _is_judged_report(kept, report):
         # No SubagentStop was judged: the run used up its turns.
+        from remit.clients.claude_code.judging import judge  # late: only a judged report needs all rules
+
         kept = None
-        judged = judge(report, run, context, 2)
+        judged = judge(report, context, run.agent, run.transcript, 2)
     with context.session(run.session) as state:
         if judged is not None:
             latest = results.latest_result(context.folder, run.session, run.agent_id)
@@ -70,12 +72,12 @@ def _deliver(
             return None
         close(state, key, kept)
         entry = state.delegations.get(key)
-        retried = entry is not None and not entry.may_be_retried
+        retried = entry is not None and bool(entry.retry_of)
     return _notice(output, kept, retried=retried)
 
 
 def _notice(output: object, kept: KeptResult, *, retried: bool) -> Answer | None:
-    """Return the answer for a final report: a notice instead of it or beside it, or None."""
+    """Return the answer for a final report: a notice instead of it or with it, or None."""
     from remit.clients.claude_code.notices import failure_notice, unverified_notice, warnings_notice, withheld_notice
 
     if kept.outcome == "accepted":

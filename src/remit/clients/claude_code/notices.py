@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remit.contract.feedback import frame_result, neutralize, violation_lines
+from remit.contract.feedback import frame_partial, frame_result, neutralize, violation_lines
 from remit.failure_policy import instructions
 from remit.gate.delegations import close_delegation
 
@@ -37,33 +37,37 @@ def withheld_notice(kept: KeptResult, *, retried: bool) -> str:
     parts = [
         _HEADS.get(kept.outcome, _HEADS["rejected"]).format(agent=display_name(kept.agent)),
         _framed_violations(kept),
-        *_verified_part(kept),
+        *_verified_part(kept, "its report was not accepted"),
         f"The report is stored in {neutralize(kept.path)}.",
         *_written_files(kept.changed),
-        next_steps(kept.agent, retried=retried),
+        next_steps(kept.agent, retried=retried, is_recoverable=kept.recoverable),
     ]
     return "\n".join(parts)
 
 
 def failure_notice(kept: KeptResult, *, retried: bool) -> str:
-    """Return the notice beside a valid report that states a failure (Status FAILED)."""
+    """Return the notice next to a valid report that states a failure (Status FAILED)."""
     name = display_name(kept.agent)
-    retry = "" if kept.recoverable else " It states that a retry cannot help (Recoverable: false)."
+    head = (
+        f"remit: the task of {name} is not done: {neutralize(kept.failure)}. Use its report only to decide what to do."
+    )
     parts = (
-        f"remit: {name} reports that it FAILED.{retry} Its task is not done: use its report only to decide what to do.",
+        head,
         *_written_files(kept.changed),
-        next_steps(kept.agent, retried=retried),
+        next_steps(kept.agent, retried=retried, is_recoverable=kept.recoverable),
     )
     return "\n".join(parts)
 
 
 def unverified_notice(kept: KeptResult, *, retried: bool) -> str:
-    """Return the notice beside a report of an agent that is not under contract: which of its claims do not hold."""
+    """Return the notice next to a report of an agent that is not under contract: which of its claims do not hold."""
     head = (
         f"remit: the report of {display_name(kept.agent)} was sent back once, and these claims still do not hold. "
         "Do not use them and do not repeat them to the user:"
     )
-    return "\n".join((head, _framed_violations(kept), next_steps(kept.agent, retried=retried)))
+    return "\n".join(
+        (head, _framed_violations(kept), next_steps(kept.agent, retried=retried, is_recoverable=kept.recoverable))
+    )
 
 
 def warnings_notice(kept: KeptResult) -> str:
@@ -81,9 +85,10 @@ def interrupted_notice(agent: str, *, retried: bool) -> str:
     return f"remit: {display_name(agent)} failed and sent no report. {next_steps(agent, retried=retried)}"
 
 
-def next_steps(agent: str, *, retried: bool) -> str:
+def next_steps(agent: str, *, retried: bool, is_recoverable: bool = True) -> str:
     """Return what to do after a failed delegation, from the next step on."""
-    return f"What to do now: {instructions(display_name(agent), retries=1 if retried else 0)}"
+    steps = instructions(display_name(agent), retries=1 if retried else 0, is_recoverable=is_recoverable)
+    return f"What to do now: {steps}"
 
 
 def display_name(agent: str) -> str:
@@ -133,7 +138,7 @@ def _unchecked_notice(entry: Delegation) -> str:
 
 
 def _rejected_notice(kept: KeptResult, entry: Delegation | None) -> str:
-    retried = entry is not None and not entry.may_be_retried
+    retried = entry is not None and bool(entry.retry_of)
     if kept.failure:
         return failure_notice(kept, retried=retried)
     if kept.is_outside_contract:
@@ -142,25 +147,17 @@ def _rejected_notice(kept: KeptResult, entry: Delegation | None) -> str:
         (
             f"remit: the report of {display_name(kept.agent)} is not accepted: do not use it.",
             _framed_violations(kept),
-            *_verified_part(kept),
+            *_verified_part(kept, "its report was not accepted"),
             f"The report is stored in {neutralize(kept.path)}.",
-            next_steps(kept.agent, retried=retried),
+            next_steps(kept.agent, retried=retried, is_recoverable=kept.recoverable),
         )
     )
 
 
-def _verified_part(kept: KeptResult) -> list[str]:
+def _verified_part(kept: KeptResult, why: str) -> list[str]:
     """Return the lines of a rejected report whose claims hold, marked as partial."""
-    if not kept.partial:
-        return []
-    lines = "\n".join(kept.partial[:_MAX_PARTIAL])
-    return [
-        (
-            "These lines of it are partial output: their locations were verified, nothing else was. You may use them "
-            "if you say that they are partial."
-        ),
-        frame_result(kept.agent, "partial", lines),
-    ]
+    lines = "\n".join(kept.partial.split("\n")[:_MAX_PARTIAL])
+    return [frame_partial(kept.agent, lines, why)] if lines else []
 
 
 def _framed_violations(kept: KeptResult) -> str:

@@ -35,8 +35,8 @@ MAX_REPORTS = 200
 MAX_SESSION_BYTES = 100_000_000
 _MAX_VIOLATIONS = 60
 _MAX_FILES = 500
-#: Lines of a report that are passed on as its verified part.
-_MAX_PARTIAL = 40
+#: Characters of the verified part of a report.
+_MAX_PARTIAL = 20_000
 _SUFFIXES = (".json", ".check.json", ".md")
 
 
@@ -85,11 +85,11 @@ class KeptResult:
         #: The locations that an accepted report cites, each as path and line.
         self.cited = _pairs(values.get("cited"))
         #: The lines of a report that was not accepted whose claims hold.
-        self.partial = [line for line in values.get("partial") or () if isinstance(line, str)]
+        self.partial = _text(values.get("partial"))
         #: The profile that it was checked with; empty for reports of earlier versions.
         self.profile = _text(values.get("profile"))
-        #: Whether it is a valid report of a failure (Status FAILED), and whether a retry may help.
-        self.failure = values.get("failure") is True
+        #: The failure that a valid report states (Status FAILED), and whether a retry may help.
+        self.failure = _text(values.get("failure"))
         self.recoverable = values.get("recoverable") is not False
         self.digest = _text(values.get("digest"))
         #: The client's `stop_hook_active`: whether a hook had already made the subagent continue.
@@ -144,7 +144,8 @@ def keep_result(
         "files": [path[:MAX_NAME_LENGTH] for path in list(about.get("files") or ())[:_MAX_FILES]],
         "changed": [path[:MAX_NAME_LENGTH] for path in list(about.get("changed") or ())[:_MAX_FILES]],
         "cited": [[path[:MAX_NAME_LENGTH], line] for path, line in list(about.get("cited") or ())[:_MAX_FILES]],
-        "partial": [line[:MAX_NAME_LENGTH] for line in list(about.get("partial") or ())[:_MAX_PARTIAL]],
+        "partial": _text(about.get("partial"))[:_MAX_PARTIAL],
+        "failure": _text(about.get("failure"))[:MAX_NAME_LENGTH],
     }
     base = _new_base(session_folder, agent_id)
     if data is None:

@@ -53,7 +53,9 @@ def subagent_stopped(payload: object, context: ProjectContext) -> Answer | None:
         return None
     report = text(payload, "last_assistant_message")
     attempt = _attempt(results.latest_result(context.folder, run.session, run.agent_id), payload, report)
-    judged = judge(report, run, context, attempt)
+    from remit.clients.claude_code.judging import judge  # late: only a judged report needs all rules
+
+    judged = judge(report, context, run.agent, run.transcript, attempt)
     would = outcome_of(judged, "returned" if attempt == 1 else "rejected")
     with context.session(run.session) as state:
         # If the event is delivered twice at once, both processes judge it and the first one stores it.
@@ -84,26 +86,21 @@ def _is_same(kept: KeptResult, payload: object, report: str) -> bool:
     return has_flag and kept.active == flag(payload, "stop_hook_active") and kept.digest == results.digest(report)
 
 
-def judge(report: str, run: SubagentRun, context: ProjectContext, attempt: int) -> Judgement:
-    """Judge a report under the profile of its agent."""
-    from remit.clients.claude_code.judging import judge as judge_report  # late: only a judged report needs all rules
-
-    return judge_report(report, context, run.agent, run.transcript, attempt)
-
-
 def outcome_of(judged: Judgement, otherwise: str) -> str:
     """Return the outcome of a report. A valid report of a failure is a failure: the work is not done."""
     if not judged.is_accepted:
         return otherwise
-    return "failed" if judged.reports_failure else "accepted"
+    return "failed" if judged.failure else "accepted"
 
 
 def keep(
     run: SubagentRun, context: ProjectContext, report: str, judged: Judgement, would: str, **about: Any
 ) -> KeptResult:
     """Store a judged report. In observe mode nothing is enforced."""
+    from remit.acceptance import verified_part
     from remit.clients.claude_code.judging import check_document
 
+    failure = judged.failure if judged.is_accepted else None
     return results.keep_result(
         context.folder,
         run.session,
@@ -117,10 +114,10 @@ def keep(
         violations=judged.violations,
         files=judged.analysed_files,
         cited=judged.cited_locations if would == "accepted" else [],
-        partial=[] if would == "accepted" else judged.verified_lines,
+        partial="" if would == "accepted" else verified_part(report, judged.verdicts),
         profile=context.profile_of(run.agent),
-        failure=judged.is_accepted and judged.reports_failure,
-        recoverable=judged.is_recoverable,
+        failure=failure.text if failure else "",
+        recoverable=failure is None or failure.is_recoverable,
         **about,
     )
 
