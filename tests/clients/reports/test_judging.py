@@ -47,9 +47,13 @@ def test_the_kind_is_that_of_the_agent(client: Client, context: ProjectContext) 
 
 def test_a_report_of_a_failure_can_be_accepted(context: ProjectContext) -> None:
     judged = judge(sample_text("error"), context, "backend-specialist", "", 1)
-    assert (judged.is_accepted, judged.reports_failure, judged.is_recoverable) == (True, True, True)
+    assert judged.is_accepted
+    assert judged.failure is not None
+    assert judged.failure.is_recoverable
     final = sample_text("error").replace("| Recoverable | true |", "| Recoverable | false |")
-    assert not judge(final, context, "backend-specialist", "", 1).is_recoverable
+    failure = judge(final, context, "backend-specialist", "", 1).failure
+    assert failure is not None
+    assert not failure.is_recoverable
 
 
 def test_a_report_under_another_agents_name_is_not_accepted(context: ProjectContext) -> None:

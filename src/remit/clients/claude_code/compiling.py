@@ -35,6 +35,7 @@ def compile_project(project: Path) -> Path:
     folders = agent_folders(project)
     definitions = _definitions(folders)
     contract = _contract(configured, definitions)
+    check = _check_settings(configured)
     values: dict[str, Any] = {
         "schema": SCHEMA,
         "version": remit.__version__,
@@ -42,7 +43,7 @@ def compile_project(project: Path) -> Path:
         "contract": contract,
         "prompts": {kind: instructions(kind, configured["profile"]) for kind in sorted(set(contract.values()))},
         "profile": configured["profile"],
-        "check": _check_settings(configured),
+        "check": check,
         "environment": environment(),
         "stamps": [stamp(path) for path in _dependencies(project, folders)],
     }

@@ -123,7 +123,7 @@ def agent_call_failed(payload: object, context: ProjectContext) -> Answer | None
 
     Events: StopFailure of a subagent; PostToolUseFailure and PermissionDenied of Agent.
     """
-    if text(payload, "hook_event_name") == "StopFailure":
+    if not text(payload, "tool_name"):
         _record_failure(payload, context)
         return None
     call, is_nested = text(payload, "tool_use_id"), bool(text(payload, "agent_id"))

@@ -7,6 +7,7 @@ from remit.clients.claude_code.payload import flag, text
 from remit.clients.claude_code.responses import add_context, block
 from remit.clients.claude_code.runs import SubagentRun, link_run, set_aside, settle_launch, unlinked_launch
 from remit.clients.claude_code.runs import written_files as files_written_by
+from remit.gate.delegations import release_writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def close(state: SessionState, key: str, kept: KeptResult) -> None:
     if kept.is_final:
         outcome = {"returned": "rejected"}.get(kept.would, kept.would)
         settle_launch(state, key, kept.agent, outcome, kept.files, is_recoverable=kept.recoverable)
+        release_writes(state, kept.agent_id)
         if outcome == "accepted":
             state.cite(kept.cited)
 
