@@ -55,10 +55,10 @@ def test_a_rule_comes_after_the_rules_it_requires() -> None:
 
 def test_levels_by_profile_match_the_contract() -> None:
     levels = {name: {profile: rule.level_in(profile) for profile in PROFILES} for name, rule in BY_NAME.items()}
-    assert levels["status-missing"] == {"v2": "L1", "v1": "L1", "lenient": "L1"}
-    assert levels["confidence-reason"] == {"v2": "L2", "v1": "L1", "lenient": "L3"}
-    assert levels["block-missing"] == {"v2": "L1", "v1": "L2", "lenient": "L1"}
-    assert levels["finding-without-reference"] == {"v2": "L2", "v1": "L1", "lenient": "L2"}
+    assert levels["status-missing"] == {"v2": "L1", "v1": "L1", "lenient": "L1", "claims": None}
+    assert levels["confidence-reason"] == {"v2": "L2", "v1": "L1", "lenient": "L3", "claims": None}
+    assert levels["block-missing"] == {"v2": "L1", "v1": "L2", "lenient": "L1", "claims": None}
+    assert levels["finding-without-reference"] == {"v2": "L2", "v1": "L1", "lenient": "L2", "claims": None}
     off = {name for name, by_profile in levels.items() if by_profile["v1"] is None}
     assert off == {
         "confidence-breakdown",

@@ -166,7 +166,7 @@ def test_every_placeholder_in_the_map_is_in_a_form() -> None:
     assert set(FILLED) == {name for form in forms for name in PLACEHOLDER.findall(form)}
 
 
-#: Rule without a line of its own -> the words of the instructions that ask for what it checks.
+#: Rule without its own line -> the words of the instructions that ask for what it checks.
 ASKED = {
     "unreadable": "one Markdown document in the form below",
     "placeholder-left": "Replace every [placeholder].",
@@ -203,7 +203,7 @@ def test_a_rule_that_can_refuse_a_result_is_asked_for_in_the_instructions(rule: 
                 assert words in instructions(kind, "v2")
 
 
-def test_no_words_are_listed_for_a_rule_with_a_line_of_its_own() -> None:
+def test_no_words_are_listed_for_a_rule_that_has_its_own_line() -> None:
     assert not [name for name in ASKED if BY_NAME[name].prompt]
 
 
