@@ -228,14 +228,6 @@ def test_proposed_code_is_not_a_quote(label: str, tree: Path) -> None:
     assert outcomes(body, tree, kind="review") == ["src/app.py:14 verified"]
 
 
-def test_proposed_code_is_a_quote_only_with_a_location_inside_the_fence(tree: Path) -> None:
-    code = "return secrets.compare_digest(one, other)"
-    assert evidence_of(f"**Fix** (src/app.py:14):\n{fence(code)}", tree).quotes == []
-    assert outcomes(f"**Fix**:\n{fence('# src/app.py:14' + chr(10) + code)}", tree)[0].startswith(
-        "src/app.py:14 mismatch"
-    )
-
-
 @pytest.mark.parametrize(
     "body",
     [

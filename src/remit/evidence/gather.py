@@ -16,7 +16,15 @@ from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.grammar import references_in
 from remit.evidence.model import Evidence, Location, Quote, Reference
 from remit.evidence.path_resolution import PathResolver
-from remit.evidence.quote_locations import Fence, LocatedQuote, finding_rows, inline_quotes, quote_of_fence
+from remit.evidence.proposals import Proposals
+from remit.evidence.quote_locations import (
+    Fence,
+    FenceClaims,
+    LocatedQuote,
+    claims_of_fence,
+    finding_rows,
+    inline_quotes,
+)
 from remit.evidence.quotes import QuoteChecker
 from remit.evidence.references import SuggestionFinder, attach_symbols, display_path, find_references, look_up
 from remit.evidence.revisions import PermalinkReader
@@ -86,9 +94,9 @@ def _references(
         if row and row[0].row:
             attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)
-    for located in _quotes_of_fences(document, pieces, workspace, references, by_line):
-        quotes.append(located)
-        references.extend([located.in_fence] if located.in_fence is not None else [])
+    for claims in _claims_of_fences(document, pieces, workspace, list(references), by_line):
+        quotes.extend(claims.quotes)
+        references.extend(claims.references)
     references.sort(key=lambda reference: reference.at)
     quotes.sort(key=lambda located: located.quote.at)
     return references, quotes
@@ -99,14 +107,15 @@ def _is_empty(text: str) -> bool:
     return is_none_text(text) and "(" not in text and "（" not in text
 
 
-def _quotes_of_fences(
+def _claims_of_fences(
     document: Document,
     pieces: list[Segment],
     workspace: Workspace | None,
     references: list[Reference],
     by_line: dict[int, list[Reference]],
-) -> Iterator[LocatedQuote]:
+) -> Iterator[FenceClaims]:
     rows = finding_rows(document, references)
+    proposals = Proposals(document.lines, document.first_line)
     starts = sorted(rows)
     for piece in pieces:
         if piece.kind != "code":
@@ -117,9 +126,7 @@ def _quotes_of_fences(
             finding = rows[starts[at - 1]]
         # A table that ends above a blank line is not related to the fence below it.
         above = [one for one in by_line.get(fence.above, ()) if fence.is_adjacent or not one.row]
-        located = quote_of_fence(fence, above, finding, workspace)
-        if located is not None:
-            yield located
+        yield claims_of_fence(fence, above, finding, proposals, workspace)
 
 
 def _check_permalinks(references: list[Reference], permalinks: PermalinkReader) -> None:
@@ -170,7 +177,7 @@ def _check_quotes(
     checker = QuoteChecker(workspace)
     checked = [
         (quote, _check_quote(quote, candidates, checker, permalinks))
-        for quote, candidates, _ in sorted(located_quotes, key=lambda located: located.quote.path)
+        for quote, candidates in sorted(located_quotes, key=lambda located: located.quote.path)
     ]
     failed = [quote for quote, _ in checked if quote.outcome in ("mismatch", "missing-file")]
     checker.find_moved(failed, document)
@@ -191,22 +198,32 @@ def _check_quote(
     """Check a quote and return the reference that is its location: of several, the one at which it was found."""
     order = [*reversed(candidates), candidates[-1]] if len(candidates) > 1 else candidates
     for candidate in order:
-        quote.path, quote.line, quote.end_line = candidate.file, candidate.line, candidate.end_line
-        quote.found, quote.similarity, quote.why = None, None, ""
         workspace = permalinks.workspace_of(candidate)
-        file = workspace.read(quote.path) if workspace is not None else Absent(quote.path, "missing")
-        if not isinstance(file, SourceFile):
-            missing = file.why in ("missing", "folder")
-            quote.outcome = "missing-file" if missing else "outside" if file.why == "outside" else "unchecked"
-            quote.why = "there is no such file" if missing else f"the file is {file.why}"
-        elif not checker.check(quote, file):
-            if checker.is_exhausted:
-                quote.outcome, quote.why = "unchecked", "the result has too many quotes to check"
-            else:
-                quote.outcome, quote.why = "mismatch", "the file does not contain these lines"
-        if quote.outcome == "verified":
-            return candidate
+        several = candidate.candidates if not candidate.target else ()
+        for path in several or (candidate.file,):
+            quote.path, quote.line, quote.end_line = path, candidate.line, candidate.end_line
+            file = workspace.read(path) if workspace is not None else Absent(path, "missing")
+            _compare(quote, file, checker)
+            if quote.outcome == "verified":
+                return candidate
+        if several:
+            quote.path, quote.outcome = candidate.path, "ambiguous"
+            quote.found, quote.why = None, "several files end with this path, and none has the quote at this line"
     return candidates[-1]
+
+
+def _compare(quote: Quote, file: SourceFile | Absent, checker: QuoteChecker) -> None:
+    """Set the outcome of a quote in one file."""
+    quote.found, quote.similarity, quote.match, quote.why = None, None, None, ""
+    if isinstance(file, Absent):
+        missing = file.why in ("missing", "folder")
+        quote.outcome = "missing-file" if missing else "outside" if file.why == "outside" else "unchecked"
+        quote.why = "there is no such file" if missing else f"the file is {file.why}"
+    elif not checker.check(quote, file):
+        if checker.is_exhausted:
+            quote.outcome, quote.why = "unchecked", "the result has too many quotes to check"
+        else:
+            quote.outcome, quote.why = "mismatch", "the file does not contain these lines"
 
 
 def _apply_quote_outcome(reference: Reference, quote: Quote) -> None:

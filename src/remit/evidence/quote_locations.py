@@ -10,11 +10,12 @@ from remit.contract.parse import Document
 from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
 from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
 from remit.evidence.model import Quote, Reference
+from remit.evidence.proposals import Proposals, before_and_after
 from remit.evidence.quote_text import quote_readings
 from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
 from remit.lazy import lazy_pattern
-from remit.workspace.files import Workspace
+from remit.workspace.files import SourceFile, Workspace
 
 _COMMENT = lazy_pattern(
     r"\s*+(?://+|#+(?!!)|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
@@ -24,18 +25,12 @@ _COMMENT = lazy_pattern(
 _COMMENT_END = lazy_pattern(r"\s*(?:\*/\}?|-->|\*\)|-\}|#\}|%>|\"\"\"|''')?\s*$")
 #: What may follow a path without a line in a location comment: the end, or a remark after a dash or bracket.
 _REMARK = lazy_pattern(r"\s*(?:$|[-–—:(|,])")
+_NOTHING = lazy_pattern(r"[\s`*:]*$")
+#: What may come between words and a location at the end of a comment: `In login() - a/b.py:12`, `login (a/b.py:12)`.
+_LOCATION_FOLLOWS = lazy_pattern(r"(?:\s[-–—]+\s|[:：]\s|[(（]\s?)[`*]{0,3}$")
 _DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
 _LINKED = lazy_pattern(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
-#: The label of proposed code, or of the input or output of a program: `**Suggested fix** (...):`.
-_LABEL_OF_OTHER = lazy_pattern(
-    r"[\s*_>#\-+\d.)]*+(?:(?:suggested|recommended|proposed|possible|secure|safer?|correct(?:ed)?|better|improved|fixed|"
-    r"new|expected)\s\w{1,20}(?:\s\w{1,20})?|fix(?:ed)?|solution|recommendation|remediation|mitigation|patch|"
-    r"replacement|after|corrected|exploit|attack|payload|poc|proof of concept|request|response|output|suggested|"
-    r"recommended|proposed|should be|instead|修正[案後]?|対策|推奨|改善案?|建议|修复|解决方案)"
-    r"[\s*_]{0,4}(?:[(（].{0,120}?[)）][\s*_]{0,4})?(?:[:：]|$)",
-    re.IGNORECASE,
-)
 #: Languages whose fences usually contain program output, and the endings of files in these languages.
 _OUTPUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("console", "output", "terminal", "shell-session"), ()),
@@ -70,52 +65,108 @@ class Fence:
         self.above = self.line - 1 - below_blank
         self.is_adjacent = not below_blank
 
-    @property
-    def introduction(self) -> str:
-        """The text of the line directly above."""
-        return self._text(self.above)
-
     def _text(self, line: int) -> str:
         return self._document.line_text(line)
 
 
 class LocatedQuote(NamedTuple):
-    """A quote, the references that may be its location, and the one that is written inside its fence."""
+    """A quote, and the references that may be its location."""
 
     quote: Quote
     candidates: list[Reference]
-    in_fence: Reference | None = None
 
 
-def quote_of_fence(
-    fence: Fence, above: list[Reference], finding: Reference | None, workspace: Workspace | None
-) -> LocatedQuote | None:
-    """Return the quote in a fence, or None if the fence is not a quote.
+class FenceClaims(NamedTuple):
+    """The quotes of a fence, and the references that are written inside it."""
+
+    quotes: list[LocatedQuote]
+    references: list[Reference]
+
+
+class _Part(NamedTuple):
+    """Lines of a fence below a comment that is a location, or from its beginning."""
+
+    written: WrittenReference | None
+    written_at: int
+    first: int
+    lines: list[str]
+
+
+def claims_of_fence(
+    fence: Fence,
+    above: list[Reference],
+    finding: Reference | None,
+    proposals: Proposals,
+    workspace: Workspace | None,
+) -> FenceClaims:
+    """Return the quotes in a fence; none if it is not a quote. Each comment that is a location starts a quote.
 
     `above` are the references of the line above, `finding` is the row with the ID that the details belong to.
     """
+    found = FenceClaims([], [])
+    lines = fence.segment.text.split("\n")
+    kept = before_and_after(lines)
+    for part in _parts(fence, lines if kept is None else lines[:kept], workspace):
+        own = _reference(part.written, part.written_at, fence.segment, workspace) if part.written is not None else None
+        candidates = [own] if own is not None else _candidates(fence, above, finding)
+        is_quote = bool(candidates) and bool(quote_readings("\n".join(part.lines)))
+        if is_quote and own is not None and own.line is None:
+            # A reference with a line to the same file directly above is more precise than a path without a line.
+            lined = [one for one in (*above, finding) if one and one.path == own.path and one.line is not None]
+            candidates = lined[:1] or candidates
+        has_line = any(one.line is not None for one in candidates)
+        is_proposed = bool(candidates) and proposals.is_proposed(fence.line, has_line=has_line)
+        if own is not None and (own.line is not None or not (is_proposed or _is_missing(own, workspace))):
+            found.references.append(own)
+        elif own is not None:
+            continue  # code of a file that is to be written
+        if is_quote and not is_proposed:
+            last = candidates[-1]
+            text = "\n".join(part.lines)
+            quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
+            found.quotes.append(LocatedQuote(quote, candidates))
+    return found
+
+
+def _candidates(fence: Fence, above: list[Reference], finding: Reference | None) -> list[Reference]:
+    """Return the references outside a fence that may be the location of its code."""
+    if above:
+        return above[-_MAX_CANDIDATES:] if _may_quote(fence, above[-1].path) else []
+    return [finding] if finding is not None and _may_quote(fence, finding.path) else []
+
+
+def _is_missing(reference: Reference, workspace: Workspace | None) -> bool:
+    """Return whether no file of the checkout has this path, or one that ends with it."""
+    if workspace is None or workspace.exists(reference.path):
+        return False
+    return not workspace.index.ending_with(reference.path.strip("/"))
+
+
+def _parts(fence: Fence, lines: list[str], workspace: Workspace | None) -> Iterator[_Part]:
+    """Yield the parts of a fence: one for its beginning, and one for each comment that is a location."""
     exists: Exists = workspace.exists if workspace is not None else looks_like_file
-    lines, at = fence.segment.text.split("\n"), fence.first
-    written, written_at = _in_info(fence.segment.info, exists), fence.line
-    if written is None and (written := _in_comment(lines[0], exists)) is not None:
-        lines, at, written_at = lines[1:], at + 1, at
-    text = "\n".join(lines)
-    if not quote_readings(text):
-        return None
-    in_fence = _reference(written, written_at, fence.segment, workspace) if written is not None else None
-    if in_fence is not None:
-        # A reference with a line to the same file directly above is more precise than a path without a line.
-        lined = [one for one in (*above, finding) if one and one.path == in_fence.path and one.line is not None]
-        candidates = lined[:1] if in_fence.line is None and lined else [in_fence]
-    elif above and _may_quote(fence, above[-1].path):
-        candidates = above[-_MAX_CANDIDATES:]
-    elif finding is not None and _may_quote(fence, finding.path):
-        candidates = [finding]
-    else:
-        return None
-    last = candidates[-1]
-    quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=at, text=text)
-    return LocatedQuote(quote, candidates, in_fence)
+    written, written_at, first = _in_info(fence.segment.info, exists), fence.line, 0
+    body: list[str] = []
+    for at, line in enumerate(lines):
+        location = _in_comment(line, exists, is_first=not any(map(str.strip, lines[:at])) if at < 3 else False)
+        if location is None or (at and _is_own_comment(line, written, workspace)):
+            body.append(line)
+            continue
+        if any(map(str.strip, body)):
+            yield _Part(written, written_at, fence.first + first, body)
+        elif written is not None:
+            yield _Part(written, written_at, fence.first + first, [])
+        written, written_at, first, body = location, fence.first + at, at + 1, []
+    yield _Part(written, written_at, fence.first + first, body)
+
+
+def _is_own_comment(line: str, written: WrittenReference | None, workspace: Workspace | None) -> bool:
+    """Return whether a comment is part of the quoted file."""
+    if workspace is None or written is None:
+        return False
+    paths = [written.path] if workspace.exists(written.path) else workspace.index.ending_with(written.path.strip("/"))
+    files = (workspace.read(path) for path in paths[:_MAX_CANDIDATES])
+    return any(isinstance(file, SourceFile) and line.strip() in file.text for file in files)
 
 
 def _reference(written: WrittenReference, at: int, segment: Segment, workspace: Workspace | None) -> Reference:
@@ -131,13 +182,11 @@ def _reference(written: WrittenReference, at: int, segment: Segment, workspace: 
 
 
 def _may_quote(fence: Fence, path: str) -> bool:
-    """Return whether a fence that does not name a location may quote a file: it is not output and not a proposal."""
+    """Return whether a fence that does not name a location may quote a file: it is not output."""
     language = fence.segment.info.split(" ")[0].lower()
     if fence.segment.block == "test_results":
         return False
-    if language in _OUTPUT and not path.lower().endswith(_OUTPUT[language]):
-        return False
-    return not _LABEL_OF_OTHER.match(fence.introduction)
+    return language not in _OUTPUT or path.lower().endswith(_OUTPUT[language])
 
 
 def _in_info(info: str, exists: Exists) -> WrittenReference | None:
@@ -152,20 +201,32 @@ def _in_info(info: str, exists: Exists) -> WrittenReference | None:
     return found[0] if found else None
 
 
-def _in_comment(line: str, exists: Exists) -> WrittenReference | None:
-    """Parse a location at the start of a comment; the words after it are ignored."""
-    comment = _COMMENT.match(line)
+def _in_comment(line: str, exists: Exists, *, is_first: bool) -> WrittenReference | None:
+    """Parse a location at the start of a comment, or with a line at its end: `In login() - a/b.py:12`.
+
+    Words after the location are ignored. Below the first line, a path without a line must be the whole comment.
+    """
+    comment = _COMMENT.match(line) if len(line) < _MAX_COMMENT else None
     if comment is None:
         return None
-    words = _COMMENT_END.sub("", comment.group(1)) if len(line) < _MAX_COMMENT else ""
+    words = _COMMENT_END.sub("", comment.group(1))
     found = references_in(words, exists, bare=True)
-    if not found or found[0].start > 1:
+    if not found:
         return None
-    first = found[0]
-    if first.line is not None:
+    first, last = found[0], found[-1]
+    if first.start <= 1 and first.line is not None:
         return first
+    if (
+        last.line is not None
+        and _LOCATION_FOLLOWS.search(words, 0, last.start)
+        and not words[last.end :].strip(" )`*.")
+    ):
+        return last
+    if first.start > 1:
+        return None
     is_name = has_known_ending(first.path) or exists(first.path)
-    return first if is_name and _REMARK.match(words, first.end) and not _DIFF_HEAD.match(line) else None
+    follows = _REMARK if is_first else _NOTHING
+    return first if is_name and follows.match(words, first.end) and not _DIFF_HEAD.match(line) else None
 
 
 def inline_quotes(segment: Segment, above: list[Reference], own: list[Reference]) -> list[LocatedQuote]:

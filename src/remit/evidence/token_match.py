@@ -214,7 +214,7 @@ def _is_altered(omitted: list[str], quoted: list[str], distance: int) -> bool:
         return False
     if not any(_is_name(word) and word not in _DECISIVE for word in (*old, *new)):
         return True
-    return start > 0 and distance > _SIBLING
+    return sum(map(_is_name, shared)) >= 3 and distance > _SIBLING
 
 
 def _is_name(word: str) -> bool:

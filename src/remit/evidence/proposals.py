@@ -1,0 +1,124 @@
+"""Recognise code that the text proposes: it is to be written, so it is not a quote.
+
+The nearest label above a fence decides (`**Fix:**`, `**Current code:**`), else the headings above it. A fence that
+shows the code before and after a change is a proposal too.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+
+from remit.lazy import lazy_pattern
+
+_LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
+_NOUNS = (
+    r"(?:fix(?:ed|es)?|solutions?|recommendations?|remediations?|mitigations?|suggestions?|proposals?|after|"
+    r"修正[案後]?|対策|推奨|改善案?|変更後|提案|建议|修复|解决方案|修改后)"
+)
+_KINDS = (
+    r"(?:(?:suggested|recommended|proposed|possible|secure|safer?|correct(?:ed)?|better|improved|fixed|new|expected|"
+    r"desired|target|alternative|planned)\s\w{1,20}(?:\s\w{1,20})?|patch|replacement|corrected|exploit|attack|payload|"
+    r"poc|proof of concept|request|response|output|suggested|recommended|proposed|should be|instead|"
+    r"changes?(?: required| needed)?|implementation|refactor(?:ed|ing)?|improvements?|alternatives?|"
+    r"(?:usage\s)?examples?(?:\s(?:usage|fix|implementation|solution|code))?|usage|template|sketch|pseudo-?code|"
+    rf"例|示例|{_NOUNS})"
+)
+#: The label of proposed code, or of the input or output of a program: `**Suggested fix** (...):`.
+_PROPOSED_LABEL = lazy_pattern(
+    rf"{_LEAD}{_KINDS}[\s*_]{{0,4}}(?:[(（].{{0,120}}?[)）][\s*_]{{0,4}})?(?:[:：]|$)", re.IGNORECASE
+)
+#: An instruction that introduces code: `Add this to src/app.py:`
+_INSTRUCTION = lazy_pattern(
+    rf"{_LEAD}(?:\*\*)?(?:add|create|implement|introduce|replace|change|update|use|write|insert|modify|extract|rename|"
+    r"wrap|define|append|prepend|consider|switch|convert|refactor)\b[^\n]{0,200}[:：][\s*_]{0,4}$",
+    re.IGNORECASE,
+)
+#: Labels that state a location and nothing else; the heading above them decides.
+_LOCATION_LABEL = lazy_pattern(
+    rf"{_LEAD}(?:file|files|location|path|where|at|line|lines|ファイル|文件)\b", re.IGNORECASE
+)
+_LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
+_HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
+_PROPOSED_HEADING = lazy_pattern(
+    rf"{_LEAD}(?:(?:proposed|suggested|recommended|planned)\b|{_NOUNS}\s*(?:[:：]|$)|"
+    r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b)",
+    re.IGNORECASE,
+)
+_PLAN = lazy_pattern(r"\b(?:plan|proposal|rfc|roadmap)\b|計画|提案|计划|方案", re.IGNORECASE)
+_EXISTING = lazy_pattern(
+    r"\b(?:current|existing|analysis|background|research|findings?|evidence|discoveries|root cause|problem|before)\b|"
+    r"現状|现状",
+    re.IGNORECASE,
+)
+_FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})")
+_SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
+_END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|$))"
+_BEFORE = lazy_pattern(
+    rf"{_SIGN}(?:before|old|bad|wrong|current(?:ly)?|was|vulnerable|original|変更前|修正前){_END}", re.IGNORECASE
+)
+_AFTER = lazy_pattern(
+    rf"{_SIGN}(?:(?:after|new|good|correct|fixed|proposed|suggested|recommended|better|improved|secure|becomes|instead|"
+    rf"fix|solution|replace with|変更後|修正後){_END}|(?:should|could|would) be(?:come)?\b)",
+    re.IGNORECASE,
+)
+#: At most this many lines above a fence are searched for its label.
+_REACH = 12
+
+
+class Proposals:
+    """The labels and headings of one document."""
+
+    def __init__(self, lines: list[str], first_line: int) -> None:
+        self._lines = lines
+        self._first = first_line
+        self._headings: list[tuple[int, int, str]] = []
+        fence = ""
+        for number, line in enumerate(lines, first_line):
+            if (mark := _FENCE.match(line)) and (not fence or mark[1].startswith(fence)):
+                fence = "" if fence else mark[1]
+            elif not fence and line.lstrip().startswith("#") and (found := _HEADING.match(line)):
+                self._headings.append((number, len(found[1]), found[2]))
+        title = next((text for _, level, text in self._headings if level == 1), "")
+        self._is_plan = bool(_PLAN.search(title))
+
+    def is_proposed(self, line: int, *, has_line: bool) -> bool:
+        """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""
+        for number in range(line - 1, max(self._first, line - _REACH) - 1, -1):
+            text = self._lines[number - self._first]
+            if not text.strip(" \t>"):
+                continue
+            if _FENCE.match(text) or _HEADING.match(text):
+                break
+            if _PROPOSED_LABEL.match(text) or _INSTRUCTION.match(text):
+                return True
+            if _LABEL.match(text):
+                if _LOCATION_LABEL.match(text):
+                    break
+                return False
+        return self._under_proposal(line, has_line=has_line)
+
+    def _under_proposal(self, line: int, *, has_line: bool) -> bool:
+        """Return whether a heading above a line proposes code: the nearest if a line is cited, else all."""
+        at, level = bisect_left(self._headings, (line, 0, "")), 7
+        while at and level > 1:
+            at -= 1
+            _, own, text = self._headings[at]
+            if own >= level:
+                continue
+            level = own
+            if _EXISTING.search(text):
+                return False
+            if _PROPOSED_HEADING.match(text):
+                return True
+            if has_line:
+                return False
+        return self._is_plan and not has_line
+
+
+def before_and_after(lines: list[str]) -> int | None:
+    """Return the number of lines before the proposed part of a fence: 0 if it also marks the old code, else None."""
+    after = next((at for at, line in enumerate(lines) if _AFTER.match(line)), None)
+    if after is None:
+        return None
+    return 0 if any(_BEFORE.match(line) for line in lines[:after]) else after

@@ -1,0 +1,180 @@
+"""Fences: several locations in one, proposed code, and code before and after a change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from corpus.tree import evidence_of, plant, shown
+
+from remit.evidence.proposals import before_and_after
+
+LOOKUP = "    user = store.find_user(name)"
+NEW = "return secrets.compare_digest(one, other)"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return plant(tmp_path_factory.mktemp("tree"))
+
+
+def fence(*lines: str, info: str = "python") -> str:
+    return "\n".join([f"```{info}", *lines, "```"])
+
+
+def outcomes(body: str, tree: Path) -> list[str]:
+    return [shown(quote) for quote in evidence_of(body, tree).quotes]
+
+
+# --- Several locations in one fence
+
+
+def test_each_comment_that_is_a_location_starts_a_quote(tree: Path) -> None:
+    body = fence("# src/app.py:14", LOOKUP, "", "# src/store.py:14", "def find_user(name):")
+    found = evidence_of(body, tree)
+    assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified", "src/store.py:14 verified"]
+    assert [shown(one) for one in found.references] == ["src/app.py:14 verified", "src/store.py:14 verified"]
+    assert [quote.text for quote in found.quotes] == [LOOKUP + "\n", "def find_user(name):"]
+
+
+def test_each_quote_of_a_fence_has_its_own_outcome_and_line(tree: Path) -> None:
+    body = fence("# src/app.py:14", LOOKUP, "# src/store.py:14", "def find_everybody(name):")
+    first, second = evidence_of(body, tree).quotes
+    assert (first.outcome, second.outcome) == ("verified", "mismatch")
+    assert second.at == first.at + 2
+
+
+def test_a_location_may_follow_words_in_its_comment(tree: Path) -> None:
+    body = fence(
+        "# In login() - src/app.py:14", LOOKUP, "# Later in find_user (src/store.py:15)", "return USERS.get(name)"
+    )
+    assert outcomes(body, tree) == ["src/app.py:14 verified", "src/store.py:15 verified"]
+
+
+def test_a_path_without_a_line_starts_a_quote_if_it_is_the_whole_comment(tree: Path) -> None:
+    body = fence("# src/app.py", LOOKUP, "# src/store.py", "def find_user(name):")
+    assert outcomes(body, tree) == ["src/app.py verified", "src/store.py verified"]
+    body = fence("# src/app.py", LOOKUP, "# src/store.py is loaded first", "    if user is None:")
+    assert len(evidence_of(body, tree).quotes) == 1
+
+
+def test_the_code_above_the_first_comment_belongs_to_the_location_above_the_fence(tree: Path) -> None:
+    body = "`src/app.py:14`\n" + fence(LOOKUP, "# src/store.py:14", "def find_user(name):")
+    assert outcomes(body, tree) == ["src/app.py:14 verified", "src/store.py:14 verified"]
+
+
+def test_a_comment_of_the_quoted_file_does_not_start_a_quote(tmp_path: Path) -> None:
+    lines = ["def first():", "    # a.py:1 explains this", "    return second()"]
+    (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
+    assert outcomes(fence("# a.py:1", *lines), tmp_path) == ["a.py:1 verified"]
+
+
+def test_a_thousand_locations_in_one_fence_are_a_thousand_quotes(tree: Path) -> None:
+    lines = [line for _ in range(1_000) for line in ("# src/app.py:14", LOOKUP)]
+    found = evidence_of(fence(*lines), tree).quotes
+    assert len(found) == 1_000
+    assert {quote.outcome for quote in found} == {"verified"}
+
+
+# --- Proposed code
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "**Fix** (src/app.py:14):",
+        "**After** (`src/app.py:14`):",
+        "**Proposed change** (src/app.py:14):",
+        "**Suggested fix** (`src/app.py:14`):",
+        "**Example** (src/app.py:14):",
+        "**Recommendation:** compare in constant time at src/app.py:14:",
+        "**Changes**: replace src/app.py:14",
+        "Replace src/app.py:14 with this:",
+        "Add this to src/app.py:14:",
+        "**Fix:**\nThe comparison in src/app.py:14 takes the same time now.",
+        "#### Proposed fix\n`src/app.py:14`",
+        "#### Suggested change\n**File**: `src/app.py:14`",
+    ],
+)
+def test_code_that_the_text_calls_proposed_is_not_a_quote(above: str, tree: Path) -> None:
+    found = evidence_of(f"{above}\n{fence(NEW)}", tree)
+    assert found.quotes == []
+    assert [reference.outcome for reference in found.references] == ["verified"]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "**Current code** (src/app.py:14):",
+        "**Before** (src/app.py:14):",
+        "**Evidence** (src/app.py:14):",
+        "**Location:** `src/app.py:14`",
+        "**Fix:** use hmac.\n\n**Location:** `src/app.py:14`",
+        "**Fix:** use hmac.\n\n**Problem** (src/app.py:14):",
+        "#### Fixtures\n`src/app.py:14`",
+        "The fix is needed in src/app.py:14:",
+        "#### Fix the lookup of users\n`src/app.py:14`:",
+    ],
+)
+def test_code_that_exists_is_a_quote(above: str, tree: Path) -> None:
+    assert outcomes(f"{above}\n{fence('launch(the_missiles, now=True)')}", tree) == ["src/app.py:14 mismatch"]
+    assert outcomes(f"{above}\n{fence(LOOKUP)}", tree) == ["src/app.py:14 verified"]
+
+
+def test_proposed_code_with_a_location_inside_the_fence_keeps_only_the_reference(tree: Path) -> None:
+    found = evidence_of(f"**Fix**:\n{fence('# src/app.py:14', NEW)}", tree)
+    assert found.quotes == []
+    assert [shown(reference) for reference in found.references] == ["src/app.py:14 verified"]
+    found = evidence_of(f"**Fix**:\n{fence('# src/app.py:99', NEW)}", tree)
+    assert [reference.outcome for reference in found.references] == ["out-of-range"]
+
+
+def test_a_fence_that_shows_a_file_to_create_is_neither_quote_nor_reference(tree: Path) -> None:
+    for above in ("**Recommendation:** check the dependencies:", "A new module:", ""):
+        found = evidence_of(f"{above}\n{fence('# src/security.py', NEW)}", tree)
+        assert (found.quotes, found.references) == ([], [])
+
+
+def test_a_missing_file_that_is_cited_with_a_line_is_still_reported(tree: Path) -> None:
+    found = evidence_of(fence("# src/security.py:3", NEW), tree)
+    assert [quote.outcome for quote in found.quotes] == ["missing-file"]
+    assert [reference.outcome for reference in found.references] == ["missing-file"]
+
+
+def test_the_code_of_a_plan_is_to_be_written_unless_a_line_is_cited(tree: Path) -> None:
+    plan = "# Login: implementation plan\n\n## Phase 1\n\n"
+    assert evidence_of("", tree, head=plan + fence("# src/app.py", NEW)).quotes == []
+    assert [quote.outcome for quote in evidence_of("", tree, head=plan + fence("# src/app.py:14", NEW)).quotes] == [
+        "mismatch"
+    ]
+    current = "# Login: implementation plan\n\n## Current state\n\n" + fence("# src/app.py", NEW)
+    assert [quote.outcome for quote in evidence_of("", tree, head=current).quotes] == ["mismatch"]
+
+
+# --- Before and after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# Before:", "# After:"),
+        ("// Before", "// After"),
+        ("# Before: nested", "# After: flat"),
+        ("# ❌ Bad", "# ✅ Good"),
+        ("# Old code", "# New code"),
+        ("# Current:", "# Proposed:"),
+        ("# vulnerable", "# fixed"),
+    ],
+)
+def test_a_fence_with_the_code_before_and_after_a_change_is_not_a_quote(before: str, after: str, tree: Path) -> None:
+    assert outcomes("`src/app.py:14`\n" + fence(before, "old()", after, NEW), tree) == []
+
+
+def test_the_code_above_the_proposed_part_of_a_fence_is_a_quote(tree: Path) -> None:
+    assert outcomes("`src/app.py:14`\n" + fence(LOOKUP, "# Should be:", NEW), tree) == ["src/app.py:14 verified"]
+    assert outcomes("`src/app.py:14`\n" + fence("old()", "# Should be:", NEW), tree) == ["src/app.py:14 mismatch"]
+
+
+@pytest.mark.parametrize("line", ["# After login, the session is opened", "# new_token is random", "# good_names = []"])
+def test_an_ordinary_comment_does_not_start_proposed_code(line: str) -> None:
+    assert before_and_after(["x = 1", line, "y = 2"]) is None
