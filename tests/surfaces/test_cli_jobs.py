@@ -412,7 +412,6 @@ def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Here) -> No
         (("submit", "generic", "go", "--repo", "/nowhere"), "the folder /nowhere does not exist"),
         (("submit", "generic", "go", "--max-tokens", "0"), "must be greater than 0"),
         (("submit", "generic", "go", "--var", "x"), "write NAME=VALUE"),
-        (("submit", "nobody", "go", "--policy", "strict"), "there is no definition 'nobody'"),
     ],
 )
 def test_an_impossible_request_is_refused_in_one_line_with_code_2(

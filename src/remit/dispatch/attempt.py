@@ -19,6 +19,7 @@ from remit.dispatch.finish import RunEnd, RunStopped, end_job, partial_output, s
 from remit.dispatch.model_client import ModelClient
 from remit.dispatch.models import provider_of
 from remit.dispatch.settings import Settings
+from remit.dispatch.submit import resolve_claimed
 from remit.dispatch.worktree import WORKTREE, is_usable, make_worktree
 from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.model import Brief
@@ -82,6 +83,11 @@ class Attempt:
             text = await partial_output(self._database, job.id)
             await self._finish(RunEnd("error", text, f"stopped after {job.deaths} attempts died: {job.last_death}"))
             return
+        try:
+            job = await self._resolve()
+        except UsageError as error:
+            await self._finish(RunEnd("error", "", str(error)))
+            return
         brief = apply_limits(await jobs.brief_of(self._database, job), self._settings)
         await self._events.emit("started", {"attempt": job.attempt, "model": brief.model, "tools": list(brief.tools)})
         root = Path(job.workspace)
@@ -99,6 +105,14 @@ class Attempt:
         is_result = ended.outcome == "completed" and brief.runner not in self._runners
         verdict = await self._check(brief, root, ended) if is_result else None
         await self._finish(ended, verdict)
+
+    async def _resolve(self) -> Job:
+        """Return the job with its brief. A definition that its submitter did not know is looked up here, once."""
+        self._job, brief = await resolve_claimed(self._database, self._job, self._settings)
+        if brief is not None:
+            definition = msgspec.to_builtins(brief.definition)
+            await self._events.emit("resolved", {"definition": definition, "warnings": list(brief.warnings)})
+        return self._job
 
     async def _workspace(self) -> Path:
         job = self._job

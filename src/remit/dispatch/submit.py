@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from remit.configuration import load
 from remit.dispatch.models import check_model, check_price
 from remit.dispatch.runners import PRESETS
 from remit.dispatch.settings import Settings
@@ -19,10 +20,11 @@ from remit.registry.api import resolve
 from remit.registry.fields import MAX_AMOUNT
 from remit.registry.lookup import Registry
 from remit.registry.model import Brief, JobRequest, Limits, as_request
-from remit.store import submissions
+from remit.store import jobs, submissions
 from remit.store.database import Database
+from remit.store.jobs import Job
 from remit.store.storable import is_storable, to_storable
-from remit.store.submissions import Submission
+from remit.store.submissions import DeferredResolution, Submission
 from remit.workspace import git
 from remit.workspace.safe_git import root_above
 
@@ -82,18 +84,32 @@ async def submit(
     queueing: Queueing = Queueing(),  # noqa: B008 (it never changes)
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> Submitted:
-    """Resolve a request and put the job into the queue. Raises UsageError if it cannot run."""
+    """Resolve a request and put the job into the queue. Raises UsageError if it cannot run.
+
+    A definition that is unknown here is looked up by the worker that first claims the job (`resolve_claimed`).
+    """
     check_queueing(queueing)
     request = _storable(request)
     job, _ = as_request(request)
     check_limits(job, queueing)
-    brief = to_storable(resolve(request, **resolving._asdict()))
-    check_brief(brief, settings, job)
-    if brief.runner in _MODEL_RUNNERS and await _is_cost_limited(database, brief, queueing):
-        check_price(brief.model)
+    brief = to_storable(resolve(request, **resolving._asdict(), is_submission=True))
+    deferred = None
+    if job.subagent_def is not None and brief.definition is None:
+        deferred = DeferredResolution(
+            policy=resolving.policy or load()["policy"],
+            allow_tools=tuple(resolving.allow_tools) if resolving.allow_tools is not None else None,
+        )
+        _check_prompt(job)
+        if job.model is not None and brief.runner in _MODEL_RUNNERS:
+            check_model(brief.model)
+    else:
+        check_brief(brief, settings, job)
+        if brief.runner in _MODEL_RUNNERS and await _is_cost_limited(database, brief, queueing):
+            check_price(brief.model)
     wanted = Submission(
         request=job,
         brief=brief,
+        deferred=deferred,
         workspace=await asyncio.to_thread(_checked_folder, workspace, brief.isolation),
         isolation=brief.isolation,
         **queueing._asdict(),
@@ -162,10 +178,35 @@ def _checked_folder(workspace: Path, isolation: str | None) -> str:
     return resolved
 
 
-def check_brief(brief: Brief, settings: Settings, job: JobRequest) -> None:
-    """Raise UsageError for a brief that could only fail later."""
+async def resolve_claimed(database: Database, job: Job, settings: Settings) -> tuple[Job, Brief | None]:
+    """Resolve a job whose definition its submitter did not know, in the registry of this worker, and pin the brief.
+
+    Return the job, and its new brief, or None if the job had its brief. Raises UsageError if the job cannot run, and
+    AttemptFenced if another attempt owns it.
+    """
+    deferred = submissions.deferred_resolution(job.request)
+    if deferred is None or job.turns:  # a job that an older worker has begun keeps the brief that it began with
+        return job, None
+    provisional = await jobs.brief_of(database, job)
+    system = provisional.system if provisional.system_from == "job" else None
+    request = submissions.stored_request(job.request, system)
+    policy = "strict" if deferred.policy == "strict" else None  # else the policy of this worker
+    brief = to_storable(await asyncio.to_thread(resolve, request, policy=policy, allow_tools=deferred.allow_tools))
+    check_brief(brief, settings, request)
+    is_limited = brief.limits.cost is not None or await submissions.tree_cost(database, job.id) is not None
+    if brief.runner in _MODEL_RUNNERS and is_limited:
+        check_price(brief.model)
+    return await submissions.pin_brief(database, job, request, brief), brief
+
+
+def _check_prompt(job: JobRequest) -> None:
     if not job.prompt.strip():
         raise UsageError("the prompt of the job is empty")
+
+
+def check_brief(brief: Brief, settings: Settings, job: JobRequest) -> None:
+    """Raise UsageError for a brief that could only fail later."""
+    _check_prompt(job)
     if brief.runner in _MODEL_RUNNERS:
         check_model(brief.model)
         _check_servers(brief, settings)

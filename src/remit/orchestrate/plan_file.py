@@ -57,8 +57,12 @@ class PlanLines:
 _NO_LINES = PlanLines()
 
 
-def read_plan(file: Path, registry: Registry | None = None) -> Plan:
-    """Read a plan from a file. Raise UsageError with the line if it is invalid."""
+def read_plan(file: Path, registry: Registry | None = None, unknown: list[str] | None = None) -> Plan:
+    """Read a plan from a file. Raise UsageError with the line if it is invalid.
+
+    An agent that is not in `registry` is an error too, unless the caller passes a list for these messages: a worker
+    may know it.
+    """
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -73,7 +77,11 @@ def read_plan(file: Path, registry: Registry | None = None) -> Plan:
         plan = msgspec.convert(_plural(document), Plan)
     except msgspec.ValidationError as error:
         raise UsageError(f"{file}{lines.of_error(str(error))}: {_with_suggestion(str(error))}") from error
-    check_plan(plan, str(file), lines, registry)
+    check_plan(plan, str(file), lines, registry if unknown is None else None)
+    if registry is not None and unknown is not None:
+        for at, phase in enumerate(plan.phases):
+            problems = _unknown_agents(phase, registry)
+            unknown += [f"{file}{lines.line('phases', at, *path)}: {text}" for path, text in problems]
     return plan
 
 
@@ -128,9 +136,17 @@ def _plural(document: dict[str, Any]) -> Any:
 
 
 def _with_suggestion(error_text: str) -> str:
-    unknown = re.search(r"unknown field `(\w+)`", error_text)
-    fields = {*Plan.__struct_fields__, *PhaseSpec.__struct_fields__, *DelegationSpec.__struct_fields__}
-    return error_text + did_you_mean(unknown[1], fields) if unknown else error_text
+    """Add the field that is meant, or the tables that have the field, to an error about an unknown field."""
+    unknown = re.search(r"unknown field `([\w-]+)`", error_text)
+    if unknown is None:
+        return error_text
+    tables = {"a plan": Plan, "a phase": PhaseSpec, "a delegation": DelegationSpec}
+    owners = [name for name, table in tables.items() if unknown[1] in table.__struct_fields__]
+    if owners:
+        return f"{error_text}; {unknown[1]!r} is a field of {' and of '.join(owners)}"
+    table = "a delegation" if ".delegations[" in error_text else "a phase" if ".phases[" in error_text else "a plan"
+    every = {field for one in tables.values() for field in one.__struct_fields__}
+    return error_text + (did_you_mean(unknown[1], tables[table].__struct_fields__) or did_you_mean(unknown[1], every))
 
 
 def check_plan(plan: Plan, name: str, lines: PlanLines = _NO_LINES, registry: Registry | None = None) -> None:
@@ -139,7 +155,9 @@ def check_plan(plan: Plan, name: str, lines: PlanLines = _NO_LINES, registry: Re
     if problem is not None:
         path, text = problem
         raise UsageError(f"{name}{lines.line(*path)}: {text}")
-    Options(profile=plan.profile or "v2").validated()
+    delegations = (one for phase in plan.phases for one in phase.delegations)
+    for profile in dict.fromkeys((plan.profile, *(one.profile for one in delegations))):
+        Options(profile=profile or "v2").validated()
 
 
 def _problems(plan: Plan, registry: Registry | None) -> Iterator[_Problem]:
@@ -200,6 +218,8 @@ def _delegation_problems(one: DelegationSpec) -> Iterator[tuple[str, str]]:
         value = getattr(one, field)
         if value is not None and value <= 0:
             yield field, _not_positive(field, value)
+    if one.contract is not None and one.profile is not None:
+        yield "profile", "a delegation without the contract has no profile"
 
 
 def _shared_writes(phase: PhaseSpec) -> Iterator[_Problem]:

@@ -32,12 +32,13 @@ def resolve(
     registry: Registry | None = None,
     policy: str | None = None,
     allow_tools: Iterable[str] | None = None,
+    is_submission: bool = False,
 ) -> Brief:
     """Return the brief of a job: the prompt, tools, model and limits of the subagent.
 
     `plugin_path` is read again on each call. Without it the registry of this process is used, see `get_definition`.
     Deviations from the request are printed on standard error and are in the brief's `warnings`. With the policy
-    `strict` they are an error.
+    `strict` they are an error. `is_submission`: the worker of the job looks up a definition that is unknown here.
     """
     configured = load()
     allowed = allow_list(configured, allow_tools)
@@ -48,7 +49,9 @@ def resolve(
     if unknown_fields and chosen == "strict":
         raise RequestRefused("; ".join(unknown_fields))
     defaults = configured_defaults(configured, is_listed=allow_tools is not None)
-    brief = resolve_request(job, registry, policy=chosen, allowed=allowed, defaults=defaults)
+    brief = resolve_request(
+        job, registry, policy=chosen, allowed=allowed, defaults=defaults, is_submission=is_submission
+    )
     if unknown_fields:
         brief = msgspec.structs.replace(brief, warnings=(*unknown_fields, *brief.warnings))
     for warning in brief.warnings:

@@ -76,11 +76,22 @@ class RequestRefused(UsageError):
 
 
 def resolve_request(
-    request: JobRequest, registry: Registry, *, policy: Policy, allowed: AllowList, defaults: ResolveDefaults
+    request: JobRequest,
+    registry: Registry,
+    *,
+    policy: Policy,
+    allowed: AllowList,
+    defaults: ResolveDefaults,
+    is_submission: bool = False,
 ) -> Brief:
-    """Return the brief of a request."""
+    """Return the brief of a request.
+
+    `is_submission`: a definition that is not in this registry may be known to the worker that runs the job, so the
+    policy does not apply to its name here, and the brief is provisional.
+    """
     _check_values(request)
-    return _Resolution(request, registry, allowed, defaults, is_strict=policy == "strict").brief()
+    is_strict = policy == "strict"
+    return _Resolution(request, registry, allowed, defaults, is_strict=is_strict, is_submission=is_submission).brief()
 
 
 def _check_values(request: JobRequest) -> None:
@@ -109,7 +120,14 @@ class _Resolution:
     """The resolution of one request. It collects warnings, and the reasons to refuse it under `strict`."""
 
     def __init__(
-        self, request: JobRequest, registry: Registry, allowed: AllowList, defaults: ResolveDefaults, *, is_strict: bool
+        self,
+        request: JobRequest,
+        registry: Registry,
+        allowed: AllowList,
+        defaults: ResolveDefaults,
+        *,
+        is_strict: bool,
+        is_submission: bool,
     ) -> None:
         self._request = request
         self._allowed = allowed
@@ -118,7 +136,7 @@ class _Resolution:
         self._warnings: list[str] = []
         self._refusals: list[str] = []
         self._withheld: list[str] = []
-        self._definition = self._find(registry)
+        self._definition = self._find(registry, is_submission=is_submission)
 
     def brief(self) -> Brief:
         request, definition, defaults = self._request, self._definition, self._defaults
@@ -174,14 +192,18 @@ class _Resolution:
         own = self._definition.profile if self._definition else None
         return self._request.profile or own or self._defaults.profile
 
-    def _find(self, registry: Registry) -> Definition | None:
+    def _find(self, registry: Registry, *, is_submission: bool) -> Definition | None:
         name = self._request.subagent_def
         if name is None:
             return None
         definition = registry.get(name)
         if definition is None:
             why = registry.why_missing(name)
-            self._object(f"there is no definition {name[:100]!r}", "the defaults are used", why)
+            if is_submission:
+                self._object(f"there is no definition {name[:100]!r} here", "the worker of the job looks it up", why)
+                self._refusals.clear()
+            else:
+                self._object(f"there is no definition {name[:100]!r}", "the defaults are used", why)
         else:
             self._warnings += [f"{definition.path!r}: {warning}" for warning in definition.warnings]
         return definition

@@ -161,6 +161,13 @@ def event_lines(event: Event, columns: int) -> Iterator[Line]:
         yield [Piece(at if number == 0 else " " * len(at), "dim"), Piece(row[len(at) :], style)]
 
 
+def _resolved_text(data: dict[str, Any]) -> str:
+    """Return how the worker of a job resolved it."""
+    found = data.get("definition")
+    name = f"definition {found.get('name')} of plugin {found.get('plugin')}" if isinstance(found, dict) else ""
+    return "; ".join([f"resolved by its worker: {name or 'no definition'}", *map(str, data.get("warnings") or ())])
+
+
 def _event_text(kind: str, data: dict[str, Any]) -> tuple[str, str]:
     """Return the text of an event and its style."""
     if kind == "tool":
@@ -187,6 +194,7 @@ def _event_text(kind: str, data: dict[str, Any]) -> tuple[str, str]:
         violations = format_count(number, "violation") if isinstance(number, int) else f"{number} violations"
         return f"checked: {data.get('verdict')}, {violations}{advice}", ""
     simple = {
+        "resolved": _resolved_text(data),
         "started": f"attempt {data.get('attempt')} on {data.get('model')}",
         "turn": f"turn {data.get('turn')}",
         "waiting": f"waiting {data.get('seconds')} s: {data.get('why')}",

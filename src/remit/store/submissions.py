@@ -1,4 +1,4 @@
-"""Put jobs into the store, and limit the depth and the number of children of job trees."""
+"""Put jobs into the store, pin their briefs, and limit the depth and the number of children of job trees."""
 
 from __future__ import annotations
 
@@ -12,11 +12,25 @@ from psycopg.types.json import Jsonb
 from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.model import Brief, JobRequest
 from remit.store.database import CONNECTION_ERRORS, Connection, Database, rows
-from remit.store.jobs import due_at
+from remit.store.jobs import AttemptFenced, Job, as_job, due_at
 from remit.store.storable import to_storable
 
 MAX_DEPTH = 5
 MAX_CHILDREN = 50
+
+
+#: The key of a stored request whose definition is looked up by the worker that first claims the job. Workers of
+#: earlier versions ignore it and run the provisional brief.
+_DEFERRED = "resolve"
+
+
+class DeferredResolution(msgspec.Struct, frozen=True, kw_only=True):
+    """How the worker resolves a request whose definition its submitter did not know."""
+
+    #: `strict` refuses an unknown definition; with `open`, the policy of the worker applies.
+    policy: str
+    #: The tools that the submitter allows; None: those of the worker.
+    allow_tools: tuple[str, ...] | None = None
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +39,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     request: JobRequest
     brief: Brief
     workspace: str
+    #: Set if the brief is provisional.
+    deferred: DeferredResolution | None = None
     isolation: str | None = None
     queue: str = "default"
     #: The queue of its first ticket, if it is not `queue`: that of the worker inside one command.
@@ -83,16 +99,50 @@ async def tree_cost(database: Database, job: int) -> float | None:
     return float(found["cost"]) if found is not None and found["cost"] is not None else None
 
 
-def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
-    request, brief = wanted.request, wanted.brief
+def deferred_resolution(request: dict[str, Any]) -> DeferredResolution | None:
+    """Return how a stored request is to be resolved, or None if its job has its brief."""
+    return msgspec.convert(request[_DEFERRED], DeferredResolution) if _DEFERRED in request else None
+
+
+def stored_request(request: dict[str, Any], system: str | None) -> JobRequest:
+    """Return the request of a job from its stored form, which does not contain the system prompt."""
+    fields = {name: value for name, value in request.items() if name in JobRequest.__struct_fields__}
+    return msgspec.convert({**fields, "system": system}, JobRequest)
+
+
+async def pin_brief(database: Database, job: Job, request: JobRequest, brief: Brief) -> Job:
+    """Store the brief that a worker resolved, and return the job. Raises AttemptFenced if another attempt owns it."""
+    values = _brief_columns(request, brief, job.agent)
+    pinned = await database.rows(
+        "jobs.pin", job=job.id, attempt=job.attempt, isolation=brief.isolation, deferred=_DEFERRED, **values
+    )
+    if not pinned:
+        raise AttemptFenced(job.id, job.attempt)
+    return as_job(pinned[0])
+
+
+def _brief_columns(request: JobRequest, brief: Brief, agent: str | None) -> dict[str, Any]:
     definition = brief.definition
     return {
-        "agent": to_storable(definition.name if definition else request.subagent_def or wanted.agent or "generic"),
+        "agent": to_storable(definition.name if definition else request.subagent_def or agent or "generic"),
         "definition": Jsonb(msgspec.to_builtins(definition)) if definition else None,
         "brief": brief.digest,
         "brief_json": Jsonb(msgspec.to_builtins(msgspec.structs.replace(brief, warnings=()))),
-        # The system prompt is stored in the brief, once for all jobs that share it.
-        "request": Jsonb({k: v for k, v in msgspec.to_builtins(request).items() if k != "system"}),
+        "max_tokens": brief.limits.tokens,
+        "max_cost": brief.limits.cost,
+        "max_seconds": brief.limits.seconds,
+    }
+
+
+def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
+    request = wanted.request
+    # The system prompt is stored in the brief, once for all jobs that share it.
+    stored = {name: value for name, value in msgspec.to_builtins(request).items() if name != "system"}
+    if wanted.deferred is not None:
+        stored[_DEFERRED] = msgspec.to_builtins(wanted.deferred)
+    return {
+        **_brief_columns(request, wanted.brief, wanted.agent),
+        "request": Jsonb(stored),
         "prompt": to_storable(request.prompt),
         "workspace": wanted.workspace,
         "isolation": wanted.isolation,
@@ -104,9 +154,6 @@ def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
         "parent": wanted.parent,
         "root": parent["root"] if parent else wanted.tree,
         "depth": parent["depth"] + 1 if parent else 0,
-        "max_tokens": brief.limits.tokens,
-        "max_cost": brief.limits.cost,
-        "max_seconds": brief.limits.seconds,
         "tree_max_tokens": wanted.tree_max_tokens,
         "tree_max_cost": wanted.tree_max_cost,
         "tree_max_turns": wanted.tree_max_turns,

@@ -34,6 +34,18 @@ SELECT id, procrastinate_defer_jobs_v1(ARRAY[
         ::procrastinate_job_to_defer_v1]) AS tickets
 FROM made
 
+-- name: pin
+-- Replace the provisional brief of a claimed job by the one that its worker resolved. From now on the job keeps it.
+WITH kept AS (
+    INSERT INTO remit.briefs (digest, brief) VALUES (%(brief)s, %(brief_json)s) ON CONFLICT (digest) DO NOTHING
+)
+UPDATE remit.jobs SET
+    agent = %(agent)s, definition = %(definition)s, brief = %(brief)s, isolation = %(isolation)s,
+    max_tokens = %(max_tokens)s, max_cost = %(max_cost)s, max_seconds = %(max_seconds)s,
+    request = request - %(deferred)s::text, checkpoint = now()
+WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+RETURNING {columns}
+
 -- name: parent
 SELECT id, coalesce(root, id) AS root, depth FROM remit.jobs WHERE id = %(parent)s FOR UPDATE
 

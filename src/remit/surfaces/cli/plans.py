@@ -9,8 +9,9 @@ import click
 
 from remit.errors import UsageError
 from remit.orchestrate.plan import ANSWERS
+from remit.reports.layout import escape_control
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.store import is_served, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -55,10 +56,12 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
         raise UsageError("pass either a FILE or --resume ID")
     configured = load()
     registry = api.open_registry(options["plugin_path"] or configured["plugin_path"], api.allow_list(configured, None))
-    plan = read_plan(file, registry) if file is not None else None
+    unknown: list[str] = []
+    plan = read_plan(file, registry, unknown) if file is not None else None
     if options["dry_run"] and plan is not None:
         from remit.reports.plans import dry_run_lines
 
+        _warn_about_agents(unknown)
         print_lines(dry_run_lines(plan, columns()))
         return 0
 
@@ -67,6 +70,9 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
         from remit.orchestrate.api import begin_plan, check_drivable
         from remit.surfaces.cli.driving import drive_with_progress
 
+        if unknown and not await is_served(database, settings, "default"):
+            raise UsageError(unknown[0])  # this process would run the plan, and it does not know the agent
+        _warn_about_agents(unknown)
         if plan is not None:
             number = await begin_plan(database, plan, options["repo"] or Path.cwd(), is_new=options["is_new"])
         else:
@@ -74,6 +80,12 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
         return await drive_with_progress(database, settings, number, Resolving(registry=registry))
 
     return print_result(with_database(work), form)
+
+
+def _warn_about_agents(unknown: list[str]) -> None:
+    for text in unknown:
+        more = " The worker" if text.endswith("?") else "; the worker"
+        click.echo(f"{escape_control(text)}{more} of the job looks it up", err=True)
 
 
 def print_result(driven: DrivenPlan, form: str) -> int:

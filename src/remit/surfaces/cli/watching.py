@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from remit.store.events import Event
 
 #: Events that get a line if standard error is not a terminal.
-_PRINTED = ("started", "turn", "tool", "tool-done", "waiting", "program", "told", "checked", "finished")
+_PRINTED = ("resolved", "started", "turn", "tool", "tool-done", "waiting", "program", "told", "checked", "finished")
 Answer = Literal["leave", "cancel", "wait", "over"]
 _QUESTION = "Leave the job to a worker (l), cancel it (c), or continue waiting (w)? "
 _ANSWERS: dict[str, Answer] = {"l": "leave", "c": "cancel", "w": "wait"}
