@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from remit.checking import Verdict, check, check_all, verify
     from remit.merging.api import merge
     from remit.merging.model import Merge
-    from remit.orchestrate.api import delegate, fan_out, run_plan
+    from remit.orchestrate.api import delegate, fan_out, run_plan, submit
     from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
     from remit.registry.api import get_definition, reload_registry, resolve
     from remit.registry.model import Brief, Definition, JobRequest
@@ -36,6 +36,7 @@ __all__ = [
     "reload_registry",
     "resolve",
     "run_plan",
+    "submit",
     "verify",
 ]
 
@@ -57,6 +58,7 @@ _MODULES = {
     "reload_registry": "remit.registry.api",
     "resolve": "remit.registry.api",
     "run_plan": "remit.orchestrate.api",
+    "submit": "remit.orchestrate.api",
     "verify": "remit.checking",
 }
 

@@ -173,8 +173,9 @@ def test_a_manifest_with_a_byte_order_mark_is_read(plugin: Write) -> None:
     assert names(load(folder)) == ["house:a"]
 
 
-def test_a_missing_default_folder_is_allowed_and_a_missing_named_one_is_not(plugin: Write) -> None:
-    assert load(plugin("x", {}, MANIFEST)).warnings == ()
+def test_a_missing_folder_of_definitions_is_reported(plugin: Write) -> None:
+    [warning] = load(plugin("x", {}, MANIFEST)).warnings
+    assert "it has no definitions: no Markdown file with frontmatter in" in warning
     [warning] = load(plugin("y", {}, {**MANIFEST, "agents": "defs"})).warnings
     assert "'defs' is neither a folder nor a Markdown file of the plugin" in warning
     [rejected] = load(plugin("z", {}, {**MANIFEST, "agents": ["defs/a.md"]})).plugins[0].rejected

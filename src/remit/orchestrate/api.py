@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from remit.dispatch.settings import Settings, load_settings
-from remit.dispatch.submit import Resolving
+from remit.dispatch.submit import Queueing, Resolving
+from remit.dispatch.submit import submit as submit_job
 from remit.errors import UsageError
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.driver import Driver
@@ -35,7 +36,7 @@ class PlanResult(NamedTuple):
 
 
 class DelegationResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one delegation."""
+    """The outcome of one delegation. `error` states why it failed; a result with the status FAILED is a failure."""
 
     agent: str
     state: str
@@ -43,10 +44,36 @@ class DelegationResult(msgspec.Struct, frozen=True, kw_only=True):
     result: str
     warnings: tuple[str, ...] = ()
     job: int | None = None
+    error: str | None = None
+
+
+async def submit(
+    agent: str | None,
+    task: str,
+    *,
+    repo: str | Path = ".",
+    queueing: Queueing = Queueing(),  # noqa: B008 (it never changes)
+    resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
+    **fields: Any,
+) -> int:
+    """Put a job into the queue and return its number, as `remit submit` does. A worker runs it.
+
+    `agent` is a definition, None for a job without one; a definition that is unknown here is looked up by the worker.
+    `fields` are those of `JobRequest`, such as `system`, `allowed_tools`, `model` and `contract`.
+    """
+    root = Path(repo)
+    settings = load_settings(start=root)
+    request = {**fields, "prompt": task, "subagent_def": agent}
+    async with open_database(settings.database, settings.data) as database:
+        submitted = await submit_job(database, request, settings, root, queueing=queueing, resolving=resolving)
+    return submitted.id
 
 
 async def delegate(agent: str, task: str, *, repo: str | Path = ".", **options: Any) -> DelegationResult:
-    """Delegate a task to one subagent. The result is checked, and corrected once if it breaks the contract."""
+    """Delegate a task to one subagent. The result is checked, and corrected once if it breaks the contract.
+
+    `options` are the fields of `DelegationSpec`, such as `system`, `model`, `critical` and `scope`.
+    """
     return (await fan_out([DelegationSpec(agent=agent, task=task, **options)], repo=repo))[0]
 
 
@@ -65,6 +92,7 @@ async def fan_out(
             result=one.result or "",
             warnings=tuple(one.warnings),
             job=one.job,
+            error=one.error,
         )
         for one in result.delegations
     ]

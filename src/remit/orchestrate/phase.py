@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from remit.contract.feedback import frame_file, frame_partial, frame_result
+from remit.contract.outcome import status_in
 from remit.failure_policy import failure_warning
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
+from remit.registry.model import CLAIMS
 from remit.store import plans
 from remit.store.database import Database
 from remit.store.plans import Delegation
@@ -43,9 +45,8 @@ class PlanReader:
         from remit.merging.model import Report
 
         if one.result and one.state in ("accepted", "rejected", "failed", "escalated"):
-            if self._of(one).contract is not None:  # its answer is not a report
-                status = "SUCCESS" if one.state == "accepted" else "FAILED"
-                return [Report(agent=one.agent, status=status, verdict=one.verdict)]
+            if one.verdict == "accept" and status_in(one.result) is None:  # its answer is not a report: contract none
+                return [Report(agent=one.agent, status="SUCCESS", verdict=one.verdict)]
             return [self._read(one)]
         if not one.result and one.state in ("rejected", "failed", "escalated"):
             # Not with `expect`: another delegation of the same agent may have a result.
@@ -71,7 +72,8 @@ class PlanReader:
     def _checked_with(self, one: Delegation) -> Options:
         from remit.checking import Options
 
-        profile = self._of(one).profile or self._spec.profile or "v2"
+        spec = self._of(one)
+        profile = CLAIMS if spec.contract is not None else spec.profile or self._spec.profile or "v2"
         if profile not in self._options:
             self._options[profile] = Options(profile=profile).validated()
         return self._options[profile]

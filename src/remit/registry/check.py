@@ -6,13 +6,15 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from remit.errors import UsageError
 from remit.registry.fields import HONOURED
 from remit.registry.frontmatter import MalformedYaml, head_span, quoted_lines, read_document
 from remit.registry.lookup import Registry
-from remit.registry.model import Plugin
+from remit.registry.model import Definition, Plugin
 from remit.registry.plugin_root import MAX_FILE, PluginRoot
-from remit.registry.plugins import InvalidManifest, Manifest, definition_files, load_plugin, read_manifest
+from remit.registry.plugins import InvalidManifest, Manifest, definition_files, load_plugin, plugins_in, read_manifest
 from remit.registry.tools import AllowList, find_tool, split_names
 from remit.workspace.atomic_write import permissions, replace_file
 
@@ -22,19 +24,46 @@ _TOOL_LINE = re.compile(
 
 
 def check_path(path: Path, allowed: AllowList, *, fix: bool) -> tuple[list[Plugin], list[str], list[str]]:
-    """Return the plugin at a path (an empty list if it cannot be loaded), its warnings, and the repairs."""
+    """Return the plugins at a path (an empty list if none can be loaded), their warnings, and the repairs."""
     if not path.exists():
         raise UsageError(f"{path}: no such file or folder")
     root = PluginRoot(str(path if path.is_dir() else path.parent))
-    try:
-        manifest = read_manifest(root) if path.is_dir() else Manifest(Path(root.root).name, None, (path.name,))
-    except InvalidManifest as error:
-        return [], [f"{str(path)!r} is not loaded: {error}"], []
-    if path.is_file() and path.suffix.lower() != ".md":
-        raise UsageError(f"{path}: a definition is a Markdown file (.md)")
-    repairs = _fix_all(root, manifest) if fix else []
-    plugin = load_plugin(root, allowed, manifest)
-    return [plugin], list(Registry([plugin]).warnings), repairs
+    single = Manifest(Path(root.root).name, None, (path.name,))
+    plugins: list[Plugin] = []
+    warnings: list[str] = []
+    repairs: list[str] = []
+    for one, found in plugins_in(root) if path.is_dir() else [(root, single)]:
+        try:
+            manifest = found or read_manifest(one)
+        except InvalidManifest as error:
+            warnings.append(f"{one.path!r} is not loaded: {error}")
+            continue
+        if path.is_file() and path.suffix.lower() != ".md":
+            raise UsageError(f"{path}: a definition is a Markdown file (.md)")
+        repairs += _fix_all(one, manifest) if fix else []
+        plugins.append(_with_granted_tools(load_plugin(one, allowed, manifest), allowed))
+    return plugins, [*warnings, *Registry(plugins).warnings], repairs
+
+
+def _with_granted_tools(plugin: Plugin, allowed: AllowList) -> Plugin:
+    """Return a plugin with only the tools that the worker allows, and a warning for each other tool."""
+    return msgspec.structs.replace(plugin, definitions=tuple(_granted(one, allowed) for one in plugin.definitions))
+
+
+def _granted(definition: Definition, allowed: AllowList) -> Definition:
+    tools = [tool for tool in (find_tool(name, allowed.own) for name in definition.tools or ()) if tool is not None]
+    withheld = [str(tool) for tool in tools if not allowed.granted(tool)]
+    if not withheld:
+        return definition
+    return msgspec.structs.replace(
+        definition,
+        tools=tuple(str(tool) for tool in tools if str(tool) not in withheld),
+        unknown_tools=(*definition.unknown_tools, *withheld),
+        warnings=(
+            *definition.warnings,
+            *(f"the tool {name!r} is not allowed by this worker; it is withheld" for name in withheld),
+        ),
+    )
 
 
 def _fix_all(root: PluginRoot, manifest: Manifest) -> list[str]:

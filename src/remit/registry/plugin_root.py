@@ -122,6 +122,17 @@ class PluginRoot:
                     warnings.append(f"{path!r} is a link to a folder and is not followed")
         return sorted(files), sorted(warnings)
 
+    def names(self) -> list[str]:
+        """Return the sorted names of its files and folders, without links and hidden or skipped folders."""
+        entries = self._entries(".")
+        if len(entries) > MAX_ENTRIES:
+            raise OSError(None, f"more than {MAX_ENTRIES} entries")
+        return sorted(
+            entry.name
+            for entry in entries
+            if not entry.is_symlink() and not entry.name.startswith(".") and entry.name not in SKIPPED_WITH_VENV
+        )
+
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
         """Return the entries of a folder, up to the limit."""
         with os.scandir(os.path.join(self.root, folder)) as entries:

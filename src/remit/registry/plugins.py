@@ -72,18 +72,64 @@ def load_plugins(entries: Iterable[str], allowed: AllowList) -> tuple[list[Plugi
     loaded: dict[str, str] = {}
     for entry in entries:
         why = entry_problem(entry) or _folder_problem(entry)
-        root = PluginRoot(entry) if why is None else None
-        if root is None:
+        if why is not None:
             warnings.append(f"{entry[:300]!r} is not loaded: {why}")
-        elif root.root in loaded:
-            warnings.append(f"{entry[:300]!r} is not loaded: it is the same folder as {loaded[root.root]!r}")
-        else:
-            loaded[root.root] = entry
+            continue
+        found = plugins_in(PluginRoot(entry))
+        for root, manifest in found:
+            name = entry if len(found) == 1 else root.path
+            if root.root in loaded:
+                warnings.append(f"{name[:300]!r} is not loaded: it is the same folder as {loaded[root.root]!r}")
+                continue
+            loaded[root.root] = name
             try:
-                plugins.append(load_plugin(root, allowed))
+                plugins.append(load_plugin(root, allowed, manifest))
             except InvalidManifest as error:
-                warnings.append(f"{entry[:300]!r} is not loaded: {error}")
+                warnings.append(f"{name[:300]!r} is not loaded: {error}")
     return plugins, warnings
+
+
+def plugins_in(root: PluginRoot) -> list[tuple[PluginRoot, Manifest | None]]:
+    """Return the plugins of a folder, sorted by path: the folder itself, or those that it contains.
+
+    A folder without a manifest whose subfolders have manifests contains that many plugins. Its other definitions are
+    one more plugin with the name of the folder.
+    """
+    if _has_manifest(root):
+        return [(root, None)]
+    try:
+        names = root.names()
+    except OSError:
+        return [(root, None)]
+    inner = {name: PluginRoot(f"{root.path.rstrip('/')}/{name}") for name in names if root.is_folder(name)}
+    inner = {name: one for name, one in inner.items() if _has_manifest(one)}
+    if not inner:
+        return [(root, None)]
+    others = tuple(
+        name for name in names if name not in inner and (name.lower().endswith(".md") or root.is_folder(name))
+    )
+    own = Manifest(PurePath(root.root).name or "root", None, others)
+    has_own = any(_has_frontmatter(root, path) for path in definition_files(root, own).files[:MAX_DEFINITIONS])
+    return [*((one, None) for one in inner.values()), *([(root, own)] if has_own else [])]
+
+
+def _has_frontmatter(root: PluginRoot, path: str) -> bool:
+    try:
+        return root.read(path).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"---")
+    except OSError:
+        return False
+
+
+def _has_manifest(root: PluginRoot) -> bool:
+    for layout in LAYOUTS:
+        try:
+            root.read(layout.file)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return True  # loading it reports the reason
+        return True
+    return False
 
 
 def _folder_problem(entry: str) -> str | None:
@@ -110,6 +156,9 @@ def load_plugin(root: PluginRoot, allowed: AllowList, manifest: Manifest | None 
     reader = _PluginReader(root, manifest.name, allowed)
     for path in files[:MAX_DEFINITIONS]:
         reader.read(path)
+    if not reader.definitions and not reader.rejected and not warnings:
+        folders = ", ".join(repr(root.name_of(source)) for source in manifest.sources[:3])
+        warnings.append(f"it has no definitions: no Markdown file with frontmatter in {folders}")
     return Plugin(
         name=manifest.name,
         version=manifest.version,

@@ -9,7 +9,7 @@ import click
 
 from remit.errors import UsageError
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.request import queueing_from, request_from, request_options, resolving_from, task_text
+from remit.surfaces.cli.request import agent_and_task, queueing_from, request_from, request_options, resolving_from
 from remit.surfaces.cli.store import need_extra, no_worker_notice, with_database
 
 if TYPE_CHECKING:
@@ -234,13 +234,14 @@ def retry_command(job: int, form: str) -> int:
 
 
 @click.command("submit")
-@click.argument("agent")
-@click.argument("task")
+@click.argument("words", nargs=-1, required=True, metavar="[AGENT] TASK")
 @request_options
 @click.option("--delay", type=float, help="Seconds to wait before the job may start.")
 @_FORMAT
-def submit_command(agent: str, task: str, **options: Any) -> int:
+def submit_command(words: tuple[str, ...], **options: Any) -> int:
     """Put a job for AGENT into the queue and return. TASK is the prompt, or - for standard input.
+
+    Without AGENT, the job has no definition. An AGENT that is unknown here is looked up by the worker of the job.
 
     \b
     Examples:
@@ -252,10 +253,12 @@ def submit_command(agent: str, task: str, **options: Any) -> int:
     from remit.reports.jobs import job_shape
     from remit.store import jobs
 
+    agent, task = agent_and_task(words, options["plugin_path"])
+
     async def work(database: Database, settings: Settings) -> tuple[Job, bool, str]:
         submitted = await submit(
             database,
-            request_from(agent, task_text(task), options),
+            request_from(agent, task, options),
             settings,
             options["repo"] or Path.cwd(),
             queueing=queueing_from(options),

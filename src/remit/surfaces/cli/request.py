@@ -19,6 +19,11 @@ _OPTIONS = (
     click.option("--model", help="The model, as provider:model or a short name."),
     click.option("--system", help="A system prompt instead of the definition's."),
     click.option("--allowed-tools", metavar="NAMES", help="Tools instead of the definition's, separated by commas."),
+    click.option("--kind", help="The kind of the result; default: that of the definition, or by the agent's name."),
+    click.option("--profile", help="The profile that the result is checked with; default: the definition's."),
+    click.option(
+        "--no-contract", is_flag=True, help="Append no instructions on how to answer, and check only the claims."
+    ),
     click.option("--max-turns", type=int, help="The maximum number of model calls."),
     click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="A value for a variable."),
     click.option("--max-tokens", type=int, help="The maximum number of tokens."),
@@ -65,7 +70,26 @@ def limits_from(options: dict[str, Any], *names: str) -> dict[str, Any] | None:
     return limits or None
 
 
-def request_from(agent: str, task: str, options: dict[str, Any]) -> dict[str, Any]:
+def agent_and_task(words: tuple[str, ...], plugin_path: str | None) -> tuple[str | None, str]:
+    """Return the agent and the task of `[AGENT] TASK`; None for a job without a definition."""
+    if len(words) == 1:
+        from remit.configuration import load, split_path
+        from remit.registry import api
+        from remit.registry.lookup import load_registry
+
+        configured = load()
+        path = plugin_path if plugin_path is not None else configured["plugin_path"]
+        entries = split_path(path) if isinstance(path, str) else path
+        registry = load_registry(entries, api.allow_list(configured, None))
+        if registry.get(words[0]) is not None:
+            raise UsageError(f"{words[0]!r} is the name of a definition; add the task: {words[0]} TASK")
+        return None, task_text(words[0])
+    if len(words) != 2:
+        raise UsageError("pass [AGENT] TASK; quote a task of several words")
+    return words[0].strip() or None, task_text(words[1])
+
+
+def request_from(agent: str | None, task: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return the request of a job."""
     return {
         "prompt": task,
@@ -73,6 +97,9 @@ def request_from(agent: str, task: str, options: dict[str, Any]) -> dict[str, An
         "system": options["system"],
         "allowed_tools": options["allowed_tools"],
         "model": options["model"],
+        "kind": options["kind"],
+        "profile": options["profile"],
+        "contract": "none" if options["no_contract"] else None,
         "max_turns": options["max_turns"],
         "input_vars": dict(map(_variable, options["variables"])),
         "isolation": options["isolation"],

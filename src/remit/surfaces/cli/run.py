@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.request import queueing_from, request_from, request_options, resolving_from, task_text
+from remit.surfaces.cli.request import agent_and_task, queueing_from, request_from, request_options, resolving_from
 from remit.surfaces.cli.store import need_extra, with_database
 from remit.surfaces.cli.watching import Interrupts, ProgressDisplay
 
@@ -22,12 +22,13 @@ _POLL_SECONDS = 1.0
 
 
 @click.command("run")
-@click.argument("agent")
-@click.argument("task")
+@click.argument("words", nargs=-1, required=True, metavar="[AGENT] TASK")
 @request_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(agent: str, task: str, **options: Any) -> int:
+def command(words: tuple[str, ...], **options: Any) -> int:
     """Run AGENT on TASK, wait for its result and check it. TASK may be - for standard input.
+
+    Without AGENT, the job has no definition: the default prompt, and all tools that the worker allows.
 
     If a worker is alive, it runs the job; otherwise this command does. Ctrl-C asks whether to leave the job to a
     worker or to cancel it. The exit code is 0 if the job completed and its result was accepted; it is 1 if the result
@@ -38,9 +39,11 @@ def command(agent: str, task: str, **options: Any) -> int:
       remit run code-explorer "trace the login flow"
       remit run security-auditor "audit src/auth" --model openai:gpt-5.2 --max-cost 0.50
       remit run backend-specialist "fix the failing test" --isolation worktree
+      remit run "count the TODO comments" --no-contract
     """
     need_extra()
-    finished = with_database(lambda database, settings: _run(database, settings, agent, task_text(task), options))
+    agent, task = agent_and_task(words, options["plugin_path"])
+    finished = with_database(lambda database, settings: _run(database, settings, agent, task, options))
     if finished is None:
         return 130
     job, violations = finished
@@ -59,7 +62,7 @@ def command(agent: str, task: str, **options: Any) -> int:
 
 
 async def _run(
-    database: Database, settings: Settings, agent: str, task: str, options: dict[str, Any]
+    database: Database, settings: Settings, agent: str | None, task: str, options: dict[str, Any]
 ) -> tuple[Job, list[dict[str, Any]]] | None:
     """Submit the job and wait for it. Return None if it was left to a worker."""
     from remit.dispatch.submit import submit
