@@ -57,7 +57,7 @@ def test_the_submitter_definition_wins_over_a_missing_or_different_one_of_the_wo
     assert [row[0] for row in place.rows("SELECT DISTINCT definition ->> 'plugin' FROM remit.jobs")] == ["bag"]
 
 
-def test_the_policy_of_the_worker_decides_on_a_name_that_nobody_knows(make_place: MakePlace) -> None:
+def test_the_policy_of_the_worker_decides_on_an_unknown_name(make_place: MakePlace) -> None:
     place = make_place(alpha=DONE, beta=DONE, gamma=DONE)
     place("submit", "nobody", "task alpha")
     assert "there is no definition 'nobody'; the defaults are used" in worker(place)

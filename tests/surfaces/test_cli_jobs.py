@@ -52,7 +52,7 @@ JOB_KEYS = {
     *("tokens", "cost", "verdict", "result", "created", "started", "finished"),
 }
 #: In addition to the fixed shape: the changes of a job with a worktree.
-MORE_KEYS = {"diff"}
+MORE_KEYS = {"diff", "status"}
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_run_completes_in_this_process_where_no_worker_is_alive(remit: Commands,
     events = [json.loads(line) for line in here("logs", "1", "--format", "json").out.splitlines()]
     assert {event["schema"] for event in events} == {"remit.event/1"}
     assert [event["id"] for event in events] == sorted(event["id"] for event in events)
-    assert (events[0]["kind"], events[-1]["kind"]) == ("started", "finished")
+    assert (events[0]["kind"], events[-1]["kind"]) == ("resolved", "finished")
     # And a completed job can be neither retried nor cancelled.
     for verb, words in (("retry", "it is completed"), ("cancel", "is already finished (completed)")):
         refused = here(verb, "1")

@@ -24,7 +24,7 @@ async def retry(database: Database, job: int) -> str:
     """
     found = await jobs.get(database, job)
     if found.outcome != "completed" or found.verdict == "accept":
-        await database.without_retry(lambda: jobs.retry(database, job))
+        await jobs.retry(database, job)
         return ""
     submissions = len(await database.rows("transcript.results", job=job))
     if found.verdict != "revise" or not can_correct(submissions):

@@ -219,7 +219,7 @@ def retry_command(job: int, form: str) -> int:
     from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> tuple[jobs.Job, str, str]:
-        action = await retry(database, job)
+        action = await database.without_retry(lambda: retry(database, job))
         retried = await jobs.get(database, job)
         return retried, action, await no_worker_notice(database, settings, retried.queue)
 
