@@ -144,6 +144,8 @@ def test_files_folders_standard_input_and_several_results_in_a_file_are_all_chec
         "revise": 1,
         "reject": 0,
         "violations": {"L1": 0, "L2": 1, "L3": 0},
+        "claims": 55,
+        "claims_by_outcome": {"verified": 55},
         "repository": "tree",
     }
 
@@ -155,9 +157,9 @@ def test_the_keys_of_the_json_report_are_exactly_those_that_others_build_on(desk
     assert report["schema"] == "remit.check/1"
     result = report["results"][0]
     words = "path agent kind profile status verdict confidence violations overrides not_run references quotes changes"
-    assert list(result) == words.split()
+    assert list(result) == [*words.split(), "revision"]
     assert list(result["violations"][0]) == ["rule", "code", "level", "line", "message", "help"]
-    references = ["text", "path", "line", "end_line", "outcome", "found", "seen", "at"]
+    references = ["text", "path", "line", "end_line", "outcome", "found", "seen", "at", "candidates"]
     assert list(result["references"][0]) == references
     assert list(result["quotes"][0]) == ["path", "line", "outcome", "found", "similarity", "at"]
     assert list(result["confidence"]) == ["claimed", "verified", "inferred", "supported"]
