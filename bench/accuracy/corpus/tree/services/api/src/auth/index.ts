@@ -1,0 +1,2 @@
+export { login } from "./login";
+export { logout } from "./session";

@@ -1,0 +1,3 @@
+import { mount } from "./lib/mount";
+
+mount(document.getElementById("app"));

@@ -1,0 +1,6 @@
+export function mount(root: HTMLElement | null) {
+  if (root === null) {
+    throw new Error("no root");
+  }
+  root.dataset.ready = "yes";
+}

@@ -1,0 +1,3 @@
+"""A copy of another library."""
+
+VERSION = "1.0"

@@ -1,0 +1,37 @@
+"""Run Remit on the corpus and print its answers as JSON: the input of `score.py`.
+
+python bench/accuracy/remit_answers.py > answers.json
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "src"))
+
+from remit.checking import Options, check_text  # noqa: E402 (the path must be known first)
+from remit.evidence.sources import open_sources  # noqa: E402
+from remit.reports.formats import check_json  # noqa: E402
+
+
+def answers() -> str:
+    """Return the report of Remit on all documents; each is checked as a file in the root of the corpus's project."""
+    with tempfile.TemporaryDirectory(prefix="remit-accuracy-") as folder:
+        root = Path(folder) / "tree"
+        shutil.copytree(HERE / "corpus/tree", root)
+        sources = open_sources(root)
+        verdicts = [
+            verdict
+            for document in sorted((HERE / "corpus/documents").glob("*.md"))
+            for verdict in check_text(document.read_bytes(), document.name, Options(profile="claims"), sources)
+        ]
+        sources.close()
+    return check_json(verdicts)
+
+
+if __name__ == "__main__":
+    print(answers())
