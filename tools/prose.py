@@ -23,6 +23,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASI
 FOLDERS = ("docs", "examples", "src", "tests", "tools", "bench", "dev.py")
 #: Data, documents that are input, and text that must not change.
 EXCLUDED = (
+    "bench/accuracy/corpus",
     "examples/results",
     "examples/reviews/inputs",
     "examples/shop/shop",

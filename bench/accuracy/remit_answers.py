@@ -11,9 +11,11 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "src"))
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "src")]
 
-from remit.checking import Options, check_text  # noqa: E402 (the path must be known first)
+import mutations  # noqa: E402 (the path must be known first)
+
+from remit.checking import Options, check_text  # noqa: E402
 from remit.evidence.sources import open_sources  # noqa: E402
 from remit.reports.formats import check_json  # noqa: E402
 
@@ -31,6 +33,21 @@ def answers() -> str:
         ]
         sources.close()
     return check_json(verdicts)
+
+
+def generated_quotes(number: int = mutations.NUMBER) -> tuple[int, int]:
+    """Return how many altered quotes Remit accepts, and how many faithful quotes it accuses."""
+    accepted = accused = 0
+    sources = open_sources(mutations.TREE)
+    for document in mutations.documents(number):
+        (verdict,) = check_text(document.text, "quotes.md", Options(profile="claims"), sources)
+        outcomes = {quote.at: quote.outcome for quote in verdict.evidence.quotes}
+        for line, quote in document.quotes:
+            holds = outcomes.get(line) == "verified"
+            accepted += holds and not quote.is_faithful
+            accused += quote.is_faithful and not holds
+    sources.close()
+    return accepted, accused
 
 
 if __name__ == "__main__":

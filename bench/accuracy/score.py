@@ -50,7 +50,7 @@ class Answer(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A label and the answer to it; None: the claim was not read, or the answer is about something that is no claim."""
+    """A label and the answer to it; None: the claim was not read, or the answer is not about a claim."""
 
     label: Label | None
     answer: Answer | None
@@ -115,8 +115,10 @@ def read_answers(data: Any) -> list[Answer]:
                 cited = one["cited"] if "cited" in one else [one["line"], one["end_line"]]
                 line = one["at"] if "at" in one else one["line"]
                 found.append(Answer(name, line, "reference", _span(cited), one["outcome"]))
-            for one in document.get("quotes", ()):
-                found.append(Answer(name, one["at"] if "at" in one else one["line"], "quote", None, one["outcome"]))
+            found += (
+                Answer(name, one["at"] if "at" in one else one["line"], "quote", None, one["outcome"])
+                for one in document.get("quotes", ())
+            )
     return found
 
 
@@ -172,7 +174,12 @@ def figures(labels: list[Label], answers: list[Answer]) -> list[Figure]:
         if one.answer and one.answer.kind == "reference" and one.answer.outcome in ACCUSING
     ]
     holds = [(label, answer) for label, answer in references if label.outcomes <= HOLDING]
-    verified = [(one.label, one.answer) for one in pairs if one.answer and one.answer.outcome in HOLDING]
+    # Code that is quoted without a label and found is not wrong: the text does not say where it is.
+    verified = [
+        (one.label, one.answer)
+        for one in pairs
+        if one.answer and one.answer.outcome in HOLDING and (one.label or one.answer.kind == "reference")
+    ]
     altered = [(label, answer) for label, answer in quotes if "mismatch" in label.outcomes]
     faithful = [(label, answer) for label, answer in quotes if label.outcomes <= HOLDING]
     accused_quotes = [answer for answer in extra if answer.kind == "quote" and answer.outcome in ACCUSING]
@@ -261,7 +268,9 @@ def main() -> int:
     """Read the answers of a tool and print its figures."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
     parser.add_argument("answers", type=Path, help="the answers of a tool, as JSON")
-    parser.add_argument("--set", default="", choices=["", "classes", "adversarial"], help="only this part of the corpus")
+    parser.add_argument(
+        "--set", default="", choices=["", "classes", "adversarial"], help="only this part of the corpus"
+    )
     parser.add_argument("--wrong", action="store_true", help="list the answers that are not the labelled ones")
     parser.add_argument("--format", default="text", choices=["text", "json"], help="the output format")
     arguments = parser.parse_args()
