@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from remit.errors import ConfigurationError, did_you_mean
+from remit.lazy import digest, lazy_pattern
+from remit.unconfirmed import removed_settings, unconfirmed_job
 
+#: The most characters of a TOML document, and parts of a dotted key: the library takes quadratic time for the latter.
+MAX_TOML = 1_000_000
+_MAX_PARTS = 64
+_KEY_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY = lazy_pattern(
+    rf"(?:^|[\[{{,])[ \t]*+{_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{_MAX_PARTS},}}+", re.MULTILINE
+)
 Shape = Literal["text", "list", "paths", "table", "number", "numbers", "lists", "tables"]
 #: Shapes that an environment variable cannot hold.
 FILE_ONLY: tuple[Shape, ...] = ("table", "numbers", "lists", "tables")
@@ -125,8 +134,11 @@ def load(start: Path | None = None, environment: Mapping[str, str] | None = None
     environment = os.environ if environment is None else environment
     values = {setting.key: Value(setting.default, "default") for setting in SETTINGS}
     file = find_file(start or Path.cwd())
+    _refuse_removed_settings(start or Path.cwd())
     if file is not None:
-        for key, value in _flatten(_read(file), "", file.name):
+        table = _read(file)
+        _refuse_unconfirmed(file, table)
+        for key, value in _flatten(table, "", file.name):
             values[key] = Value(_from_file(_BY_KEY[key], value, file), str(file))
     for setting in SETTINGS:
         variable = _find_variable(setting, environment)
@@ -134,6 +146,38 @@ def load(start: Path | None = None, environment: Mapping[str, str] | None = None
             value = Value(_from_variable(setting, environment[variable]), variable)
             values[setting.key] = _combine(value, values[setting.key]) if setting.shape == "paths" else value
     return Configuration(values)
+
+
+def _refuse_unconfirmed(file: Path, table: Mapping[str, Any]) -> None:
+    job = unconfirmed_job(str(file), _digest_of(table))
+    if job is not None:
+        raise ConfigurationError(
+            f"{file}: these settings changed while job {job} ran, so they are not obeyed. Look at the file; then "
+            "restore it, or confirm it with `remit doctor --confirm`"
+        )
+
+
+def _refuse_removed_settings(start: Path) -> None:
+    for path, job in removed_settings(start):
+        if not Path(path).exists():
+            raise ConfigurationError(
+                f"{path}: these settings were removed while job {job} ran. Restore the file, or confirm that it is not "
+                "needed with `remit doctor --confirm`"
+            )
+
+
+def settings_digests(start: Path) -> dict[str, str]:
+    """Return a digest of the settings in the file for a folder, to find out later whether a job has changed them."""
+    file = find_file(start)
+    own = {str(start.absolute() / "remit.toml"): ""}
+    try:
+        return own if file is None else {**own, str(file): _digest_of(_read(file))}
+    except ConfigurationError:
+        return own  # a file that cannot be read is not obeyed
+
+
+def _digest_of(table: Mapping[str, Any]) -> str:
+    return digest(repr(sorted(table.items())).encode())
 
 
 def _find_variable(setting: Setting, environment: Mapping[str, str]) -> str | None:
@@ -194,14 +238,23 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _load(file: Path) -> dict[str, Any]:
-    import tomllib  # late: most runs have no configuration file
-
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return parse_toml(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{file.name}: {error}") from error
     except OSError as error:
         raise ConfigurationError(f"{file.name}: {error.strerror}") from error
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse a TOML document. Raises ValueError, also for a size or a key that would take the library minutes."""
+    import tomllib  # late: most runs have no configuration file
+
+    if len(text) > MAX_TOML:
+        raise ValueError(f"larger than {MAX_TOML:,} characters")
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key has more than {_MAX_PARTS} parts")
+    return tomllib.loads(text)
 
 
 def _flatten(table: Mapping[str, Any], prefix: str, name: str) -> Iterator[tuple[str, Any]]:

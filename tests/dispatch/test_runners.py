@@ -260,13 +260,13 @@ async def test_a_preset_gets_the_whole_task_as_one_argument(
     folder = tmp_path / "bin"
     folder.mkdir()
     fake = folder / "claude"
-    fake.write_text('#!/bin/sh\nprintf "%s|%s|%s" "$#" "$1" "$2"\n', encoding="utf-8")
+    fake.write_text('#!/bin/sh\nprintf "%s|%s|%s|%s" "$#" "$1" "$2" "$3"\n', encoding="utf-8")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    async with play({"text": "never"}) as fleet:
+    async with play({"text": "never"}, runners={"claude": "preset"}) as fleet:
         fleet.registry = registry("---\nname: other\nrunner: command\ncommand: claude\n---\nBe brief.\n")
         done = await fleet.run("mind; the $(quotes) 'here'", subagent_def="other")
-        assert str(done.result).startswith("2|-p|Be brief.\n\n# How to answer")
+        assert str(done.result).startswith("3|-p|--|Be brief.\n\n# How to answer")
         assert str(done.result).endswith("mind; the $(quotes) 'here'")
 
 
@@ -326,7 +326,7 @@ async def test_a_linter_without_sarif_output_is_a_failure(play: Play) -> None:
 async def test_ruff_uses_the_settings_of_the_checkout_and_not_those_above_it(
     play: Play, file: str | None, text: str, *, found: bool
 ) -> None:
-    async with play() as fleet:
+    async with play(runners={"ruff": "preset"}) as fleet:
         (fleet.project.parent / "ruff.toml").write_text('lint.select = ["D"]\n', encoding="utf-8")
         if file is not None:
             (fleet.project / file).write_text(text, encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from remit import aio
+from remit.configuration import settings_digests
 from remit.dispatch.events import EventWriter
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import RunEnd, RunStopped, end_job, partial_output, stop_job, worktree_of
@@ -28,6 +30,7 @@ from remit.store import jobs
 from remit.store.database import Database
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript
+from remit.unconfirmed import mark_unconfirmed
 
 if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
@@ -39,7 +42,16 @@ if TYPE_CHECKING:
 #: A job whose worker died this many times is not tried again.
 MAX_DEATHS = 5
 _FLUSH_SECONDS = 1.0
+_READING = frozenset({"Read", "Grep", "Glob", "LS", "GitLog", "GitDiff", "GitShow", "GitBlame"})
+#: The beginning of the key of a plan's jobs.
+_PLAN_KEY = re.compile(r"plan-(\d{1,18})-")
 T = TypeVar("T")
+
+
+def _can_write(brief: Brief) -> bool:
+    """Return whether a job has a tool that may change files: all but those that only read."""
+    tools = (find_tool(tool) for tool in brief.tools)
+    return brief.runner != "model" or any(tool is None or tool.name not in _READING for tool in tools)
 
 
 class AttemptParts(NamedTuple):
@@ -91,6 +103,7 @@ class Attempt:
         brief = apply_limits(await jobs.brief_of(self._database, job), self._settings)
         await self._events.emit("started", {"attempt": job.attempt, "model": brief.model, "tools": list(brief.tools)})
         root = Path(job.workspace)
+        before = await asyncio.to_thread(settings_digests, root)
         try:
             root = await self._workspace()
             ended = await self._in_time(brief, root)
@@ -98,6 +111,9 @@ class Attempt:
             ended = RunEnd(stopped.outcome, "", stopped.error)
         except UsageError as error:
             ended = RunEnd("error", "", str(error))
+        finally:
+            if _can_write(brief):
+                await self._mark_changed_settings(before)
         if ended.outcome != "completed":
             await self._events.flush()
             ended = ended._replace(text=await partial_output(self._database, job.id) or ended.text)
@@ -113,6 +129,12 @@ class Attempt:
             definition = msgspec.to_builtins(brief.definition)
             await self._events.emit("resolved", {"definition": definition, "warnings": list(brief.warnings)})
         return self._job
+
+    async def _mark_changed_settings(self, before: Mapping[str, str]) -> None:
+        """Make sure that settings which changed while this job could write are not obeyed until a person confirms."""
+        after = await asyncio.to_thread(settings_digests, Path(self._job.workspace))
+        for path in await asyncio.to_thread(mark_unconfirmed, before, after, self._job.id):
+            await self._events.emit("settings-changed", {"path": path})
 
     async def _workspace(self) -> Path:
         job = self._job
@@ -189,7 +211,8 @@ class Attempt:
 
         brief, settings = parts.brief, parts.settings
         # Commands must not reach the database's socket or the files of other jobs.
-        limits = ToolLimits(results=str(settings.data / "results"), hidden=(str(settings.data),))
+        results = [settings.data / "results" / f"plan-{plan}" for plan in await self._own_plans()]
+        limits = ToolLimits(results=tuple(map(str, results)), hidden=(str(settings.data),))
         spill = settings.data / "spill" / f"job-{parts.job.id}"
         own = [tool for tool in brief.tools if not tool.startswith("mcp__")]
         toolbox = Toolbox(parts.root, own, spill=spill, limits=limits, is_redacting=settings.is_redacting)
@@ -202,6 +225,13 @@ class Attempt:
         return await Conversation(
             brief, parts.job.prompt, parts.transcript, parts.calls, toolsets, parts.model_client, parts.events
         ).run()
+
+    async def _own_plans(self) -> list[int]:
+        """Return the job's plan, and the other plans of the orchestrator that made it."""
+        found = _PLAN_KEY.match(self._job.idempotency_key or "")
+        if found is None:
+            return []
+        return [row["id"] for row in await self._database.rows("plans.related", plan=int(found[1]))]
 
     async def _check(self, brief: Brief, root: Path, ended: RunEnd) -> str:
         """Check the result against the contract, the project and the receipts, and store the verdict."""

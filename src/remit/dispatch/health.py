@@ -37,10 +37,18 @@ async def health_facts(configured: Configuration, settings: Settings) -> AsyncIt
         return
     async for fact in _database(settings):
         yield fact
-    from remit.dispatch.tools.sandbox import describe_sandbox
+    yield await asyncio.to_thread(_sandbox, settings)
 
-    line = await asyncio.to_thread(describe_sandbox, network=False)
-    yield HealthFact("sandbox", "odd" if line.startswith("none") else "good", line)
+
+def _sandbox(settings: Settings) -> HealthFact:
+    from remit.dispatch.tools.sandbox import describe_sandbox, root_problem
+
+    line = describe_sandbox(network=False)
+    problem = root_problem()
+    if problem and any(tool.partition("(")[0] == "Bash" for tool in settings.allow_tools):
+        remedy = "run the worker as another user, or take Bash out of allow_tools"
+        return HealthFact("sandbox", "bad", f"{problem}; {remedy}. {line}")
+    return HealthFact("sandbox", "odd" if line.startswith("none") or problem else "good", line)
 
 
 def missing_key(configured: Configuration) -> str | None:

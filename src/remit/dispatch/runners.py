@@ -1,6 +1,7 @@
 """Run a program as a subagent: it reads the brief and the task as JSON and prints a result.
 
-Only programs that the configuration names can run. A definition chooses one of them and cannot add one.
+Only programs that the configuration lists can run for a definition: it chooses one of them and cannot add one. A person
+who names a program in a job, a plan or a review may also choose a preset.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import shlex
 import shutil
 import signal
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from remit.aio import run_with_keepalive
+from remit.configuration import parse_toml
 from remit.dispatch.events import EventWriter
 from remit.dispatch.finish import RunEnd, RunStopped
 from remit.dispatch.settings import Settings
@@ -37,22 +38,33 @@ _PYTHON = shlex.quote(sys.executable)
 #: checkout cannot replace them with a module of the same name.
 ANALYSERS = {
     "ruff": f"{_PYTHON} -I -m ruff check --output-format sarif --exit-zero --no-cache "
-    "--extend-select B,PLE --extend-ignore S101 {isolated} {scope}",
-    "bandit": f"{_PYTHON} -I -m bandit --recursive --quiet --format sarif --exit-zero --skip B101 {{scope}}",
+    "--extend-select B,PLE --extend-ignore S101 {isolated} -- {scope}",
+    "bandit": f"{_PYTHON} -I -m bandit --recursive --quiet --format sarif --exit-zero --skip B101 -- {{scope}}",
 }
 #: Agents of other vendors and their commands. `{prompt}` is replaced by the whole task, `{scope}` by the job's paths,
 #: and `{isolated}` by the option that makes ruff ignore settings outside a checkout that has no settings for the paths.
+#: The task follows `--`: it is never read as an option.
 PRESETS = {
-    "claude": "claude -p {prompt}",
-    "codex": "codex exec {prompt}",
-    "gemini": "gemini -p {prompt}",
+    "claude": "claude -p -- {prompt}",
+    "codex": "codex exec -- {prompt}",
+    "gemini": "gemini -- {prompt}",
     **ANALYSERS,
 }
+#: As a command line in the configuration: lists a preset with its own command line.
+_PRESET = "preset"
 MAX_OUTPUT = 16 * 1024 * 1024
 #: How long a program may take to end after SIGTERM; the supervisor takes a little longer to end its descendants.
 _GRACE_SECONDS = 2.0
 _END_SECONDS = 5.0
 _POLL_SECONDS = 0.02
+
+
+def listed_programs(settings: Settings, *, chosen_by_person: bool) -> dict[str, str]:
+    """Return the command lines by name that may run: the listed ones, and for a person also the presets."""
+    listed = {
+        name: PRESETS.get(name, line) if line.strip() == _PRESET else line for name, line in settings.runners.items()
+    }
+    return {**PRESETS, **listed} if chosen_by_person else listed
 
 
 class ProgramOutput(NamedTuple):
@@ -71,7 +83,7 @@ async def run_program(
     A program that was running when its worker died is started again, so it must tolerate that.
     """
     name = brief.command or ""
-    line = {**PRESETS, **settings.runners}.get(name)
+    line = listed_programs(settings, chosen_by_person=bool(job.request.get("command"))).get(name)
     if line is None:
         raise RunStopped("error", f"this worker has no command {name!r} under `runners` in its configuration")
     command = _command(line, brief, job, root)
@@ -116,7 +128,12 @@ def _command(line: str, brief: Brief, job: Job, root: Path) -> list[str]:
         raise RunStopped("error", f"the command {brief.command!r} must name a program on the PATH or an absolute path")
     scope = [f"./{path}" if path.startswith("-") else path for path in job.request.get("scope") or ["."]]
     isolated = [] if all(_has_ruff_settings(root, path) for path in scope) else ["--isolated"]
-    special = {"{prompt}": [prompt], "{scope}": scope, "{isolated}": isolated}
+    # A command line without `--` must not take a task that begins with a dash for an option.
+    special = {
+        "{prompt}": [f" {prompt}" if prompt.startswith("-") else prompt],
+        "{scope}": scope,
+        "{isolated}": isolated,
+    }
     return [one for word in words for one in special.get(word, [word])]
 
 
@@ -131,8 +148,8 @@ def _configures_ruff(folder: Path) -> bool:
     if any((folder / name).is_file() for name in ("ruff.toml", ".ruff.toml")):
         return True
     try:
-        return "ruff" in tomllib.loads((folder / "pyproject.toml").read_text("utf-8")).get("tool", {})
-    except (OSError, ValueError, AttributeError):
+        return "ruff" in parse_toml((folder / "pyproject.toml").read_text("utf-8")).get("tool", {})
+    except (OSError, ValueError, AttributeError, RecursionError):
         return False
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from remit.configuration import load
 from remit.dispatch.models import check_model, check_price
-from remit.dispatch.runners import PRESETS
+from remit.dispatch.runners import PRESETS, listed_programs
 from remit.dispatch.settings import Settings
 from remit.dispatch.worktree import WORKTREE
 from remit.errors import UsageError, did_you_mean
@@ -211,12 +211,18 @@ def check_brief(brief: Brief, settings: Settings, job: JobRequest) -> None:
         check_model(brief.model)
         _check_servers(brief, settings)
         return
-    commands = {**PRESETS, **settings.runners}
+    commands = listed_programs(settings, chosen_by_person=job.command is not None)
     if brief.command is None:
-        raise UsageError(f"the runner {brief.runner!r} needs a command: one of {', '.join(sorted(commands))}")
+        raise UsageError(f"the runner {brief.runner!r} needs a command: one of {', '.join(sorted(commands)) or 'none'}")
     if brief.command not in commands:
-        near = did_you_mean(brief.command, commands) or f"; the commands are {', '.join(sorted(commands))}"
-        raise UsageError(f"there is no command {brief.command!r} under `runners` in the configuration{near}")
+        remedy = _remedy(brief.command, commands)
+        raise UsageError(f"there is no command {brief.command!r} under `runners` in the configuration{remedy}")
+
+
+def _remedy(command: str, commands: Mapping[str, str]) -> str:
+    if command in PRESETS:
+        return f'; a definition may use this program if you list it: {command} = "preset"'
+    return did_you_mean(command, commands) or f"; the commands are {', '.join(sorted(commands)) or 'none'}"
 
 
 def _check_servers(brief: Brief, settings: Settings) -> None:

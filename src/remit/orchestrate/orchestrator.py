@@ -15,7 +15,7 @@ from remit.contract.feedback import frame_result, neutralize
 from remit.dispatch.attempt import AttemptParts, Runner
 from remit.dispatch.conversation import Conversation
 from remit.dispatch.finish import RunEnd, RunStopped
-from remit.dispatch.tools.model import ToolOutput
+from remit.dispatch.tools.model import ToolLimits, ToolOutput
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import RecordedTools
 from remit.errors import RemitError
@@ -83,7 +83,10 @@ class Orchestrator:
         self._database = parts.database
         self._gate = GateSession(parts.settings.data, parts.root, f"job-{parts.job.id}", parts.settings.gate)
         spill = parts.settings.data / "spill" / f"job-{parts.job.id}"
-        self._toolbox = Toolbox(parts.root, ("Read", "Edit"), spill=spill, is_redacting=parts.settings.is_redacting)
+        limits = ToolLimits(hidden=(str(parts.settings.data),))
+        self._toolbox = Toolbox(
+            parts.root, ("Read", "Edit"), spill=spill, limits=limits, is_redacting=parts.settings.is_redacting
+        )
         self._handlers: dict[str, Handler] = {
             "Delegate": self._delegate,
             "Results": self._read_results,

@@ -86,11 +86,12 @@ def read_plan(file: Path, registry: Registry | None = None, unknown: list[str] |
 
 
 def _from_toml(text: str, file: Path) -> Any:
-    import tomllib
+
+    from remit.configuration import parse_toml
 
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return parse_toml(text)
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{file}: {error}") from error
 
 

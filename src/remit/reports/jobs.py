@@ -199,5 +199,6 @@ def _event_text(kind: str, data: dict[str, Any]) -> tuple[str, str]:
         "turn": f"turn {data.get('turn')}",
         "waiting": f"waiting {data.get('seconds')} s: {data.get('why')}",
         "program": f"running {data.get('command')}",
+        "settings-changed": f"{data.get('path')}: settings changed; not obeyed until you run `remit doctor --confirm`",
     }
     return simple.get(kind, kind), ""

@@ -43,9 +43,9 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(tmp_path: Path, monkeypatch
     }.items():
         broken.write_text(f"#!/bin/sh\n{script}\n")
         broken.chmod(0o755)
-        sandbox.sandbox_problem.cache_clear()
+        sandbox.probe_sandbox.cache_clear()
         assert sandbox.sandbox_problem() == f"bubblewrap does not work here ({why})"
-    sandbox.sandbox_problem.cache_clear()
+    sandbox.probe_sandbox.cache_clear()
 
 
 @confined

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import secrets
 import shlex
 import shutil
 import tempfile
@@ -14,14 +16,20 @@ import msgspec
 
 from remit.dispatch.tools import arguments, sandbox
 from remit.dispatch.tools.call import ToolCall
+from remit.dispatch.tools.confined import DECIDING_FILES, DECIDING_FOLDERS
 from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolRefused
-from remit.dispatch.tools.processes import GRACE, ProcessResult, isolated_command, run_process
+from remit.dispatch.tools.processes import GRACE, MARK, ProcessResult, isolated_command, run_process
 from remit.shell.syntax import parse
 
 #: The variables of the worker's environment that a command gets; all others could be secrets.
 _PASSED_VARIABLES = ("PATH", "LANG", "LANGUAGE", "TZ")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _TIMED_OUT = 124
+_KILLED = 137
+_ABANDONED = (
+    "The process that supervises the command was killed. Its other processes were ended as far as they could be found; "
+    "some may still run."
+)
 #: A timeout up to this number can only mean seconds.
 _MAX_AS_SECONDS = 600
 
@@ -34,10 +42,11 @@ async def bash(call: ToolCall, args: arguments.Bash) -> ToolAnswer:
             "The command contains characters that cannot be passed to a program. Write it as plain text.", exit=126
         )
     problem = await asyncio.to_thread(sandbox.sandbox_problem)
+    present = deciding_names(call.confined.root)
     scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="remit-bash-"))
     try:
         (scratch / "home").mkdir(mode=0o700)
-        environment = _environment(str(scratch) if problem else sandbox.INSIDE)
+        environment = {**_environment(str(scratch) if problem else sandbox.INSIDE), MARK: secrets.token_hex(16)}
         words = await asyncio.to_thread(_words, call, args.command, scratch, environment, sandboxed=not problem)
         result = await run_process(
             words,
@@ -49,7 +58,27 @@ async def bash(call: ToolCall, args: arguments.Bash) -> ToolAnswer:
         )
     finally:
         await asyncio.shield(asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True))
-    return _answer(result, _seconds(args.timeout, call.limits))
+    answer = _answer(result, _seconds(args.timeout, call.limits))
+    moved = await asyncio.to_thread(_set_aside, call.confined.root, deciding_names(call.confined.root) - present)
+    return msgspec.structs.replace(answer, text=f"{answer.text}\n{moved}") if moved else answer
+
+
+def deciding_names(root: Path) -> set[str]:
+    """Return the names in the workspace that decide what runs next: settings, hooks, definitions."""
+    return {name for name in DECIDING_FILES | DECIDING_FOLDERS if os.path.lexists(root / name)}
+
+
+def _set_aside(root: Path, created: set[str]) -> str:
+    """Rename what a command has created and what would decide what runs next; return a sentence for the model."""
+    lines = []
+    for name in sorted(created):
+        other = f"{name}.proposed-{secrets.token_hex(4)}"
+        with contextlib.suppress(OSError):
+            (root / name).rename(root / other)
+            lines.append(
+                f"[{name} decides what runs next, so it was renamed to {other}. Only a person puts it in place.]"
+            )
+    return "\n".join(lines)
 
 
 def _encodable(text: str) -> bool:
@@ -114,6 +143,8 @@ def _answer(result: ProcessResult, seconds: float) -> ToolAnswer:
     text = result.output.decode("utf-8", "replace").rstrip("\n")
     if result.dropped:
         text += f"\n[{result.dropped:,} more bytes were printed and dropped. Print less, or redirect to a file.]"
+    if result.is_abandoned:
+        return ToolAnswer(f"{_ABANDONED}\n{text}".rstrip("\n"), exit=_KILLED, failed=True)
     if result.status is None:
         reason = (
             f"The command took longer than {seconds:g} seconds and was stopped with all its processes. "

@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import stat
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +19,11 @@ from remit.workspace.paths import normalize_path
 from remit.workspace.safe_git import root_above
 
 _MAX_PATH = 4_096
+#: Written by a job, these would decide what runs after it, with whose rights, or what is reported.
+DECIDING_FILES = frozenset({"remit.toml", ".mcp.json", ".remit-dismissals.toml", ".claude.json", ".envrc"})
+DECIDING_FOLDERS = frozenset({".claude", ".claude-plugin", ".codex", ".gemini", ".cursor"})
 _MAX_NEAR = 5_000
-_RESULT_FILE = re.compile(r"plan-\d{1,18}/\d{1,18}\.md")
+_RESULT_FILE = re.compile(r"\d{1,18}\.md")
 _SPILL_FILE = re.compile(r"[A-Za-z0-9_-]{1,120}\.txt")
 
 
@@ -115,8 +119,8 @@ class Confined:
     def is_spilled(self, written: str) -> bool:
         """Return whether a path names a stored output, or the stored result of another agent."""
         folder, _, name = written.strip().rpartition("/")
-        if self.limits.results and _RESULT_FILE.fullmatch(written.strip().removeprefix(f"{self.limits.results}/")):
-            return written.strip().startswith(f"{self.limits.results}/")
+        if folder in self.limits.results:
+            return _RESULT_FILE.fullmatch(name) is not None
         return folder == str(self.spill) and _SPILL_FILE.fullmatch(name) is not None
 
     def read(self, written: str) -> tuple[str, bytes, os.stat_result]:
@@ -159,6 +163,13 @@ class Confined:
         path = self.relative(written)
         if not path:
             raise ToolRefused("The path is the workspace itself. Name a file in it.")
+        if decides_what_runs(path) or decides_what_runs(
+            os.path.relpath(os.path.realpath(f"{self.top}/{path}"), self.top)
+        ):
+            raise ToolRefused(
+                f"{path!r} decides what runs next (settings of Remit or of a client, hooks, definitions), so only a "
+                "person changes it. Continue without it, and propose the change in your result."
+            )
         parent = parent_of(self.top, path, create=create, closed=self.closed)
         with self._refusing(written, path), parent as (folder, name):
             try:
@@ -170,6 +181,12 @@ class Confined:
             if about and not stat.S_ISREG(about.st_mode):
                 raise NotRegular(errno.EINVAL, "is not a regular file", name)
             yield path, folder, name, about
+
+
+def decides_what_runs(path: str) -> bool:
+    """Return whether a file decides what runs next: settings, hooks, MCP servers, definitions, dismissals."""
+    parts = [unicodedata.normalize("NFKC", part).casefold().rstrip(". ") for part in path.split("/")]
+    return parts[-1] in DECIDING_FILES or any(part in DECIDING_FOLDERS for part in parts[:-1])
 
 
 def is_within(path: str, folder: str) -> bool:

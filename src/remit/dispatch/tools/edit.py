@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from remit.configuration import parse_toml
 from remit.dispatch.tools import arguments
 from remit.dispatch.tools.call import ToolCall
 from remit.dispatch.tools.files import lines_of
@@ -9,6 +12,7 @@ from remit.dispatch.tools.model import ToolAnswer, ToolRefused, digest_of
 from remit.dispatch.tools.openat import open_file, store_file
 
 _MAX_HINT_LINES = 5_000
+_PROJECT_FILE = "pyproject.toml"
 #: The minimum similarity of a line that a hint suggests.
 _MIN_SIMILARITY = 60
 
@@ -22,6 +26,8 @@ def _write(call: ToolCall, args: arguments.Write) -> ToolAnswer:
     data = _encoded(args.content, call)
     with call.confined.target(args.file_path, create=True) as (path, folder, name, about):
         owner = (about.st_uid, about.st_gid) if about else None
+        if name == _PROJECT_FILE:
+            _refuse_other_settings(_current(folder, name, call) if about else b"", data)
         call.check()
         store_file(folder, name, data, about.st_mode if about else None, owner)
     verb = "Replaced" if about else "Created"
@@ -41,15 +47,40 @@ def _edit(call: ToolCall, args: arguments.Edit) -> ToolAnswer:
     with call.confined.target(args.file_path, create=False) as (path, folder, name, about):
         if about is None:
             raise FileNotFoundError
-        with open(open_file(name, folder), "rb") as file:  # noqa: PTH123 (a descriptor, not a path)
-            data = file.read(call.limits.file_bytes + 1)
+        data = _current(folder, name, call)
         text = _decoded(data, path, call)
         changed, count = _replaced(text, args, path, call)
         result = _encoded(changed, call)
+        if name == _PROJECT_FILE:
+            _refuse_other_settings(data, result)
         call.check()
         store_file(folder, name, result, about.st_mode, (about.st_uid, about.st_gid))
     times = f"{count} places" if count != 1 else "1 place"
     return ToolAnswer(f"Changed {times} in {path}.", path=path, digest=digest_of(result))
+
+
+def _current(folder: int, name: str, call: ToolCall) -> bytes:
+    with open(open_file(name, folder), "rb") as file:  # noqa: PTH123 (a descriptor, not a path)
+        return file.read(call.limits.file_bytes + 1)
+
+
+def _refuse_other_settings(before: bytes, after: bytes) -> None:
+    """Refuse to change `[tool.remit]`, which decides what runs next. The rest of the file is the project's."""
+    if _own_settings(before) != _own_settings(after):
+        raise ToolRefused(
+            "The table [tool.remit] decides what runs next, so only a person changes it. Leave it as it is, and "
+            "propose the change in your result."
+        )
+
+
+def _own_settings(data: bytes) -> Any:
+    if b"remit" not in data:
+        return None
+    try:
+        tool = parse_toml(data.decode()).get("tool")
+    except (ValueError, RecursionError):
+        return None  # such a file is not obeyed
+    return tool.get("remit") if isinstance(tool, dict) else None
 
 
 def _decoded(data: bytes, path: str, call: ToolCall) -> str:

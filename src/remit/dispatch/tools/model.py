@@ -65,8 +65,8 @@ class ToolLimits(msgspec.Struct, frozen=True):
     network: bool = False
     #: Folders that are hidden from commands in the sandbox, in addition to the home folder and temporary files.
     hidden: tuple[str, ...] = ()
-    #: The folder with the results of earlier phases, which a subagent may read.
-    results: str = ""
+    #: The folders with the results of the job's own plan, which a subagent may read.
+    results: tuple[str, ...] = ()
 
 
 class ToolRefused(Exception):

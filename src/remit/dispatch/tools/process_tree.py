@@ -39,6 +39,24 @@ def _living_parent(name: str) -> int | None:
     return int(fields[1]) if len(fields) > 1 and fields[0] not in (b"Z", b"X") else None
 
 
+def marked(variable: str, value: str) -> list[int]:
+    """Return the processes whose environment has a variable with this value, as far as they are visible."""
+    wanted = f"{variable}={value}".encode()
+    found = []
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 (as above)
+    except OSError:
+        return []
+    for name in names:
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:  # noqa: PTH123 (as above)
+                if name.isdigit() and wanted in file.read().split(b"\0"):
+                    found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
 def send_signal(number: signal.Signals, processes: list[int]) -> None:
     """Send a signal to processes, ignoring those that have ended."""
     for process in processes:

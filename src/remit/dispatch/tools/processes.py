@@ -7,11 +7,12 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.dispatch.tools.process_tree import descendants, send_signal
+from remit.dispatch.tools.process_tree import descendants, marked, send_signal
 
 #: Seconds that a program may take to end after SIGTERM before it is killed.
 GRACE = 0.5
@@ -20,6 +21,10 @@ _SUPERVISOR_SECONDS = 2.5
 #: Seconds to read the rest from the pipes of a program that has ended.
 _DRAIN_SECONDS = 1.0
 _CHUNK = 65_536
+#: A variable of the environment of a call's processes, with a different value for each call.
+MARK = "REMIT_CALL"
+_KILL_ROUNDS = 20
+_PAUSE = 0.02
 _MAX_ERRORS = 4_096
 _START = "import sys;sys.path.insert(0,sys.argv[1]);from remit.dispatch.tools.{module} import main;main(sys.argv[2:])"
 
@@ -34,6 +39,8 @@ class ProcessResult(NamedTuple):
     dropped: int
     #: The beginning of its standard error.
     errors: str
+    #: The supervisor was killed, so processes of the program may still run.
+    is_abandoned: bool = False
 
 
 def isolated_command(module: str, *arguments: str) -> list[str]:
@@ -78,7 +85,21 @@ async def run_process(
             send_signal(signal.SIGTERM, [process.pid])  # before any await, which could be cancelled again
             await asyncio.shield(_stop(process))
         await close_pipes(process, work)
-    return ProcessResult(status, bytes(output.data), output.dropped, errors.data.decode("utf-8", "replace").strip())
+    abandoned = process.returncode is not None and process.returncode < 0
+    if abandoned:
+        await asyncio.to_thread(_kill_marked, environment.get(MARK, ""))
+    text = errors.data.decode("utf-8", "replace").strip()
+    return ProcessResult(status, bytes(output.data), output.dropped, text, is_abandoned=abandoned)
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill what is left of a program whose supervisor was killed. A process without the mark is not found."""
+    for _ in range(_KILL_ROUNDS):
+        left = marked(MARK, mark) if mark else []
+        if not left:
+            return
+        send_signal(signal.SIGKILL, left)
+        time.sleep(_PAUSE)
 
 
 class _LimitedReader:

@@ -17,8 +17,9 @@ import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
-from remit.dispatch.tools.confined import is_within
+from remit.dispatch.tools.confined import DECIDING_FILES, DECIDING_FOLDERS, is_within
 from remit.workspace.git_folder import git_folders, linked_home
 from remit.workspace.safe_git import root_above
 
@@ -50,19 +51,54 @@ _TOOLCHAINS = (
 _NAME_RESOLUTION = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
 #: Contains the number of processors.
 _PROCESSORS = "/sys/devices/system/cpu"
-#: Names of folders with programs, and of the folders that are installed next to them.
+#: Settings of the kernel and the like. As root, a command could change them even without capabilities: the files belong
+#: to root, and `core_pattern` names a program that the kernel starts.
+_KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
+#: Opened for writing, and not written, to find out whether it can be.
+_KERNEL_SETTING = "/proc/sys/kernel/core_pattern"
+#: Names of folders with programs, and of the folders with their libraries next to them.
 _PROGRAMS = frozenset({"bin", "sbin", "shims", "condabin", "Scripts"})
 _INSTALLED = ("lib", "lib64", "libexec")
+#: Parts of well-known installations, by the file that marks one: a virtual environment, a JDK, Go.
+_PARTS = {
+    "pyvenv.cfg": ("pyvenv.cfg",),
+    "release": ("release", "conf", "jmods"),
+    "VERSION": ("VERSION", "go.env", "pkg", "src"),
+}
 #: Folders that contain far more than programs, and are never visible as a whole.
 _WIDE = frozenset({"/", "/home", "/opt", "/srv", "/var", "/mnt", "/media", "/run", "/etc", "/tmp", "/dev", "/proc"})  # noqa: S108 (not used)
 
 
-@lru_cache(maxsize=1)
 def sandbox_problem() -> str:
     """Return why commands cannot run in a sandbox on this host; empty if they can. Tested once per process."""
+    return probe_sandbox().problem
+
+
+def root_problem() -> str:
+    """Return why a worker that runs as root must not run commands here; empty if it may, or if it is another user."""
+    if os.geteuid() != 0:
+        return ""
+    probe = probe_sandbox()
+    if probe.problem:
+        return f"this is root, and there is no sandbox: {probe.problem}"
+    return "this is root, and commands can change settings of the kernel (/proc/sys)" if probe.is_kernel_open else ""
+
+
+class _Probe(NamedTuple):
+    """What a command in the sandbox of this host could do."""
+
+    #: Why there is no sandbox; empty if there is one.
+    problem: str
+    #: Whether it could change settings of the kernel.
+    is_kernel_open: bool = False
+
+
+@lru_cache(maxsize=1)
+def probe_sandbox() -> _Probe:
+    """Run a command in the sandbox, and find out whether that works and what it could do. Once per process."""
     program = shutil.which("bwrap")
     if program is None:
-        return "bubblewrap (bwrap) is not installed"
+        return _Probe("bubblewrap (bwrap) is not installed")
     with tempfile.TemporaryDirectory(prefix="remit-probe-") as temporary:
         folder = Path(temporary)
         (folder / "work").mkdir()
@@ -71,16 +107,16 @@ def sandbox_problem() -> str:
             *sandbox_command(folder / "work", folder / "scratch", network=False, hidden=()),
             "/bin/sh",
             "-c",
-            ": > tried",
+            f": > tried; (exec 3>>{_KERNEL_SETTING}) 2>/dev/null && : > writable; exit 0",
         ]
         try:
             done = subprocess.run(words, capture_output=True, check=False, timeout=_PROBE_SECONDS)
         except (OSError, subprocess.TimeoutExpired) as error:
-            return f"bubblewrap does not work here ({type(error).__name__})"
+            return _Probe(f"bubblewrap does not work here ({type(error).__name__})")
         if done.returncode or not (folder / "work" / "tried").exists():
             errors = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            return f"bubblewrap does not work here ({errors[0][:200] if errors else 'no reason given'})"
-    return ""
+            return _Probe(f"bubblewrap does not work here ({errors[0][:200] if errors else 'no reason given'})")
+        return _Probe("", (folder / "work" / "writable").exists())
 
 
 def describe_sandbox(*, network: bool) -> str:
@@ -101,6 +137,8 @@ def sandbox_command(root: Path, scratch: Path, *, network: bool, hidden: tuple[s
     """Return the prefix of a command line that runs the rest of it in the sandbox. Reads the file system."""
     words = ["bwrap", *_NAMESPACES, *_RESTRICTIONS, *(() if network else ("--unshare-net",))]
     words += ["--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--tmpfs", _ALSO_TEMPORARY]
+    for name in _KERNEL:
+        words += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
     words += ["--bind", str(scratch), INSIDE, *visible_mounts(network=network)]
     enclosing = [name for name in hidden if is_within(str(root), os.path.realpath(name))]
     for name in enclosing:
@@ -108,6 +146,8 @@ def sandbox_command(root: Path, scratch: Path, *, network: bool, hidden: tuple[s
     words += _git_outside(root)
     words += ["--bind", str(root), str(root)]
     words += _git_inside(root)
+    for name in sorted(DECIDING_FILES | DECIDING_FOLDERS):
+        words += ["--ro-bind-try", f"{root}/{name}", f"{root}/{name}"]
     for name in hidden:
         words += [] if name in enclosing else _hide(name)
     return [*words, "--remount-ro", "/", "--chdir", str(root), "--"]
@@ -177,8 +217,9 @@ def _home() -> Path:
 @lru_cache(maxsize=4)
 def _toolchains(path: str, home: str) -> tuple[str, ...]:
     """Return the folders of programs outside the system's; each folder comes before those inside it."""
-    found = {f"{home}/{name}" for name in _TOOLCHAINS} | {sys.prefix, sys.base_prefix}
-    for entry in path.split(os.pathsep):
+    found = {f"{home}/{name}" for name in _TOOLCHAINS}
+    own = [f"{prefix}/bin" for prefix in (sys.prefix, sys.base_prefix)]
+    for entry in (*own, *path.split(os.pathsep)):
         if entry.startswith("/"):
             found |= _installation(entry, home)
             found |= {folder for target in _link_targets(entry) for folder in _installation(target, home)}
@@ -186,14 +227,14 @@ def _toolchains(path: str, home: str) -> tuple[str, ...]:
 
 
 def _installation(folder: str, home: str) -> set[str]:
-    """Return a folder of programs, and its parent if that contains one installation and nothing else."""
+    """Return a folder of programs and the libraries next to it, but never the folder that contains them."""
     found = {os.path.normpath(folder), os.path.realpath(folder)}
     for path in tuple(found):
         above, name = os.path.split(path)
         has_project = any(os.path.exists(f"{above}/{mark}") for mark in (".git", ".remit"))  # noqa: PTH110 (plain names)
-        has_libraries = any(os.path.isdir(f"{above}/{part}") for part in _INSTALLED)  # noqa: PTH112 (plain names)
-        if name in _PROGRAMS and has_libraries and not has_project and _is_mountable(above, home):
-            found.add(above)
+        if name in _PROGRAMS and not has_project and _is_mountable(above, home):
+            marked = [part for mark, parts in _PARTS.items() if os.path.isfile(f"{above}/{mark}") for part in parts]  # noqa: PTH113 (as above)
+            found |= {f"{above}/{part}" for part in (*_INSTALLED, *marked)}
     return found
 
 
@@ -214,4 +255,4 @@ def _is_system(path: str) -> bool:
 
 def _is_mountable(path: str, home: str) -> bool:
     is_wide = path in _WIDE or path == home or home.startswith(f"{path}/")
-    return not is_wide and not _is_system(path) and os.path.isdir(path)  # noqa: PTH112 (plain names)
+    return not is_wide and not _is_system(path) and os.path.exists(path)  # noqa: PTH110 (plain names)

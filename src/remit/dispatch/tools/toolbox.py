@@ -27,6 +27,8 @@ from remit.store.storable import to_storable
 _MAX_ARGUMENT = 20_000
 _MAX_ARGUMENTS = 50
 _DEFAULT = ToolLimits()
+#: Each search is a process; a model may ask for hundreds at once.
+_MAX_SEARCHES = 4
 
 
 class Toolbox:
@@ -50,6 +52,7 @@ class Toolbox:
         self.withheld: list[str] = []
         self._grant(granted)
         self._writing = asyncio.Lock()
+        self._searching = asyncio.Semaphore(_MAX_SEARCHES)
 
     def _grant(self, granted: Sequence[str]) -> None:
         is_unlimited = False
@@ -106,6 +109,9 @@ class Toolbox:
             granted = ", ".join(self._tools) or "none"
             raise ToolRefused(f"You do not have the tool {name[:100]!r}. Your tools: {granted}. Use one of them.")
         parsed = parse_arguments(tool.arguments, arguments)
+        if name == "Grep":
+            async with self._searching:
+                return await tool.run(self._call(), parsed)
         if tool.spec.is_read_only:
             return await tool.run(self._call(), parsed)
         async with self._writing:

@@ -193,3 +193,12 @@ DELETE FROM remit.plans
 WHERE state IN ('running', 'waiting') AND digest ~ '^(question|orchestrate)-\d+-' AND NOT EXISTS (
     SELECT 1 FROM remit.jobs
     WHERE jobs.id = substring(plans.digest FROM '^(?:question|orchestrate)-(\d+)-')::bigint)
+
+-- name: related
+-- A plan, and the other plans of the orchestrator that made it.
+SELECT other.id
+FROM remit.plans AS own JOIN remit.plans AS other
+    ON other.id = own.id OR starts_with(other.digest, substring(own.digest FROM '^orchestrate-[0-9]+-'))
+WHERE own.id = %(plan)s
+ORDER BY other.id
+LIMIT 1000

@@ -15,6 +15,7 @@ import click
 from remit.configuration import SETTINGS, Configuration, Value, find_file, load
 from remit.reports.layout import Line, Piece
 from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.unconfirmed import confirm
 
 if TYPE_CHECKING:
     from remit.dispatch.health import HealthFact
@@ -29,8 +30,9 @@ _MAX_FILES = 3
 @click.option(
     "--all", "is_all", is_flag=True, help="Also show settings with default values, and describe each setting."
 )
+@click.option("--confirm", "is_confirmed", is_flag=True, help="Obey settings that changed while a job ran.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(form: str, *, is_all: bool) -> int:
+def command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
     """Check the installation and show the effective settings with their sources.
 
     The exit code is 1 if a check is marked WRONG.
@@ -39,10 +41,14 @@ def command(form: str, *, is_all: bool) -> int:
     Examples:
       remit doctor
       remit doctor --all
+      remit doctor --confirm
       REMIT_PROFILE=v1 remit doctor --format json
     """
     from remit import __version__
 
+    if is_confirmed:
+        for path in confirm(Path.cwd()):
+            click.echo(f"confirmed: {path}", err=True)
     settings = load()
     facts = _facts(settings)
     settings = _without_password(settings)

@@ -1,0 +1,353 @@
+"""What a job can reach: programs, settings, results of other plans, processes after its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.running import Play, tools
+
+from remit.configuration import load, settings_digests
+from remit.dispatch.health import HealthFact, _sandbox
+from remit.dispatch.settings import load_settings
+from remit.dispatch.tools import sandbox, toolbox
+from remit.dispatch.tools.model import ToolLimits, ToolOutput
+from remit.dispatch.tools.toolbox import Toolbox
+from remit.errors import ConfigurationError, UsageError
+from remit.registry.tools import OFFERED
+from remit.testing import registry
+from remit.unconfirmed import confirm, mark_unconfirmed
+
+pytest_plugins = ("support.running",)
+pytestmark = pytest.mark.process
+
+confined = pytest.mark.skipif(bool(sandbox.sandbox_problem()), reason=f"no sandbox: {sandbox.sandbox_problem()}")
+#: Prints the files that could be opened for writing.
+OPEN_ALL = """
+import os
+for top in ("/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs"):
+    for folder, _, names in os.walk(top):
+        for name in names:
+            try:
+                os.close(os.open(folder + "/" + name, os.O_WRONLY))
+                print(folder + "/" + name)
+            except OSError:
+                pass
+try:
+    os.close(os.open("/proc/sysrq-trigger", os.O_WRONLY))
+    print("/proc/sysrq-trigger")
+except OSError:
+    pass
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def box(work: Path, **limits: object) -> Toolbox:
+    return Toolbox(work, OFFERED, spill=work.parent / "spill", limits=ToolLimits(**limits))  # type: ignore[arg-type]
+
+
+def ask(tools: Toolbox, name: str, **arguments: object) -> ToolOutput:
+    return asyncio.run(tools.call(name, arguments))
+
+
+# The sandbox.
+
+
+@confined
+def test_no_setting_of_the_kernel_can_be_opened_for_writing(work: Path) -> None:
+    (work / "probe.py").write_text(OPEN_ALL)
+    assert ask(box(work), "Bash", command="python3 probe.py").text == "[The command printed nothing; exit code 0.]"
+
+
+@confined
+def test_without_the_mounts_root_could_write_settings_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above can fail: without its mounts, the probe finds what root can do."""
+    monkeypatch.setattr(sandbox, "_KERNEL", ())
+    sandbox.probe_sandbox.cache_clear()
+    try:
+        assert bool(sandbox.root_problem()) is (os.geteuid() == 0)
+    finally:
+        sandbox.probe_sandbox.cache_clear()
+
+
+def fact(monkeypatch: pytest.MonkeyPatch, allow_tools: str, problem: str) -> HealthFact:
+    monkeypatch.setenv("REMIT_ALLOW_TOOLS", allow_tools)
+    monkeypatch.setattr(sandbox, "root_problem", lambda: problem)
+    return _sandbox(load_settings(load(Path("/"))))
+
+
+def test_doctor_finds_a_root_worker_with_bash_wrong_that_cannot_protect_the_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = "this is root, and commands can change settings of the kernel (/proc/sys)"
+    found = fact(monkeypatch, "Read,Bash", problem)
+    assert found.level == "bad"
+    assert found.words.startswith(f"{problem}; run the worker as another user, or take Bash out of allow_tools.")
+    assert fact(monkeypatch, "Read", problem).level == "odd"
+    assert fact(monkeypatch, "Read,Bash", "").level != "bad"
+
+
+@confined
+def test_only_programs_and_libraries_of_a_path_folder_are_visible(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "tool"
+    for name in ("bin", "lib", "private"):
+        (home / name).mkdir(parents=True)
+        (home / name / "file").write_text(f"from {name}")
+    (home / "notes.txt").write_text("from the parent")
+    monkeypatch.setenv("PATH", str(home / "bin"), prepend=os.pathsep)
+    got = ask(
+        box(work), "Bash", command=f"cat {home}/bin/file {home}/lib/file; cat {home}/private/file {home}/notes.txt"
+    )
+    assert "from binfrom lib" in got.text
+    assert "from private" not in got.text
+    assert "from the parent" not in got.text
+
+
+# Files that decide what runs next.
+
+DECIDING = [
+    *("remit.toml", "sub/remit.toml", "REMIT.toml", ".claude/settings.json", ".claude/settings.local.json"),
+    *(
+        ".claude/agents/new.md",
+        ".claude/hooks/run.sh",
+        "sub/.claude/settings.json",
+        ".mcp.json",
+        ".Claude/settings.json",
+    ),
+    *(".codex/config.toml", ".gemini/settings.json", ".cursor/hooks.json", ".remit-dismissals.toml"),
+]
+
+
+@pytest.mark.parametrize("path", DECIDING)
+def test_a_file_tool_does_not_write_what_decides_what_runs_next(work: Path, path: str) -> None:
+    got = ask(box(work), "Write", file_path=path, content="x")
+    assert got.failed
+    assert "only a person changes it" in got.text
+    assert not (work / path).exists()
+
+
+def test_a_link_to_a_deciding_file_is_not_written(work: Path) -> None:
+    (work / "remit.toml").write_text("")
+    (work / "other").symlink_to("remit.toml")
+    (work / ".claude").mkdir()
+    (work / "folder").symlink_to(".claude")
+    assert ask(box(work), "Write", file_path="other", content="x").failed
+    assert ask(box(work), "Write", file_path="folder/settings.json", content="x").failed
+    assert (work / "remit.toml").read_text() == ""
+
+
+@pytest.mark.parametrize("path", ["settings.json", "docs/remit.toml.md", "src/claude.py", "pyproject.toml"])
+def test_other_files_are_written(work: Path, path: str) -> None:
+    assert not ask(box(work), "Write", file_path=path, content="[project]\nname = 'a'\n").failed
+
+
+def test_only_the_own_table_of_the_project_file_is_protected(work: Path) -> None:
+    file = work / "pyproject.toml"
+    file.write_text('[project]\nname = "remit-user"\n[tool.remit]\nallow_tools = ["Read"]\n')
+    edit = {"file_path": "pyproject.toml", "old_string": '["Read"]', "new_string": '["Bash"]'}
+    assert "only a person changes it" in ask(box(work), "Edit", **edit).text
+    assert "only a person changes it" in ask(box(work), "Write", file_path="pyproject.toml", content="").text
+    assert not ask(box(work), "Edit", file_path="pyproject.toml", old_string="remit-user", new_string="shop").failed
+    assert file.read_text().startswith('[project]\nname = "shop"')
+
+
+@confined
+def test_a_command_changes_no_deciding_file_and_a_new_one_is_set_aside(work: Path) -> None:
+    (work / "remit.toml").write_text("")
+    (work / ".claude").mkdir()
+    got = ask(
+        box(work), "Bash", command="echo x > remit.toml; echo x > .claude/settings.json; echo x > .mcp.json; ls -A"
+    )
+    assert (work / "remit.toml").read_text() == ""
+    assert not list((work / ".claude").iterdir())
+    assert not (work / ".mcp.json").exists()
+    assert [path.name for path in work.glob(".mcp.json.proposed-*")]
+    assert ".mcp.json decides what runs next" in got.text
+
+
+# Settings that changed while a job ran.
+
+
+def test_changed_settings_are_not_obeyed_until_a_person_confirms_them(work: Path) -> None:
+    file = work / "remit.toml"
+    file.write_text('allow_tools = ["Read"]\n')
+    before = settings_digests(work)
+    file.write_text('allow_tools = ["Bash"]\n')
+    assert mark_unconfirmed(before, settings_digests(work), 7) == [str(file)]
+    with pytest.raises(ConfigurationError, match=r"these settings changed while job 7 ran, so they are not obeyed"):
+        load(work)
+    assert confirm(work) == [str(file)]
+    assert load(work)["allow_tools"] == ["Bash"]
+
+
+def test_restored_settings_are_obeyed_again(work: Path) -> None:
+    file = work / "remit.toml"
+    file.write_text('allow_tools = ["Read"]\n')
+    before = settings_digests(work)
+    file.write_text('allow_tools = ["Bash"]\n')
+    mark_unconfirmed(before, settings_digests(work), 7)
+    file.write_text('# the same settings\nallow_tools = ["Read"]\n')
+    assert load(work)["allow_tools"] == ["Read"]
+
+
+def test_created_and_removed_settings_are_noticed(work: Path) -> None:
+    before = settings_digests(work)
+    (work / "remit.toml").write_text('policy = "open"\n')
+    after = settings_digests(work)
+    assert mark_unconfirmed(before, after, 7) == [str(work / "remit.toml")]
+    with pytest.raises(ConfigurationError, match="changed while job 7 ran"):
+        load(work)
+    confirm(work)
+    (work / "remit.toml").unlink()
+    mark_unconfirmed(after, settings_digests(work), 8)
+    with pytest.raises(ConfigurationError, match="removed while job 8 ran"):
+        load(work)
+    confirm(work)
+    assert load(work)["policy"] == "open"
+
+
+@pytest.mark.anyio
+async def test_a_job_that_changes_the_settings_is_not_obeyed(play: Play) -> None:
+    script = "import pathlib; pathlib.Path('remit.toml').write_text('allow_tools = [\"Bash\"]'); print('done')"
+    line = shlex.join([sys.executable, "-c", script])
+    async with play({"text": "never"}, runners={"helper": line}) as fleet:
+        fleet.registry = registry("---\nname: outsider\nrunner: command\ncommand: helper\n---\nx\n")
+        done = await fleet.run("go", subagent_def="outsider")
+        with pytest.raises(ConfigurationError, match=f"changed while job {done.id} ran"):
+            load(fleet.project)
+
+
+# Programs.
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("policy", ["open", "strict"])
+@pytest.mark.parametrize("preset", ["claude", "codex", "gemini", "ruff", "bandit"])
+async def test_a_preset_that_is_not_listed_does_not_run_for_a_definition(
+    play: Play, preset: str, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMIT_POLICY", policy)
+    async with play({"text": "never"}) as fleet:
+        fleet.registry = registry(f"---\nname: other\nrunner: command\ncommand: {preset}\n---\nx\n")
+        with pytest.raises(UsageError, match=rf'if you list it: {preset} = "preset"'):
+            await fleet.submit(subagent_def="other")
+
+
+# Results of other plans.
+
+
+def test_a_job_reads_the_results_of_its_own_plan_only(work: Path, tmp_path: Path) -> None:
+    results = tmp_path / "data" / "results"
+    for plan in (1, 2):
+        (results / f"plan-{plan}").mkdir(parents=True)
+        (results / f"plan-{plan}" / "7.md").write_text(f"result of plan {plan}")
+    tools = box(work, results=(str(results / "plan-1"),), hidden=(str(tmp_path / "data"),))
+    assert "result of plan 1" in ask(tools, "Read", file_path=str(results / "plan-1/7.md")).text
+    for path in ("plan-2/7.md", "plan-1/../plan-2/7.md", "plan-1/x.md", "plan-11/7.md"):
+        assert ask(tools, "Read", file_path=str(results / path)).failed
+
+
+@pytest.mark.anyio
+async def test_jobs_outside_plans_read_no_results(play: Play, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "results" / "plan-1"
+    folder.mkdir(parents=True)
+    (folder / "1.md").write_text("the result of another plan")
+    async with play(tools(("Read", {"file_path": str(folder / "1.md")})), {"text": "done"}) as fleet:
+        done = await fleet.run("go", allowed_tools=["Read"])
+        (text,) = await fleet.outputs(done.id)
+        assert "is outside the workspace" in text
+
+
+# Processes.
+
+
+def test_at_most_four_searches_of_a_job_run_at_once(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work / "a.txt").write_text("x")
+    running = most = 0
+    inner = toolbox.TOOLS["Grep"].run
+
+    async def counted(*arguments: object) -> object:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        try:
+            return await inner(*arguments)  # type: ignore[arg-type]
+        finally:
+            running -= 1
+
+    tools = box(work)
+    monkeypatch.setitem(tools._tools, "Grep", toolbox.TOOLS["Grep"]._replace(run=counted))
+
+    async def many() -> list[ToolOutput]:
+        return await asyncio.gather(*(tools.call("Grep", {"pattern": "x"}) for _ in range(12)))
+
+    assert all("a.txt" in got.text for got in asyncio.run(many()))
+    assert most == 4
+
+
+KILLER = """
+import os, signal, subprocess, sys, time
+subprocess.Popen(["sleep", "4242"], start_new_session=True)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execvp("sleep", ["sleep", "4243"])
+    os._exit(0)
+parent = os.getppid()
+while True:
+    with open(f"/proc/{parent}/cmdline", "rb") as file:
+        if b"supervisor" in file.read():
+            break
+    with open(f"/proc/{parent}/stat") as file:
+        parent = int(file.read().rpartition(")")[2].split()[1])
+os.kill(parent, signal.SIGKILL)
+time.sleep(60)
+"""
+
+
+def test_killing_the_supervisor_leaves_no_daemon_and_is_reported(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "sandbox_problem", lambda: "bubblewrap (bwrap) is not installed")
+    (work / "killer.py").write_text(KILLER)
+    got = ask(box(work), "Bash", command=f"exec {shlex.quote(sys.executable)} killer.py")
+    assert got.failed
+    assert got.text.startswith("The process that supervises the command was killed.")
+    assert "some may still run" in got.text
+    deadline = time.monotonic() + 5
+    while (left := [*alive("sleep 4242"), *alive("sleep 4243")]) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    assert left == []
+
+
+def alive(mark: str) -> list[int]:
+    """Return the live processes with this command line."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            state = (process / "stat").read_bytes().rpartition(b")")[2].split()[0]
+        except OSError:
+            continue
+        if line.strip() == mark and state not in (b"Z", b"X"):
+            found.append(int(process.name))
+    return found
