@@ -153,7 +153,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "[app.py:12](https://github.com/acme/shop/blob/main/src/app.py#L12)",
             found="src/app.py:12",
         ),
-        Example("[app.py:12](src/app.py#L99)", ("src/app.py:12", "src/app.py:99")),
+        Example("[app.py:12](src/app.py#L99)", ("src/app.py:99",)),
         Example("[src/a.py:1](src/a.py#L1) and [src/b.py:2](src/b.py#L2)", ("src/a.py:1", "src/b.py:2")),
         Example("[page.tsx:3](app/(shop)/[slug]/page.tsx#L3)", ("app/(shop)/[slug]/page.tsx:3",)),
     ),

@@ -26,12 +26,29 @@ _NOT_FILES = frozenset(
     n/a and/or i/o a/b w/h read/write input/output client/server request/response true/false yes/no km/h tcp/ip
     """.split()  # noqa: SIM905 (as above)
 )
+#: Files that are known by their whole name, in any folder.
+_USUAL_NAMES = frozenset(
+    """
+    dockerfile containerfile makefile gnumakefile rakefile gemfile podfile procfile jenkinsfile vagrantfile brewfile
+    justfile caddyfile fastfile appfile tiltfile pipfile build workspace license readme codeowners
+    """.split()  # noqa: SIM905 (as above)
+)
+#: Endings of files that are also top-level domains, labels that hosts start with, and ports that they listen on.
+_COUNTRIES = frozenset({"sh", "rs", "py", "md", "pl", "cc", "ml", "pm", "cs", "gd", "st", "mm", "mk", "ps", "nim"})
+_HOST_LABELS = frozenset({"api", "app", "www", "auth", "db", "mail", "cdn", "git", "staging", "dev", "prod", "proxy"})
+_PORTS = frozenset({22, 25, 53, 80, 443, 3000, 3306, 5000, 5432, 6379, 8000, 8080, 8443, 8888, 9000, 9090, 27017})
 #: Longer runs of path characters are not paths.
 MAX_PATH = 1024
 #: The number of endings of a Japanese or Chinese run that are tried as names.
 _MAX_TRIES = 12
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f"
+#: `https://host/owner/name/blob/branch/path`, on GitHub, GitLab, Gitea and Bitbucket.
+_FILE_ADDRESS = lazy_pattern(
+    r"https?://[^/\s]++/(?:[^/\s]++/){1,6}?(?:-/)?(?:blob|blame|raw|tree|src)/(?:branch/|commit/|tag/)?([^\s#?]++)"
+)
+_HOST_NAME = lazy_pattern(r"(?:[a-z0-9][a-z0-9\-]*\.)+[a-z]{2,}$")
+_HIDDEN = lazy_pattern(r"\.[a-z][a-z\-_]{2,30}$")
 _LETTER = lazy_pattern(r"[^\W\d_]")
 _EXTENSION = lazy_pattern(r"\.([A-Za-z0-9]{1,12})$")
 _MOMENT = lazy_pattern(r"\d+/\d+/\d+T\d+$")
@@ -59,6 +76,28 @@ def looks_like_file(path: str) -> bool:
     return has_known_ending(path)
 
 
+def is_usual_name(path: str) -> bool:
+    """Return whether a path without an ending is the usual name of a file: `Dockerfile`, `.eslintrc`."""
+    name = path.rpartition("/")[2].lower()
+    return name in _USUAL_NAMES or name.endswith(".org") or bool(_HIDDEN.match(name))
+
+
+def is_host(name: str, port: int) -> bool:
+    """Return whether a name with the ending of a file is a host: `example.org`, `api.example.rs:8443`."""
+    if not _HOST_NAME.match(name):
+        return False
+    labels = name.split(".")
+    if labels[-1] == "org":
+        return True
+    is_address = port in _PORTS or labels[0] in _HOST_LABELS
+    return labels[-1] in _COUNTRIES and len(labels) >= 3 and is_address
+
+
+def looks_like_route(path: str) -> bool:
+    """Return whether a path in a column of addresses is one: it starts with a slash, or has no ending of a file."""
+    return path.startswith("/") or not has_known_ending(path)
+
+
 def has_letter(name: str) -> bool:
     """Return whether a name has a letter; numbers and marks alone are not a file name."""
     return bool(_LETTER.search(name))
@@ -78,6 +117,19 @@ def is_url_or_host(text: str, start: int, path: str) -> bool:
     return ("." in host and bool(_HOST.match(host))) or (
         not has_known_ending(path) and bool(_IMAGE.search(text, max(0, start - 60), start))
     )
+
+
+def path_in_address(address: str, exists: Exists) -> str:
+    """Return the path of a file of the checkout that an address on a server shows; empty for another address.
+
+    The name of a branch may contain slashes. A file in the root of another project often has the same name.
+    """
+    found = _FILE_ADDRESS.match(address)
+    if found is None:
+        return ""
+    parts = _unquoted(found[1]).split("/")
+    longer = ("/".join(parts[at:]) for at in range(1, min(len(parts), _MAX_TRIES)))
+    return next((path for path in longer if "/" in path and exists(path)), "")
 
 
 def unwrap(path: str) -> tuple[int, int]:

@@ -12,10 +12,11 @@ from itertools import groupby
 from remit.contract.kinds import Kind
 from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
+from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.grammar import references_in
 from remit.evidence.model import Evidence, Location, Quote, Reference
-from remit.evidence.path_resolution import PathResolver
+from remit.evidence.path_resolution import PathResolver, join_other_code, without_alternatives
 from remit.evidence.proposals import Proposals
 from remit.evidence.quote_locations import (
     Fence,
@@ -26,7 +27,15 @@ from remit.evidence.quote_locations import (
     inline_quotes,
 )
 from remit.evidence.quotes import QuoteChecker
-from remit.evidence.references import SuggestionFinder, attach_symbols, display_path, find_references, look_up
+from remit.evidence.references import (
+    UNNAMED,
+    SuggestionFinder,
+    attach_symbols,
+    display_path,
+    find_references,
+    look_up,
+    named_files,
+)
 from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments
 from remit.evidence.sources import Sources
@@ -77,6 +86,7 @@ def _references(
     here: list[Reference] = []  # references of the current list or paragraph
     before: list[Reference] = []  # references of the previous one
     group = 0
+    carrier = LineCarrier(lambda piece: named_files(piece, workspace))
     for _, run in groupby(pieces, key=lambda piece: (piece.row, piece.group if not piece.row else 0)):
         row: list[Segment] = [piece for piece in run if piece.kind != "code" and not _is_empty(piece.text)]
         own_of_row: list[Reference] = []
@@ -85,7 +95,8 @@ def _references(
                 before, here = here if piece.group == group + 1 else [], []
             group = piece.group
             piece, linked = permalinks.extract(piece)  # noqa: PLW2901 (the rest of the text)
-            own = [*linked, *find_references(piece, workspace)]
+            carrier.add(piece)
+            own = [*linked, *find_references(piece, workspace, carrier, row)]
             own_of_row.extend(own)
             if "ode match" in piece.text:
                 quotes.extend(inline_quotes(piece, here or before, own))
@@ -168,6 +179,8 @@ def _check_in_workspace(
     # Sorted by file, so that each file is read once even if not all of them fit in memory.
     for reference in sorted(here, key=lambda reference: reference.file):
         look_up(reference, workspace, suggestions, symbols, planned)
+    evidence.references = without_alternatives(evidence.references)
+    join_other_code(here, workspace)
     _check_quotes(quotes, workspace, document.text.strip(), permalinks)
 
 
@@ -189,7 +202,12 @@ def _check_quotes(
         elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
             checker.suggest(quote, file)
     for quote, reference in checked:
-        _apply_quote_outcome(reference, quote)
+        if reference.is_loose and quote.outcome not in ("verified", "unchecked"):
+            quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
+        elif reference.candidates and not reference.target:
+            quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
+        else:
+            _apply_quote_outcome(reference, quote)
 
 
 def _check_quote(

@@ -18,8 +18,10 @@ from remit.evidence.file_names import (
     Exists,
     has_known_ending,
     has_letter,
+    is_host,
     is_url_or_host,
     looks_like_file,
+    path_in_address,
     path_parts,
     resolve_written,
     unwrap,
@@ -64,6 +66,7 @@ _LINE_WORD = lazy_pattern(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
 #: A text without one of these does not name a line.
 _MARK = lazy_pattern(r"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|行|row|\+", re.IGNORECASE)
 _DIGIT = lazy_pattern(r"\d")
+_METHOD = lazy_pattern(r"\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)[`*_\s:|]{1,6}$")
 _GLOB = lazy_pattern(r"\*{1,2}[\w./]")
 _CURSOR = lazy_pattern(r"^(\d{1,9}):(\d{1,9}):([^\s:]+)$")
 #: Documents have headings that are numbers; in other files `#12` can only be a line.
@@ -166,6 +169,8 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
     mention = mention or lines_before(text, start, end)
     if _is_globbed(text, run_start, mention.end if mention else end, path):
         return
+    if mention is not None and is_host(path, mention.ranges[0][0]) and not exists(path):
+        return
     if mention is not None:
         if path[0] == "_" and text[mention.end : mention.end + 1] == "_" and not exists(path):
             path, start = path[1:], start + 1  # emphasis
@@ -205,8 +210,10 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_decoy(text: str, start: int, end: int, path: str) -> bool:
-    """Return whether a run is part of something else: `host:80/a:3`, `ns::name`, `src/*.py`, `page#part`."""
+    """Return whether a run is part of something else: `host:80/a:3`, `ns::name`, `src/*.py`, `page#part`, `GET /a`."""
     before = text[start - 1] if start else ""
+    if path[:1] == "/" and _METHOD.search(text, max(0, start - 12), start):
+        return True
     if before == ":":
         return path[:1].isdigit() or text[start - 2 : start] == "::"
     if before == "#":
@@ -222,37 +229,41 @@ def _is_globbed(text: str, start: int, end: int, path: str) -> bool:
 
 
 def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
-    """Yield the references of `[label](target)`; either of the two may name the file and the line."""
+    """Yield the references of `[label](target)`. A link is one reference, its target; the label may have the line."""
     for link in _LINK.finditer(text):
         label, target = link.groups()
         if len(label) > MAX_PATH or len(target) > MAX_PATH:
             continue
-        inside = references_in(label, exists) if _DIGIT.search(label) else []
         if "://" in target:
-            found = [(_under(written.path, target, exists), written) for written in inside]
-            yield (
-                *link.span(),
-                [WrittenReference(*link.span(), w.text, path, w.line, w.end_line) for path, w in found],
-            )
-            continue
-        targets = references_in(target, exists, bare=True)
+            path = path_in_address(target, exists)
+            targets = references_in(path + _fragment(target), exists, bare=True) if path else []
+            if not targets:
+                yield (*link.span(), [])
+                continue
+        else:
+            targets = references_in(target, exists, bare=True)
         if len(targets) == 1:
-            yield _link_references(text, link, inside, targets[0], bare=bare)
+            yield _link_references(text, link, references_in(label, exists), targets[0], bare=bare)
+
+
+def _fragment(address: str) -> str:
+    hash_at = address.find("#")
+    return address[hash_at:] if hash_at >= 0 else ""
 
 
 def _link_references(
     text: str, link: re.Match[str], inside: list[WrittenReference], target: WrittenReference, *, bare: bool
 ) -> tuple[int, int, list[WrittenReference]]:
+    """Return the references of a link to a file; `inside` are those of its label."""
     (start, end), path = link.span(), target.path
-    own = [
-        WrittenReference(
-            start, end, written.text, path if _ends_with(path, written.path) else written.path, *written[4:]
-        )
-        for written in inside
-    ]
     if target.line is not None:
-        cited = WrittenReference(start, end, target.text, *target[3:])
-        return start, end, [*(written for written in own if written[3:] != cited[3:]), cited]
+        same = next((one for one in inside if one.line == target.line and target.end_line is None), target)
+        return start, end, [WrittenReference(start, end, target.text, path, target.line, same.end_line)]
+    own = [
+        WrittenReference(start, end, one.text, path, one.line, one.end_line)
+        for one in inside
+        if _name(one.path) == _name(path)
+    ]
     if own:
         return start, end, own
     mention: LineMention | None = None
@@ -264,19 +275,8 @@ def _link_references(
     return start, end, [WrittenReference(start, end, path, path, None, None)] if bare else []
 
 
-def _ends_with(path: str, ending: str) -> bool:
-    return path == ending or path.endswith("/" + ending.removeprefix("./"))
-
-
-def _under(path: str, url: str, exists: Exists) -> str:
-    """Return the path in the checkout for a label whose link points to the same file on a server."""
-    address = url.split("#", 1)[0].split("?", 1)[0]
-    if exists(path) or not _ends_with(address, path):
-        return path
-    folders = address.split("/")
-    first = len(folders) - path.count("/") - 2
-    longer = ("/".join(folders[at:]) for at in range(first, max(first - 20, 2), -1))
-    return next((candidate for candidate in longer if exists(candidate)), path)
+def _name(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def _odd_spans(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:

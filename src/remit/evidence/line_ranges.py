@@ -46,6 +46,8 @@ _WORDS = lazy_pattern(
     r"[`*_]{0,3}[~≈]?(lines?|ln|ll?)[`*_\"']{0,3}\.?\s?[:#=]?\s?[`*_\"']{0,3}\s?(?=[~≈]?\d)",
     re.IGNORECASE,
 )
+#: A description, not a line: `proxy.cfg`: L4 proxy.
+_LAYER = lazy_pattern(r"[`\"'”’*_)\]]{0,3}\s{0,2}(?:[:：–—→]|-{1,2}>?)\s{1,2}L\d\s+[A-Za-z]")
 _WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?![\w.])", re.IGNORECASE)
 _SPACED_RANGE = lazy_pattern(rf"\s{_DASH}\s(\d++)(?![\w.])")
 _BOTH = lazy_pattern(r"\sand\s(\d++)(?![\w.])", re.IGNORECASE)
@@ -225,6 +227,8 @@ def _after_words(text: str, at: int) -> LineMention | None:
     if mark is None or first is None:
         return None
     (line, last), end = first
+    if last is None and line < 10 and _LAYER.match(text, mark.start()):
+        return None
     many = mark[2].lower() in ("lines", "ll", "l")
     if last is None:
         up_to = (
@@ -253,7 +257,10 @@ def next_path(text: str, mention: LineMention) -> str:
 
 
 def _after_rows(text: str, at: int) -> LineMention | None:
-    """Parse Japanese and Chinese lines; a number counts if `行` follows it or a later number."""
+    """Parse Japanese and Chinese lines; a number counts if `行` follows it or a later number.
+
+    `120行` is a number of lines: a single line has `第` before it or `目` after it.
+    """
     ranges: list[Range] = []
     counted = 0
     end = position = at
@@ -264,6 +271,9 @@ def _after_rows(text: str, at: int) -> LineMention | None:
         position = row.end()
         if (word := _ROW_WORD.match(text, position)) or label:
             position = word.end() if word else position
+            is_line = bool(label or row[2]) or text[position - 1] == "目" or "第" in text[mark.start() : mark.end()]
+            if not is_line and not counted:
+                return None
             counted, end = len(ranges), position
         mark, label = _MORE_ROWS.match(text, position), None
     if not counted:

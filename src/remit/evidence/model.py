@@ -63,6 +63,8 @@ class Reference(msgspec.Struct):
     target: str = ""
     #: Some of the files that may be meant, if there are several.
     candidates: tuple[str, ...] = ()
+    #: Whether the text names the file only further above, so that the line may belong to another file.
+    is_loose: bool = False
     #: The symbol that should be there.
     symbol: str = ""
     #: The line of its table row, which groups the references of a row; 0 outside tables.

@@ -22,6 +22,8 @@ MAX_SHOWN = 5
 #: At most this many candidates of one path, and of all paths of a document, are read to see if a line is in range.
 MAX_READ = 20
 MAX_READ_IN_ALL = 2_000
+#: Fewer references than this are reported one by one.
+MIN_OTHER_CODE = 5
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
 _path = attrgetter("path")
 _PATH = lazy_pattern(r"[\w.@+\-$~()\[\]]++(?:/[\w.@+\-$~()\[\]]++)++")
@@ -99,9 +101,7 @@ class PathResolver:
         return self._workspace.exists(path)
 
     def _is_there(self, path: str) -> bool:
-        """Return whether a path leads to something in the checkout: a file, or a folder that was named by mistake."""
-        found = self._workspace.read(path)
-        return isinstance(found, SourceFile) or found.why not in ("missing", "outside")
+        return _is_there(path, self._workspace)
 
     def _without_root(self, path: str) -> str | None:
         """Return a path without the root of another machine; None if it leads outside."""
@@ -168,8 +168,52 @@ def _shared_roots(paths: Iterable[str], workspace: Workspace) -> tuple[str, ...]
 def _root_of(path: str, workspace: Workspace) -> Iterator[str]:
     """Yield the shortest folder under which the rest of a path is a file of the checkout and not in its root."""
     parts = path.split("/")
-    for cut in range(1, len(parts) - 1):
+    # A file in the root of another machine's checkout has the checkout's name before it.
+    is_named = len(parts) > 2 and parts[-2] == workspace.folder.replace("\\", "/").rpartition("/")[2]
+    for cut in range(1, len(parts) - (not is_named)):
         rest = "/".join(parts[cut:])
         if rest and parts[cut] and workspace.exists(rest):
             yield "/".join(parts[:cut]) or "/"
             return
+
+
+def without_alternatives(references: list[Reference]) -> list[Reference]:
+    """Leave out the files of `a.{h,mm}:12` that do not have the line, if another one of them has it."""
+    holding = {_written_at(one) for one in references if one.outcome in ("verified", "abbreviated")}
+    return [
+        one
+        for one in references
+        if one.outcome not in ("out-of-range", "missing-file") or "{" not in one.text or _written_at(one) not in holding
+    ]
+
+
+def _written_at(reference: Reference) -> tuple[int, str, int | None, int | None]:
+    return reference.at, reference.text, reference.line, reference.end_line
+
+
+def join_other_code(references: list[Reference], workspace: Workspace) -> None:
+    """Report references to another code base once: most of them do not exist and share a folder that is not here."""
+    lost = [one for one in references if one.outcome in ("missing-file", "outside")]
+    if len(lost) < MIN_OTHER_CODE or 2 * len(lost) <= len(references):
+        return
+    roots = Counter(root for one in lost if (root := _first_folder(one.path)))
+    root, count = roots.most_common(1)[0] if roots else ("", 0)
+    if count < MIN_OTHER_CODE or 2 * count <= len(references) or _is_there(root, workspace):
+        return
+    first, *others = (one for one in lost if _first_folder(one.path) == root)
+    first.why, first.found = f"these {count} references point to another code base: there is no {root}/ here", None
+    for one in others:
+        one.outcome, one.found = "unchecked", None
+        one.why = f"it points to another code base, as the reference in line {first.at} does"
+
+
+def _first_folder(path: str) -> str:
+    """Return the folder that a path starts with; of an absolute path, the first three folders."""
+    parts = path.split("/")
+    return "/".join(parts[: min(4 if is_absolute(path) else 1, len(parts) - 1)])
+
+
+def _is_there(path: str, workspace: Workspace) -> bool:
+    """Return whether a path leads to something in the checkout: a file, or a folder."""
+    found = workspace.read(path)
+    return isinstance(found, SourceFile) or found.why not in ("missing", "outside")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
-from remit.evidence.grammar import never_exists, references_in
+from remit.evidence.carried_lines import LineCarrier
+from remit.evidence.file_names import Exists, has_known_ending, is_usual_name, looks_like_route
+from remit.evidence.grammar import WrittenReference, never_exists, references_in
 from remit.evidence.line_ranges import lines_alone
 from remit.evidence.model import Location, Reference
 from remit.evidence.segments import Segment
@@ -24,6 +27,8 @@ _NEAR_NAME = 85
 _FEW_NAMES = 300
 _FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "main.py", "README.md")
 
+#: Why a loose reference that does not hold is left unchecked.
+UNNAMED = "the text does not name the file next to the line"
 _WHY = {
     "large": "the file is larger than 10 MB",
     "binary": "the file is not text",
@@ -33,13 +38,22 @@ _WHY = {
 }
 
 
-def find_references(segment: Segment, workspace: Workspace | None) -> list[Reference]:
-    """Return the references in one segment, not yet looked up."""
-    exists = workspace.exists if workspace is not None else never_exists
+def find_references(
+    segment: Segment, workspace: Workspace | None, carrier: LineCarrier | None = None, row: Iterable[Segment] = ()
+) -> list[Reference]:
+    """Return the references in one segment, not yet looked up; `row` are the segments of its table row."""
+    exists = known_files(workspace)
     written = references_in(segment.text, exists, bare=segment.is_location)
+    if segment.may_be_route:
+        written = [one for one in written if not looks_like_route(one.path) or exists(one.path.lstrip("/"))]
     if segment.lines and len(written) == 1 and written[0].line is None:
         own = written[0]
         written = [own._replace(line=line, end_line=last) for line, last in lines_alone(segment.lines)] or written
+    loose: set[WrittenReference] = set()
+    if carrier is not None:
+        carried = list(carrier.carried(segment, written, row))
+        loose = {one for one, is_loose in carried if is_loose}
+        written = sorted([*written, *(one for one, _ in carried)], key=attrgetter("start")) if carried else written
     found = [
         Reference(
             text=one.text,
@@ -50,6 +64,7 @@ def find_references(segment: Segment, workspace: Workspace | None) -> list[Refer
             row=segment.row,
             section=segment.section,
             block=segment.block,
+            is_loose=one in loose,
         )
         for one in written
     ]
@@ -60,6 +75,20 @@ def find_references(segment: Segment, workspace: Workspace | None) -> list[Refer
         if symbol := symbol_after(segment.text, end, file if isinstance(file, SourceFile) else None):
             _assign_symbols([symbol], listed[::-1], workspace)
     return found
+
+
+def known_files(workspace: Workspace | None) -> Exists:
+    """Return the function that tells whether a file exists; one that is known by its name may be in any folder."""
+    if workspace is None:
+        return never_exists
+    return lambda path: workspace.exists(path) or (is_usual_name(path) and bool(workspace.index.ending_with(path)))
+
+
+def named_files(segment: Segment, workspace: Workspace | None) -> list[WrittenReference]:
+    """Return the files that a segment names, with or without a line."""
+    exists = known_files(workspace)
+    written = references_in(segment.text, exists, bare=True)
+    return [one for one in written if has_known_ending(one.path) or exists(one.path)]
 
 
 def display_path(written: str, workspace: Workspace | None) -> str:
@@ -203,6 +232,9 @@ def look_up(
             _check_symbol(reference, file, symbols)
         if reference.target and reference.outcome == "verified":
             reference.outcome, reference.found = "abbreviated", Location(file.path, reference.line)
+    if reference.is_loose and reference.outcome not in ("verified", "abbreviated"):
+        reference.outcome, reference.found = "unchecked", None
+        reference.why = UNNAMED
 
 
 def _explain_absent(

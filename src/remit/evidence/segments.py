@@ -1,7 +1,7 @@
 """Split a text into segments: small pieces, each with its line, section and block.
 
 References and quotes are searched for in this stream, so that the same grammar reads a heading, a cell, a list
-entry and a paragraph. The whole text is read in order, whatever its headings, with the text around a result.
+entry and a paragraph. The whole text is read in order, with all headings and with the text around a result.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Segment(NamedTuple):
     #: For a heading: its level. For a line of a list: how far it is indented, and whether an entry starts there.
     depth: int = 0
     starts_item: bool = False
+    #: Whether its lines are those of a location next to it.
+    states_lines: bool = False
     #: Whether it is in a column of addresses: a path is a file only if it looks like no address.
     may_be_route: bool = False
 
@@ -82,6 +84,7 @@ def segments(document: Document) -> Iterator[Segment]:
         if pending is not None:
             lines = _LINES_LINE.match(segment.text) if segment.group == pending.group else None
             yield pending._replace(is_location=True, lines=lines[1]) if lines else pending
+            segment = segment._replace(states_lines=True) if lines else segment  # noqa: PLW2901
         pending = segment if segment.kind in ("text", "item") and _FILE_LINE.match(segment.text) else None
         if pending is None:
             yield segment
@@ -173,6 +176,7 @@ class _Walker:
                         is_location=is_location,
                         lines=lines if is_location else "",
                         may_be_route=names[at] in _ROUTE_COLUMNS,
+                        states_lines=bool(locations) and cell == lines,
                     )
 
     def _item(self, text: str, first: int) -> Iterator[Segment]:

@@ -1,0 +1,217 @@
+"""Lines that are cited without a file: `line 12`, `(lines 12-18)`, `L12`, `:12`, and a second number after a reference.
+
+They belong to the last file that is named in the same sentence, list entry (or an entry above it), table row or heading
+above. If the file is only named further above in the section, the line may belong to another file: such a reference is
+*loose*, and it is not held against the text that a file lacks the line.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from operator import attrgetter
+from typing import NamedTuple
+
+from remit.evidence.grammar import WrittenReference
+from remit.evidence.line_ranges import MAX_LINE
+from remit.evidence.segments import Segment
+from remit.lazy import lazy_pattern
+
+#: The files that a segment names, with or without a line, in order.
+NamedFiles = Callable[[Segment], list[WrittenReference]]
+
+_DASH = "[-–—‑]"
+_NUMBER = rf"[~≈]?L?(?:\d{{1,6}})(?:\s?(?:{_DASH}|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
+_LIST = rf"{_NUMBER}(?:(?:,\s?(?:and\s|&\s)?|\s(?:and|&)\s|\s?/\s?){_NUMBER}){{0,19}}"
+#: Nothing may follow that makes the number a part of something else.
+_AFTER = r"(?![\w%]|[.:]\d|-[\w])"
+_HINT = lazy_pattern(r"lines?\W{0,4}\d|\bL\d|[`(\[,/\s]:\d|`\d|行", re.IGNORECASE)
+_MENTION = lazy_pattern(
+    rf"(?<![\w\-.])(?P<word>lines?|ln)[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
+    rf"|(?<![\w/.\-:#@])(?P<letter>L\d{{2,6}}(?:{_DASH}L?\d{{1,6}})?|L\d{_DASH}L?\d{{1,6}})(?![\w.\-/]\w)"
+    rf"|(?:(?<=`)|(?<=[(\[])|(?<=\bat\s)|(?<=[`\d](?:,|/)\s)):(?P<colon>\d{{1,6}}(?:{_DASH}\d{{1,6}})?)(?![\w.:%]\w|\w)"
+    rf"|第\s?(?P<row>\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?)\s?行"
+    rf"|(?<!\d)(?P<rows>\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜])\s?\d{{1,6}})?)\s?行目",
+    re.IGNORECASE,
+)
+#: A second range without a colon: `a/b.py:29-32`, `12-27`.
+_SECOND = lazy_pattern(rf"`?\s?(?:,|;|/|&|\band\b|\bor\b)\s?(?:and\s)?`(\d{{1,6}}{_DASH}\d{{1,6}})`", re.IGNORECASE)
+_RANGE = lazy_pattern(rf"(\d{{1,6}})(?:\s?(?:{_DASH}|[~～〜至到]|to|through)\s?第?\s?L?(\d{{1,6}}))?", re.IGNORECASE)
+#: Words that give a number another owner: `line 12 of the log`, `line 3 in this plan`.
+_OTHER_OWNER = lazy_pattern(
+    r"[)\]`*]{0,3}\s(?:(?:of|from)\s(?!(?:the|this|that|its|same|said)\s(?:same\s)?(?:file|module|source|script)\b|it\b)"
+    r"|in\s(?:the\s|this\s|that\s|your\s|my\s)?(?:\w{1,20}\s)?"
+    r"(?:output|log|logs|trace|traceback|document|doc|docs|spec|ticket|issue|plan|diff|report|transcript|response|table|prompt)\b)",
+    re.IGNORECASE,
+)
+_OTHER_LINE = lazy_pattern(
+    r"(?:command|tag|subject|status|product|bus|phone|punch|first|last|top|bottom|dead|base)[\s-]$", re.IGNORECASE
+)
+_PORT = lazy_pattern(
+    r"\b(?:ports?|listen(?:s|ing)?(?:\son)?|localhost|bind(?:s|ing)?(?:\sto)?|tcp|udp)\W{0,4}$", re.IGNORECASE
+)
+#: The words between a line and a file that follows it: `line 12, in the loop of a/b.py`.
+_JOINS = lazy_pattern(
+    r"[^.;:|]{0,60}\b(?:in|of|from|at|within|inside)\s+(?:the\s)?(?:file\s)?[`*_\"'(\[]{0,3}$", re.IGNORECASE
+)
+_LOOK_BACK = 40
+_MAX_JOIN = 100
+#: At most this many segments of a section are searched for a file.
+_MAX_ABOVE = 40
+
+
+class CarriedLine(NamedTuple):
+    """A reference whose file is named elsewhere."""
+
+    written: WrittenReference
+    is_loose: bool
+
+
+class _Mention(NamedTuple):
+    start: int
+    end: int
+    ranges: tuple[tuple[int, int | None], ...]
+
+
+class LineCarrier:
+    """Finds the file of each line that is cited without one. Segments are added in the order of the text."""
+
+    def __init__(self, named_files: NamedFiles) -> None:
+        self._named_files = named_files
+        self._files: dict[Segment, list[WrittenReference]] = {}
+        self._group = 0
+        self._lead: list[Segment] = []
+        self._paragraph: list[Segment] = []
+        #: The entries of a list that contain the current line: how far each is indented, and its lines.
+        self._entries: list[tuple[int, list[Segment]]] = []
+        #: The headings above: the level, the heading and the paragraphs below it.
+        self._headings: list[tuple[int, Segment | None, list[Segment]]] = [(0, None, [])]
+
+    def add(self, segment: Segment) -> None:
+        """Take the next segment into account. Call it before `carried` for the same segment."""
+        if segment.group != self._group:
+            self._lead = self._paragraph if segment.group == self._group + 1 else []
+            self._paragraph, self._entries, self._group = [], [], segment.group
+        if segment.kind == "heading":
+            while self._headings[-1][0] >= segment.depth:
+                self._headings.pop()
+            self._headings.append((segment.depth, segment, []))
+        elif segment.kind == "item":
+            while segment.starts_item and self._entries and self._entries[-1][0] >= segment.depth:
+                self._entries.pop()
+            if segment.starts_item or not self._entries:
+                self._entries.append((segment.depth, []))
+            self._entries[-1][1].append(segment)
+        elif segment.kind == "text":
+            self._paragraph.append(segment)
+            self._headings[-1][2].append(segment)
+
+    def carried(self, segment: Segment, own: list[WrittenReference], row: Iterable[Segment]) -> Iterator[CarriedLine]:
+        """Yield the references of a segment whose file is named elsewhere; `own` are its other references."""
+        if segment.states_lines or not _HINT.search(segment.text):
+            return
+        masked = _masked(segment.text, own)
+        yield from _second_ranges(segment.text, own)
+        for mention in _mentions(masked):
+            file, is_loose = self._file_of(mention, segment, row)
+            if file is not None:
+                for line, last in mention.ranges:
+                    text = segment.text[mention.start : mention.end]
+                    yield CarriedLine(WrittenReference(mention.start, mention.end, text, file, line, last), is_loose)
+
+    def _file_of(self, mention: _Mention, segment: Segment, row: Iterable[Segment]) -> tuple[str | None, bool]:
+        named = self._files_of(segment)
+        at = bisect_right(named, mention.start, key=attrgetter("end"))
+        if at:
+            return named[at - 1].path, False
+        if named and _JOINS.match(segment.text[mention.end : named[0].start][:_MAX_JOIN]):
+            return named[0].path, False
+        around = islice(self._around(segment), _MAX_ABOVE)
+        near = self._row_file(segment, row) if segment.kind == "cell" else self._first(around)
+        if near is not None:
+            return near, False
+        return self._from_headings(segment)
+
+    def _row_file(self, segment: Segment, row: Iterable[Segment]) -> str | None:
+        """Return the file of a row: the one in its location column, else the only one."""
+        others = [cell for cell in islice(row, _MAX_ABOVE) if cell is not segment]
+        located = self._first(cell for cell in others if cell.is_location)
+        named = {one.path for cell in others for one in self._files_of(cell)}
+        return located or (named.pop() if len(named) == 1 else self._first(reversed(self._lead)))
+
+    def _around(self, segment: Segment) -> Iterator[Segment]:
+        """Yield the nearest segments: its paragraph or entry, the entries above, their introduction."""
+        if segment.kind == "item":
+            for _, lines in reversed(self._entries):
+                yield from (one for one in reversed(lines) if one is not segment)
+            yield from reversed(self._lead)
+        elif segment.kind == "text":
+            yield from (one for one in reversed(self._paragraph) if one is not segment)
+
+    def _from_headings(self, segment: Segment) -> tuple[str | None, bool]:
+        is_first = True
+        for _, heading, texts in reversed(self._headings):
+            above = self._first(one for one in reversed(texts[-_MAX_ABOVE:]) if one is not segment)
+            in_heading = self._first([heading]) if heading is not None and heading is not segment else None
+            if in_heading is not None:
+                return in_heading, above not in (None, in_heading) or not is_first
+            if above is not None:
+                return above, True
+            is_first = False
+        return None, True
+
+    def _first(self, segments: Iterable[Segment]) -> str | None:
+        """Return the last file that the first of the segments with a file names."""
+        return next((files[-1].path for one in segments if (files := self._files_of(one))), None)
+
+    def _files_of(self, segment: Segment) -> list[WrittenReference]:
+        files = self._files.get(segment)
+        if files is None:
+            files = self._files[segment] = self._named_files(segment)
+        return files
+
+
+def _masked(text: str, own: list[WrittenReference]) -> str:
+    """Return a text in which references are blank."""
+    pieces: list[str] = []
+    done = 0
+    for written in own:
+        start = max(done, written.start)
+        if written.end > start:
+            pieces += (text[done:start], " " * (written.end - start))
+            done = written.end
+    return "".join([*pieces, text[done:]])
+
+
+def _second_ranges(text: str, own: list[WrittenReference]) -> Iterator[CarriedLine]:
+    """Yield the further ranges after a reference."""
+    for written in own:
+        if written.line is None:
+            continue
+        end = written.end
+        while second := _SECOND.match(text, end):
+            end = second.end()
+            for line, last in _ranges(second[1]):
+                start = second.start(1)
+                yield CarriedLine(WrittenReference(start, end, second[1], written.path, line, last), is_loose=False)
+
+
+def _mentions(text: str) -> Iterator[_Mention]:
+    for found in _MENTION.finditer(text):
+        start, end = found.span()
+        listed = next(filter(None, found.group("listed", "letter", "colon", "row", "rows")))
+        if found["word"]:
+            is_count = found["word"].lower() == "lines" and found["sign"] == ":" and listed.isdigit()
+            if is_count or _OTHER_LINE.search(text, max(0, start - _LOOK_BACK), start):
+                continue
+        if found["colon"] and _PORT.search(text, max(0, start - _LOOK_BACK), start):
+            continue
+        if not _OTHER_OWNER.match(text, end):
+            yield _Mention(start, end, _ranges(listed))
+
+
+def _ranges(listed: str) -> tuple[tuple[int, int | None], ...]:
+    pairs = (one.groups() for one in _RANGE.finditer(listed))
+    return tuple((min(int(first), MAX_LINE), int(last) if last else None) for first, last in pairs)
