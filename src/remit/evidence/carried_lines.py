@@ -2,7 +2,7 @@
 
 They belong to the last file that is named in the same sentence, list entry (or an entry above it), table row or heading
 above. If the file is only named further above in the section, the line may belong to another file: such a reference is
-*loose*, and it is not held against the text that a file lacks the line.
+*loose*, and a line that the file lacks is not reported.
 """
 
 from __future__ import annotations

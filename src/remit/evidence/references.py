@@ -78,7 +78,7 @@ def find_references(
 
 
 def known_files(workspace: Workspace | None) -> Exists:
-    """Return the function that tells whether a file exists; one that is known by its name may be in any folder."""
+    """Return a function that looks files up; one that is known by its name may be in any folder."""
     if workspace is None:
         return never_exists
     return lambda path: workspace.exists(path) or (is_usual_name(path) and bool(workspace.index.ending_with(path)))
@@ -88,7 +88,12 @@ def named_files(segment: Segment, workspace: Workspace | None) -> list[WrittenRe
     """Return the files that a segment names, with or without a line."""
     exists = known_files(workspace)
     written = references_in(segment.text, exists, bare=True)
-    return [one for one in written if has_known_ending(one.path) or exists(one.path)]
+    return [one for one in written if _has_file_name(one.path) or exists(one.path)]
+
+
+def _has_file_name(path: str) -> bool:
+    """Return whether a path names a file; `.txt/.md` names only endings."""
+    return has_known_ending(path) and not path.rpartition("/")[2].startswith(".")
 
 
 def display_path(written: str, workspace: Workspace | None) -> str:
