@@ -329,7 +329,7 @@ def _missing(rule: type[Rule], evidence: Evidence) -> str:
         return "no repository was given"
     claims = [str(claim.at) for claim in evidence.run_claims] if rule.needs == "runs" else []
     unchecked = f"; the test run claimed at line {', '.join(claims)} was not checked" if claims else ""
-    return f"no receipts were given{unchecked}"
+    return f"{evidence.receipts_problem or 'no receipts were given'}{unchecked}"
 
 
 def _violations(rule: type[Rule], level: Level, case: Case) -> list[Violation]:

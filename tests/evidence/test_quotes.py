@@ -617,7 +617,7 @@ def test_the_cost_of_all_quotes_of_a_result_is_limited(tree: Path, monkeypatch: 
         found = evidence_of(body, tree)
         assert [shown(quote) for quote in found.quotes] == ["src/app.py:14 verified", "src/app.py:15 unchecked"]
         assert [one.outcome for one in found.references] == ["verified", "unchecked"]
-        assert found.quotes[1].why == "the result has too many quotes to check"
+        assert found.quotes[1].why == "the quotes are too large or too many to check"
         monkeypatch.undo()
 
 

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit.checking import Options, check_text
 from remit.errors import UsageError
-from remit.evidence.model import WHOLE
+from remit.evidence.changes import settle_runs
+from remit.evidence.model import WHOLE, RunClaim
 from remit.evidence.receipts import Receipt, ReceiptIndex
 from remit.evidence.sources import open_sources
 from remit.evidence.transcripts import MAX_LINE, Transcript, read_transcript
@@ -473,9 +475,9 @@ def test_lines_of_other_types_and_shapes_are_ignored(file: Path, line: dict[str,
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\n\n  \n", b"\r\n"])
-def test_an_empty_file_has_no_calls(file: Path, content: bytes) -> None:
+def test_an_empty_file_has_no_calls_and_an_unknown_format(file: Path, content: bytes) -> None:
     file.write_bytes(content)
-    assert read_transcript(file) == Transcript((), (), 0)
+    assert read_transcript(file) == Transcript((), (), 0, is_known=False)
 
 
 def test_windows_line_ends_and_a_last_line_without_end_are_read(file: Path) -> None:
@@ -623,3 +625,143 @@ def test_any_answer_to_any_call_is_read_without_an_error(
     (receipt,) = read(file, [*lines, result("1", output, is_error=is_error)]).receipts
     ReceiptIndex([receipt], CWD)
     assert receipt.failed is bool(is_error)
+
+
+# Unknown formats
+
+
+OTHER_CLIENTS = {
+    "a README": b"# Remit\n\nCoding assistants delegate work.\n",
+    "a rollout of Codex": b'{"timestamp": "x", "type": "response_item", "payload": {"type": "function_call"}}\n',
+    "events of Copilot": b'{"type": "user.message", "data": {"content": "hello"}, "id": "1"}\n',
+    "a flat chat": b'{"role": "user", "content": "hello"}\n{"role": "assistant", "content": "done"}\n',
+    "one JSON document": b'{"messages": []}',
+    "messages that are text": b'{"type": "user", "message": "hello"}\n',
+    "bytes": b"\x00\xff\xfe",
+}
+
+
+@pytest.mark.parametrize("content", OTHER_CLIENTS.values(), ids=OTHER_CLIENTS)
+def test_another_file_than_a_transcript_of_the_client_has_an_unknown_format(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    assert not read_transcript(file).is_known
+    sources = open_sources(SHOP, transcripts=[file])
+    assert sources.receipts is None
+    assert sources.receipts_problem == f"{file}: unknown transcript format"
+
+
+def test_a_transcript_without_calls_is_known(file: Path) -> None:
+    lines: list[dict[str, Any]] = [{"type": "user", "message": {"role": "user", "content": "hello"}, "cwd": CWD}]
+    assert read(file, lines).is_known
+    sources = open_sources(SHOP, transcripts=[file])
+    assert sources.receipts is not None
+    assert sources.receipts.count == 0
+
+
+def test_an_unknown_transcript_next_to_a_known_one_makes_the_receipts_incomplete(file: Path, tmp_path: Path) -> None:
+    read(file, [call("1", "Read", file_path="a.py"), result("1", "1\ta")])
+    (tmp_path / "other.jsonl").write_text("{}", encoding="utf-8")
+    assert open_sources(SHOP, transcripts=[file, tmp_path / "other.jsonl"]).receipts is None
+
+
+# Outputs that the client saved in a file
+
+
+def persisted(path: str, preview: str) -> str:
+    return (
+        f"<persisted-output>\nOutput too large (85.3KB). Full output saved to: {path}\n\n"
+        f"Preview (first 2KB):\n{preview}\n</persisted-output>"
+    )
+
+
+@pytest.mark.parametrize("folder", ["agent/tool-results", "tool-results", "../tool-results"])
+def test_a_saved_output_is_read_from_the_folder_of_the_session(file: Path, folder: str) -> None:
+    kept = file.parent / "session" / folder
+    transcript = file.parent / "session" / "agent.jsonl"
+    kept.mkdir(parents=True)
+    (kept / "b1.txt").write_text("\n".join(f"{number}\tline" for number in range(1, 901)), encoding="utf-8")
+    receipt = one(transcript, "Read", persisted("/home/dev/.claude/x/b1.txt", "1\tline\n2\tline"), file_path="a.py")
+    assert receipt.ranges == ((1, 900),)
+
+
+@pytest.mark.parametrize("path", ["/gone/b1.txt", "C:\\Users\\me\\b1.txt", "../../../../etc/passwd", "..", "/"])
+def test_a_saved_output_that_is_gone_counts_by_its_preview(file: Path, path: str) -> None:
+    receipt = one(file, "Read", persisted(path, "1\tline\n2\tline"), file_path="a.py")
+    assert receipt.ranges == ((1, 2),)
+
+
+def test_a_saved_output_is_never_read_through_a_link(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "tool-results").mkdir()
+    (tmp_path / "secret").write_text("1\tx\n2\tx\n3\tx", encoding="utf-8")
+    (tmp_path / "tool-results" / "b1.txt").symlink_to(tmp_path / "secret")
+    assert one(file, "Read", persisted("/x/b1.txt", "1\tline"), file_path="a.py").ranges == ((1, 1),)
+
+
+def test_the_hits_of_a_saved_search_are_read(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "tool-results").mkdir()
+    (tmp_path / "tool-results" / "b1.txt").write_text("a.py:3:x\nb.py:9:x", encoding="utf-8")
+    receipt = one(file, "Bash", persisted("/x/b1.txt", "a.py:3:x"), command="grep -rn x .")
+    assert (receipt.hits, receipt.exit) == ({"a.py": (3,), "b.py": (9,)}, 0)
+
+
+# Commands in the background
+
+STARTED = "Command running in background with ID: b7. Output is being written to: /tmp/x/tasks/b7.output."
+COMPLETED = "<status>completed</status>\n<exit_code>0</exit_code>\n<output>2 passed</output>"
+FAILED = "<status>failed</status>\n<exit_code>1</exit_code>\n<output>2 failed</output>"
+MOVED = "Command did not complete within its 120s timeout and was moved to the background (ID: b7). Output is ..."
+
+
+def notification(summary: str, status: str = "completed") -> dict[str, Any]:
+    text = f"<task-notification>\n<task-id>b7</task-id>\n<status>{status}</status>\n<summary>{summary}</summary>"
+    return {"type": "user", "message": {"role": "user", "content": text + "\n</task-notification>"}, "cwd": CWD}
+
+
+@pytest.mark.parametrize("started", [STARTED, MOVED])
+@pytest.mark.parametrize(
+    ("later", "status", "is_pending"),
+    [
+        ([], None, True),
+        ([call("2", "Read", file_path="/tmp/x/tasks/b8.output"), result("2", "1\tok")], None, True),
+        ([call("2", "Read", file_path="/tmp/x/tasks/b7.output"), result("2", "1\tok")], None, False),
+        ([call("2", "Bash", command="tail -5 /tmp/x/tasks/b7.output"), result("2", "2 passed")], None, False),
+        ([call("2", "BashOutput", bash_id="b7"), result("2", "<status>running</status>")], None, True),
+        ([call("2", "BashOutput", bash_id="b7"), result("2", COMPLETED)], 0, False),
+        ([call("2", "TaskOutput", task_id="b7"), result("2", FAILED)], 1, False),
+        ([call("2", "TaskOutput", task_id="b7"), result("2", "no such task", is_error=True)], None, True),
+        ([notification('Background command "Run tests" completed (exit code 0)')], 0, False),
+        ([notification('Background command "Run tests" failed with exit code 2', "failed")], 2, False),
+        ([notification('Background command "Run tests" was stopped', "killed")], None, True),
+    ],
+)
+def test_a_command_in_the_background_counts_when_its_output_is_read(
+    file: Path, started: str, later: list[dict[str, Any]], status: int | None, is_pending: bool
+) -> None:
+    lines = [call("1", "Bash", command="pytest", run_in_background=True), result("1", started), *later]
+    first = read(file, lines).receipts[0]
+    assert (first.exit, first.pending, first.failed) == (status, is_pending, False)
+
+
+def test_a_test_run_in_the_background_supports_a_claim_only_after_its_output_was_read(file: Path) -> None:
+    run = [call("1", "Bash", command="pytest -q"), result("1", STARTED)]
+    read_later = [call("2", "Read", file_path="/tmp/x/tasks/b7.output"), result("2", "1\t2 passed")]
+    failed = notification("failed with exit code 1", "failed")
+    for lines, denied in (
+        (run, "`pytest -q` ran in the background, and its output was never read"),
+        ([*run, *read_later], ""),
+        ([*run, failed], "`pytest -q` ended with exit status 1"),
+    ):
+        claim = RunClaim(at=1, passed=True)
+        settle_runs([claim], list(read(file, lines).receipts))
+        assert claim.denied == denied
+
+
+# Paths of the agent's machine
+
+
+def test_paths_in_a_report_are_mapped_by_the_folder_of_the_transcript(file: Path) -> None:
+    read(file, [call("1", "Read", file_path=f"{CWD}/shop/cart.py"), result("1", "1\tx\n2\ty")])
+    report = f"The cart is in `{CWD}/shop/cart.py:2`, and `/home/other/shop/none.py:2` is elsewhere."
+    (verdict,) = check_text(report, options=Options(profile="claims"), sources=open_sources(SHOP, transcripts=[file]))
+    own = verdict.evidence.references[0]
+    assert (own.path, own.outcome, own.seen) == ("shop/cart.py", "verified", "line")

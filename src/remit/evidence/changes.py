@@ -213,9 +213,13 @@ def settle_runs(claims: list[RunClaim], runs: list[Receipt]) -> None:
         if not matching:
             claim.denied = "the receipts contain no test command"
             continue
-        last = matching[-1]
+        ended = [run for run in matching if not run.pending]
+        last = (ended or matching)[-1]
         command = " ".join(last.command.split())[:80]
         status = last.exit if last.exit is not None else "unknown"
+        if last.pending:
+            claim.denied = f"`{command}` ran in the background, and its output was never read"
+            continue
         contradicts = (last.failed or last.exit not in (0, None)) if claim.passed else last.exit == 0
         if contradicts and _is_own(last, claim):
             claim.denied = f"`{command}` ended with exit status {status}"

@@ -55,6 +55,7 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> 
         quotes=[located.quote for located in quotes],
         run_claims=run_claims(document.result),
         tool_calls=sources.receipts.count if sources.receipts is not None else None,
+        receipts_problem=sources.receipts_problem,
         has_repository=sources.workspace is not None,
         has_snapshot=sources.snapshot is not None,
         has_rerun=sources.rerun is not None,
@@ -239,7 +240,7 @@ def _compare(quote: Quote, file: SourceFile | Absent, checker: QuoteChecker) -> 
         quote.why = "there is no such file" if missing else f"the file is {file.why}"
     elif not checker.check(quote, file):
         if checker.is_exhausted:
-            quote.outcome, quote.why = "unchecked", "the result has too many quotes to check"
+            quote.outcome, quote.why = "unchecked", "the quotes are too large or too many to check"
         else:
             quote.outcome, quote.why = "mismatch", "the file does not contain these lines"
 

@@ -144,6 +144,8 @@ class Evidence(msgspec.Struct):
     supported: float | None = None
     #: The number of tool calls; None: there are no receipts.
     tool_calls: int | None = None
+    #: Why the receipts that were given cannot be used.
+    receipts_problem: str = ""
     executed: bool = False
     has_repository: bool = False
     has_snapshot: bool = False

@@ -74,6 +74,7 @@ class QuoteChecker:
         self._workspace = workspace
         self._characters_left = MAX_SCANNED
         self._comparisons_left = MAX_COMPARED
+        self._is_skipped = False
         self._tokens: OrderedDict[tuple[str, int], FileTokens] = OrderedDict()
 
     @cached_property
@@ -84,6 +85,7 @@ class QuoteChecker:
 
     def check(self, quote: Quote, file: SourceFile) -> bool:
         """Search for a quote near its location and then in the whole file; return whether it was found."""
+        self._is_skipped = False
         readings = quote_readings(quote.text)
         cited = cited_lines(quote, file)
         if cited is not None and (near := self._near(quote, file, readings, cited)) is not None:
@@ -128,15 +130,16 @@ class QuoteChecker:
         self, quote: Quote, file: SourceFile, readings: list[list[str]], cited: tuple[int, int] | None
     ) -> TokenMatch | None:
         """Compare a quote token by token: with the lines around the cited ones, or with the whole file."""
-        from remit.evidence.token_match import MAX_COST, QuoteTokens, cost, find_tokens  # late import: as above
+        from remit.evidence.token_match import QuoteTokens, cost, find_tokens, is_too_large  # late import: as above
 
         around = cited or (quote.line or 1, quote.line or 1)
         reach = REACH if cited is not None else len(file.lines)
         for pieces in readings:
             tokens = QuoteTokens(pieces, file.path)
             indexed = self._file_tokens(file, around)
-            if cost(tokens, indexed) > MAX_COST:
-                self._comparisons_left = 0
+            if is_too_large(tokens, indexed):
+                self._is_skipped = True
+                continue
             self._comparisons_left -= cost(tokens, indexed)
             if self._comparisons_left < 0:
                 return None
@@ -194,8 +197,10 @@ class QuoteChecker:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the search limit for the quotes of this result is reached."""
-        return self._characters_left <= 0 or self._comparisons_left <= 0 or self._matcher.is_exhausted
+        """Whether the last quote is too large, or the search limit for the quotes of this result is reached."""
+        return (
+            self._is_skipped or self._characters_left <= 0 or self._comparisons_left <= 0 or self._matcher.is_exhausted
+        )
 
     def _spend(self, characters: int) -> bool:
         self._characters_left -= characters

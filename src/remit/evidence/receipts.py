@@ -44,6 +44,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     hits: dict[str, tuple[int, ...]] = {}
     #: Whether the call itself failed (a missing file, a denied call).
     failed: bool = False
+    #: Whether a command was started in the background and its end is not known.
+    pending: bool = False
     #: The working directory of the call; relative paths are relative to it.
     cwd: str | None = None
 

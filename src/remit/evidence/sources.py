@@ -33,6 +33,8 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
     receipts: ReceiptIndex | None = None
     snapshot: Snapshot | None = None
     rerun: Receipt | None = None
+    #: Why the given receipts cannot be used; empty: they can, or none were given.
+    receipts_problem: str = ""
     #: Whether the caller chose the commit that the workspace shows.
     has_rev: bool = False
 
@@ -79,23 +81,28 @@ def open_sources(
     calls: list[Receipt] = list(records or ())
     other_roots: list[str] = []
     snapshot: Snapshot | None = None
+    problem = ""
     for name in transcripts:
         from remit.evidence.transcripts import read_transcript  # late import: not every check has a transcript
 
         transcript = read_transcript(name)
         calls.extend(transcript.receipts)
         other_roots.extend(transcript.roots[:1])
+        if not transcript.is_known:
+            problem = f"{name}: unknown transcript format"
     for path in receipts:
         file = read_receipts(_bytes(path), str(path))
         calls.extend(msgspec.structs.replace(receipt, cwd=receipt.cwd or file.root) for receipt in file.receipts)
         snapshot = file.snapshot or snapshot
         other_roots.extend([file.root] if file.root and is_absolute(file.root) else [])
-    has_receipts = bool(transcripts or receipts) or records is not None
+    # A part of the calls proves nothing about the others, so one unknown transcript makes all receipts useless.
+    has_receipts = (bool(transcripts or receipts) or records is not None) and not problem
     return Sources(
         workspace=workspace,
         receipts=ReceiptIndex(calls, root, other_roots=_aliases(other_roots, workspace)) if has_receipts else None,
         snapshot=snapshot,
         rerun=rerun_command(rerun, workspace.root) if rerun and workspace is not None else None,
+        receipts_problem=problem,
         has_rev=rev is not None,
     )
 

@@ -105,7 +105,7 @@ class FileTokens:
 
 def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], reach: int) -> TokenMatch | None:
     """Return the alignment of a quote that is nearest to the cited lines, at most `reach` lines away."""
-    if not quote.words or not file.size or cost(quote, file) > MAX_COST:
+    if not quote.words or not file.size or is_too_large(quote, file):
         return None
     states = _states(quote, file)
     if states is None:
@@ -127,6 +127,11 @@ def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], re
 def cost(quote: QuoteTokens, file: FileTokens) -> int:
     """Return the cost of a search."""
     return len(quote.words) * file.size
+
+
+def is_too_large(quote: QuoteTokens, file: FileTokens) -> bool:
+    """Return whether the quote and the file are too large to be compared by tokens."""
+    return cost(quote, file) > MAX_COST
 
 
 def _states(quote: QuoteTokens, file: FileTokens) -> list[int] | None:

@@ -1,23 +1,28 @@
 """Read receipts from the transcripts that Claude Code writes: one JSON document on each line.
 
-Lines that are invalid, unknown or longer than the limit are skipped; they never cause a failure. Calls and results
-are paired by their id, in any order. The client does not write an exit status: the result of a failed command begins
-with `Exit code N`.
+Lines that are invalid, unknown or longer than the limit are skipped; they never cause a failure. A file without any
+line of this client has an unknown format. Calls and results are paired by their id, in any order. The client does not
+write an exit status: the result of a failed command begins with `Exit code N`. It keeps a long output in a file
+next to the transcript, and a preview in the transcript (`<persisted-output>`).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from remit.errors import UsageError
+from remit.evidence.background import finished_task, started_task, task_state, tasks_read, text_of
 from remit.evidence.commands import shell_reads, simple_commands
 from remit.evidence.receipts import Receipt
 from remit.lazy import digest, lazy_pattern
 from remit.shell.command_list import join_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024
@@ -28,7 +33,9 @@ _EXIT = lazy_pattern(r"^(?:Error: )?Exit code (-?\d{1,5})")
 _HIT = lazy_pattern(r"^(?:\./)?([^\s:][^:]{0,400}):(\d{1,9}):")
 _OWN_HIT = lazy_pattern(r"^(\d{1,9})[:\-]")
 _CONTEXT = lazy_pattern(r"-(\d{1,9})-")
-_BACKGROUND = "Command running in background"
+_PERSISTED = lazy_pattern(r"<persisted-output>\s*[^\n]{0,200}?saved to:? ([^\n]{1,1000})\n")
+_PREVIEW = lazy_pattern(r"Preview[^\n]{0,40}:\n")
+_PERSISTED_END = "\n</persisted-output>"
 _NOTICES = ("Found ", "No files found", "No matches found", "[Showing results", "(Results are truncated")
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fgrep", "grep", "rg"})
 
@@ -51,6 +58,8 @@ class Transcript(msgspec.Struct, frozen=True):
     #: The working directories of the agent, in the order of their first use.
     roots: tuple[str, ...]
     skipped: int
+    #: Whether it contains a message of this client; otherwise it says nothing about what the agent did.
+    is_known: bool = True
 
 
 _decoder = msgspec.json.Decoder(_Line)
@@ -58,9 +67,9 @@ _decoder = msgspec.json.Decoder(_Line)
 
 def read_transcript(path: str | os.PathLike[str]) -> Transcript:
     """Return every tool call of a transcript, in order."""
-    pairs = _Pairs()
+    pairs = _Pairs(path)
     roots: dict[str, None] = {}
-    skipped = 0
+    skipped, is_known = 0, False
     try:
         for raw in _lines(path):
             line = _decode(raw)
@@ -69,20 +78,26 @@ def read_transcript(path: str | os.PathLike[str]) -> Transcript:
                 continue
             if line.cwd:
                 roots.setdefault(line.cwd)
+            is_known = is_known or _is_message(line)
             for block in _blocks(line):
                 pairs.add(block, line)
+            if line.type == "user" and line.message is not None:
+                pairs.finish_task(text_of(line.message.content))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    return Transcript(tuple(pairs.receipts.values()), tuple(roots), skipped)
+    return Transcript(tuple(pairs.receipts.values()), tuple(roots), skipped, is_known)
 
 
 class _Pairs:
     """Calls and their results by id, in any order; duplicates count once."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = os.fspath(path)
         self.receipts: dict[str, Receipt] = {}
         self._open: set[str] = set()
         self._early: dict[str, tuple[str, bool]] = {}
+        #: The calls whose commands run in the background, by the id of the task.
+        self._tasks: dict[str, str] = {}
 
     def add(self, block: dict[str, Any], line: _Line) -> None:
         """Add a call, or the result of a call."""
@@ -95,7 +110,7 @@ class _Pairs:
             if name in self._early:
                 self._complete(name, *self._early.pop(name))
         elif block.get("type") == "tool_result":
-            output, failed = _text(block.get("content"))[:_MAX_OUTPUT], bool(block.get("is_error"))
+            output, failed = text_of(block.get("content"))[:_MAX_OUTPUT], bool(block.get("is_error"))
             if name in self._open:
                 self._complete(name, output, failed)
             elif name not in self.receipts:
@@ -103,7 +118,65 @@ class _Pairs:
 
     def _complete(self, name: str, output: str, failed: bool) -> None:  # noqa: FBT001 (an unpacked pair)
         self._open.discard(name)
-        self.receipts[name] = _answered(self.receipts[name], output, failed=failed)
+        call = self.receipts[name]
+        output = _whole_output(output, self._path)
+        receipt = _answered(call, output, failed=failed)
+        if (task := started_task(output)) is not None:
+            self._tasks[task] = name
+            receipt = msgspec.structs.replace(receipt, exit=None, pending=True)
+        self.receipts[name] = receipt
+        if not failed and self._tasks:
+            is_finished, status = task_state(output)
+            for task in tasks_read(call) if is_finished else ():
+                self._finish(task, status)
+
+    def finish_task(self, text: str) -> None:
+        """Record the end of a task that a notification announces."""
+        found = finished_task(text) if self._tasks else None
+        if found is not None:
+            self._finish(*found)
+
+    def _finish(self, task: str, status: int | None) -> None:
+        name = self._tasks.get(task)
+        if name is not None:
+            known = self.receipts[name]
+            status = known.exit if status is None else status
+            self.receipts[name] = msgspec.structs.replace(known, exit=status, pending=False)
+
+
+def _whole_output(output: str, transcript: str) -> str:
+    """Return an output that the client saved next to the transcript, else its preview, else the output itself."""
+    saved = _PERSISTED.match(output)
+    if saved is None:
+        return output
+    from pathlib import Path  # late import: slow to load, and few outputs are saved
+
+    # The path is the agent's: only its name counts, in the folders where the client keeps such files.
+    name = saved[1].strip().replace("\\", "/").rsplit("/", 1)[-1]
+    own = Path(transcript)
+    for folder in (own.with_suffix(""), own.parent, own.parent.parent):
+        text = _read_saved(folder / "tool-results" / name) if name not in ("", ".", "..") else None
+        if text is not None:
+            return text
+    preview = _PREVIEW.search(output, saved.end())
+    end = output.rfind(_PERSISTED_END)
+    return output[preview.end() if preview else saved.end() : end if end >= 0 else len(output)]
+
+
+def _read_saved(path: Path) -> str | None:
+    try:
+        if not path.is_file() or path.is_symlink():
+            return None
+        with path.open("rb") as file:
+            return file.read(_MAX_OUTPUT).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return None
+
+
+def _is_message(line: _Line) -> bool:
+    """Return whether a line is a message as this client writes it."""
+    has_content = line.message is not None and isinstance(line.message.content, str | list)
+    return line.type in ("assistant", "user") and has_content
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[bytes | None]:
@@ -163,14 +236,6 @@ def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
             case "Bash":
                 details["hits"] = _shell_hits(call.command, output)
     return msgspec.structs.replace(call, digest=digest(output.encode("utf-8", "replace")), failed=failed, **details)
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return ""
 
 
 def _read_ranges(output: str) -> tuple[tuple[int, int], ...]:
@@ -245,6 +310,6 @@ def _shell_hits(command: str, output: str) -> dict[str, tuple[int, ...]]:
 
 def _exit(output: str, *, failed: bool) -> int | None:
     if not failed:
-        return None if output.startswith(_BACKGROUND) else 0
+        return 0
     found = _EXIT.match(output)
     return int(found.group(1)) if found else None

@@ -1,0 +1,282 @@
+"""Tokens of code: one lexer for all languages, and quotes that are found token by token."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from corpus.tree import evidence_of
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from remit.evidence import token_match
+from remit.evidence.code_tokens import CodeTokens
+from remit.evidence.model import Quote
+from remit.evidence.quotes import QuoteChecker
+from remit.workspace.files import SourceFile, WorkTree
+
+
+def words(text: str, path: str = "a.py") -> list[str]:
+    return CodeTokens(text, path).words
+
+
+def check(text: str, lines: list[str], line: int | None, end_line: int | None = None, path: str = "a.py") -> Quote:
+    file = SourceFile(path, "\n".join([*lines, ""]).encode())
+    quote = Quote(path=path, line=line, end_line=end_line, at=1, text=text)
+    if not QuoteChecker(WorkTree(Path("/nonexistent"))).check(quote, file):
+        quote.outcome = "mismatch"
+    return quote
+
+
+# --- Tokens
+
+
+@pytest.mark.parametrize(
+    ("code", "path"),
+    [
+        ("x = 1  # a comment", "a.py"),
+        ("x = 1  # a comment", "a.yaml"),
+        ("x = 1 // a comment", "a.ts"),
+        ("x = 1 /* a\ncomment */", "a.go"),
+        ("/** a comment */\nx = 1", "a.java"),
+        ("x = 1 -- a comment", "a.sql"),
+        ("x = 1 --[[ a\ncomment ]]", "a.lua"),
+        ("x = 1 ; a comment", "a.el"),
+        ("x = 1 % a comment", "a.erl"),
+        ("x = 1 <!-- a\ncomment -->", "a.html"),
+        ("{- a comment -}\nx = 1", "a.hs"),
+        ("<# a comment #>\nx = 1", "a.ps1"),
+        ("// a comment\nx = 1", "a.unknown"),
+        ("{/* a comment */}\nx = 1", "a.tsx"),
+        ("   * the end of a comment\n   */\nx = 1", "a.ts"),
+    ],
+)
+def test_comments_are_left_out_by_the_ending_of_the_file(code: str, path: str) -> None:
+    tokens = CodeTokens(code, path)
+    assert tokens.words == ["x", "=", "1"]
+    assert len(tokens.comments) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "path", "expected"),
+    [
+        ("a // b", "a.py", ["a", "/", "/", "b"]),
+        ('url = "http://x"', "a.ts", ["url", "=", '"', "http", ":", "/", "/", "x", '"']),
+        ("s = '# no'", "a.py", ["s", "=", "'", "#", "no", "'"]),
+        ("#include <x.h>", "a.c", ["#", "include", "<", "x", ".", "h", ">"]),
+        ("#[test]", "a.rs", ["#", "[", "test", "]"]),
+        ("fn f<'a>(x: &'a str) // it's", "a.rs", words("fn f<'a>(x: &'a str)", "a.rs")),
+        ('"a" /* b */ "c"', "a.c", ['"', "a", '"', '"', "c", '"']),
+        ("${x#y}", "a.sh", ["$", "{", "x", "#", "y", "}"]),
+        ("f(...args)", "a.ts", ["f", "(", "...", "args", ")"]),
+        ("f(...)", "a.ts", ["f", "(", "…", ")"]),
+        ("1.5 + 0x1F", "a.py", ["1.5", "+", "0x1F"]),
+        ("“a” ‘b’", "a.py", ['"', "a", '"', "'", "b", "'"]),
+        ("a\u00a0b", "a.py", ["a", "b"]),
+    ],
+)
+def test_code_is_split_into_tokens(code: str, path: str, expected: list[str]) -> None:
+    assert words(code, path) == expected
+
+
+@given(
+    st.text(max_size=400), st.sampled_from(["a.py", "a.ts", "a.rs", "a.sql", "a.html", "a.lua", "a.hs", "a.tex", "a"])
+)
+def test_any_text_has_tokens_without_white_space(text: str, path: str) -> None:
+    tokens = CodeTokens(text, path)
+    assert all(word and not word.isspace() for word in tokens.words)
+    assert tokens.lines == sorted(tokens.lines)
+
+
+# --- Comparison
+
+
+FILE = [
+    "import { check } from './check'",
+    "",
+    "// Decide who may enter.",
+    "export function login(user, password) {",
+    "  // No user, no session.",
+    "  if (!user || user.tries >= 10) {",
+    "    return null; // locked",
+    "  }",
+    "  const hash = check(user.name, password, {",
+    "    rounds: 12,",
+    "    salt: user.salt,",
+    "  });",
+    "  if (hash === user.hash && user.active) {",
+    "    return open(user);",
+    "  }",
+    "  return null;",
+    "}",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("  if (!user || user.tries >= 10) {\n    return null; // locked", "exact"),
+        ("if (!user || user.tries >= 10) {\n  return null; // locked", "whitespace"),
+        ("if (!user || user.tries>=10) { return null; // locked", "whitespace"),
+        ("if (!user || user.tries >= 10) {\n  return null;", "whitespace"),
+        ("if (!user || user.tries >= 10) {  // ten?\n  return null;\n}", "annotated"),
+        ("export function login(user, password) {\n  if (!user || user.tries >= 10) {", "annotated"),
+        ("export function login(user, password) {\n  return null;\n}", "condensed"),
+        ("const hash = check(user.name, ...);", "condensed"),
+        ("const hash = check(…);\nif (hash === user.hash && user.active) {", "condensed"),
+        ("if (hash === user.hash &amp;&amp; user.active) {", "whitespace"),
+        ("import { check } from ‘./check’", "whitespace"),
+    ],
+)
+def test_a_faithful_quote_is_verified(text: str, match: str) -> None:
+    quote = check(text, FILE, 1, len(FILE), "a.ts")
+    assert (quote.outcome, quote.match) == ("verified", match)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("!user", "user"),
+        ("||", "&&"),
+        (">=", ">"),
+        (">= 10", ">= 100"),
+        ("=== user", "!== user"),
+        ("user.hash", "user.name"),
+        ("rounds: 12", "rounds: 2"),
+        ("return open(user)", "return close(user)"),
+        ("return open(user)", "return open(null)"),
+        ("'./check'", "'./other'"),
+        ("login(user, password)", "login(password, user)"),
+    ],
+)
+def test_one_changed_token_is_a_mismatch(old: str, new: str) -> None:
+    text = "\n".join(FILE)
+    assert old in text
+    assert check(text.replace(old, new, 1), FILE, 1, len(FILE), "a.ts").outcome == "mismatch"
+
+
+def test_a_changed_line_that_occurs_further_down_is_not_taken_for_an_omission() -> None:
+    lines = ["def f(a):", "    if a:", "        return True", "    b = g(a)", "    if b:", "        return False"]
+    text = "def f(a):\n    if a:\n        return False"
+    assert check(text, lines, 1, 3).outcome == "mismatch"
+    assert check("def f(a):\n    ...\n        return False", lines, 1, 6).outcome == "verified"
+
+
+def test_a_quote_does_not_end_inside_a_number() -> None:
+    assert check("timeout = 1", ["timeout = 1.5"], 1).outcome == "mismatch"
+    assert check("timeout = 1.5", ["timeout = 1.5"], 1).outcome == "verified"
+
+
+def test_a_condensed_quote_far_from_its_line_is_relocated() -> None:
+    lines = [f"x{number} = {number}" for number in range(100)]
+    lines[60:63] = ["def open_session(user):", '    """Open it."""', "    token = new_token(user)"]
+    quote = check("def open_session(user):\n    token = new_token(user)", lines, 3)
+    assert (quote.outcome, quote.found and quote.found.line) == ("relocated", 61)
+
+
+# --- Properties
+
+NAMES = ["alpha", "beta", "gamma", "delta", "user", "count", "total", "left", "right", "value"]
+MARKS = ["+", "-", "==", "!=", "&&", "||", "<", ">=", "*", "%"]
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> list[str]:
+    """Draw lines of code that all differ in their first name."""
+    count = draw(st.integers(4, 30))
+    made = []
+    for number in range(count):
+        parts = [f"name{number}", "="]
+        for _ in range(draw(st.integers(1, 4))):
+            parts += [draw(st.sampled_from(NAMES)), draw(st.sampled_from(MARKS))]
+        made.append(" ".join([*parts, str(draw(st.integers(0, 999)))]))
+    return made
+
+
+@given(statements(), st.data())
+def test_a_faithful_excerpt_with_elisions_comments_and_white_space_is_never_accused(
+    lines: list[str], data: st.DataObject
+) -> None:
+    with_comments = [line + data.draw(st.sampled_from(["", "", "  # why", "  # 3 times"])) for line in lines]
+    first = data.draw(st.integers(1, len(lines)))
+    last = data.draw(st.integers(first, len(lines)))
+    quoted: list[str] = []
+    for number, line in enumerate(lines[first - 1 : last]):
+        change = data.draw(st.sampled_from(["keep", "keep", "omit", "dots", "comment", "spaces"]))
+        if change == "omit" and quoted:
+            continue
+        if change == "dots" and quoted:
+            quoted.append(data.draw(st.sampled_from(["...", "# ...", "    …"])))
+        elif change == "comment":
+            quoted += ["# look at this", f"{line}  # number {number}"]
+        else:
+            quoted.append(
+                line.replace(" ", data.draw(st.sampled_from([" ", "  ", "\t"]))) if change == "spaces" else line
+            )
+    quote = check("\n".join(quoted), with_comments, first, data.draw(st.sampled_from([None, last])))
+    assert quote.outcome == "verified", quoted
+
+
+@given(statements(), st.data())
+def test_a_single_changed_token_is_always_found(lines: list[str], data: st.DataObject) -> None:
+    first = data.draw(st.integers(1, len(lines)))
+    last = data.draw(st.integers(first, len(lines)))
+    quoted = lines[first - 1 : last]
+    at = data.draw(st.integers(0, len(quoted) - 1))
+    parts = quoted[at].split(" ")
+    place = data.draw(st.integers(0, len(parts) - 1))
+    other = data.draw(st.sampled_from([*NAMES, *MARKS, "10", "1000", "name99"]))
+    assume(other != parts[place])
+    parts[place] = other
+    quoted = [*quoted[:at], " ".join(parts), *quoted[at + 1 :]]
+    assume(" ".join(parts) not in lines)
+    for line, end in ((first, last), (first, None), (None, None)):
+        assert check("\n".join(quoted), lines, line, end).outcome == "mismatch", quoted
+
+
+# --- Limits
+
+
+def test_a_quote_too_large_to_compare_is_unchecked_and_the_next_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_match, "MAX_COST", 200)
+    (tmp_path / "a.py").write_text("\n".join(f"name{number} = {number}" for number in range(20)), encoding="utf-8")
+    body = "a.py:3:\n```python\nother = 1\nother = 2\nother = 3\n```\n\na.py:3:\n```python\nx\n```"
+    assert [quote.outcome for quote in evidence_of(body, tmp_path).quotes] == ["unchecked", "mismatch"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"' * 300_000,
+        '\\"' * 150_000,
+        "/*" * 150_000,
+        "{/*" * 100_000,
+        "'" * 299_999,
+        "`\\" * 150_000,
+        "--[[" * 75_000,
+        "<!-" * 100_000,
+        "...," * 75_000,
+        "a " * 150_000,
+        "{-" * 150_000,
+        " #" * 150_000,
+        "*/" * 150_000,
+    ],
+    ids=lambda text: text[:4],
+)
+@pytest.mark.parametrize("path", ["a.py", "a.ts", "a.rs", "a.lua", "a.hs", "a.html"])
+def test_pathological_text_is_split_in_linear_time(text: str, path: str) -> None:
+    start = time.process_time()
+    CodeTokens(text, path)
+    assert time.process_time() - start < 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["x", "...", "a ... b", "}", "a b c d e f g", "x = 1"])
+def test_a_huge_quote_in_a_huge_repetitive_file_is_checked_in_bounded_time(line: str) -> None:
+    start = time.process_time()
+    check("\n".join([line] * 20_000 + ["gone"]), [line] * 100_000, 5)
+    assert time.process_time() - start < 20
