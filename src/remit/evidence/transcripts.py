@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from remit.errors import UsageError
-from remit.evidence.background import finished_task, started_task, task_state, tasks_read, text_of
+from remit.evidence.late_outputs import finished_task, started_task, task_state, tasks_read, whole_output
 from remit.evidence.commands import shell_reads, simple_commands
 from remit.evidence.receipts import Receipt
 from remit.lazy import digest, lazy_pattern
 from remit.shell.command_list import join_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024
@@ -33,9 +30,6 @@ _EXIT = lazy_pattern(r"^(?:Error: )?Exit code (-?\d{1,5})")
 _HIT = lazy_pattern(r"^(?:\./)?([^\s:][^:]{0,400}):(\d{1,9}):")
 _OWN_HIT = lazy_pattern(r"^(\d{1,9})[:\-]")
 _CONTEXT = lazy_pattern(r"-(\d{1,9})-")
-_PERSISTED = lazy_pattern(r"<persisted-output>\s*[^\n]{0,200}?saved to:? ([^\n]{1,1000})\n")
-_PREVIEW = lazy_pattern(r"Preview[^\n]{0,40}:\n")
-_PERSISTED_END = "\n</persisted-output>"
 _NOTICES = ("Found ", "No files found", "No matches found", "[Showing results", "(Results are truncated")
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fgrep", "grep", "rg"})
 
@@ -58,7 +52,7 @@ class Transcript(msgspec.Struct, frozen=True):
     #: The working directories of the agent, in the order of their first use.
     roots: tuple[str, ...]
     skipped: int
-    #: Whether it contains a message of this client; otherwise it says nothing about what the agent did.
+    #: Whether it contains a message of this client; otherwise it contains nothing about the calls of the agent.
     is_known: bool = True
 
 
@@ -82,7 +76,7 @@ def read_transcript(path: str | os.PathLike[str]) -> Transcript:
             for block in _blocks(line):
                 pairs.add(block, line)
             if line.type == "user" and line.message is not None:
-                pairs.finish_task(text_of(line.message.content))
+                pairs.finish_task(_text(line.message.content))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     return Transcript(tuple(pairs.receipts.values()), tuple(roots), skipped, is_known)
@@ -110,7 +104,7 @@ class _Pairs:
             if name in self._early:
                 self._complete(name, *self._early.pop(name))
         elif block.get("type") == "tool_result":
-            output, failed = text_of(block.get("content"))[:_MAX_OUTPUT], bool(block.get("is_error"))
+            output, failed = _text(block.get("content"))[:_MAX_OUTPUT], bool(block.get("is_error"))
             if name in self._open:
                 self._complete(name, output, failed)
             elif name not in self.receipts:
@@ -119,7 +113,7 @@ class _Pairs:
     def _complete(self, name: str, output: str, failed: bool) -> None:  # noqa: FBT001 (an unpacked pair)
         self._open.discard(name)
         call = self.receipts[name]
-        output = _whole_output(output, self._path)
+        output = whole_output(output, self._path, _MAX_OUTPUT)
         receipt = _answered(call, output, failed=failed)
         if (task := started_task(output)) is not None:
             self._tasks[task] = name
@@ -142,35 +136,6 @@ class _Pairs:
             known = self.receipts[name]
             status = known.exit if status is None else status
             self.receipts[name] = msgspec.structs.replace(known, exit=status, pending=False)
-
-
-def _whole_output(output: str, transcript: str) -> str:
-    """Return an output that the client saved next to the transcript, else its preview, else the output itself."""
-    saved = _PERSISTED.match(output)
-    if saved is None:
-        return output
-    from pathlib import Path  # late import: slow to load, and few outputs are saved
-
-    # The path is the agent's: only its name counts, in the folders where the client keeps such files.
-    name = saved[1].strip().replace("\\", "/").rsplit("/", 1)[-1]
-    own = Path(transcript)
-    for folder in (own.with_suffix(""), own.parent, own.parent.parent):
-        text = _read_saved(folder / "tool-results" / name) if name not in ("", ".", "..") else None
-        if text is not None:
-            return text
-    preview = _PREVIEW.search(output, saved.end())
-    end = output.rfind(_PERSISTED_END)
-    return output[preview.end() if preview else saved.end() : end if end >= 0 else len(output)]
-
-
-def _read_saved(path: Path) -> str | None:
-    try:
-        if not path.is_file() or path.is_symlink():
-            return None
-        with path.open("rb") as file:
-            return file.read(_MAX_OUTPUT).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return None
 
 
 def _is_message(line: _Line) -> bool:
@@ -236,6 +201,14 @@ def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
             case "Bash":
                 details["hits"] = _shell_hits(call.command, output)
     return msgspec.structs.replace(call, digest=digest(output.encode("utf-8", "replace")), failed=failed, **details)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return ""
 
 
 def _read_ranges(output: str) -> tuple[tuple[int, int], ...]:

@@ -1,16 +1,20 @@
-"""Commands that an agent started in the background: their result comes later, or never.
+"""Outputs that are not in the result of their call: those of commands in the background, and saved ones.
 
-The client answers such a call at once, with the id of a task. The task's output is read later with a tool
-(`TaskOutput`, `BashOutput`), from a file (`tasks/ID.output`), or announced in a `<task-notification>`.
+The client answers a call that starts a command in the background at once, with the id of a task. The task's output is
+read later with a tool (`TaskOutput`, `BashOutput`), from a file (`tasks/ID.output`), or announced in a
+`<task-notification>`. A long output is saved next to the transcript, which contains a preview (`<persisted-output>`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from remit.evidence.receipts import Receipt
 from remit.lazy import lazy_pattern
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _STARTED = lazy_pattern(
     r"Command (?:running in background with ID: ([\w\-]{1,64})|"
@@ -20,6 +24,9 @@ _TASK_FILE = lazy_pattern(r"tasks[/\\]([\w\-]{1,64})\.output")
 _TASK_ID = lazy_pattern(r"<task-?_?id>\s*([\w\-]{1,64})\s*</task-?_?id>")
 _STATUS = lazy_pattern(r"<status>\s*(\w{1,20})\s*</status>")
 _EXIT = lazy_pattern(r"<exit_?code>\s*(-?\d{1,5})\s*</exit_?code>|exit(?:ed with)?(?: with)? code:? (-?\d{1,5})")
+_PERSISTED = lazy_pattern(r"<persisted-output>\s*[^\n]{0,200}?saved to:? ([^\n]{1,1000})\n")
+_PREVIEW = lazy_pattern(r"Preview[^\n]{0,40}:\n")
+_PERSISTED_END = "\n</persisted-output>"
 _IDS = ("task_id", "bash_id", "shell_id", "taskId")
 _UNFINISHED = ("running", "pending", "killed", "stopped")
 #: Longer texts are not searched for the state of a task; it is at their beginning.
@@ -62,10 +69,30 @@ def task_state(output: str) -> tuple[bool, int | None]:
     return True, 0 if status[1].lower() == "completed" else None
 
 
-def text_of(content: Any) -> str:
-    """Return the text of the content of a message or a tool result."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return ""
+def whole_output(output: str, transcript: str, limit: int) -> str:
+    """Return an output that the client saved next to the transcript, else its preview, else the output itself."""
+    saved = _PERSISTED.match(output)
+    if saved is None:
+        return output
+    from pathlib import Path  # late import: slow to load, and few outputs are saved
+
+    # The path is the agent's: only its name counts, in the folders where the client keeps such files.
+    name = saved[1].strip().replace("\\", "/").rsplit("/", 1)[-1]
+    own = Path(transcript)
+    for folder in (own.with_suffix(""), own.parent, own.parent.parent):
+        text = _read_saved(folder / "tool-results" / name, limit) if name not in ("", ".", "..") else None
+        if text is not None:
+            return text
+    preview = _PREVIEW.search(output, saved.end())
+    end = output.rfind(_PERSISTED_END)
+    return output[preview.end() if preview else saved.end() : end if end >= 0 else len(output)]
+
+
+def _read_saved(path: Path, limit: int) -> str | None:
+    try:
+        if not path.is_file() or path.is_symlink():
+            return None
+        with path.open("rb") as file:
+            return file.read(limit).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return None
