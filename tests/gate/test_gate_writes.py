@@ -161,8 +161,9 @@ class TestTrivialEdit:
         found = session.settle("Edit", {"originalFile": before})
         assert (found.decision, found.rule) == ("warn", "trivial-edit")
         assert "2 lines" in found.reason
-        assert session.run(f"git checkout -- {SPEC}").decision == "allow"
-        assert session.run("git checkout -- src/f0.py").rule == "edit-code"
+        command = found.reason.rpartition(": ")[2]
+        assert session.run(command).decision == "allow"
+        assert session.run(f"git checkout -- {SPEC}").rule == "edit-spec", "it would discard other work, too"
 
 
 class TestParallelWrites:

@@ -11,8 +11,9 @@ import pytest
 
 from remit.errors import EnvironmentBroken
 from remit.gate.decide import decide
+from remit.gate.delegation import Delegation
 from remit.gate.model import ToolUse
-from remit.gate.session import MAX_ENTRIES, Delegation, SessionState
+from remit.gate.session import MAX_ENTRIES, SessionState
 from remit.gate.session_store import list_sessions, open_session, read_session, remove_old_sessions
 from remit.gate.settings import GateSettings
 

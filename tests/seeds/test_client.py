@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,3 +149,184 @@ class TestVerifyMinimally:
         assert "reread-analysed" in str(read(client, "app/session.py"))
         assert "reread-analysed" in str(read(client, "app/session.py", offset=1, limit=61))
         assert read(client, "app/session.py", offset=1, limit=60) is None
+
+
+class TestOtherSubagents:
+    """Subagents that were never asked for a form are checked by their claims alone."""
+
+    HONEST = "The login begins at app/login.py:7."
+    LIE = "The login begins at app/nowhere.py:99, all good."
+
+    def test_their_launch_is_not_changed(self, client: Client) -> None:
+        assert client.launch(CALL, "general-purpose") is None
+        assert client.start(AGENT, "general-purpose") is None
+
+    def test_an_honest_text_in_any_form_is_accepted(self, client: Client) -> None:
+        assert client.run(CALL, AGENT, self.HONEST, agent="general-purpose") == [None, None]
+        assert client.delegation(CALL) == "accepted"
+
+    def test_a_text_without_claims_is_accepted(self, client: Client) -> None:
+        assert client.run(CALL, AGENT, "Done.", agent="Plan") == [None, None]
+
+    def test_an_invented_location_is_sent_back_once(self, client: Client) -> None:
+        first, *rest = client.run(CALL, AGENT, self.LIE, self.HONEST, agent="general-purpose")
+        assert is_block(first)
+        assert "app/nowhere.py:99" in str(first)
+        assert rest == [None, None]
+
+    def test_the_second_time_the_orchestrator_learns_what_does_not_hold(self, client: Client) -> None:
+        _, second, delivered = client.run(CALL, AGENT, self.LIE, self.LIE, agent="general-purpose")
+        assert second is None
+        assert "updatedToolOutput" not in (delivered or {})["hookSpecificOutput"], "the report itself is delivered"
+        assert "app/nowhere.py:99" in context_of(delivered)
+        assert "do not repeat them" in context_of(delivered)
+
+    def test_a_final_answer_waits_for_them(self, client: Client) -> None:
+        client.launch(CALL, "general-purpose")
+        client.start(AGENT, "general-purpose")
+        running = [{"id": AGENT, "type": "subagent", "status": "running", "agent_type": "general-purpose"}]
+        assert is_block(client.ask("Stop", last_assistant_message="Done.", background_tasks=running))
+
+    def test_observe_records_and_changes_nothing(self, begin: Callable[[str], Client]) -> None:
+        client = begin('[gate]\nothers = "observe"\n')
+        assert client.run(CALL, AGENT, self.LIE, agent="general-purpose") == [None, None]
+        [kept] = client.kept
+        assert (kept.outcome, kept.would, kept.profile) == ("observed", "returned", "claims")
+
+    def test_off_checks_nothing(self, begin: Callable[[str], Client]) -> None:
+        client = begin('[gate]\nothers = "off"\n')
+        assert client.run(CALL, AGENT, self.LIE, agent="general-purpose") == [None, None]
+        [kept] = client.kept
+        assert (kept.outcome, kept.verdict) == ("observed", "")
+
+    def test_explore_is_under_contract(self, client: Client) -> None:
+        prompt = (client.launch(CALL, "Explore") or {})["hookSpecificOutput"]["updatedInput"]["prompt"]
+        assert "## Explore Result" in prompt
+        assert "#### Execution Flow" in prompt
+        assert is_block(client.stop(AGENT, "at src/nope.py:99, all good.", "Explore"))
+
+
+class TestFinalClaims:
+    """The final answer agrees with the record of the session."""
+
+    LIES = (
+        ("The fix is in app/nowhere.py:36.", "app/nowhere.py:36"),
+        ("See `app/login.py:900` for the check.", "app/login.py:900"),
+        ("All 12 tests pass.", "no tests ran in this session"),
+        ("I ran the suite: 12 passed.", "no tests ran in this session"),
+        ("The security-auditor confirmed that the login is safe.", "security-auditor was not asked"),
+        ("I delegated the review to the QA Engineer.", "qa-engineer was not asked"),
+        ("I used the `Explore` subagent to find it.", "Explore was not asked"),
+    )
+    HONEST = (
+        "The login begins at app/login.py:7.",
+        "There is no app/nowhere.py:36 in this repository.",
+        "The report cited app/nowhere.py:36, which does not exist, so it was rejected.",
+        "I would add the check in app/checks.py:1 next.",
+        "I did not run the tests.",
+        "The tests should pass after this change.",
+        "Once the tests pass, merge it.",
+        "Do you want me to ask the security-auditor?",
+        "Next, the security-auditor should review this.",
+        "You can have the qa-engineer check it.",
+        "Let me explore the code first.",
+        "Done.",
+        "",
+    )
+
+    @pytest.mark.parametrize(("lie", "named"), LIES)
+    def test_a_statement_that_the_record_contradicts_is_sent_back_once(
+        self, client: Client, lie: str, named: str
+    ) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
+        first = client.answer(f"I looked at it. {lie}")
+        assert is_block(first)
+        assert "final-claims" in str(first)
+        assert named in str(first)
+        assert client.answer(f"I looked at it. {lie}", stop_hook_active=True) is None, "no loop"
+        assert client.answer(f"I looked at it. {lie}") is None
+
+    @pytest.mark.parametrize("honest", HONEST)
+    def test_an_honest_answer_is_not_touched(self, client: Client, honest: str) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
+        assert client.answer(honest) is None
+
+    def test_tests_that_ran_and_passed_may_be_reported(self, client: Client) -> None:
+        client.calls(("Bash", {"command": "python -m pytest -q"}, "2 passed in 0.01s"))
+        assert client.answer("All tests pass.") is None
+
+    def test_tests_that_ran_and_failed_did_not_pass(self, client: Client) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        client.calls(("Bash", {"command": "python -m pytest -q"}, "Exit code 1\n1 failed"))
+        assert "exit status 1" in str(client.answer("All tests pass."))
+
+    def test_tests_that_a_subagent_ran_count(self, client: Client) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        client.calls(("Agent", {"subagent_type": "backend-specialist", "prompt": "fix"}, "done"))
+        path = client.transcript(AGENT, call=CALL, read=())
+        use = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "pytest -q"}}
+        result = {"type": "tool_result", "tool_use_id": "t", "content": "2 passed"}
+        lines = [("assistant", use), ("user", result)]
+        path.write_text(
+            "".join(
+                json.dumps({"type": who, "message": {"role": who, "content": [part]}}) + "\n" for who, part in lines
+            )
+        )
+        assert client.answer("The backend-specialist fixed it, and all tests pass.") is None
+
+    def test_a_delegation_that_took_place_may_be_reported(self, client: Client) -> None:
+        client.calls(("Agent", {"subagent_type": "remit:security-auditor", "prompt": "look"}, "fine"))
+        assert client.answer("The security-auditor found nothing.") is None
+
+    def test_without_a_record_of_the_session_runs_are_not_judged(self, client: Client) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        assert client.answer("All tests pass, and the security-auditor confirmed it.") is None
+
+    def test_the_next_prompt_is_checked_again(self, client: Client) -> None:
+        for _ in range(2):
+            client.ask("UserPromptSubmit", prompt="go")
+            assert is_block(client.answer("See app/nowhere.py:36."))
+
+    def test_observe_mode_records_it_and_changes_nothing(self, begin: Callable[[str], Client]) -> None:
+        client = begin('[gate]\nmode = "observe"\n')
+        client.ask("UserPromptSubmit", prompt="go")
+        assert client.answer("See app/nowhere.py:36.") is None
+        assert [(entry["rule"], entry["would"]) for entry in client.state.decisions] == [("final-claims", "deny")]
+
+
+class TestRevertOfAnEdit:
+    """The offered revert undoes exactly the edit, and the gate allows it."""
+
+    SPEC = "docs/specs/orders.md"
+    BEFORE = "# Orders\n\nA line.\nAnother line.  \n\nThe end.\n"
+
+    def settle(self, client: Client, after: str) -> str:
+        spec = client.project / self.SPEC
+        spec.parent.mkdir(parents=True)
+        spec.write_text(self.BEFORE)
+        given = {"file_path": str(spec), "old_string": "Another line.  \n", "new_string": "Another line.\n"}
+        assert client.ask("PreToolUse.Read", tool_name="Edit", tool_use_id="toolu_e", tool_input=given) is None
+        spec.write_text(after)
+        response = {"filePath": str(spec), "originalFile": self.BEFORE}
+        answer = client.ask(
+            "PostToolUse.Read", tool_name="Edit", tool_use_id="toolu_e", tool_input=given, tool_response=response
+        )
+        return context_of(answer)
+
+    def test_other_work_in_the_file_stays_and_the_command_is_allowed(self, client: Client) -> None:
+        subprocess.run(["git", "init", "--quiet", str(client.project)], check=True)
+        offered = self.settle(
+            client, self.BEFORE.replace("A line.", "Some other line.").replace("line.  \n", "line.\n")
+        )
+        command = offered.rpartition("offer to revert exactly this edit: ")[2].strip()
+        assert command.startswith("git apply ")
+        spec = client.project / self.SPEC
+        spec.write_text(spec.read_text() + "\nA paragraph that the user adds meanwhile.\n")
+        assert client.ask("PreToolUse.Bash", tool_use_id="toolu_r", tool_input={"command": command}) is None
+        subprocess.run(command.split(), cwd=client.project, check=True)
+        assert spec.read_text() == self.BEFORE + "\nA paragraph that the user adds meanwhile.\n"
+
+    def test_an_edit_as_announced_needs_no_revert(self, client: Client) -> None:
+        assert self.settle(client, self.BEFORE.replace("line.  \n", "line.\n")) == ""

@@ -119,8 +119,8 @@ def test_a_definition_with_contract_none_is_the_whole_prompt(make_place: MakePla
 
 
 def test_retry_of_a_job_whose_result_was_revise_asks_for_the_correction(make_place: MakePlace) -> None:
-    poor = result("generic").replace("SUCCESS", "FINE")
-    place = make_place(alpha=[READS, {"text": poor}, {"text": result("generic")}])
+    good = result("generic").replace("Release Helper", "Code Explorer")
+    place = make_place(alpha=[READS, {"text": good.replace("SUCCESS", "FINE")}, {"text": good}])
     assert place("run", "code-explorer", "task alpha", "--kind", "generic").code == 1
     assert place.shape("jobs", "show", "1")["verdict"] == "revise"
     retried = place("retry", "1")

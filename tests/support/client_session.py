@@ -59,7 +59,9 @@ class Client:
     def transcript(self, agent_id: str, *, call: str = "", parent: str = "", read: tuple[str, ...] = READ) -> Path:
         """Write the transcript of a run, and the metadata of its launch next to it."""
         path = self.transcripts / f"agent-{agent_id}.jsonl"
-        path.write_text("".join(f"{json.dumps(line)}\n" for file in read for line in self._read(file)))
+        task = {"type": "user", "message": {"role": "user", "content": "Look at the login"}}
+        lines = [task, *(line for file in read for line in self._read(file))]
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         if call:
             meta = {"toolUseId": call, **({"parentAgentId": parent} if parent else {})}
             path.with_suffix(".meta.json").write_text(json.dumps(meta))
@@ -75,6 +77,23 @@ class Client:
             {**common, "type": "assistant", "message": {"role": "assistant", "content": [use]}},
             {**common, "type": "user", "message": {"role": "user", "content": [result]}},
         ]
+
+    def calls(self, *calls: tuple[str, dict[str, Any], str]) -> None:
+        """Add calls to the transcript of the session: the tool, its input and its output."""
+        lines: list[dict[str, Any]] = []
+        common = {"cwd": str(self.project), "sessionId": SESSION}
+        for number, (tool, given, output) in enumerate(calls):
+            use = {"type": "tool_use", "id": f"main_{tool}_{number}", "name": tool, "input": given}
+            result = {"type": "tool_result", "tool_use_id": use["id"], "content": output}
+            result |= {"is_error": True} if output.startswith("Exit code") else {}
+            lines.append({**common, "type": "assistant", "message": {"role": "assistant", "content": [use]}})
+            lines.append({**common, "type": "user", "message": {"role": "user", "content": [result]}})
+        with Path(self.session_transcript).open("a") as file:
+            file.writelines(f"{json.dumps(line)}\n" for line in lines)
+
+    def answer(self, text: str, **fields: Any) -> Answer:
+        """Stop with a final answer."""
+        return self.ask("Stop", last_assistant_message=text, background_tasks=[], **fields)
 
     def launch(self, call: str, agent: str = "code-explorer", **fields: Any) -> Answer:
         tool_input = {"description": "look", "prompt": "Look at the login", "subagent_type": agent}

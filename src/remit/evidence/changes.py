@@ -182,6 +182,20 @@ def run_claims(result: Result) -> list[RunClaim]:
     return []
 
 
+def asserted_test_runs(text: str) -> list[RunClaim]:
+    """Return the sentences of any text that state the outcome of a test run."""
+    claims: list[RunClaim] = []
+    for at, line in enumerate(text.split("\n"), 1):
+        if not _names_tests(line) or _NOT_RUN.search(line):
+            continue
+        for found in _CLAIMS_RUN.finditer(line):
+            start = max(line.rfind(mark, 0, found.start()) for mark in (". ", "! ", "? ", "。")) + 1
+            sentence = _SENTENCE.match(line, start if start else 0)
+            stated = (sentence.group() if sentence else line).strip() or found.group()
+            claims.append(RunClaim(at=at, passed=not _FAILURES.search(stated), text=stated[:200]))
+    return claims
+
+
 def _names_tests(text: str) -> bool:
     """Return whether a text mentions tests; without them it cannot claim a run."""
     lower = text.lower()

@@ -48,7 +48,7 @@ def judge_command(call: ToolUse, state: SessionState, settings: GateSettings, pr
     if revert is not None:
         return _with_grant(Ruling(3, None, _REVERT), call, effects, revert[1], settings, revert=revert[0])
     rulings = [*_judge_scans(effects, settings)]
-    rulings += judge_shell_writes(effects, call, state, settings, project)
+    rulings += judge_shell_writes(effects, call, settings, project)
     if effects.unknown:
         rulings.append(_not_understood(effects, settings))
     rulings += _ask_person(call, effects)

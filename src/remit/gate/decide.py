@@ -78,6 +78,20 @@ def decide_stop(state: SessionState, settings: GateSettings, what: str = "answer
     return with_fault_policy(lambda: _judge_stop(state, settings, what, shown_lines), ToolUse(what), state, settings)
 
 
+def decide_final(contradicted: list[str], state: SessionState, settings: GateSettings) -> Decision:
+    """Return the decision about a final answer that the record of the session contradicts in these statements."""
+
+    def judge() -> Ruling:
+        if not contradicted:
+            return Ruling()
+        count = "1 statement" if len(contradicted) == 1 else f"{len(contradicted)} statements"
+        ruling = Ruling(1, "final-claims", f"the record of this session contradicts {count} of the answer")
+        ruling.detail = "".join(f"\n- {one}" for one in contradicted)  # text of the answer, which is not stored
+        return ruling
+
+    return with_fault_policy(judge, ToolUse("answer"), state, settings)
+
+
 def with_fault_policy(
     judge: Callable[[], Ruling], call: ToolUse, state: SessionState, settings: GateSettings, *, after: bool = False
 ) -> Decision:

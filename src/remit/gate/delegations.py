@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from remit.failure_policy import failure_warning
+from remit.gate.delegation import Delegation
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import locate
 from remit.gate.ruling import Ruling
-from remit.gate.session import Delegation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,10 +15,7 @@ RULES: tuple[tuple[str, int, str], ...] = (
     (
         "reread-analysed",
         1,
-        (
-            "a file that an accepted result covers is not read again, except to verify it: at most 60 lines around a "
-            "cited location, of at most 3 files, or as declared by a person"
-        ),
+        "a file that an accepted result covers is not read again, except up to 60 lines around a cited location",
     ),
     ("edit-code", 1, "changes of code are delegated to backend-specialist or frontend-specialist"),
     ("edit-tests", 1, "changes of tests are delegated to qa-engineer"),
@@ -43,6 +40,11 @@ RULES: tuple[tuple[str, int, str], ...] = (
         "code, tests, specifications and guarded files change only as the call was allowed to change them",
     ),
     ("synthesize-early", 1, "no phase change and no final answer while a delegation is open"),
+    (
+        "final-claims",
+        1,
+        "the final answer agrees with the record of the session: cited code, test runs, delegations",
+    ),
     (
         "delegation-first",
         1,
@@ -76,6 +78,7 @@ INSTEAD: dict[str, str] = {
     "unannounced-change": "tell the user; the `git apply` command of the message reverts exactly this change, and "
     "`remit gate trust` keeps it",
     "synthesize-early": "wait until each delegation is accepted, rejected or failed, then answer",
+    "final-claims": "correct or remove what the record contradicts, and give the complete answer again",
     "delegation-first": f"{RETRY_FIRST}; after that, the first lines of a few files may be read",
     "presentation-size": "show the relevant part and state where the rest is",
     "parallel-writes": "wait until the other delegation ends, or split the work by files",

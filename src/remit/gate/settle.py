@@ -24,14 +24,16 @@ def settle(
     project: str,
     *,
     failed: bool = False,
+    folder: str = "",
 ) -> Decision:
     """Compare a finished call (`duration` in seconds) with its grant, and warn if it did more.
 
-    A read that took too long closes the window. A failed call is not counted.
+    A read that took too long closes the window. A failed call is not counted. `folder` is the gate's folder, in which
+    the patch that reverts an edit is kept.
     """
 
     def judge() -> Ruling:
-        return _settle(call, response, duration, state, settings, project, failed=failed)
+        return _settle(call, response, duration, state, settings, project, failed=failed, folder=folder)
 
     return with_fault_policy(judge, call, state, settings, after=True)
 
@@ -63,13 +65,14 @@ def _settle(
     project: str,
     *,
     failed: bool,
+    folder: str,
 ) -> Ruling:
     grant = state.pending.pop(call.tool_use_id, None) if call.tool_use_id and not call.agent_id else None
     if grant is None:
         return Ruling()
     paths: dict[str, int] = grant["paths"] if isinstance(grant.get("paths"), dict) else {}
     if grant.get("kind") == "edit":
-        return Ruling() if failed else _settle_edit(paths, grant, response, state, settings, project)
+        return Ruling() if failed else _settle_edit(call, paths, grant, response, state, settings, project, folder)
     if failed:
         for name, lines in paths.items():
             state.window.subtract(name, lines, whole=True)
@@ -128,31 +131,59 @@ def _whole_number(value: object) -> int | None:
 
 
 def _settle_edit(
+    call: ToolUse,
     paths: dict[str, int],
     grant: dict[str, Any],
     response: object,
     state: SessionState,
     settings: GateSettings,
     project: str,
+    folder: str,
 ) -> Ruling:
     from remit.gate.paths import locate, read_text
     from remit.gate.trivial_edit import changed_lines, digest
     from remit.gate.writes import MAX_EDIT_SIZE
 
     name = next(iter(paths), "")
-    text = read_text(locate(name, project, project).real, MAX_EDIT_SIZE)
+    real = locate(name, project, project).real
+    text = read_text(real, MAX_EDIT_SIZE)
     if text is not None and digest(text) == grant.get("after"):
         return Ruling()
     original = response.get("originalFile") if isinstance(response, dict) else None
-    changed = "something else"
+    changed, revert = "something else", ""
     if isinstance(original, str) and text is not None and len(original) <= MAX_EDIT_SIZE:
         count = changed_lines(original, text)
         changed = f"{count} lines" if count is not None else f"more than {settings.limits['edit_lines']} lines"
-    if name not in state.reverts:
-        state.reverts.append(name)
+        revert = _keep_revert(call, name, real, original, state, project, folder)
+    offer = f"offer to revert exactly this edit: {revert}" if revert else "show the difference: git diff"
     reason = (
-        f"{name}: {paths.get(name)} changed lines were announced, but {changed} changed. Inform the user and offer to "
-        f"revert it: git checkout -- {name}"
+        f"{name}: {paths.get(name)} changed lines were announced, but {changed} changed. Inform the user and {offer}"
     )
     state.warn(reason)
     return Ruling(2, "trivial-edit", reason, paths=(name,))
+
+
+def _keep_revert(
+    call: ToolUse, name: str, real: str, original: str, state: SessionState, project: str, folder: str
+) -> str:
+    """Keep the patch that reverts an edit, and return the command that applies it; "" if it cannot be kept."""
+    import os
+
+    from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
+
+    try:
+        mode = os.stat(real).st_mode
+        with open(real, "rb") as file:
+            now = file.read()
+    except OSError:
+        return ""
+    if b"\r\n" in now and "\r\n" not in original:  # the client reports line ends as in Unix
+        original = original.replace("\n", "\r\n")
+    versions = {name: (FileVersion(original.encode("utf-8", "surrogateescape"), mode), FileVersion(now, mode))}
+    folder = folder or os.path.join(project, ".remit/gate")
+    kept = keep_reverse_patch(folder, project, versions, call.tool_use_id)
+    if kept is None:
+        return ""
+    entry = {"id": call.tool_use_id, "at": state.updated, "paths": [name], "decided": "offered"}
+    state.changes.append({**entry, "patch": kept.name, "digest": kept.digest, "command": kept.command})
+    return kept.command

@@ -85,19 +85,13 @@ def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool 
     return Ruling(1, rule, reason, delegate_to=agent, paths=(name,))
 
 
-def judge_shell_writes(
-    effects: Effects, call: ToolUse, state: SessionState, settings: GateSettings, project: str
-) -> list[Ruling]:
-    """Judge the writes of a command line. A file that an edit changed too much may be restored."""
-    restored_names = {locate(path, call.cwd, project).name for path in effects.restores}
+def judge_shell_writes(effects: Effects, call: ToolUse, settings: GateSettings, project: str) -> list[Ruling]:
+    """Judge the writes of a command line."""
     rulings = []
     for path in effects.writes:
         target = locate(path, call.cwd, project)
-        if target.name in restored_names and target.name in state.reverts:
-            rulings.append(Ruling(3, None, f"{target.name} is restored after an edit that changed too much"))
-        else:
-            kind = _write_class(target, settings, project, whole=path in effects.removes)
-            rulings.append(judge_write(target.name[:MAX_NAME_LENGTH], kind, settings, by_shell=True))
+        kind = _write_class(target, settings, project, whole=path in effects.removes)
+        rulings.append(judge_write(target.name[:MAX_NAME_LENGTH], kind, settings, by_shell=True))
     return rulings
 
 

@@ -92,7 +92,7 @@ def test_a_transcript_that_is_too_long_is_not_read(
     client: Client, context: ProjectContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transcript = client.transcript("a1", read=())
-    transcript.write_text("{}\n" * 100)
+    transcript.write_text(transcript.read_text() + "{}\n" * 100)
     assert "no-tool-calls" in {one["rule"] for one in judge(GOOD, context, EXPLORER, str(transcript), 1).violations}
     monkeypatch.setattr(judging, "MAX_TRANSCRIPT_BYTES", 100)
     assert judge(GOOD, context, EXPLORER, str(transcript), 1).is_accepted

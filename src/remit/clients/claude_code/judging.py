@@ -26,7 +26,7 @@ def judge(text: str, context: ProjectContext, agent_type: str, transcript_path: 
     from remit.acceptance import judge_report
 
     options = _options(context, agent_type, attempt)
-    transcripts = [transcript_path] if _is_readable(transcript_path) else []
+    transcripts = [transcript_path] if is_readable(transcript_path) else []
     return judge_report(text, options, context.project, path=f"{agent_type[:80]}.md", transcripts=transcripts)
 
 
@@ -54,7 +54,7 @@ def _options(context: ProjectContext, agent_type: str, attempt: int) -> Options:
     )
 
 
-def _is_readable(path: str) -> bool:
+def is_readable(path: str) -> bool:
     """Whether it is a regular file of an acceptable size that this process may read."""
     try:
         about = os.stat(path)

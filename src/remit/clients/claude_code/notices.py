@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from remit.clients.claude_code.project import ProjectContext
     from remit.clients.claude_code.results import KeptResult
-    from remit.gate.session import Delegation, SessionState
+    from remit.gate.delegation import Delegation
+    from remit.gate.session import SessionState
 
 _MAX_VIOLATIONS = 10
 _MAX_LINE = 500

@@ -32,11 +32,16 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
         return add_context("UserPromptSubmit", notice) if notice and not context.is_observing else None
     with context.session(text(payload, "session_id")) as state:
         state.open_window("prompt")
+        state.prompts += 1
+        state.final_returned = False
     return None
 
 
 def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | None:
-    """Stop: block a final answer while a delegation is open. An orchestrator that stops again may stop."""
+    """Stop: block a final answer while a delegation is open, or if the record of the session contradicts it.
+
+    Each of the two blocks an answer once: an orchestrator that stops again may stop.
+    """
     from remit.gate.decide import decide_stop
 
     if text(payload, "agent_id"):
@@ -46,14 +51,37 @@ def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | No
     with context.session(text(payload, "session_id")) as state:
         if isinstance(tasks, list):
             _close_interrupted(state, tasks)
-        if flag(payload, "stop_hook_active"):
-            return None
-        decision = decide_stop(state, context.settings)
-    if decision.decision != "deny" or decision.fault:
+        decision = None if flag(payload, "stop_hook_active") else decide_stop(state, context.settings)
+    if decision is not None and decision.decision == "deny" and not decision.fault:
+        return block(
+            f"remit ({decision.rule}): {decision.reason}. If you can only wait, reply that you are waiting and draw no "
+            "conclusions."
+        )
+    return _check_final_answer(payload, context)
+
+
+def _check_final_answer(payload: object, context: ProjectContext) -> Answer | None:
+    """Send an answer back, once for each prompt, if the record of the session contradicts it."""
+    from remit.clients.claude_code.final_answer import contradictions, may_state_claims
+    from remit.gate.decide import decide_final
+    from remit.gate.session_store import read_session
+
+    answer, session = text(payload, "last_assistant_message"), text(payload, "session_id")
+    state = read_session(context.folder, session)
+    if state is None or state.final_returned or not may_state_claims(answer, context.contract):
+        return None
+    contradicted = contradictions(answer, text(payload, "transcript_path"), state, context)
+    if not contradicted:
+        return None
+    with context.session(session) as state:
+        is_first = not state.final_returned
+        state.final_returned = True
+        decision = decide_final(contradicted, state, context.settings) if is_first else None
+    if decision is None or decision.decision != "deny" or decision.fault:
         return None
     return block(
-        f"remit ({decision.rule}): {decision.reason}. If you can only wait, reply that you are waiting and draw no "
-        "conclusions."
+        f"remit ({decision.rule}): {decision.reason}\nCorrect or remove these statements, and give the complete answer "
+        "again. State openly what was not done. If a statement is right, state how you know."
     )
 
 

@@ -214,7 +214,16 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
             state.close_writer(call)
         if call.agent_id or call.tool not in GRANTED:
             return compared
-        decision = settle(call, response, seconds(payload), state, context.settings, context.project, failed=failed)
+        decision = settle(
+            call,
+            response,
+            seconds(payload),
+            state,
+            context.settings,
+            context.project,
+            failed=failed,
+            folder=context.folder,
+        )
     return merge(compared, _settle_response(decision, event))
 
 

@@ -20,7 +20,7 @@ EVENTS: dict[str, int] = {
     "PermissionDenied": 15,
     "SubagentStart": 15,
     "SubagentStop": 60,
-    "Stop": 15,
+    "Stop": 60,
     "StopFailure": 15,
     "PreCompact": 15,
     "SessionEnd": 15,
