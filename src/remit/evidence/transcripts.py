@@ -15,23 +15,24 @@ from typing import Any
 import msgspec
 
 from remit.errors import UsageError
-from remit.evidence.late_outputs import finished_task, started_task, task_state, tasks_read, whole_output
-from remit.evidence.commands import shell_reads, simple_commands
 from remit.evidence.receipts import Receipt
-from remit.lazy import digest, lazy_pattern
-from remit.shell.command_list import join_folder
+from remit.evidence.tool_outputs import (
+    exit_status,
+    finished_task,
+    grep_hits,
+    listed_names,
+    shell_hits,
+    shown_ranges,
+    started_task,
+    task_state,
+    tasks_read,
+    whole_output,
+)
+from remit.lazy import digest
 
 #: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024
 _MAX_OUTPUT = 2_000_000
-_MAX_NAMES = 5000
-_NUMBERED = lazy_pattern(r"\s*(\d{1,9})(?:\t|→)")
-_EXIT = lazy_pattern(r"^(?:Error: )?Exit code (-?\d{1,5})")
-_HIT = lazy_pattern(r"^(?:\./)?([^\s:][^:]{0,400}):(\d{1,9}):")
-_OWN_HIT = lazy_pattern(r"^(\d{1,9})[:\-]")
-_CONTEXT = lazy_pattern(r"-(\d{1,9})-")
-_NOTICES = ("Found ", "No files found", "No matches found", "[Showing results", "(Results are truncated")
-_SEARCHERS = frozenset({"ack", "ag", "egrep", "fgrep", "grep", "rg"})
 
 
 class _Message(msgspec.Struct):
@@ -189,17 +190,17 @@ def _unanswered(call: dict[str, Any], line: _Line) -> Receipt:
 def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
     details: dict[str, Any] = {}
     if call.tool in ("Bash", "PowerShell"):
-        details["exit"] = _exit(output, failed=failed)
+        details["exit"] = exit_status(output, failed=failed)
     if not failed:
         match call.tool:
             case "Read":
-                details["ranges"] = _read_ranges(output)
+                details["ranges"] = shown_ranges(output)
             case "Grep":
-                details["hits"] = _grep_hits(call.arguments, output)
+                details["hits"] = grep_hits(call.arguments, output)
             case "Glob":
-                details["hits"] = dict.fromkeys(_names(output), ())
+                details["hits"] = dict.fromkeys(listed_names(output), ())
             case "Bash":
-                details["hits"] = _shell_hits(call.command, output)
+                details["hits"] = shell_hits(call.command, output)
     return msgspec.structs.replace(call, digest=digest(output.encode("utf-8", "replace")), failed=failed, **details)
 
 
@@ -209,80 +210,3 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return ""
-
-
-def _read_ranges(output: str) -> tuple[tuple[int, int], ...]:
-    """Return the range of lines that a Read showed, by their line numbers; (0, 0) if it showed only a notice."""
-    first, last_line = _NUMBERED.match(output), _NUMBERED.match(output, output.rfind("\n") + 1)
-    if first and last_line and int(last_line[1]) - int(first[1]) == output.count("\n"):
-        return ((int(first[1]), int(last_line[1])),)  # the usual case: one number on each line, without gaps
-    numbers = [int(found.group(1)) for line in output.split("\n") if (found := _NUMBERED.match(line))]
-    if not numbers:
-        return ((0, 0),)
-    last = numbers[0]
-    for number in numbers[1:]:
-        if number != last + 1:
-            break  # the following lines are not from the file
-        last = number
-    return ((numbers[0], last),)
-
-
-def _names(output: str) -> list[str]:
-    """Return the files that a search listed, one on each line, without the client's notices."""
-    lines = output.split("\n", _MAX_NAMES)[:_MAX_NAMES]
-    return [line for line in lines if line.strip() and not line.startswith(_NOTICES)]
-
-
-def _grep_hits(arguments: dict[str, Any], output: str) -> dict[str, tuple[int, ...]]:
-    """Return the files that a search listed, with the lines it showed. A search of one file does not print its name."""
-    raw = arguments.get("path")
-    target = raw if isinstance(raw, str) else None
-    match arguments.get("output_mode"):
-        case "content" if arguments.get("-n") is not False:
-            return _numbered_hits(output, target)
-        case "content":
-            names = [line.split(":", 1)[0] for line in _names(output) if ":" in line]
-        case "count":
-            names = [line.rsplit(":", 1)[0] for line in _names(output) if ":" in line]
-        case _:
-            names = _names(output)
-    return dict.fromkeys(names or [target] if target else names, ())
-
-
-def _numbered_hits(output: str, target: str | None) -> dict[str, tuple[int, ...]]:
-    """Parse `path:line:text` and context lines `path-line-text`; `line:text` belongs to the only file searched."""
-    lines = [line for line in output.split("\n") if line not in ("", "--") and not line.startswith(_NOTICES)]
-    if target and all(_OWN_HIT.match(line) for line in lines):
-        return {target: tuple(int(line[: found.end() - 1]) for line in lines if (found := _OWN_HIT.match(line)))}
-    hits: dict[str, list[int]] = {}
-    around: list[str] = []
-    for line in lines:
-        if found := _HIT.match(line):
-            hits.setdefault(found.group(1), []).append(int(found.group(2)))
-        else:
-            around.append(line)
-    for line in around:
-        marks = ((line[: mark.start()].removeprefix("./"), int(mark.group(1))) for mark in _CONTEXT.finditer(line))
-        for name, number in marks:
-            if name in hits:
-                hits[name].append(number)
-                break
-    return {name: tuple(sorted(set(numbers))) for name, numbers in hits.items()}
-
-
-def _shell_hits(command: str, output: str) -> dict[str, tuple[int, ...]]:
-    """Return the lines that a search in the shell showed: `grep -rn word src`."""
-    for simple in simple_commands(command):
-        if simple.program in _SEARCHERS or (simple.program == "git" and "grep" in simple.words):
-            files = [name for name, _ in shell_reads(command)]
-            found = _numbered_hits(output, files[0] if len(files) == 1 else None)
-            inside = {name: lines for hit, lines in found.items() if (name := join_folder(simple.folder, hit))}
-            return found if found.keys() <= set(files) else inside
-    return {}
-
-
-def _exit(output: str, *, failed: bool) -> int | None:
-    if not failed:
-        return 0
-    found = _EXIT.match(output)
-    return int(found.group(1)) if found else None
