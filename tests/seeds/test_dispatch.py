@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from support.place import READS, MakePlace, Place, tools_of
+from support.place import READS, MakePlace, Place, says, signed, tools_of
 
 from remit.registry.resolve import DEFAULT_SYSTEM
-from remit.testing import result
 
 pytest_plugins = ("support.running", "support.place")
 pytestmark = pytest.mark.process
 NL = "---\nname: nl-to-shell\nallowed_tools: [Read, Grep]\n---\nTurn the request into a command, {version}.\n"
-DONE = [READS, {"text": result("generic")}]
+DONE = says(signed("generic", "nl-to-shell"))
 
 
 def worker(place: Place, **environment: str) -> str:
@@ -119,8 +118,8 @@ def test_a_definition_with_contract_none_is_the_whole_prompt(make_place: MakePla
 
 
 def test_retry_of_a_job_whose_result_was_revise_asks_for_the_correction(make_place: MakePlace) -> None:
-    good = result("generic").replace("Release Helper", "Code Explorer")
-    place = make_place(alpha=[READS, {"text": good.replace("SUCCESS", "FINE")}, {"text": good}])
+    good = signed("generic", "code-explorer")
+    place = make_place(alpha=says(good.replace("SUCCESS", "FINE"), good))
     assert place("run", "code-explorer", "task alpha", "--kind", "generic").code == 1
     assert place.shape("jobs", "show", "1")["verdict"] == "revise"
     retried = place("retry", "1")

@@ -16,13 +16,30 @@ import pytest
 from support.commands import Commands, Ran
 from support.model_process import RemoteServer, model_process
 
-from remit.testing import project
+from remit.testing import project, result
 
 #: A turn that reads the files that the results of `remit.testing.result` cite.
 READS = {"tools": [{"name": "Read", "input": {"file_path": path}} for path in ("app/login.py", "app/session.py")]}
 #: A turn that ends without success.
 CUT = {"text": "The first half of what I found", "stop": "max_tokens"}
 MakePlace = Callable[..., "Place"]
+
+
+def signed(kind: str, agent: str, *edits: tuple[str, str]) -> str:
+    """Return a result of a kind under an agent's name."""
+    title, _, rest = result(kind, *edits).partition("\n")
+    return f"## {agent} Result\n{rest}" if title.startswith("## ") else f"{title}\n{rest}"
+
+
+def says(*texts: str) -> list[dict[str, Any]]:
+    """Return a conversation that reads the project and then answers with each text in turn."""
+    return [READS, *({"text": text} for text in texts)]
+
+
+def failed(agent: str, *, recoverable: str = "true", message: str = "pytest is not installed") -> str:
+    """Return the error form of an agent."""
+    text = signed("error", agent).replace("| Recoverable | true |", f"| Recoverable | {recoverable} |")
+    return text.replace("pytest is not installed", message).replace("tests/test_login.py:1", "app/login.py:1")
 
 
 class Place:

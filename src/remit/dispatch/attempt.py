@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from remit.dispatch.toolset import Calls
     from remit.evidence.receipts import Receipt
 
+log = logging.getLogger("remit.worker")
 #: A job whose worker died this many times is not tried again.
 MAX_DEATHS = 5
 _FLUSH_SECONDS = 1.0
@@ -126,6 +128,8 @@ class Attempt:
         """Return the job with its brief. A definition that its submitter did not know is looked up here, once."""
         self._job, brief = await resolve_claimed(self._database, self._job, self._settings)
         if brief is not None:
+            for warning in brief.warnings:
+                log.warning("job %s: %s", self._job.id, warning)
             definition = msgspec.to_builtins(brief.definition)
             await self._events.emit("resolved", {"definition": definition, "warnings": list(brief.warnings)})
         return self._job

@@ -191,7 +191,9 @@ async def resolve_claimed(database: Database, job: Job, settings: Settings) -> t
     system = provisional.system if provisional.system_from == "job" else None
     request = submissions.stored_request(job.request, system)
     policy = "strict" if deferred.policy == "strict" else None  # else the policy of this worker
-    brief = to_storable(await asyncio.to_thread(resolve, request, policy=policy, allow_tools=deferred.allow_tools))
+    brief = to_storable(
+        await asyncio.to_thread(resolve, request, policy=policy, allow_tools=deferred.allow_tools, print_warnings=False)
+    )
     check_brief(brief, settings, request)
     is_limited = brief.limits.cost is not None or await submissions.tree_cost(database, job.id) is not None
     if brief.runner in _MODEL_RUNNERS and is_limited:

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,7 @@ from remit.errors import UsageError
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.driver import Driver
 from remit.orchestrate.local_worker import ensure_worker
+from remit.orchestrate.phase import plan_inputs
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.steps import ChangeCallback, PlanContext, SpareQueue
@@ -24,6 +25,9 @@ from remit.registry.model import digest_of
 from remit.store import plans
 from remit.store.database import Database, open_database
 from remit.store.plans import Delegation, Escalation, PhaseRow, PlanRow
+
+if TYPE_CHECKING:
+    from remit.merging.model import Merge
 
 
 class PlanResult(NamedTuple):
@@ -183,3 +187,19 @@ async def plan_result(database: Database, plan: int, *, whole: bool = True) -> P
         await plans.delegations_of(database, plan, whole=whole),
         await plans.escalations(database, plan),
     )
+
+
+async def merge_plan(database: Database, row: PlanRow) -> Merge | None:
+    """Return one merge of everything that the delegations of a plan reported so far, or None without a report.
+
+    A finding that one of the phases keeps is kept.
+    """
+    from remit.merging.api import checked_settings, merge_inputs
+    from remit.merging.model import MergeSettings
+
+    inputs = await plan_inputs(database, row)
+    if not inputs:
+        return None
+    phases = msgspec.convert(row.document, Plan).phases
+    settings = MergeSettings(threshold=min(one.threshold for one in phases), policy=phases[-1].policy)
+    return await asyncio.to_thread(merge_inputs, inputs, checked_settings(settings))

@@ -16,7 +16,7 @@ from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_n
 from remit.registry.model import CLAIMS
 from remit.store import plans
 from remit.store.database import Database
-from remit.store.plans import Delegation
+from remit.store.plans import Delegation, PlanRow
 
 if TYPE_CHECKING:
     from remit.checking import Options
@@ -98,13 +98,13 @@ class PhaseMerge:
         self._reader = reader
         self._threshold = threshold
         self._policy: Policy = policy
-        self._inputs: list[Input] = []
+        self.inputs: list[Input] = []
 
     def add(self, delegations: Iterable[Delegation]) -> None:
         """Add the results of delegations."""
         from remit.merging.inputs import Input
 
-        self._inputs += [Input(reports) for one in delegations if (reports := self._reader.reports(one))]
+        self.inputs += [Input(reports) for one in delegations if (reports := self._reader.reports(one))]
 
     def merged(self) -> Merge:
         """Return the merge of everything that was added."""
@@ -112,7 +112,7 @@ class PhaseMerge:
         from remit.merging.model import MergeSettings
 
         settings = MergeSettings(threshold=self._threshold, policy=self._policy)
-        return merge_inputs(self._inputs, checked_settings(settings))
+        return merge_inputs(self.inputs, checked_settings(settings))
 
 
 def needs_person(spec: PhaseSpec, delegations: Sequence[Delegation]) -> bool:
@@ -129,6 +129,17 @@ async def delegation_batches(database: Database, delegations: Sequence[Delegatio
     """Yield delegations with their results in batches, so that memory does not grow with their number."""
     for start in range(0, len(delegations), _BATCH):
         yield await plans.whole_delegations(database, [one.id for one in delegations[start : start + _BATCH]])
+
+
+async def plan_inputs(database: Database, row: PlanRow) -> list[Input]:
+    """Return the results of all phases of a plan as inputs of a merge."""
+    spec = msgspec.convert(row.document, Plan)
+    reader = await asyncio.to_thread(PlanReader, spec, Path(row.workspace))
+    delegations = await plans.delegations_of(database, row.id, whole=False)
+    merging = PhaseMerge(reader)
+    async for batch in delegation_batches(database, delegations):
+        await asyncio.to_thread(merging.add, batch)
+    return merging.inputs
 
 
 async def render_inputs(

@@ -33,6 +33,7 @@ def resolve(
     policy: str | None = None,
     allow_tools: Iterable[str] | None = None,
     is_submission: bool = False,
+    print_warnings: bool = True,
 ) -> Brief:
     """Return the brief of a job: the prompt, tools, model and limits of the subagent.
 
@@ -54,7 +55,7 @@ def resolve(
     )
     if unknown_fields:
         brief = msgspec.structs.replace(brief, warnings=(*unknown_fields, *brief.warnings))
-    for warning in brief.warnings:
+    for warning in brief.warnings if print_warnings else ():
         print_notice(warning, "resolve")
     return brief
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,7 +12,8 @@ from remit.merging.model import Merge
 from remit.orchestrate.api import PlanResult
 from remit.orchestrate.plan import Plan, delegation_names, with_phase_defaults
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
-from remit.store.plans import Delegation, Escalation, JobUsage
+from remit.store.plans import Delegation, Escalation, JobUsage, PhaseRow
+from remit.workspace.files import Workspace
 
 _MARKS = {
     "queued": ("·", "dim"),
@@ -26,14 +28,15 @@ _MARKS = {
 }
 
 
-def plan_shape(found: PlanResult) -> dict[str, Any]:
-    """Return a plan in the shape `remit.plan/1`."""
+def plan_shape(found: PlanResult, files: Mapping[str, Path] | None = None) -> dict[str, Any]:
+    """Return a plan in the shape `remit.plan/1`; `files` are those of its report."""
     phases = [
         {
             "name": phase.name,
             "state": phase.state,
             "decision": phase.decision,
             "delegations": [_delegation(one) for one in found.delegations if one.phase == phase.number],
+            "merge": _merge_shape(phase.merge),
         }
         for phase in found.phases
     ]
@@ -45,9 +48,36 @@ def plan_shape(found: PlanResult) -> dict[str, Any]:
         "phases": phases,
         "escalations": [escalation_shape(one) for one in found.escalations],
         "warnings": list(dict.fromkeys(warning for one in found.delegations for warning in one.warnings)),
-        # The store does not keep the order of keys, which the shape defines.
-        "merge": msgspec.to_builtins(msgspec.convert(last, Merge)) if last else {},
+        "merge": _merge_shape(last) or {},
+        "report": {name: str(file) for name, file in (files or {}).items()},
     }
+
+
+def _merge_shape(merge: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a stored merge in its shape: the store does not keep the order of keys."""
+    return msgspec.to_builtins(msgspec.convert(merge, Merge)) if merge is not None else None
+
+
+def phase_lines(phase: PhaseRow, columns: int, workspace: Workspace | None) -> Iterator[Line]:
+    """Yield the merged results of a phase, which the user sees before the next phase starts."""
+    from remit.reports.merge.text import merge_text_lines
+
+    if phase.merge is not None:
+        yield [Piece(f"phase {escape_control(phase.name)}", "bold"), Piece(f"  {phase.decision or ''}")]
+        yield from merge_text_lines(msgspec.convert(phase.merge, Merge), columns, workspace)
+        yield []
+
+
+def unreviewed_lines(found: PlanResult, columns: int) -> Iterator[Line]:
+    """Yield a warning for each phase whose results a person should have reviewed, and after which the plan went on."""
+    asked = {one.phase for one in found.escalations if one.delegation is None}
+    for phase in found.phases:
+        if phase.decision == "review" and phase.state == "finished" and phase.number not in asked:
+            text = (
+                f"phase {escape_control(phase.name)} needs a review by a person, and no person was asked; "
+                '`on_review = "ask"` in the plan stops there'
+            )
+            yield from ([Piece(row, "yellow")] for row in wrap_text(text, columns, 2))
 
 
 def _delegation(one: Delegation) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -14,39 +16,83 @@ from remit.surfaces.cli.printing import columns
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.dispatch.submit import Resolving
+    from remit.merging.model import Merge
     from remit.orchestrate.api import PlanResult
+    from remit.reports.layout import Line
     from remit.store.database import Database
     from remit.store.plans import JobUsage
 
 
 class DrivenPlan(NamedTuple):
-    """A plan after it was driven, the usage of its jobs, and whether the user stopped it."""
+    """A plan after it was driven, the usage of its jobs, whether the user stopped it, and the merge of all phases."""
 
     found: PlanResult
     uses: dict[int, JobUsage]
     stopped: bool
+    merged: Merge | None = None
+    #: The files of the report on all phases, by their endings.
+    files: dict[str, Path] = {}
 
 
-async def drive_with_progress(database: Database, settings: Settings, plan: int, resolving: Resolving) -> DrivenPlan:
-    """Drive a plan and show its progress."""
+async def drive_with_progress(
+    database: Database, settings: Settings, plan: int, resolving: Resolving, *, shows_results: bool = False
+) -> DrivenPlan:
+    """Drive a plan and show its progress.
+
+    `shows_results`: print the results of each phase before the next one starts, and write a report on all phases.
+    """
     import msgspec
 
-    from remit.orchestrate.api import drive_plan, max_parallel, plan_result
+    from remit.orchestrate.api import drive_plan, max_parallel, merge_plan, plan_result
     from remit.orchestrate.local_worker import ensure_worker
     from remit.orchestrate.plan import Plan
     from remit.store import plans
 
     spec = msgspec.convert((await plans.get_plan(database, plan)).document, Plan)
     async with ensure_worker(database, settings, concurrency=max_parallel(spec)) as queue:
-        display = _PlanDisplay(database, plan)
+        display = _PlanDisplay(database, plan, len(spec.phases) if shows_results else 0)
         await display.skip_old_steps()
         driving = asyncio.create_task(
-            drive_plan(database, settings, plan, queue=queue, resolving=resolving, on_change=display.show)
+            drive_plan(
+                database,
+                settings,
+                plan,
+                queue=queue,
+                resolving=resolving,
+                on_change=display.show,
+                can_ask=sys.stdin.isatty() and sys.stderr.isatty(),
+            )
         )
         stopped = await _until_done(driving, display)
     if not stopped:
         await driving
-    return DrivenPlan(await plan_result(database, plan), await plans.uses_of(database, plan), stopped)
+    found, uses = await plan_result(database, plan), await plans.uses_of(database, plan)
+    merged = await merge_plan(database, found.plan) if shows_results else None
+    files: dict[str, Path] = {}
+    if merged is not None:
+        folder = settings.data / "reports"
+        files = await asyncio.to_thread(write_reports, merged, Path(found.plan.workspace), folder, f"plan-{plan}")
+    return DrivenPlan(found, uses, stopped, merged, files)
+
+
+def write_reports(merged: Merge, root: Path, folder: Path, stem: str) -> dict[str, Path]:
+    """Write a merge as HTML, Markdown and JSON, and return the files by their endings."""
+    from remit.evidence.sources import open_sources
+    from remit.reports.formats import format_json
+    from remit.reports.merge.html import merge_html
+    from remit.reports.merge.markdown import merge_markdown
+
+    workspace = open_sources(root).workspace
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    texts = {
+        "html": merge_html(merged, workspace),
+        "md": merge_markdown(merged, workspace),
+        "json": format_json(merged),
+    }
+    files = {ending: folder / f"{stem}.{ending}" for ending in texts}
+    for ending, text in texts.items():
+        files[ending].write_text(text, encoding="utf-8")
+    return files
 
 
 async def _until_done(driving: asyncio.Task[Any], display: _PlanDisplay) -> bool:
@@ -70,17 +116,27 @@ async def _until_done(driving: asyncio.Task[Any], display: _PlanDisplay) -> bool
 
 
 class _PlanDisplay:
-    """The progress of a plan: a live tree on a terminal, otherwise a line for each step."""
+    """The progress of a plan: a live tree on a terminal, otherwise a line for each step.
 
-    def __init__(self, database: Database, plan: int) -> None:
+    The results of a phase are printed when it is finished, if another phase follows: those of `phases - 1` phases.
+    """
+
+    def __init__(self, database: Database, plan: int, phases: int = 0) -> None:
         self._database = database
         self._plan = plan
+        self._phases = phases
+        self._shown: set[int] = set()
         self._live: Any = None
         self._printed: set[int] = set()
 
     async def skip_old_steps(self) -> None:
         """Do not print the steps that were done before this command."""
+        from remit.store import plans
+
         self._printed = {row["id"] for row in await self._database.rows("plans.steps", plan=self._plan, after=0)}
+        for phase in await plans.phases_of(self._database, self._plan, whole=False):
+            if phase.state == "finished":
+                self._shown.add(phase.number)
 
     def __enter__(self) -> _PlanDisplay:
         if sys.stderr.isatty():
@@ -99,21 +155,42 @@ class _PlanDisplay:
         """Show the plan as it is now."""
         if self._live is None:
             await self._print_steps()
+            await self._print_results()
             return
-        from rich.text import Text
-
+        await self._print_results()
         from remit.orchestrate.api import plan_result
         from remit.reports.plans import plan_lines
         from remit.store import plans
 
         found = await plan_result(self._database, self._plan, whole=False)
         uses = await plans.uses_of(self._database, self._plan)
-        text = Text()
-        for line in plan_lines(found, uses, columns()):
-            for piece in line:
-                text.append(piece.text, piece.style)
-            text.append("\n")
-        self._live.update(text)
+        self._live.update(_styled(plan_lines(found, uses, columns())))
+
+    async def _print_results(self) -> None:
+        """Print the results of each phase that has finished and is not the last."""
+        from remit.store import plans
+
+        finished = [
+            phase.number
+            for phase in await plans.phases_of(self._database, self._plan, whole=False)
+            if phase.state == "finished" and phase.number not in self._shown and phase.number < self._phases - 1
+        ]
+        if not finished:
+            return
+        from remit.evidence.sources import open_sources
+        from remit.reports.layout import plain_lines
+        from remit.reports.plans import phase_lines
+
+        self._shown.update(finished)
+        root = Path((await plans.get_plan(self._database, self._plan)).workspace)
+        workspace = await asyncio.to_thread(lambda: open_sources(root).workspace)
+        for phase in await plans.phases_of(self._database, self._plan):
+            if phase.number in finished:
+                lines = list(phase_lines(phase, columns(), workspace))
+                if self._live is not None:
+                    self._live.console.print(_styled(lines))
+                else:
+                    click.echo(plain_lines(lines), err=True)
 
     async def _print_steps(self) -> None:
         for row in await self._database.rows("plans.steps", plan=self._plan, after=max(self._printed, default=0)):
@@ -124,3 +201,15 @@ class _PlanDisplay:
                 name = f" {row['name']}" if row["name"] else ""
                 step = escape_control(f"{row['step']}{name}: {row['reason']}")
                 click.echo(f"{row['at'].astimezone():%H:%M:%S} {step}", err=True)
+
+
+def _styled(lines: Iterable[Line]) -> Any:
+    """Return lines as text of the terminal library."""
+    from rich.text import Text
+
+    text = Text()
+    for line in lines:
+        for piece in line:
+            text.append(piece.text, piece.style)
+        text.append("\n")
+    return text

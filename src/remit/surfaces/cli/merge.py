@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,10 @@ from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.sessions import current_project
 from remit.workspace import git
 
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.store.database import Database
+
 _PATH = click.Path(path_type=Path)
 _FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
 
@@ -32,6 +36,7 @@ _FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
 @click.command("merge")
 @click.argument("paths", nargs=-1, metavar="FILE...")
 @click.option("--session", metavar="ID", help="Also merge the reports of a Claude Code session: its id, or last.")
+@click.option("--plan", type=int, metavar="ID", help="Also merge the results of all phases of a plan.")
 @click.option("--repo", type=_PATH, help="The checkout that claims are checked against.")
 @click.option("--profile", help="The profile that results are checked with; default: the configured one.")
 @click.option("--threshold", type=float, help="Keep findings of at least this confidence (default 80).")
@@ -59,7 +64,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     """Merge results, SARIF files and earlier merges into one report.
 
     FILE is a result (Markdown or JSON), a SARIF file of any tool, a merge written with --format json, a
-    folder of these, or - for standard input. --session adds the reports of the subagents of a session.
+    folder of these, or - for standard input. --session adds the reports of the subagents of a session, and --plan
+    those of a plan.
 
     \b
     Examples:
@@ -68,13 +74,15 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
       remit merge results/ --expect security-auditor --format html --output report.html
       remit merge results/ --changed-since origin/main --baseline last.json
       remit merge --session last
+      remit merge --plan 3 --format html --output plan.html
     """
     configured = load()
     files = find_files(paths, for_merge=True)
-    if not files and not flags["session"]:
-        raise UsageError("nothing to merge: pass files, or a session with --session last")
+    if not files and not flags["session"] and flags["plan"] is None:
+        raise UsageError("nothing to merge: pass files, a session with --session last, or a plan with --plan ID")
     project = current_project() if flags["session"] else None
-    root, _ = find_repository(flags["repo"] or (Path(project.root) if project else None), files)
+    of_plan, workspace = _plan_inputs(flags["plan"]) if flags["plan"] is not None else ([], None)
+    root, _ = find_repository(flags["repo"] or (Path(project.root) if project else workspace), files)
     sources = open_sources(root)
     options = Options(profile=flags["profile"] or configured["profile"], kinds=configured["agents.kinds"]).validated()
     settings = _settings(flags, configured)
@@ -83,9 +91,25 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     _warn_about_reports(zip(files, inputs, strict=True))
     if project is not None:
         inputs += project.inputs(flags["session"], options, sources)
-    merged = _filtered(merge_inputs(inputs, settings), flags, sources)
+    merged = _filtered(merge_inputs([*inputs, *of_plan], settings), flags, sources)
     _write(_formatted(merged, flags, sources), flags["output"])
     return 1 if fails(merged, flags["fail_on"]) else 0
+
+
+def _plan_inputs(plan: int) -> tuple[list[Input], Path]:
+    """Return the results of a plan, and the folder that its subagents worked in."""
+    from remit.orchestrate.phase import plan_inputs
+    from remit.store import plans
+    from remit.surfaces.cli.store import with_database
+
+    async def work(database: Database, _: Settings) -> tuple[list[Input], Path]:
+        row = await plans.get_plan(database, plan)
+        inputs = await plan_inputs(database, row)
+        if not inputs:
+            raise UsageError(f"plan {plan} has no results yet")
+        return inputs, Path(row.workspace)
+
+    return with_database(work)
 
 
 def _read_or_failed(file: Path | None, read: Callable[[bytes, str], Input], *, is_only: bool) -> Input:

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 def plan_command(file: Path | None, resume: int | None, form: str, **options: Any) -> int:
     """Run the plan in FILE: phases of delegations that survive a crash.
 
-    FILE is TOML or YAML. The results of each phase are merged, and the merge decides how the plan continues. If a plan
-    was interrupted, run the same command again to continue it. The exit code is 0 if the plan is finished
-    with the decision to continue, otherwise 1.
+    FILE is TOML or YAML. The results of each phase are merged and printed, and the merge decides how the plan
+    continues. At the end, everything that the subagents reported is printed and written to a report. If a plan was
+    interrupted, run the same command again to continue it. The exit code is 0 if the plan is finished with the
+    decision to continue, otherwise 1.
 
     \b
     Examples:
@@ -77,7 +78,7 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
             number = await begin_plan(database, plan, options["repo"] or Path.cwd(), is_new=options["is_new"])
         else:
             number = (await check_drivable(database, resume or 0)).id
-        return await drive_with_progress(database, settings, number, Resolving(registry=registry))
+        return await drive_with_progress(database, settings, number, Resolving(registry=registry), shows_results=True)
 
     return print_result(with_database(work), form)
 
@@ -91,13 +92,22 @@ def _warn_about_agents(unknown: list[str]) -> None:
 def print_result(driven: DrivenPlan, form: str) -> int:
     """Print a plan, and return the exit code."""
     from remit.reports.formats import format_json
-    from remit.reports.plans import next_step_text, plan_lines, plan_shape
+    from remit.reports.plans import next_step_text, plan_lines, plan_shape, unreviewed_lines
 
     found = driven.found
     if form == "json":
-        print_text(format_json(plan_shape(found)))
+        print_text(format_json(plan_shape(found, driven.files)))
     else:
         print_lines(plan_lines(found, driven.uses, columns()))
+        if driven.merged is not None:
+            from remit.evidence.sources import open_sources
+            from remit.reports.merge.text import merge_text_lines
+
+            workspace = open_sources(Path(found.plan.workspace)).workspace
+            print_lines([[], *merge_text_lines(driven.merged, columns(), workspace)])
+        print_lines(unreviewed_lines(found, columns()))
+        if driven.files:
+            click.echo(f"report: {driven.files['html']}\n        {driven.files['md']}", err=True)
         click.echo(next_step_text(found), err=True)
     if driven.stopped:
         click.echo(f"remit: stopped; continue with `remit plan --resume {found.plan.id}`", err=True)

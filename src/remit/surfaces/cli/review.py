@@ -112,11 +112,12 @@ def _report(found: PlanResult, root: Path, data: Path, options: dict[str, Any], 
 
     from remit.merging.merge import only_changed
     from remit.merging.model import Merge
+    from remit.surfaces.cli.driving import write_reports
 
     merged = msgspec.convert(found.phases[-1].merge, Merge)
     if changed is not None:
         merged = only_changed(merged, changed, options["changed_since"])
-    files = _write_reports(merged, root, data / "reports", found.plan.id)
+    files = write_reports(merged, root, data / "reports", f"review-{found.plan.id}")
     _print(merged, root, options["form"])
     from remit.reports.plans import job_summary
 
@@ -127,25 +128,6 @@ def _report(found: PlanResult, root: Path, data: Path, options: dict[str, Any], 
     from remit.surfaces.cli.merge import fails
 
     return 1 if fails(merged, options["fail_on"]) else 0
-
-
-def _write_reports(merged: Merge, root: Path, folder: Path, number: int) -> dict[str, Path]:
-    from remit.evidence.sources import open_sources
-    from remit.reports.formats import format_json
-    from remit.reports.merge.html import merge_html
-    from remit.reports.merge.markdown import merge_markdown
-
-    workspace = open_sources(root).workspace
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    texts = {
-        "html": merge_html(merged, workspace),
-        "md": merge_markdown(merged, workspace),
-        "json": format_json(merged),
-    }
-    files = {ending: folder / f"review-{number}.{ending}" for ending in texts}
-    for ending, text in texts.items():
-        files[ending].write_text(text, encoding="utf-8")
-    return files
 
 
 def _print(merged: Merge, root: Path, form: str) -> None:

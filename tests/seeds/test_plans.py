@@ -1,0 +1,215 @@
+"""What the source documents require of plans: failures, fallbacks, reviews, and results that the user sees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.place import CUT, MakePlace, Place, failed, says, signed
+
+pytest_plugins = ("support.running", "support.place")
+pytestmark = pytest.mark.process
+AGENT = "---\nname: {name}\ntools: Read\nkind: {kind}\n---\nYou are the {name}.\n"
+KINDS = {"auditor": "review", "scout": "exploration", "planner": "design", "helper": "generic"}
+REVIEW, DESIGN, HELP = signed("review", "auditor"), signed("design", "planner"), signed("generic", "helper")
+AGAIN = "An earlier attempt failed"
+
+
+@pytest.fixture
+def make(make_place: MakePlace) -> MakePlace:
+    """Make a place with a team: auditor, scout, planner and helper."""
+
+    def made(**conversations: object) -> Place:
+        place = make_place(**conversations)
+        agents = {name: AGENT.format(name=name, kind=kind) for name, kind in KINDS.items()}
+        place.remit.environment["REMIT_PLUGIN_PATH"] = place.plugin("team", **agents)
+        return place
+
+    return made
+
+
+def phase(name: str, *delegations: str, **fields: object) -> str:
+    lines = [f"{key} = {json.dumps(value)}" for key, value in fields.items()]
+    return "\n".join(["[[phase]]", f"name = {json.dumps(name)}", *lines, *delegations, ""])
+
+
+def one(agent: str, task: str, **fields: object) -> str:
+    lines = [f"{key} = {json.dumps(value)}" for key, value in {"agent": agent, "task": task, **fields}.items()]
+    return "\n".join(["[[phase.delegation]]", *lines])
+
+
+def plan(*phases: str, name: str = "the plan") -> str:
+    return f"name = {json.dumps(name)}\n" + "".join(phases)
+
+
+def test_a_critical_agent_that_reports_failed_is_retried_once_and_then_a_person_is_asked(make: MakePlace) -> None:
+    place = make(alpha=says(failed("auditor")), beta=says(HELP))
+    first = phase("audit", one("auditor", "task alpha", critical=True, scope=["app/login.py", "app/session.py"]))
+    text = plan(first, phase("next", one("helper", "task beta")))
+    ran = place("plan", place.plan(text))
+    assert ran.code == 1
+    assert "it reported FAILED: pytest is not installed; it is retried once with a reduced scope" in ran.err
+    assert "it is critical and has failed 2 times" in ran.err
+    assert place.told("task beta") == [], "the next phase does not start"
+    first_try, second_try = place.told("task alpha")
+    assert AGAIN not in first_try
+    assert "only app/login.py; not app/session.py" in second_try
+    [question] = place.shape("escalations")["escalations"]
+    assert question["reason"].startswith("auditor: it reported FAILED")
+    progress = place("progress")
+    assert progress.code == 1, "a question is open"
+    assert "question 1 (plan 1): auditor: it reported FAILED" in " ".join(progress.out.split())
+    assert place.progress["delegations"][0]["state"] == "escalated"
+
+
+def test_a_failure_that_is_not_recoverable_is_not_retried(make: MakePlace) -> None:
+    place = make(alpha=says(failed("auditor", recoverable="false")), beta=says(HELP))
+    critical = one("auditor", "task alpha", critical=True)
+    ran = place("plan", place.plan(plan(phase("audit", critical), phase("next", one("helper", "task beta")))))
+    assert ran.code == 1
+    assert len(place.told("task alpha")) == 1
+    assert "(not recoverable); it is critical and has failed 1 time" in ran.err
+
+
+def test_run_of_an_agent_that_reports_failed_exits_1_although_the_document_is_accepted(make: MakePlace) -> None:
+    place = make(alpha=says(failed("auditor")), beta=says(HELP))
+    ran = place("run", "auditor", "task alpha", "--format", "json")
+    assert (ran.code, ran.json["verdict"], ran.json["status"]) == (1, "accept", "FAILED")
+    assert "it reported FAILED: pytest is not installed" in place("jobs", "show", "1").out
+    assert place("run", "helper", "task beta").code == 0
+
+
+def test_a_failed_context_loader_is_retried_replaced_by_a_read_and_never_blocks_the_user(make: MakePlace) -> None:
+    rejected = signed("exploration", "scout").replace("app/login.py:7", "app/nowhere.py:7")
+    place = make(alpha=says(rejected, rejected), beta=says(HELP))
+    loader = one("scout", "task alpha", loads_context=True, scope=["app/login.py"])
+    text = plan(phase("load", loader), phase("use", one("helper", "task beta"), inputs=["load"]))
+    ran = place("plan", place.plan(text))
+    assert "retry scout" in ran.err
+    assert "fall-back scout" in ran.err
+    assert place("escalations").out == "no open questions\n", "not even the only one of its phase blocks"
+    [told] = place.told("task beta")
+    assert '<file path="app/login.py" lines="1-' in told, "with its path intact"
+    assert "which was read in place of scout" in told
+    assert (place.project / "app/login.py").read_text("utf-8").splitlines()[0] in told
+    assert '<result agent="scout" state="partial">' in told, "the claims that hold are handed on as partial"
+    partial = told.partition('state="partial">')[2].partition("</result>")[0]
+    assert "app/session.py:8" in partial
+    assert "nowhere" not in partial
+    logged = [entry for entry in place.progress["log"] if entry["action"] == "failure"]
+    assert [(entry["agent"], entry["step"]) for entry in logged] == [
+        ("scout", "retry"),
+        ("scout", "fall-back"),
+        ("scout", "gap"),
+    ]
+    assert all("its result was not accepted (reject)" in entry["cause"] for entry in logged)
+
+
+def test_results_are_shown_after_each_phase_and_at_the_end_and_kept_in_a_report(make: MakePlace) -> None:
+    place = make(alpha=says(REVIEW), beta=says(DESIGN))
+    text = plan(phase("audit", one("auditor", "task alpha")), phase("design", one("planner", "task beta")))
+    ran = place("plan", place.plan(text))
+    assert ran.code == 0, ran.err
+    before, _, after = ran.err.partition("phase: design begins")
+    assert "phase audit  continue" in before, "before the next phase starts"
+    assert "Findings" in before
+    assert "report: " in after
+    for words in ("Findings", "keep the expiry time next to the user", "app/clock.py", "auditor", "planner"):
+        assert words in " ".join(ran.out.split()), words
+    shape = place.shape("plan", "--resume", "1")
+    assert [one["merge"]["schema"] for one in shape["phases"]] == ["remit.merge/1"] * 2
+    assert [one["agent"] for one in shape["phases"][0]["merge"]["agents"]] == ["auditor"]
+    report = json.loads(Path(shape["report"]["json"]).read_text("utf-8"))
+    assert {one["agent"] for one in report["agents"]} == {"auditor", "planner"}
+    assert Path(shape["report"]["html"]).exists()
+    merged = place.shape("merge", "--plan", "1")
+    assert merged["findings"] == report["findings"] != []
+    assert merged["sections"]["designs"], "not only findings"
+    nothing = place("merge", "--plan", "99")
+    assert (nothing.code, nothing.err) == (2, "remit: there is no plan 99\n")
+
+
+def test_a_phase_that_needs_a_review_is_reported_or_stops_the_plan(make: MakePlace) -> None:
+    partial = REVIEW.replace("SUCCESS", "PARTIAL")
+    place = make(alpha=says(partial), beta=says(HELP))
+    audit, use = one("auditor", "task alpha"), phase("use", one("helper", "task beta"))
+    ran = place("plan", place.plan(plan(phase("audit", audit), use)))
+    assert ran.code == 1
+    assert "auditor reported PARTIAL; no person has reviewed this, and the plan continues" in ran.err
+    assert "phase audit needs a review by a person, and no person was asked" in ran.out
+    assert any("Phase audit of plan 1 needs a review" in one for one in place.progress["warnings"])
+    asking = plan(phase("audit", audit, on_review="ask"), use, name="another")
+    stopped = place("plan", place.plan(asking))
+    assert stopped.code == 1
+    assert "a person has to review the results of audit: auditor reported PARTIAL" in " ".join(stopped.out.split())
+    assert "Findings" in stopped.out, "the person who is asked sees the results"
+    assert len(place.told("task beta")) == 1
+    assert place("answer", "1", "skip", "--why", "it is fine").code == 0
+    assert place("plan", "--resume", "2").code == 1
+    assert place.shape("plan", "--resume", "2")["state"] == "finished"
+
+
+def test_a_plan_begun_with_new_is_resumed_like_any_other(make: MakePlace) -> None:
+    place = make(alpha=says(HELP))
+    text = place.plan(plan(phase("use", one("helper", "task alpha"))))
+    assert place("plan", text).code == 0
+    place("plan", text, "--new", REMIT_STOP_AT="tool-ran:1", REMIT_TAKEOVER_SECONDS="1")
+    assert [row[0] for row in place.rows("SELECT state FROM remit.plans ORDER BY id")] == ["finished", "running"]
+    again = place("plan", text, REMIT_TAKEOVER_SECONDS="1")
+    assert again.code == 0, again.err
+    assert again.out.startswith("plan 2  ")
+    assert place.rows("SELECT count(*) FROM remit.plans") == [(2,)]
+    assert place.rows("SELECT count(*) FROM remit.jobs WHERE state <> 'finished'") == [(0,)]
+
+
+def test_cancelling_a_plan_cancels_its_jobs_and_its_questions(make: MakePlace) -> None:
+    place = make(alpha=[CUT], beta=[{"text": "never", "gate": "never"}], gamma=[CUT])
+    both = phase("audit", one("auditor", "task alpha", critical=True), one("helper", "task beta"))
+    driving = place.remit.start("plan", place.plan(plan(both)))
+    place.model.wait("never")
+    cancelled = place("cancel", "--plan", "1")
+    assert (cancelled.code, cancelled.out) == (0, "plan 1 is cancelled\n")
+    out, _ = driving.communicate()
+    assert driving.returncode == 1
+    assert "cancelled" in out
+    assert {row[0] for row in place.rows("SELECT state FROM remit.jobs")} == {"finished"}
+    assert place("escalations").out == "no open questions\n"
+    assert place.progress["status"] == "completed"
+    assert place.progress["work"][0]["status"] == "cancelled"
+    again = place("cancel", "--plan", "1")
+    assert (again.code, again.err) == (2, "remit: plan 1 is already cancelled\n")
+
+
+def test_a_job_of_a_plan_has_its_own_system_prompt_profile_and_contract(make: MakePlace) -> None:
+    place = make(alpha=[{"text": "ls -l"}], beta=says(HELP))
+    free = one("helper", "task alpha", system="Answer with a command.", contract="none", allowed_tools=[])
+    strict = one("helper", "task beta", name="second", profile="lenient")
+    ran = place("plan", place.plan(plan(phase("use", free, strict))))
+    assert ran.code == 0, ran.err + ran.out
+    assert place.systems("task alpha") == ["Answer with a command."]
+    assert place.rows("SELECT request ->> 'profile' FROM remit.jobs ORDER BY id") == [(None,), ("lenient",)]
+    wrong = place("plan", place.plan('name = "x"\nsystem = "y"\n' + phase("use", one("helper", "go")), "w.toml"))
+    assert wrong.code == 2
+    assert "unknown field `system`; 'system' is a field of a delegation" in " ".join(wrong.err.split())
+
+
+def test_python_code_submits_and_delegates_with_a_system_prompt(make: MakePlace, tmp_path: Path) -> None:
+    place = make(alpha=says(HELP), beta=says(HELP))
+    code = """
+import asyncio, remit
+number = asyncio.run(remit.submit("helper", "task alpha", system="Only count."))
+done = asyncio.run(remit.delegate("helper", "task beta", system="Only sum."))
+print(number, done.state, done.error)
+"""
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(
+        command, cwd=place.project, env=place.remit.environment, capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == "1 accepted None\n", ran.stderr
+    assert place("worker", "--until-idle").code == 0
+    assert place.systems("task alpha")[0].startswith("Only count.")
+    assert place.systems("task beta")[0].startswith("Only sum.")
