@@ -166,12 +166,12 @@ def test_a_plan_begun_with_new_is_resumed_like_any_other(make: MakePlace) -> Non
 def test_cancelling_a_plan_cancels_its_jobs_and_its_questions(make: MakePlace) -> None:
     place = make(alpha=[CUT], beta=[{"text": "never", "gate": "never"}], gamma=[CUT])
     both = phase("audit", one("auditor", "task alpha", critical=True), one("helper", "task beta"))
-    driving = place.remit.start("plan", place.plan(plan(both)))
-    place.model.wait("never")
-    cancelled = place("cancel", "--plan", "1")
-    assert (cancelled.code, cancelled.out) == (0, "plan 1 is cancelled\n")
-    out, _ = driving.communicate()
-    assert driving.returncode == 1
+    with place.remit.start("plan", place.plan(plan(both))) as driving:
+        place.model.wait("never")
+        cancelled = place("cancel", "--plan", "1")
+        assert (cancelled.code, cancelled.out) == (0, "plan 1 is cancelled\n")
+        out, _ = driving.communicate()
+        assert driving.returncode == 1
     assert "cancelled" in out
     assert {row[0] for row in place.rows("SELECT state FROM remit.jobs")} == {"finished"}
     assert place("escalations").out == "no open questions\n"

@@ -67,7 +67,7 @@ async def partial_output(database: Database, job: int) -> str:
 
 async def stop_job(database: Database, job: Job, settings: Settings, *, is_shutdown: bool) -> None:
     """End a job whose run was cancelled. On a shutdown of its worker, return it to the queue instead."""
-    if is_shutdown:
+    if is_shutdown and not (await jobs.get(database, job.id)).is_cancelled:
         await jobs.give_back(database, job.id, job.attempt)
         return
     await jobs.cancel_under(database, job.id)
