@@ -29,6 +29,8 @@ def row(
     claimed_line: int | None = None,
     evidence: str = "",
     flags: tuple[str, ...] = (),
+    rule: str = "",
+    reason: str = "",
 ) -> ReportedFinding:
     opinion = Opinion(
         agent=agent,
@@ -42,6 +44,7 @@ def row(
         claimed_confidence=claimed,
         evidence=evidence,
         flags=(*flags, *(["unscored"] if unscored else [])),
+        rule=rule,
     )
     return ReportedFinding(
         opinion=opinion,
@@ -50,6 +53,7 @@ def row(
         category=category,
         verified=verified,
         fingerprint=fingerprint,
+        reason=reason,
     )
 
 
@@ -74,7 +78,7 @@ def rows(agent: str) -> st.SearchStrategy[ReportedFinding]:
         path=st.sampled_from([None, "a.py", "b.py"]),
         category=st.sampled_from(["quality", "security"]),
         severity=st.sampled_from([None, "critical", "important", "minor"]),
-        title=st.sampled_from(["A bug", "Another", "x | y", "<b>"]),
+        title=st.sampled_from(["A bug", "Another", "x | y", "<b>", "a bug in the cart", "search", "slow search", ""]),
         name=st.sampled_from(["", "QA-001", "SEC-002"]),
         verified=st.sampled_from([None, True, False]),
         unscored=st.booleans(),
@@ -84,6 +88,8 @@ def rows(agent: str) -> st.SearchStrategy[ReportedFinding]:
         claimed_line=st.sampled_from([None, None, 44]),
         evidence=st.sampled_from(["", "", "there is no such file"]),
         flags=st.sampled_from([(), ("relocated",), ("revise",)]),
+        rule=st.sampled_from(["", "", "E501", "S608"]),
+        reason=st.sampled_from(["", "", "", "suppressed"]),
     )
 
 

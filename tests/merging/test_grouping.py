@@ -1,26 +1,30 @@
 from __future__ import annotations
 
+import itertools
 import random
+from collections.abc import Callable, Iterator
 
 import pytest
 from building import row
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.merging.grouping import group_findings
+from remit.merging import grouping
+from remit.merging.grouping import group_findings, title_similarity
+from remit.merging.merge import row_order
 from remit.merging.model import ReportedFinding
 
 
 def grouped(rows: list[ReportedFinding], window: int = 0) -> list[list[ReportedFinding]]:
-    return list(group_findings(rows, window))
+    return list(group_findings(rows, row_order, window))
 
 
-def places(groups: list[list[ReportedFinding]]) -> list[list[tuple[int | None, int | None]]]:
-    return sorted(sorted((s.opinion.line, s.end_line) for s in members) for members in groups)  # type: ignore[type-var]
+_numbers = itertools.count()
 
 
 def at(first: int, last: int | None = None, **rest: object) -> ReportedFinding:
-    return row(line=first, end=last, **rest)  # type: ignore[arg-type]
+    """A row of a separate agent, so that only its location counts."""
+    return row(**{"agent": f"agent-{next(_numbers)}", "line": first, "end": last, **rest})  # type: ignore[arg-type]
 
 
 def test_the_same_line_of_the_same_file_and_category_is_one_finding() -> None:
@@ -28,7 +32,7 @@ def test_the_same_line_of_the_same_file_and_category_is_one_finding() -> None:
 
 
 def test_another_category_at_the_same_place_stays_apart() -> None:
-    assert len(grouped([at(10), at(10, category="security")])) == 2
+    assert len(grouped([at(10), at(10, category="security", title="Something else")])) == 2
 
 
 def test_another_file_stays_apart() -> None:
@@ -90,12 +94,77 @@ SPANS = st.tuples(st.integers(1, 40), st.integers(0, 20)).map(lambda s: (s[0], s
 
 @given(st.lists(SPANS, max_size=14) | st.lists(SPANS, min_size=2, max_size=2), st.sampled_from([0, 0, 1, 3]))
 def test_grouping_is_what_comparing_every_pair_gives(spans: list[tuple[int, int]], window: int) -> None:
-    marked = [at(first, last, title=str(index)) for index, (first, last) in enumerate(spans)]
-    found = [[int(s.opinion.title) for s in members] for members in grouped(marked, window)]
-    assert found == brute_force(spans, window), "groups and their members come in the order of the input"
+    marked = [at(first, last, name=str(index), title=_different(index)) for index, (first, last) in enumerate(spans)]
+    found = sorted(sorted(int(s.opinion.id) for s in members) for members in grouped(marked, window))
+    assert found == brute_force(spans, window)
+
+
+def _different(index: int) -> str:
+    """A title that is like no other."""
+    return "".join(chr(ord("a") + (index * 7 + step * step * (index + 3)) % 26) for step in range(12))
 
 
 def test_ten_thousand_ranges_on_top_of_each_other_are_one_group() -> None:
-    nested = [at(1 + index, 30_000 - index) for index in range(10_000)]
+    nested = [at(1 + index, 30_000 - index, title=f"{index:x}") for index in range(10_000)]
     random.Random(1).shuffle(nested)
     assert len(grouped(nested)) == 1
+
+
+def test_six_hundred_vulnerabilities_of_a_lock_file_match_by_rule() -> None:
+    rows = [
+        row(tool, path="package-lock.json", line=1, rule=f"CVE-2021-{number}", title=f"{tool} found number {number}")
+        for tool in ("grype", "trivy")
+        for number in range(600)
+    ]
+    groups = grouped(rows)
+    assert len(groups) == 600
+    assert all({member.opinion.agent for member in members} == {"grype", "trivy"} for members in groups)
+
+
+HOSTILE: dict[str, Callable[[int], ReportedFinding]] = {
+    "one line, one agent": lambda n: row("a", title=f"title {n}", line=1),
+    "one line, many agents": lambda n: row(f"a{n}", title=f"title {n}", line=1),
+    "nested ranges": lambda n: row(f"a{n % 3}", title=f"title {n % 50}", line=1 + n, end=100_000 - n),
+    "one rule": lambda n: row("a", rule="X1", title=f"title {n}", line=1),
+    "words shared by pairs": lambda n: row("ab"[n % 2], title=f"w{n // 2} w{n // 3} w{n // 5} w{n // 7}", line=1),
+    "no line": lambda n: row("abc"[n % 3], rule=f"R{n}", title="the same", line=None),
+}
+
+
+@pytest.mark.parametrize("shape", HOSTILE)
+def test_the_number_of_comparisons_grows_with_the_number_of_rows(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    candidates = grouping._candidates
+
+    def counted(rows: list[ReportedFinding]) -> Iterator[tuple[int, int]]:
+        nonlocal calls
+        for pair in candidates(rows):
+            calls += 1
+            yield pair
+
+    monkeypatch.setattr(grouping, "_candidates", counted)
+    needed = []
+    for size in (300, 3_000):
+        calls = 0
+        assert sum(map(len, grouped([HOSTILE[shape](number) for number in range(size)]))) == size
+        needed.append(calls)
+    assert needed[1] <= 12 * needed[0]
+    assert needed[1] <= 80 * 3_000
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("SQL injection in search", "Search: SQL Injection", True),
+        ("Total is rounded twice", "The total is rounded", True),
+        ("Password is logged", "Index is missing for the query", False),
+        ("Unused import", "Query built from user input", False),
+        ("検索文字列がSQLに連結される", "検索文字列がSQLへ連結される", True),
+        ("", "", True),
+        ("", "a bug", False),
+    ],
+)
+def test_titles_are_compared_by_their_words(one: str, other: str, same: bool) -> None:
+    folded = grouping.folded_title(one), grouping.folded_title(other)
+    assert (title_similarity(*folded) >= grouping.SAME_TITLE) is same
+    assert title_similarity(*folded) == title_similarity(*reversed(folded))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import msgspec
 import pytest
@@ -8,8 +9,9 @@ from building import report, reports, row
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.merging.merge import merge_reports
-from remit.merging.model import Merge, MergeSettings, Report, ReportedStatement
+from remit.merging.grouping import group_findings
+from remit.merging.merge import merge_reports, row_order
+from remit.merging.model import SCALE, Merge, MergeSettings, Report, ReportedFinding, ReportedStatement
 from remit.merging.previous import reports_of
 
 DEFAULT = MergeSettings()
@@ -65,12 +67,129 @@ def test_weights_count_by_agent_and_category() -> None:
 
 
 def test_the_same_agent_twice_counts_once_with_its_best_score_and_all_its_words() -> None:
-    one = report("qa-engineer", row(score=85, title="First", details="because"))
-    other = report("qa-engineer", row(score=92, title="Second", details="therefore"))
+    one = report("qa-engineer", row(score=85, title="Total is rounded twice", details="because"))
+    other = report("qa-engineer", row(score=92, title="The total is rounded", details="therefore", name="QA-007"))
     (finding,) = merged(one, other).findings
     assert (finding.confidence, finding.agents, finding.flags) == (92, ("qa-engineer",), ())
-    assert finding.title == "Second"
-    assert all(word in finding.opinions[0].details for word in ("because", "therefore", "First"))
+    assert finding.title == "The total is rounded"
+    assert [member.id for member in finding.members] == ["QA-001", "QA-007"]
+    assert all(word in finding.opinions[0].details for word in ("because", "therefore", "rounded twice"))
+
+
+def test_the_same_problem_of_one_agent_has_its_best_score_and_its_worst_severity() -> None:
+    rows = (row(score=60, severity="critical"), row(score=95, severity="minor", name="QA-002"))
+    (finding,) = merged(report("qa-engineer", *rows)).findings
+    (opinion,) = finding.opinions
+    assert (finding.severity, finding.confidence) == ("critical", 95)
+    assert (opinion.severity, opinion.confidence, opinion.id) == ("critical", 95, "QA-002")
+
+
+def test_different_problems_of_one_agent_on_one_line_are_different_findings() -> None:
+    rows = (
+        row(score=95, severity="minor", title="Unused import"),
+        row(score=70, severity="critical", title="Query built from user input", name="QA-002"),
+    )
+    outcome = merged(report("qa-engineer", *rows))
+    assert [(finding.title, finding.severity) for finding in outcome.findings] == [
+        ("Query built from user input", "critical"),
+        ("Unused import", "minor"),
+    ]
+    assert outcome.counts.critical == 1
+
+
+def test_rules_of_a_tool_decide_before_titles() -> None:
+    same = {"title": "Too many of something"}
+    one, other = (
+        row("ruff", rule="PLR0912", name="PLR0912", **same),
+        row("ruff", rule="PLR0913", name="PLR0913", **same),
+    )
+    assert len(merged(report("ruff", one, other)).findings) == 2
+    again = row("ruff", rule="PLR0912", name="PLR0912", title="Other words")
+    (finding,) = merged(report("ruff", one, again)).findings
+    assert [(member.agent, member.id) for member in finding.members] == [("ruff", "PLR0912")] * 2
+
+
+def test_the_same_rule_of_two_tools_on_one_line_agrees() -> None:
+    one = row("grype", rule="CVE-2021-1", name="CVE-2021-1", title="openssl 1.0 is vulnerable", category="security")
+    other = row("trivy", rule="CVE-2021-1", name="CVE-2021-1", title="Buffer overflow", category="general")
+    (finding,) = merged(report("grype", one), report("trivy", other)).findings
+    assert finding.agents == ("grype", "trivy")
+
+
+def test_one_matter_in_two_categories_is_one_finding() -> None:
+    one = row("security-auditor", score=95, category="security", title="SQL injection in search", name="SEC-001")
+    other = row("qa-engineer", score=78, category="quality", title="Search: SQL Injection", name="QA-001")
+    (finding,) = merged(report("security-auditor", one), report("qa-engineer", other)).findings
+    assert (finding.confidence, finding.category, finding.id) == (96.5, "security", "SEC-001")
+    assert [(member.agent, member.id) for member in finding.members] == [
+        ("qa-engineer", "QA-001"),
+        ("security-auditor", "SEC-001"),
+    ]
+    apart = row("qa-engineer", score=90, category="quality", title="Variable name is misleading")
+    assert len(merged(report("security-auditor", one), report("qa-engineer", apart)).findings) == 2
+
+
+def test_an_agent_with_several_problems_at_a_place_splits_it_by_problem() -> None:
+    first = row("a", title="Password is logged", name="A-1")
+    second = row("a", title="Index is missing for the query", name="A-2")
+    third = row("b", title="The password is logged in clear text", name="B-1")
+    lonely = row("c", title="Wrong rounding", name="C-1")
+    outcome = merged(report("a", first, second), report("b", third), report("c", lonely))
+    assert sorted(tuple(member.id for member in finding.members) for finding in outcome.findings) == [
+        ("A-1", "B-1"),
+        ("A-2",),
+        ("C-1",),
+    ]
+
+
+def test_a_row_that_matches_two_problems_of_an_agent_joins_one_of_them() -> None:
+    first, second = row("a", title="search: SQL injection", name="A-1"), row("a", title="slow search", name="A-2")
+    outcome = merged(report("a", first, second), report("b", row("b", title="search", name="B-1")))
+    assert sum(len(finding.members) for finding in outcome.findings) == 3
+    assert {len(finding.agents) for finding in outcome.findings} == {1, 2}
+
+
+def test_a_range_of_another_agent_does_not_join_two_lines_of_one_rule() -> None:
+    far = [row("ruff", rule="E501", name="E501", title="Line too long", line=line) for line in (10, 400)]
+    outcome = merged(report("ruff", *far), report("a", row("a", title="The module is complex", line=1, end=500)))
+    assert len(outcome.findings) == 3
+
+
+def test_an_agent_that_scored_one_of_two_rows_takes_part_in_score_conflicts() -> None:
+    mine = report("a", row("a", score=39), row("a", score=70, unscored=True, name="A-2"))
+    outcome = merged(mine, report("b", row("b", score=94)))
+    assert [conflict.kind for conflict in outcome.conflicts] == ["score"]
+    assert "b gives it 94, a 39" in outcome.conflicts[0].why
+
+
+@pytest.mark.parametrize("threshold", [80, 95, 100])
+def test_no_threshold_drops_what_a_tool_did_not_score(threshold: float) -> None:
+    unscored = report("gitleaks", row("gitleaks", score=80, unscored=True))
+    assert merged(unscored, threshold=threshold).findings
+    assert merged(report("a", row("a", score=70, unscored=True)), threshold=threshold).dropped
+
+
+def test_rows_that_a_tool_suppressed_are_dropped_with_its_reason_and_hide_nothing() -> None:
+    quiet = row("ruff", rule="S608", name="S608", reason="suppressed by ruff: reviewed")
+    loud = row("bandit", rule="B608", name="B608")
+    outcome = merged(report("ruff", quiet), report("bandit", loud))
+    assert [finding.agents for finding in outcome.findings] == [("bandit",)]
+    assert [(finding.agents, finding.reason) for finding in outcome.dropped] == [
+        (("ruff",), "suppressed by ruff: reviewed")
+    ]
+    assert merge_reports(reports_of(outcome), DEFAULT, [outcome]) == outcome
+
+
+def test_members_on_other_lines_have_their_line() -> None:
+    rows = (
+        row("ruff", rule="C901", name="C901", line=1, end=50),
+        row("ruff", rule="C901", name="C901", line=20, end=30),
+    )
+    (finding,) = merged(report("ruff", *rows)).findings
+    assert [msgspec.to_builtins(member) for member in finding.members] == [
+        {"agent": "ruff", "id": "C901", "line": 20},
+        {"agent": "ruff", "id": "C901"},
+    ]
 
 
 def test_each_agent_keeps_its_own_severity_and_score() -> None:
@@ -172,21 +291,22 @@ def test_flags_of_a_merge_written_before_opinions_had_any_are_kept() -> None:
 
 
 def test_repeated_help_of_an_agent_occurs_once_and_each_title_is_kept() -> None:
-    first = row("ruff", name="ARG001", title="Unused argument: `a`", details="Unused\n\nWhy this is bad.")
-    second = row("ruff", name="ARG001", title="Unused argument: `b`", details="Unused\n\nWhy this is bad.")
+    about = {"name": "ARG001", "rule": "ARG001", "details": "Unused\n\nWhy this is bad."}
+    first = row("ruff", title="Unused argument: `a`", **about)
+    second = row("ruff", title="Unused argument: `b`", **about)
     (finding,) = merged(report("ruff", first, second)).findings
     assert finding.opinions[0].details == "Unused\n\nWhy this is bad.\n\nAlso: ARG001: Unused argument: `b`"
 
 
 def test_fenced_code_is_never_taken_apart() -> None:
     code = "```\none\n\ntwo\n```"
-    first, second = row(details="two\n```"), row(score=80, title="Other", details=code)
+    first, second = row(details="two\n```"), row(score=80, title="A bug, other", details=code)
     (finding,) = merged(report("qa-engineer", first, second)).findings
     assert code in finding.opinions[0].details
 
 
 def test_an_input_merged_with_its_own_merge_repeats_nothing() -> None:
-    both = (report("a", row("a", title="First", details="why"), row("a", score=80, title="Second")),)
+    both = (report("a", row("a", title="First try", details="why"), row("a", score=80, title="first")),)
     once = merged(*both)
     again = merge_reports([*reports_of(once), *both], DEFAULT, [once])
     assert again.findings[0].opinions == once.findings[0].opinions
@@ -290,18 +410,78 @@ def test_merging_a_merge_gives_the_same_bytes(given_reports: list[Report], polic
 
 
 @given(reports())
+def test_every_row_is_a_member_of_exactly_one_finding(given_reports: list[Report]) -> None:
+    outcome = merge_reports(given_reports, DEFAULT)
+    expected = sorted((row.opinion.agent, row.opinion.id) for report in given_reports for row in report.rows)
+    found = sorted((m.agent, m.id) for f in (*outcome.findings, *outcome.dropped) for m in f.members)
+    assert found == expected
+    assert outcome.counts.rows == len(expected)
+    assert all(isinstance(finding.reason, str) and finding.reason for finding in outcome.dropped)
+
+
+@given(reports())
+def test_the_severity_of_a_row_is_never_lowered(given_reports: list[Report]) -> None:
+    """Each id names its severity, so that members show which rows a finding has."""
+    marked = [
+        msgspec.structs.replace(
+            report,
+            rows=tuple(
+                msgspec.structs.replace(
+                    row, opinion=msgspec.structs.replace(row.opinion, id=f"{row.opinion.severity}-{at}-{number}")
+                )
+                for number, row in enumerate(report.rows)
+            ),
+        )
+        for at, report in enumerate(given_reports)
+    ]
+    outcome = merge_reports(marked, DEFAULT)
+    for finding in (*outcome.findings, *outcome.dropped):
+        own = [member.id.partition("-")[0] for member in finding.members]
+        ranks = [SCALE.index(word) for word in own if word in SCALE]  # type: ignore[arg-type]
+        assert (SCALE.index(finding.severity) if finding.severity else None) == max(ranks, default=None)
+
+
+@given(reports(), reports())
+def test_another_input_loses_no_row_and_hides_no_critical_finding(before: list[Report], more: list[Report]) -> None:
+    one, both = merge_reports(before, DEFAULT), merge_reports([*before, *more], DEFAULT)
+
+    def members(merge: Merge, findings: str) -> Counter[tuple[str, str]]:
+        return Counter((m.agent, m.id) for f in getattr(merge, findings) for m in f.members)
+
+    everything = members(both, "findings") + members(both, "dropped")
+    assert members(one, "findings") + members(one, "dropped") <= everything
+    critical = [
+        row for report in before for row in report.rows if row.opinion.severity == "critical" and not row.reason
+    ]
+    kept = members(both, "findings")
+    assert all(kept[row.opinion.agent, row.opinion.id] for row in critical)
+    assert bool(both.counts.critical) >= bool(one.counts.critical)
+
+
+@given(reports())
+def test_a_finding_has_at_most_one_problem_of_an_agent(given_reports: list[Report]) -> None:
+    rows = [row for report in given_reports for row in report.rows]
+    for members in group_findings(rows, row_order):
+        by_agent: dict[str, list[ReportedFinding]] = {}
+        for member in members:
+            by_agent.setdefault(member.opinion.agent, []).append(member)
+        for own in by_agent.values():
+            rules = {member.opinion.rule for member in own if member.opinion.rule}
+            assert len(rules) <= 1 or any(not member.opinion.rule for member in own)
+
+
+@given(reports())
 def test_nothing_is_lost(given_reports: list[Report]) -> None:
     outcome = merge_reports(given_reports, DEFAULT)
-    said = [(f, o) for f in (*outcome.findings, *outcome.dropped) for o in f.opinions]
+    said = [o for f in (*outcome.findings, *outcome.dropped) for o in f.opinions]
     for given_report in given_reports:
         for seen in given_report.rows:
             opinion = seen.opinion
             assert any(
                 o.agent == opinion.agent
-                and f.category == seen.category
                 and (o.title == opinion.title or opinion.title in o.details)
                 and all(part in o.details for part in opinion.details.split("\n\n"))
-                for f, o in said
+                for o in said
             )
 
 
@@ -312,5 +492,8 @@ def test_scores_stay_between_0_and_100_and_counts_add_up(given_reports: list[Rep
         assert 0 <= finding.mean <= finding.max <= 100
         assert finding.mean <= finding.confidence <= 100
         assert 0 < finding.agreement <= 1
-    assert outcome.counts.findings == len(outcome.findings)
+    counts = outcome.counts
+    assert counts.findings == len(outcome.findings)
+    assert counts.findings == counts.critical + counts.important + counts.minor + counts.unrated
+    assert counts.dropped == len(outcome.dropped)
     assert outcome.counts.inputs == len(outcome.agents)

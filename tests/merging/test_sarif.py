@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -118,21 +119,25 @@ def test_a_result_becomes_a_sighting() -> None:
 @pytest.mark.parametrize(
     ("given_result", "rule", "severity"),
     [
-        ({"level": "error"}, {}, "critical"),
-        ({"level": "warning"}, {}, "important"),
+        ({"level": "error"}, {}, "important"),
+        ({"level": "warning"}, {}, "minor"),
         ({"level": "note"}, {}, "minor"),
         ({"level": "none"}, {}, "minor"),
-        ({}, {}, "important"),
-        ({}, {"defaultConfiguration": {"level": "note"}}, "minor"),
-        ({"level": "error"}, {"defaultConfiguration": {"level": "note"}}, "critical"),
+        ({}, {}, "minor"),
+        ({}, {"defaultConfiguration": {"level": "error"}}, "important"),
+        ({"level": "error"}, {"defaultConfiguration": {"level": "note"}}, "important"),
         ({"kind": "informational"}, {"defaultConfiguration": {"level": "error"}}, "minor"),
-        ({"level": "huge"}, {}, "important"),
-        ({"level": ["error"]}, {}, "important"),
+        ({"level": "huge"}, {}, "minor"),
+        ({"level": ["error"]}, {}, "minor"),
         ({"level": "note"}, {"properties": {"security-severity": "9.0"}}, "critical"),
         ({"level": "error"}, {"properties": {"security-severity": "8.9"}}, "important"),
         ({"level": "error"}, {"properties": {"security-severity": 4}}, "important"),
         ({"level": "error"}, {"properties": {"security-severity": 3.9}}, "minor"),
-        ({"level": "error"}, {"properties": {"security-severity": "much"}}, "critical"),
+        ({"level": "error"}, {"properties": {"security-severity": "much"}}, "important"),
+        ({"level": "error", "properties": {"severity": "CRITICAL"}}, {}, "critical"),
+        ({"level": "note"}, {"properties": {"tags": ["vulnerability", "CRITICAL"]}}, "critical"),
+        ({"level": "error", "properties": {"issue_severity": "HIGH"}}, {}, "important"),
+        ({"properties": {"severity": "critical"}}, {"properties": {"security-severity": "2.0"}}, "minor"),
         ({"properties": {"security-severity": "9.8"}}, {"properties": {"security-severity": "1"}}, "critical"),
     ],
 )
@@ -140,27 +145,23 @@ def test_levels_become_severities(given_result: dict[str, Any], rule: dict[str, 
     assert one(result(**given_result), rules=[{"id": "X1", **rule}]).opinion.severity == severity
 
 
-def test_an_error_of_a_tool_that_knows_no_other_level_is_important() -> None:
-    assert one(result(level="error"), tool="ruff").opinion.severity == "important"
-
-
 @pytest.mark.parametrize(
     ("fields", "score", "unscored"),
     [
         ({"rank": 0}, 0, False),
         ({"rank": 100.0}, 100, False),
-        ({"rank": -1.0}, 70, True),
-        ({"rank": 101}, 70, True),
-        ({"rank": True}, 70, True),
-        ({"rank": "90"}, 70, True),
-        ({"properties": {"confidence": "HIGH"}}, 90, False),
+        ({"rank": -1.0}, 80, True),
+        ({"rank": 101}, 80, True),
+        ({"rank": True}, 80, True),
+        ({"rank": "90"}, 80, True),
+        ({"properties": {"confidence": "HIGH"}}, 85, False),
         ({"properties": {"confidence": "medium"}}, 70, False),
         ({"properties": {"issue_confidence": "LOW"}}, 50, False),
         ({"properties": {"confidence": 85}}, 85, False),
         ({"properties": {"confidence": 0.85}}, 85, False),
-        ({"properties": {"confidence": "sure"}}, 70, True),
+        ({"properties": {"confidence": "sure"}}, 80, True),
         ({"rank": 30, "properties": {"confidence": "HIGH"}}, 30, False),
-        ({}, 70, True),
+        ({}, 80, True),
     ],
 )
 def test_a_score_is_taken_from_where_the_tool_gives_it(fields: dict[str, Any], score: float, unscored: bool) -> None:
@@ -168,8 +169,9 @@ def test_a_score_is_taken_from_where_the_tool_gives_it(fields: dict[str, Any], s
     assert (found.opinion.confidence, found.unscored) == (score, unscored)
 
 
-def test_the_precision_of_a_rule_is_a_score() -> None:
-    assert one(result(), rules=[{"id": "X1", "properties": {"precision": "very-high"}}]).opinion.confidence == 95
+@pytest.mark.parametrize(("word", "score"), [("very-high", 95), ("high", 85), ("medium", 70), ("low", 50)])
+def test_the_precision_of_a_rule_is_a_score(word: str, score: float) -> None:
+    assert one(result(), rules=[{"id": "X1", "properties": {"precision": word}}]).opinion.confidence == score
 
 
 # Categories
@@ -306,17 +308,22 @@ def test_escapes_in_a_title_come_through_for_the_output_to_show() -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"suppressions": [{"kind": "inSource"}]}, "suppressed"),
-        ({"suppressions": [{"kind": "external", "status": "accepted"}]}, "suppressed"),
-        ({"baselineState": "absent"}, "gone"),
-        ({"kind": "pass"}, "no fault"),
-        ({"kind": "notApplicable"}, "no fault"),
+        ({"suppressions": [{"kind": "inSource"}]}, "suppressed for some-tool in the source"),
+        (
+            {"suppressions": [{"kind": "external", "status": "accepted", "justification": "a  test\nkey"}]},
+            "suppressed for some-tool: a test key",
+        ),
+        ({"baselineState": "absent"}, "some-tool reports that it is fixed (absent since its baseline)"),
+        ({"kind": "pass"}, "some-tool reports no fault here (pass)"),
+        ({"kind": "notApplicable"}, "some-tool reports no fault here (notApplicable)"),
     ],
 )
-def test_results_that_are_not_findings_are_skipped_and_counted(fields: dict[str, Any], why: str) -> None:
-    data = json.dumps({"runs": [run(result(), result(**fields))]}).encode()
-    (report,), left_out = open_sarif(data, "x", None, {})
-    assert (report.status, len(report.rows), left_out) == ("SUCCESS", 1, {why: 1})
+def test_results_that_are_not_findings_are_dropped_with_the_reason(fields: dict[str, Any], why: str) -> None:
+    (report,) = read(run(result(ruleId="X0"), result(**fields)))
+    assert (report.status, [row.reason for row in report.rows]) == ("SUCCESS", ["", why])
+    merge = merge_reports([report], MergeSettings())
+    assert [finding.reason for finding in merge.dropped] == [why]
+    assert merge.counts.rows == 2
 
 
 @pytest.mark.parametrize(
@@ -375,7 +382,6 @@ def test_an_absolute_place_inside_the_checkout_is_made_relative(tree: WorkTree, 
         ("..%5C..%5Cetc", "../../etc"),
         ("%252e%252e/x", "%2e%2e/x"),
         ("file://other/src/a.py", "//other/src/a.py"),
-        ("https://example.org/src/a.py", "https://example.org/src/a.py"),
         (".git/config", ".git/config"),
         ("src/a.py%00.txt", "src/a.py\0.txt"),
         ("src/a.py\0", "src/a.py\0"),
@@ -518,44 +524,71 @@ def test_the_first_line_of_an_empty_file_is_there(tree: WorkTree) -> None:
 
 def test_failed_evidence_of_an_unscored_result_costs_it_as_much(tree: WorkTree) -> None:
     found = one(result(locations=[place("nowhere.py")]), tree)
-    assert (found.opinion.confidence, found.unscored) == (50, True)
+    assert (found.opinion.confidence, found.unscored) == (60, True)
 
 
 # Snippets
+
+
+OTHER_COMMIT = [{"repositoryUri": "https://example.org/x", "revisionId": "0" * 40}]
+
+
+@pytest.fixture
+def repository(tree: WorkTree) -> WorkTree:
+    """The tree as a checkout of a commit."""
+    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=tree.root, check=True)
+    return tree
 
 
 def quoted(text: Any, line: int, **region: Any) -> dict[str, Any]:
     return place(line=line, region={"snippet": {"text": text}, **region})
 
 
-def test_a_snippet_at_its_place_is_verified(tree: WorkTree) -> None:
-    found = at(quoted(f"{code(9)}\n", 9), tree)
-    assert (found.opinion.line, found.verified, found.opinion.confidence) == (9, True, 90)
+def before(location: dict[str, Any], tree: WorkTree) -> ReportedFinding:
+    """The result of a run on another commit."""
+    return at(location, tree, versionControlProvenance=OTHER_COMMIT)
 
 
-def test_a_snippet_elsewhere_in_the_file_corrects_the_place(tree: WorkTree) -> None:
-    found = at(quoted(f"{code(25)}\n{code(26)}", 3, endLine=4), tree)
+def test_the_line_of_a_tool_that_ran_on_this_checkout_is_kept_although_its_snippet_is_of_another_line(
+    repository: WorkTree,
+) -> None:
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=repository.root, check=True, capture_output=True, text=True
+    ).stdout.strip()
+    here = [{"repositoryUri": "https://example.org/x", "revisionId": head}]
+    for about in ({}, {"versionControlProvenance": here}, {"versionControlProvenance": [{"revisionId": "v1"}]}):
+        found = at(quoted(code(17), 11), repository, **about)
+        assert (found.opinion.line, found.verified, found.opinion.confidence) == (11, True, 90)
+        assert (found.fingerprint, found.opinion.flags) == ("", ())
+
+
+def test_a_snippet_at_its_place_is_verified(repository: WorkTree) -> None:
+    for look in (at, before):
+        found = look(quoted(f"{code(9)}\n", 9), repository)
+        assert (found.opinion.line, found.verified, found.opinion.confidence) == (9, True, 90)
+
+
+def test_a_snippet_of_another_commit_corrects_the_place(repository: WorkTree) -> None:
+    found = before(quoted(f"{code(25)}\n{code(26)}", 3, endLine=4), repository)
     assert (found.opinion.line, found.end_line, found.verified, found.opinion.confidence) == (25, 26, True, 80)
+    assert "relocated" in found.opinion.flags
 
 
-def test_a_snippet_corrects_a_line_that_is_not_there(tree: WorkTree) -> None:
-    found = at(quoted(code(25), 400), tree)
-    assert (found.opinion.line, found.verified, found.opinion.confidence) == (25, True, 80)
-
-
-def test_a_snippet_corrects_a_line_just_behind_the_end(tree: WorkTree) -> None:
-    found = at(quoted(code(30), 31), tree)
-    assert (found.opinion.line, found.verified, found.opinion.confidence) == (30, True, 80)
+def test_a_snippet_of_another_commit_corrects_a_line_that_is_not_there(repository: WorkTree) -> None:
+    for line, there in ((400, 25), (31, 30)):
+        found = before(quoted(code(there), line), repository)
+        assert (found.opinion.line, found.verified, found.opinion.confidence) == (there, True, 80)
 
 
 @pytest.mark.parametrize("region", [{"startLine": "25"}, {"endLine": 3}])
-def test_a_snippet_does_not_repair_an_invalid_region(tree: WorkTree, region: dict[str, Any]) -> None:
-    found = at(place(line=25, region={"snippet": {"text": code(25)}, **region}), tree)
+def test_a_snippet_does_not_repair_an_invalid_region(repository: WorkTree, region: dict[str, Any]) -> None:
+    found = before(place(line=25, region={"snippet": {"text": code(25)}, **region}), repository)
     assert (found.verified, found.opinion.confidence) == (False, 70)
 
 
-def test_a_snippet_that_is_nowhere_is_failed_evidence(tree: WorkTree) -> None:
-    found = at(quoted("os.system(user_input)", 9), tree)
+def test_a_snippet_of_another_commit_that_is_nowhere_is_failed_evidence(repository: WorkTree) -> None:
+    found = before(quoted("os.system(user_input)", 9), repository)
     assert (found.opinion.line, found.verified, found.opinion.confidence) == (9, False, 70)
 
 
@@ -564,24 +597,27 @@ def test_an_empty_snippet_is_not_evidence(tree: WorkTree, text: Any) -> None:
     assert at(quoted(text, 9), tree).verified is True
 
 
-def test_a_very_long_snippet_is_compared_by_its_first_lines(tree: WorkTree) -> None:
+def test_a_very_long_snippet_is_compared_by_its_first_lines(repository: WorkTree) -> None:
+    tree = repository
     (tree.root / "long.py").write_text(text := "".join(f"name_{number} = {number}\n" for number in range(3_000)))
     location = place("long.py", line=1, region={"endLine": 3_000, "snippet": {"text": text}})
-    found = at(location, tree)
+    found = before(location, tree)
     assert (found.verified, bool(found.fingerprint)) == (True, True)
 
 
-def test_a_snippet_gives_the_fingerprint_that_a_quote_of_a_result_gives(tree: WorkTree) -> None:
+def test_a_snippet_gives_the_fingerprint_that_a_quote_of_a_result_gives(repository: WorkTree) -> None:
+    tree = repository
     quote = Quote(path="src/a.py", line=9, end_line=None, at=0, text=f"  {code(9)}  ", outcome="verified")
     expected = adjust._first_fingerprint([quote], tree)
     assert expected
-    assert at(quoted(f"{code(9)}\n", 9), tree).fingerprint == expected
+    assert before(quoted(f"{code(9)}\n", 9), tree).fingerprint == expected
 
 
-def test_short_or_repeated_code_gives_no_fingerprint(tree: WorkTree) -> None:
+def test_short_or_repeated_code_gives_no_fingerprint(repository: WorkTree) -> None:
+    tree = repository
     (tree.root / "src" / "a.py").write_text("do_the_work(now)\nx = 1\ndo_the_work(now)\n")
-    assert at(quoted("do_the_work(now)", 1), tree).fingerprint == ""
-    assert at(quoted("x = 1", 2), tree).fingerprint == ""
+    assert before(quoted("do_the_work(now)", 1), tree).fingerprint == ""
+    assert before(quoted("x = 1", 2), tree).fingerprint == ""
 
 
 def test_each_file_is_read_in_one_go(tree: WorkTree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -592,11 +628,104 @@ def test_each_file_is_read_in_one_go(tree: WorkTree, monkeypatch: pytest.MonkeyP
     assert asked == ["empty.py"] * 3 + ["src/a.py"] * 3
 
 
-def test_fingerprints_stop_when_they_have_cost_enough(tree: WorkTree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fingerprints_stop_when_they_have_cost_enough(repository: WorkTree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = repository
     monkeypatch.setattr("remit.merging.sarif.read._MAX_COUNTED", len(SOURCE))
     located = [result(locations=[quoted(code(n), n)]) for n in (7, 8, 9)]
-    (report,) = read(run(*located), workspace=tree)
+    (report,) = read(run(*located, versionControlProvenance=OTHER_COMMIT), workspace=tree)
     assert [bool(row.fingerprint) for row in report.rows] == [True, True, False]
+
+
+# Images, packages and the further parts of a result
+
+
+@pytest.mark.parametrize(
+    ("uri", "rule"),
+    [
+        ("library/alpine", "CVE-2021-36159"),
+        ("alpine:3.18", "X1"),
+        ("registry.example/team/app:1.2", "X1"),
+        ("docker://alpine:3.18/lib/apk/db/installed", "X1"),
+        ("lib/apk/db/installed", "CVE-2019-14697"),
+        ("web/package-lock.json", "GHSA-xxxx-yyyy"),
+        ("yarn.lock", "X1"),
+        ("usr/bin/app", "GO-2022-0969"),
+        ("https://example.org/login", "X1"),
+    ],
+)
+def test_an_image_or_a_package_is_unchecked_and_not_failed(tree: WorkTree, uri: str, rule: str) -> None:
+    found = one(result(ruleId=rule, locations=[place(uri)], properties={"security-severity": "9.8"}), tree)
+    assert (found.verified, found.opinion.confidence, found.opinion.evidence) == (None, 80, "")
+    assert merge_reports(
+        read(run(result(ruleId=rule, locations=[place(uri)])), workspace=tree), MergeSettings()
+    ).findings
+
+
+def test_a_line_of_a_lock_file_is_unchecked_if_it_is_not_there(tree: WorkTree) -> None:
+    (tree.root / "poetry.lock").write_text("one\n")
+    assert at(place("poetry.lock", line=1), tree).verified is True
+    assert at(place("poetry.lock", line=70), tree).verified is None
+
+
+def test_a_package_named_by_a_logical_location_is_unchecked(tree: WorkTree) -> None:
+    location = place("lib/x") | {"logicalLocations": [{"fullyQualifiedName": "alpine@sha256:00:/lib/x"}]}
+    assert at(location, tree).verified is None
+    assert at(place("lib/x"), tree).verified is False
+
+
+def test_taxa_related_locations_flows_and_fixes_are_details() -> None:
+    step = {"location": {**place(line=4), "message": {"text": "source"}}}
+    found = one(
+        result(
+            taxa=[{"id": "89", "toolComponent": {"name": "CWE"}}],
+            relatedLocations=[{**place(line=7), "message": {"text": "the  query"}}, None, 3],
+            codeFlows=[{"threadFlows": [{"locations": [step, {"location": place(line=9)}]}]}, {}, None],
+            fixes=[{"description": {"text": "Use a parameter."}}],
+        ),
+        taxonomies=[{"name": "CWE", "taxa": [{"id": "89", "shortDescription": {"text": "SQL Injection"}}]}],
+    )
+    assert found.opinion.details.split("\n\n") == [
+        "Taxa: CWE-89 (SQL Injection)",
+        "Related: src/a.py:7 (the query)",
+        "Flow: src/a.py:4 (source) -> src/a.py:9",
+        "Fix: Use a parameter.",
+    ]
+
+
+def test_the_taxa_of_a_rule_are_found_through_its_relationships() -> None:
+    target = {"id": "CWE-79", "toolComponent": {"name": "CWE"}}
+    found = one(result(), rules=[{"id": "X1", "relationships": [{"target": target}]}])
+    assert found.opinion.details == "Taxa: CWE-79"
+
+
+def test_the_state_since_a_baseline_is_a_flag() -> None:
+    assert one(result(baselineState="new")).opinion.flags == ("baseline-new", "unscored")
+
+
+def test_the_hash_of_a_line_identifies_a_result_of_one_tool_and_rule_if_it_is_unique() -> None:
+    def hashed(value: str, line: int) -> dict[str, Any]:
+        return result(locations=[place(line=line)], partialFingerprints={"primaryLocationLineHash": value})
+
+    old, new = read(run(hashed("ab:1", 3))), read(run(hashed("ab:1", 9)))
+    (finding,) = merge_reports([*old, *new], MergeSettings()).findings
+    assert [member.id for member in finding.members] == ["X1", "X1"]
+    (report,) = read(run(hashed("same", 3), hashed("same", 9)))
+    assert [row.fingerprint for row in report.rows] == ["", ""]
+
+
+def test_fingerprints_that_do_not_identify_a_line_are_ignored() -> None:
+    marks = {"commitSha": "1", "author": "x", "matchBasedId/v1": "requires login"}
+    assert one(result(partialFingerprints=marks, fingerprints=marks)).fingerprint == ""
+
+
+def test_what_was_not_read_and_why_a_run_failed_is_in_the_merged_report() -> None:
+    note = {"message": {"text": "no such option"}}
+    calls = [{"executionSuccessful": False, "toolExecutionNotifications": [note]}]
+    merge = merge_reports(read(run("broken", invocations=calls)), MergeSettings())
+    assert [(error.type, error.message) for error in merge.sections.errors] == [
+        ("NotRead", "1 results were not read: unreadable"),
+        ("RunFailed", "no such option"),
+    ]
 
 
 # The file as a whole

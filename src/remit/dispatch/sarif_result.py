@@ -259,7 +259,7 @@ def _counted(count: int, word: str) -> str:
 def build_review(reports: list[Report], unread: int, checkout: Workspace) -> SarifReview:
     """Return the findings of all runs, with entries for the first `MAX_ROWS`."""
     findings = sorted(
-        (_adjusted(one) for report in reports for one in report.rows),
+        (_adjusted(one) for report in reports for one in report.rows if not one.reason),
         key=lambda one: (-SCALE.index(sarif_severity(one)), one.category != "security", -one.opinion.confidence),
     )
     entries = [_entry(one, number, checkout) for number, one in enumerate(findings[:MAX_ROWS], 1)]

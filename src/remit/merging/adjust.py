@@ -1,7 +1,7 @@
 """Turn a verdict into a report for the merge: each finding at its corrected location, with an adjusted score.
 
 Evidence that holds or could not be checked changes nothing. A corrected location costs 10 points, failed evidence 20.
-A finding without a score starts at 70 and is flagged.
+A row without a score starts at 70 and is flagged; a bullet of Issues starts at the score of its result.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from remit.contract.findings import Finding, FindingDetail, tables
 from remit.contract.headings import column_index
 from remit.contract.kinds import slug
 from remit.contract.lines import plain_text
-from remit.contract.model import STATUSES, Table
+from remit.contract.model import STATUSES, Content, Table, Text
 from remit.contract.render import free_text
 from remit.evidence.model import OUTCOMES, Outcome, Quote, Reference
 from remit.merging.collect import collect_sections, looks_for_issues
@@ -45,7 +45,7 @@ def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender
     agent = sender or verdict.agent or _unknown(verdict)
     details = verdict.document.details
     claims = _FindingClaims(verdict, details)
-    words = {detail.id.upper(): free_text(detail.content) for detail in details}
+    words = {detail.id.upper(): free_text(_without_head(detail)) for detail in details}
     rows = tuple(
         _reported_finding(finding, agent, verdict, claims, words.get(finding.id.upper(), ""), workspace)
         for finding in verdict.document.findings
@@ -63,6 +63,13 @@ def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender
         conflicts=tuple(_conflicts(verdict)) if not sender and agent == slug(MERGED_AGENT) else (),
         confidence=verdict.confidence.claimed,
     )
+
+
+def _without_head(detail: FindingDetail) -> tuple[Content, ...]:
+    """Return the content of an entry of Issue Details without its ID and title, which the row has."""
+    head, *rest = detail.content
+    below = head.text.partition("\n")[2].strip() if isinstance(head, Text) else ""
+    return (Text(text=below), *rest) if below else tuple(rest)
 
 
 def _unknown(verdict: Verdict) -> str:
@@ -110,7 +117,9 @@ def _reported_finding(
     reference, quotes = claims.reference(finding), claims.quotes(finding)
     outcomes = ([reference.outcome] if reference else []) + [quote.outcome for quote in quotes]
     path, line, end_line = _final_location(reference, quotes)
-    stated, unscored = _score(finding.confidence)
+    # A bullet has no place for a score: it has the score of its result.
+    claimed = verdict.confidence.claimed if finding.source == "bullet" else finding.confidence
+    stated, unscored = _score(claimed)
     score = min(100.0, max(0.0, stated - penalty(outcomes)))
     moved = reference is not None and (path, line) != (reference.file, reference.line)
     flags = {*finding.flags, *_marks(verdict, outcomes, unscored=unscored)}
@@ -125,7 +134,7 @@ def _reported_finding(
             details=details or (plain_text(finding.location) if finding.source == "bullet" else ""),
             claimed_path=reference.path if reference is not None and path != reference.file else None,
             claimed_line=reference.line if reference is not None and moved else None,
-            claimed_confidence=stated if not unscored and score != stated else None,
+            claimed_confidence=claimed if not unscored and score != claimed else None,
             evidence=_failure(reference, quotes),
             flags=tuple(sorted(flags)),
         ),

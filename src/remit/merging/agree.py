@@ -9,10 +9,20 @@ from functools import lru_cache
 import msgspec
 
 from remit.contract.findings import Severity
-from remit.merging.model import SCALE, MergedFinding, MergeSettings, Opinion, ReportedFinding
+from remit.merging.model import (
+    LOW_SCORE,
+    SCALE,
+    Member,
+    MergedFinding,
+    MergeSettings,
+    Opinion,
+    ReportedFinding,
+)
 
 #: Added once, for any number of agents that agree.
 BONUS = 10.0
+#: The score of a finding whose tool gives none; a result's row without a score gets less.
+UNSCORED_TOOL = 80.0
 #: Before a second statement of an agent on the same finding.
 ALSO = "Also: "
 #: The most agents that a reason names.
@@ -28,19 +38,21 @@ def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: 
         by_agent[row.opinion.agent].append(row)
     per_agent = [_combine_agent(own) for _, own in sorted(by_agent.items())]
     opinions = tuple(row.opinion for row in per_agent)
-    category = rows[0].category
-    mean = _weighted(opinions, category, settings)
-    best = min(opinions, key=lambda opinion: (-opinion.confidence, opinion.agent, opinion.id))
+    leader = min(per_agent, key=lambda row: (-row.opinion.confidence, row.opinion.agent, row.opinion.id))
+    best = leader.opinion
+    mean = _weighted(opinions, leader.category, settings)
     located = _best_location(per_agent, best)
     severity = worst(opinion.severity for opinion in opinions)
     confidence = _agreed(mean, best.confidence, len(opinions), settings)
-    reason = _reason(confidence, severity, settings.threshold)
+    reason = rows[0].reason or _reason(confidence, severity, settings.threshold)
+    if not rows[0].reason and isinstance(reason, str):
+        reason = msgspec.UNSET if _is_unscored_tool(opinions) else f"{reason}{failure_causes(opinions)}"
     return MergedFinding(
         best.id,
         located.path,
         located.opinion.line,
         located.end_line,
-        category,
+        leader.category,
         severity=severity,
         title=best.title,
         confidence=confidence,
@@ -50,18 +62,42 @@ def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: 
         agents=tuple(opinion.agent for opinion in opinions),
         opinions=opinions,
         verified=_verified(rows),
-        flags=_flags(rows, len(opinions)),
-        reason=f"{reason}{failure_causes(opinions)}" if isinstance(reason, str) else reason,
+        flags=_flags(rows, per_agent, len(opinions)),
+        members=_members(rows, located.opinion.line),
+        reason=reason,
     )
+
+
+def _members(rows: Sequence[ReportedFinding], line: int | None) -> tuple[Member, ...]:
+    """Return every row, sorted; each has its line if the finding has another."""
+    found: list[Member] = []
+    for row in rows:
+        opinion = row.opinion
+        own = msgspec.UNSET if opinion.line == line else opinion.line
+        found += row.members or (Member(opinion.agent, opinion.id, own),)
+    return tuple(sorted(found, key=_member_order))
+
+
+def _member_order(member: Member) -> tuple[str, str, bool, int]:
+    line = member.line if isinstance(member.line, int) else 0
+    return member.agent, member.id, member.line is msgspec.UNSET, line
+
+
+def _is_unscored_tool(opinions: Sequence[Opinion]) -> bool:
+    """Return whether tools that give no scores report it, and their evidence holds: no threshold drops it then."""
+    return all("unscored" in opinion.flags and opinion.confidence >= UNSCORED_TOOL for opinion in opinions)
 
 
 def _single(row: ReportedFinding, settings: MergeSettings, answered: int) -> MergedFinding:
     """Return the finding of a single row. Most findings have one row, and there is nothing to weigh."""
     opinion = row.opinion
     score = opinion.confidence
-    reason = _reason(score, opinion.severity, settings.threshold)
-    if isinstance(reason, str) and (opinion.flags or opinion.evidence or opinion.claimed_confidence is not None):
-        reason += failure_causes((opinion,))
+    reason = row.reason or _reason(score, opinion.severity, settings.threshold)
+    if not row.reason and isinstance(reason, str):
+        if _is_unscored_tool((opinion,)):
+            reason = msgspec.UNSET
+        elif opinion.flags or opinion.evidence or opinion.claimed_confidence is not None:
+            reason += failure_causes((opinion,))
     # Some by position: a call with more than 15 keyword arguments builds a dict, which takes four times as long.
     return MergedFinding(
         opinion.id,
@@ -78,7 +114,8 @@ def _single(row: ReportedFinding, settings: MergeSettings, answered: int) -> Mer
         agents=_only(opinion.agent),
         opinions=(opinion,),
         verified=row.verified,
-        flags=_flags((row,), 1) if row.flags or opinion.flags else (),
+        flags=_flags((row,), (row,), 1) if row.flags or opinion.flags else (),
+        members=row.members or _only_member(opinion.agent, opinion.id),
         reason=reason,
     )
 
@@ -94,13 +131,19 @@ def _reason(confidence: float, severity: Severity | None, threshold: float) -> s
     if confidence >= threshold or severity == "critical":
         return msgspec.UNSET
     # The cache treats 0.0 and -0.0 as equal; adding 0 makes their text equal as well.
-    return f"confidence {confidence + 0:g} is under {threshold:g}"
+    return f"{LOW_SCORE}{confidence + 0:g} is under {threshold:g}"
 
 
 @lru_cache(maxsize=1024)
 def _only(agent: str) -> tuple[str, ...]:
     """Return one shared tuple for all findings that only this agent reports."""
     return (agent,)
+
+
+@lru_cache(maxsize=1024)
+def _only_member(agent: str, name: str) -> tuple[Member, ...]:
+    """Return one shared tuple for all findings of one row with this agent and id."""
+    return (Member(agent, name),)
 
 
 @lru_cache(maxsize=1024)
@@ -114,21 +157,26 @@ def worst(severities: Iterable[Severity | None]) -> Severity | None:
 
 
 def _combine_agent(rows: list[ReportedFinding]) -> ReportedFinding:
-    """Combine the rows of one agent: its best score and location, and all its texts."""
+    """Combine the rows of one agent on one problem: its best score, its worst severity, and all its texts.
+
+    A row without a score does not hide the score of another row.
+    """
     if len(rows) == 1:
         return rows[0]
-    best, *_ = ordered = sorted(
-        rows, key=lambda s: (-s.opinion.confidence, s.opinion.id, s.opinion.title, s.opinion.details)
+    ordered = sorted(
+        rows, key=lambda s: (s.unscored, -s.opinion.confidence, s.opinion.id, s.opinion.title, s.opinion.details)
     )
+    best = ordered[0]
     located = next((row for row in ordered if row.opinion.line is not None), best)
+    flags = {flag for row in rows for flag in row.opinion.flags}
     opinion = msgspec.structs.replace(
         best.opinion,
-        severity=best.opinion.severity or worst(row.opinion.severity for row in rows),
+        severity=worst(row.opinion.severity for row in rows),
         line=located.opinion.line,
         claimed_path=located.opinion.claimed_path,
         claimed_line=located.opinion.claimed_line,
         details=merge_texts([row.opinion for row in ordered]),
-        flags=tuple(sorted({flag for row in rows for flag in row.opinion.flags})),
+        flags=tuple(sorted(flags if best.unscored else flags - {"unscored"})),
     )
     return msgspec.structs.replace(best, opinion=opinion, path=located.path, end_line=located.end_line)
 
@@ -168,8 +216,9 @@ def _verified(rows: Sequence[ReportedFinding]) -> bool | None:
     return any(checked) if checked else None
 
 
-def _flags(rows: Sequence[ReportedFinding], agents: int) -> tuple[str, ...]:
-    flags = {flag for row in rows for flag in (*row.flags, *row.opinion.flags)}
+def _flags(rows: Sequence[ReportedFinding], per_agent: Sequence[ReportedFinding], agents: int) -> tuple[str, ...]:
+    flags = {flag for row in rows for flag in row.flags}
+    flags.update(flag for row in per_agent for flag in row.opinion.flags)
     if agents >= 3:
         flags.add("confirmed")
     elif agents == 2:

@@ -1,20 +1,41 @@
-"""Group rows that report the same finding: same file, same category, overlapping locations.
+"""Group rows that report the same finding.
 
-Two ranges are one location if they overlap by more than half of the shorter one, which is the case exactly when the
-longer one contains the middle of the shorter one. A segment tree finds, for each range, the longer ranges that contain
-its middle; the cost is n·log n even if all ranges overlap. Groups are connected components, so the order of the inputs
-does not matter.
+Rows are compared only inside a cluster: rows of one file whose lines touch, or that quote the same code, or that have
+the same title and no line. In a cluster:
 
-Most rows overlap with no other row. One pass over the sorted ranges sets them aside.
+1. Rows of one agent with the same rule or title are one problem.
+2. Problems of different agents with the same rule or title are one finding, in any category.
+3. Problems of different agents in one category are one finding because of their location alone, unless an agent has
+   several problems there: then only titles decide.
+
+Two problems of one agent are never one finding. The best matches are joined first and ties follow the content of the
+rows, so the order of the inputs does not matter. Each row is compared with a limited number of others.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from rapidfuzz import fuzz
 
 from remit.merging.model import ReportedFinding
+
+#: Titles at least this similar name the same problem (token-set similarity, 0 to 100).
+SAME_TITLE = 75.0
+#: In a larger cluster, a row is compared with this many neighbours, and with rows that share a rare word of its title.
+_NEIGHBOURS = 24
+_MAX_POSTINGS = 12
+_RARE_WORDS = 2
+_MAX_WORDS = 60
+_WORD = re.compile(r"\w+")
+
+#: First line, last line and index of a row; tuples of numbers sort fastest.
+Span = tuple[int, int, int]
+Near = Callable[[ReportedFinding, ReportedFinding], bool]
 
 
 class Components:
@@ -47,50 +68,59 @@ class Components:
         return found
 
 
-#: First line, last line and index of a row; tuples of numbers sort fastest.
-Span = tuple[int, int, int]
-
-
-def group_findings(rows: Sequence[ReportedFinding], window: int = 0) -> Iterator[list[ReportedFinding]]:
-    """Yield groups of rows of the same finding, in the order of the input."""
-    components = Components()
-    located: dict[tuple[str | None, str], list[Span]] = defaultdict(list)
-    marked: list[int] = []
-    without_line: list[int] = []
+def group_findings(
+    rows: Sequence[ReportedFinding], order: Callable[[ReportedFinding], object], window: int = 0
+) -> Iterator[list[ReportedFinding]]:
+    """Yield groups of rows of the same finding. `order` is a key by the content of a row, for ties."""
+    if _is_one_merge(rows):
+        yield from _by_mark(rows, order)
+        return
+    clusters = Components()
+    located: dict[tuple[str, str], list[Span]] = defaultdict(list)
     for at, row in enumerate(rows):
         first, last = row.opinion.line, row.end_line
-        if first is None:
-            without_line.append(at)
-        else:
+        if first is not None and row.path is not None:
             last = first if last is None or last < first else last
-            located[row.path, row.category].append((first, last, at))
-        if row.fingerprint:
-            marked.append(at)
-    _join_equal(components, ((at, _same_code(rows[at])) for at in marked))
-    _join_equal(components, ((at, _title(rows[at])) for at in without_line))
+            located[row.path, row.reason].append((first, last, at))
+    _join_equal(clusters, ((at, key) for at, row in enumerate(rows) for key in _shared_keys(row)))
     for spans in located.values():
         spans.sort()
         for cluster in _touching(spans, window):
-            if window:
-                _join_all(components, cluster)
-            else:
-                _join_overlapping(components, cluster)
-    together = components.sets()
+            for _, _, at in cluster[1:]:
+                clusters.join(cluster[0][2], at)
+    together = clusters.sets()
+    near = _near(window)
     for at, row in enumerate(rows):
         members = together.get(at)
         if members is None:
             yield [row]
         elif members[0] == at:
-            yield [rows[member] for member in members]
+            yield from _findings(sorted((rows[member] for member in members), key=order), near)  # type: ignore[arg-type]
 
 
-def _title(row: ReportedFinding) -> Hashable:
-    """Return the key that two rows of one finding without a line share."""
-    return (row.path, row.category, " ".join(row.opinion.title.lower().split()))
+def _is_one_merge(rows: Sequence[ReportedFinding]) -> bool:
+    """Return whether all rows come from one earlier merge, whose findings are kept as they are."""
+    return len({row.fingerprint.rpartition(":")[0] if row.is_merged else "" for row in rows} | {""}) == 2 and all(
+        row.is_merged for row in rows
+    )
 
 
-def _same_code(row: ReportedFinding) -> Hashable:
-    return (row.path, row.category, row.fingerprint)
+def _by_mark(
+    rows: Sequence[ReportedFinding], order: Callable[[ReportedFinding], object]
+) -> Iterator[list[ReportedFinding]]:
+    marked: dict[str, list[ReportedFinding]] = defaultdict(list)
+    for row in rows:
+        marked[row.fingerprint].append(row)
+    for members in marked.values():
+        yield sorted(members, key=order)  # type: ignore[arg-type]
+
+
+def _shared_keys(row: ReportedFinding) -> Iterator[Hashable]:
+    """Yield the keys of rows that are compared although their lines differ: quoted code, or a title without a line."""
+    if row.fingerprint:
+        yield (row.path if not row.is_merged else None, row.reason, row.fingerprint)
+    if row.opinion.line is None or row.path is None:
+        yield (row.path, row.reason, "", folded_title(row.opinion.title))
 
 
 def _join_equal(components: Components, keyed: Iterable[tuple[int, Hashable]]) -> None:
@@ -115,64 +145,182 @@ def _touching(spans: list[Span], window: int) -> Iterator[list[Span]]:
         yield spans[start:]
 
 
-def _join_all(components: Components, cluster: list[Span]) -> None:
-    for _, _, at in cluster[1:]:
-        components.join(cluster[0][2], at)
+def _near(window: int) -> Near:
+    """Return whether two rows of a cluster are at one location."""
+
+    def near(one: ReportedFinding, other: ReportedFinding) -> bool:
+        if one.fingerprint and one.fingerprint == other.fingerprint:
+            return True
+        if one.path is None or one.opinion.line is None or other.path is None or other.opinion.line is None:
+            same = folded_title(one.opinion.title) == folded_title(other.opinion.title)
+            return same and one.opinion.line == other.opinion.line
+        a, b = _span(one), _span(other)
+        shared = min(a[1], b[1]) - max(a[0], b[0]) + 1
+        shorter = min(a[1] - a[0], b[1] - b[0]) + 1
+        return shared * 2 > shorter or bool(window and 1 - shared <= window)
+
+    return near
 
 
-def _join_overlapping(components: Components, cluster: list[Span]) -> None:
-    distinct: dict[tuple[int, int], int] = {}
-    for first, last, at in cluster:
-        first_row = distinct.setdefault((first, last), at)
-        if first_row != at:
-            components.join(first_row, at)
-    if len(distinct) == 1:
+def _span(row: ReportedFinding) -> tuple[int, int]:
+    first, last = row.opinion.line or 0, row.end_line
+    return first, first if last is None or last < first else last
+
+
+def _findings(rows: list[ReportedFinding], near: Near) -> Iterator[list[ReportedFinding]]:
+    """Split a cluster, sorted by content, into findings."""
+    problems = Components()
+    for at in range(len(rows)):
+        problems.find(at)
+    titles: list[tuple[float, int, int]] = []
+    places: list[tuple[int, int]] = []
+    for one, other in sorted(set(_candidates(rows))):
+        a, b = rows[one], rows[other]
+        if not near(a, b):
+            continue
+        alike = same_problem(a, b)
+        if a.opinion.agent == b.opinion.agent:
+            if alike >= SAME_TITLE:
+                problems.join(one, other)
+            elif a.category == b.category:
+                places.append((one, other))
+        elif alike >= SAME_TITLE:
+            titles.append((-alike, one, other))
+        if a.opinion.agent != b.opinion.agent and a.category == b.category:
+            places.append((one, other))
+    findings = _Findings(rows, problems)
+    findings.join_marked()
+    for _, one, other in sorted(titles):
+        findings.join(one, other)
+    findings.join_places(places)
+    return findings.groups()
+
+
+def same_problem(one: ReportedFinding, other: ReportedFinding) -> float:
+    """Return how similar the subjects of two rows are, from 0 to 100. Rules of one tool decide before titles."""
+    a, b = one.opinion, other.opinion
+    if a.rule and b.rule:
+        if a.rule == b.rule:
+            return 100.0
+        if a.agent == b.agent:
+            return 0.0
+    return title_similarity(folded_title(a.title), folded_title(b.title))
+
+
+@lru_cache(maxsize=65536)
+def folded_title(title: str) -> str:
+    """Return the words of a title without case, punctuation and order of width."""
+    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", title).casefold())[:_MAX_WORDS])
+
+
+@lru_cache(maxsize=65536)
+def title_similarity(one: str, other: str) -> float:
+    """Return the token-set similarity of two folded titles; the order of the two does not matter."""
+    if one == other:
+        return 100.0
+    one, other = sorted((one, other))
+    return fuzz.token_set_ratio(one, other, score_cutoff=SAME_TITLE) if one else 0.0
+
+
+def _candidates(rows: Sequence[ReportedFinding]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs to compare: all of a small cluster, a limited number for each row of a large one."""
+    by_place = sorted(range(len(rows)), key=lambda at: (*_span(rows[at]), at))
+    yield from _neighbours(by_place, _NEIGHBOURS)
+    if len(rows) <= _NEIGHBOURS + 1:
         return
-    if len(distinct) == 2:  # the usual case needs no tree
-        one, other = distinct
-        if _is_one_location(one, other):
-            components.join(distinct[one], distinct[other])
-        return
-    tree = _Stabbing(components, sorted({first + last for first, last in distinct}))
-    for first, last in sorted(distinct, key=lambda span: (span[0] - span[1], span)):
-        tree.join_at(first + last, distinct[first, last])
-        tree.insert(2 * first, 2 * last, distinct[first, last])
+    buckets: dict[Hashable, list[int]] = defaultdict(list)
+    words: dict[str, list[int]] = defaultdict(list)
+    for at in by_place:
+        row = rows[at]
+        title = folded_title(row.opinion.title)
+        for key in (
+            (row.opinion.agent, row.opinion.rule),
+            (row.opinion.agent, "", title),
+            ("", title),
+            row.fingerprint,
+        ):
+            buckets[key].append(at)
+        for word in set(title.split()) | ({row.opinion.rule} if row.opinion.rule else set()):
+            words[word].append(at)
+    for bucket in buckets.values():
+        yield from _neighbours(bucket, 2)
+    for at, row in enumerate(rows):
+        own = {*folded_title(row.opinion.title).split(), row.opinion.rule}
+        rare = sorted((len(words[word]), word) for word in own if 1 < len(words.get(word, ())) <= _MAX_POSTINGS)
+        for _, word in rare[:_RARE_WORDS]:
+            yield from ((min(at, other), max(at, other)) for other in words[word] if other != at)
 
 
-def _is_one_location(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    shorter, longer = sorted((one, other), key=lambda span: span[1] - span[0])
-    return 2 * longer[0] <= shorter[0] + shorter[1] <= 2 * longer[1]
+def _neighbours(ordered: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
+    for at, one in enumerate(ordered):
+        for other in ordered[at + 1 : at + 1 + count]:
+            yield min(one, other), max(one, other)
 
 
-class _Stabbing:
-    """A segment tree over the middles of all ranges, doubled so that they are integers."""
+class _Findings:
+    """Joins problems into findings that have at most one problem of each agent."""
 
-    def __init__(self, components: Components, points: list[int]) -> None:
-        self._components = components
-        self._points = points
-        self._size = 1 << max(0, len(points) - 1).bit_length()
-        self._nodes: list[list[int]] = [[] for _ in range(2 * self._size)]
+    def __init__(self, rows: Sequence[ReportedFinding], problems: Components) -> None:
+        self._rows = rows
+        self._problem = [problems.find(at) for at in range(len(rows))]
+        self._sets = Components()
+        self._agents: dict[int, dict[str, int]] = {}
+        for at, problem in enumerate(self._problem):
+            self._sets.join(problem, at)
+            self._agents[problem] = {rows[problem].opinion.agent: problem}
 
-    def insert(self, low: int, high: int, index: int) -> None:
-        """Add a range to all points inside it."""
-        left = bisect_left(self._points, low) + self._size
-        right = bisect_left(self._points, high + 1) + self._size
-        while left < right:
-            if left & 1:
-                self._nodes[left].append(index)
-                left += 1
-            if right & 1:
-                right -= 1
-                self._nodes[right].append(index)
-            left >>= 1
-            right >>= 1
+    def join_marked(self) -> None:
+        """Join the rows of one finding of an earlier merge."""
+        first: dict[str, int] = {}
+        for at, row in enumerate(self._rows):
+            if row.is_merged:
+                self._join(first.setdefault(row.fingerprint, at), at)
 
-    def join_at(self, point: int, index: int) -> None:
-        """Join a range with every added range that contains its middle; each list shrinks to one."""
-        node = bisect_left(self._points, point) + self._size
-        while node:
-            ranges = self._nodes[node]
-            for other in ranges:
-                self._components.join(index, other)
-            del ranges[1:]
-            node >>= 1
+    def join(self, one: int, other: int) -> None:
+        """Join two findings, unless an agent would have two problems in the result."""
+        a, b = (self._sets.find(self._problem[at]) for at in (one, other))
+        if a == b:
+            return
+        fewer, more = sorted((self._agents[a], self._agents[b]), key=len)
+        if all(more.get(agent, problem) == problem for agent, problem in fewer.items()):
+            self._join(one, other)
+
+    def _join(self, one: int, other: int) -> None:
+        a, b = self._sets.find(self._problem[one]), self._sets.find(self._problem[other])
+        if a != b:
+            self._sets.join(a, b)
+            fewer, more = sorted((self._agents.pop(a), self._agents.pop(b)), key=len)
+            more.update(fewer)  # the smaller into the larger: a copy each time would be quadratic
+            self._agents[self._sets.find(a)] = more
+
+    def join_places(self, places: Sequence[tuple[int, int]]) -> None:
+        """Join what is at one location, where no agent has several problems."""
+        around: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        for pair in places:
+            for at in pair:
+                for other in pair:
+                    problem = self._problem[other]
+                    around[self._problem[at]][self._rows[other].opinion.agent].add(problem)
+        crowded = {at for at, agents in around.items() if any(len(problems) > 1 for problems in agents.values())}
+        free = [
+            (self._sets.find(self._problem[one]), self._sets.find(self._problem[other]))
+            for one, other in places
+            if self._problem[one] not in crowded and self._problem[other] not in crowded
+        ]
+        joined = Components()
+        for one, other in free:
+            joined.join(one, other)
+        for root, members in joined.sets().items():
+            if root == members[0] and self._is_one_finding(members):
+                for member in members[1:]:
+                    self._join(root, member)
+
+    def _is_one_finding(self, sets: Sequence[int]) -> bool:
+        problems = [(agent, problem) for one in sets for agent, problem in self._agents[one].items()]
+        return len({agent for agent, _ in problems}) == len(set(problems))
+
+    def groups(self) -> Iterator[list[ReportedFinding]]:
+        """Yield the rows of each finding, in the order of the cluster."""
+        for at, members in self._sets.sets().items():
+            if members[0] == at:
+                yield [self._rows[member] for member in members]

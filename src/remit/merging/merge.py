@@ -52,14 +52,11 @@ def merge_reports(reports: Sequence[Report], settings: MergeSettings, earlier: S
     statements = [statement for report in reports for statement in report.statements]
     conflicts = [*compliance_conflicts(statements), *(conflict for report in reports for conflict in report.conflicts)]
     denied = denials(statements)
-    for members in group_findings(rows, settings.window):
-        if len(members) > 1:
-            members.sort(key=row_order)
+    for members in group_findings(rows, row_order, settings.window):
         finding = combine(members, settings, answered)
         own: list[Conflict] = []
         if len(finding.opinions) > 1 and not is_settled(members):
-            unscored = frozenset(row.opinion.agent for row in members if row.unscored)
-            own.extend(conflicts_of(finding, unscored))
+            own.extend(conflicts_of(finding, _unscored_agents(members)))
         if denied:
             own.extend(presence_conflicts(finding, denied))
         if own:
@@ -70,6 +67,12 @@ def merge_reports(reports: Sequence[Report], settings: MergeSettings, earlier: S
     decision = _decision(reports, conflicts, earlier)
     sections = combine_sections([*(r.sections for r in reports), *(merge.sections for merge in earlier)])
     return _assemble(reports, decision, kept, dropped, conflicts, sections)
+
+
+def _unscored_agents(rows: Sequence[ReportedFinding]) -> frozenset[str]:
+    """Return the agents that gave no score for any of their rows."""
+    scored = {row.opinion.agent for row in rows if not row.unscored}
+    return frozenset(row.opinion.agent for row in rows) - scored
 
 
 def _assemble(
@@ -114,6 +117,9 @@ def _counts(
         critical=severities.count("critical"),
         important=severities.count("important"),
         minor=severities.count("minor"),
+        unrated=severities.count(None),
+        rows=sum(len(finding.members) for finding in (*findings, *dropped)),
+        dismissed=sum("dismissed" in finding.flags for finding in dropped),
     )
 
 
@@ -158,7 +164,8 @@ def row_order(row: ReportedFinding) -> tuple[object, ...]:
         opinion.evidence,
         opinion.flags,
     )
-    return (*location, *texts, *claimed, str(row.verified), row.flags, row.fingerprint)
+    rest = (str(row.verified), row.flags, row.fingerprint, opinion.rule, row.category, row.path or "", row.reason)
+    return (*location, *texts, *claimed, *rest)
 
 
 def in_order(findings: Iterable[MergedFinding]) -> tuple[MergedFinding, ...]:
@@ -179,9 +186,9 @@ def in_order(findings: Iterable[MergedFinding]) -> tuple[MergedFinding, ...]:
 def _location_key(finding: MergedFinding) -> tuple[object, ...]:
     """Return a key that no two findings of a merge share: they would have been merged."""
     path, line, end_line = finding.path, finding.line, finding.end_line or 0
-    if path is not None and line is not None:
-        return (path, line, end_line, finding.category)
-    return (path or "", line or 0, end_line, finding.category, finding.id, finding.title, path is None, line is None)
+    reason = finding.reason if isinstance(finding.reason, str) else ""
+    own = (finding.category, finding.id, finding.title, path is None, line is None, finding.agents, reason)
+    return (path or "", line or 0, end_line, *own)
 
 
 def _status(reports: Sequence[Report]) -> MergeStatus:

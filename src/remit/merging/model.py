@@ -22,6 +22,10 @@ ConflictKind = Literal["severity", "score", "compliance", "presence"]
 CONFLICT_KINDS: tuple[ConflictKind, ...] = get_args(ConflictKind)
 Policy = Literal["mean", "max", "floor"]
 
+#: Starts the reason of a finding that is dropped because of its score.
+LOW_SCORE = "confidence "
+#: Starts the fingerprint of a row of an earlier merge.
+MERGE_MARK = "merge:"
 #: From the mildest to the worst.
 SCALE: tuple[Severity, ...] = ("minor", "important", "critical")
 
@@ -44,6 +48,17 @@ class Opinion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     evidence: str = ""
     #: Flags of this opinion only: `unscored`, `relocated`, `revise`, …
     flags: tuple[str, ...] = ()
+    #: The rule of a tool; empty for an agent, whose ids are only numbers.
+    rule: str = ""
+
+
+class Member(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A row of an input that is part of a finding."""
+
+    agent: str
+    id: str
+    #: Its line, if that is not the line of the finding.
+    line: int | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class ReportedFinding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -58,11 +73,20 @@ class ReportedFinding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     flags: tuple[str, ...] = ()
     #: Of the cited lines, if known: the same code is the same location even if its line changed.
     fingerprint: str = ""
+    #: Why the row is dropped before it is compared: its tool suppressed it, or reports no fault.
+    reason: str = ""
+    #: The rows of an earlier merge that it represents; empty for a row of an input.
+    members: tuple[Member, ...] = ()
 
     @property
     def unscored(self) -> bool:
         """Whether its agent gave no score."""
         return "unscored" in self.opinion.flags or "unscored" in self.flags
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether it comes from an earlier merge; then its fingerprint is the mark of its finding."""
+        return self.fingerprint.startswith(MERGE_MARK)
 
 
 class MergedFinding(msgspec.Struct, frozen=True, gc=False):
@@ -84,6 +108,8 @@ class MergedFinding(msgspec.Struct, frozen=True, gc=False):
     opinions: tuple[Opinion, ...]
     verified: bool | None
     flags: tuple[str, ...]
+    #: Every row of the inputs that is part of it.
+    members: tuple[Member, ...] = ()
     #: Why it was dropped; unset if it was kept.
     reason: str | msgspec.UnsetType = msgspec.UNSET
 
@@ -122,6 +148,11 @@ class Counts(msgspec.Struct, frozen=True):
     critical: int
     important: int
     minor: int
+    unrated: int = 0
+    #: The rows of all inputs: each is a member of one kept or dropped finding.
+    rows: int = 0
+    #: The dropped findings that a person dismissed.
+    dismissed: int = 0
 
 
 class LanguageCoverage(msgspec.Struct, frozen=True):

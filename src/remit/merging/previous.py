@@ -13,10 +13,9 @@ from collections.abc import Sequence
 import msgspec
 
 from remit.errors import UsageError
-from remit.merging.model import Merge, MergedFinding, Report, ReportedFinding
+from remit.merging.model import LOW_SCORE, MERGE_MARK, Member, Merge, MergedFinding, Report, ReportedFinding
 
-_COMPUTED = frozenset({"agreed", "confirmed"})
-_MARK = "merge:"
+_COMPUTED = frozenset({"agreed", "confirmed", "dismissed"})
 
 
 def read_merge(data: bytes, name: str) -> Merge:
@@ -30,8 +29,10 @@ def read_merge(data: bytes, name: str) -> Merge:
 def reports_of(merge: Merge) -> list[Report]:
     """Return the reports that an earlier merge was made from, as far as it records them."""
     by_agent: dict[str, list[ReportedFinding]] = defaultdict(list)
-    for finding in (*merge.findings, *merge.dropped):
-        for row in _rows_of(finding):
+    everything = (*merge.findings, *merge.dropped)
+    name = hashlib.sha256(msgspec.json.encode([_identity(finding) for finding in everything])).hexdigest()[:16]
+    for finding in everything:
+        for row in _rows_of(finding, name):
             by_agent[row.opinion.agent].append(row)
     reports = []
     for agent in merge.agents:
@@ -50,8 +51,8 @@ def reports_of(merge: Merge) -> list[Report]:
     return reports
 
 
-def _rows_of(finding: MergedFinding) -> list[ReportedFinding]:
-    identity = (
+def _identity(finding: MergedFinding) -> tuple[object, ...]:
+    return (
         finding.path,
         finding.line,
         finding.end_line,
@@ -59,10 +60,18 @@ def _rows_of(finding: MergedFinding) -> list[ReportedFinding]:
         finding.id,
         finding.title,
         finding.agents,
+        finding.reason if isinstance(finding.reason, str) else None,
+        [opinion.rule for opinion in finding.opinions],
     )
-    mark = _MARK + hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:16]
+
+
+def _rows_of(finding: MergedFinding, name: str) -> list[ReportedFinding]:
+    mark = f"{MERGE_MARK}{name}:{hashlib.sha256(msgspec.json.encode(_identity(finding))).hexdigest()[:16]}"
     computed = _COMPUTED.union(*(opinion.flags for opinion in finding.opinions))
     flags = tuple(flag for flag in finding.flags if flag not in computed)
+    own: dict[str, list[Member]] = defaultdict(list)
+    for member in finding.members:
+        own[member.agent].append(member)
     return [
         ReportedFinding(
             opinion=opinion,
@@ -72,12 +81,20 @@ def _rows_of(finding: MergedFinding) -> list[ReportedFinding]:
             verified=finding.verified,
             flags=flags,
             fingerprint=mark,
+            reason=_lasting(finding),
+            members=tuple(own[opinion.agent]),
         )
         for opinion in finding.opinions
     ]
 
 
+def _lasting(finding: MergedFinding) -> str:
+    """Return why a finding stays dropped. A score and a dismissal are judged again."""
+    if not isinstance(finding.reason, str) or "dismissed" in finding.flags or finding.reason.startswith(LOW_SCORE):
+        return ""
+    return finding.reason
+
+
 def is_settled(rows: Sequence[ReportedFinding]) -> bool:
     """Return whether a group is one finding of one earlier merge, so that its conflicts are already listed."""
-    marks = {row.fingerprint for row in rows}
-    return len(marks) == 1 and marks.pop().startswith(_MARK)
+    return rows[0].is_merged and len({row.fingerprint for row in rows}) == 1

@@ -10,15 +10,26 @@ from remit.evidence.model import OUTCOMES, Outcome, Quote
 from remit.evidence.quotes import QuoteChecker
 from remit.evidence.references import display_path
 from remit.merging.adjust import QUOTE_LOST, is_verified
-from remit.merging.sarif.values import MAX_DETAILS, MAX_NAME, as_dict, as_text, item_at
+from remit.merging.sarif.values import MAX_DETAILS, MAX_NAME, as_dict, as_list, as_text, item_at
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.paths import normalize_path
 
 _MAX_PATH = 2_048
 _MAX_LINE = 2**31 - 1
 _MAX_BASES = 16
+_MAX_LOCATIONS = 20
+#: Files that list packages: a tool reports on the package, often with a line that means nothing.
+_LOCK_FILES = frozenset(
+    {"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "go.mod", "gradle.lockfile", "pom.xml"}
+    | {"gemfile.lock", "requirements.txt", "packages.lock.json", "project.assets.json", "package.json", "pipfile"}
+)
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+#: `alpine:3.18`, `registry.example/team/app:1.2`, or an image's own path `library/alpine`.
+_IMAGE = re.compile(r"(?:[\w.-]+(?::\d+)?/)*[\w.-]+:[\w][\w.-]{0,127}|library/[\w.-]+")
+_VULNERABILITY = re.compile(
+    r"(?:CVE-\d{4}-\d+|GHSA-[\w-]+|GO-\d{4}-\d+|RUSTSEC-\d{4}-\d+|PYSEC-\d{4}-\d+|OSV-|SNYK-|DLA-|DSA-)"
+)
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]+:")
 
 
@@ -97,20 +108,46 @@ def snippet_of(physical: dict[str, Any]) -> str:
     return text if len(text) <= MAX_DETAILS else text[:MAX_DETAILS].rpartition("\n")[0]
 
 
-def region_outcome(quote: Quote, file: SourceFile | Absent, quotes: QuoteChecker, *, is_broken: bool) -> Outcome:
-    """Check the location of a result; its snippet decides, if it has one. `is_broken`: see `region_of`."""
+def region_outcome(
+    quote: Quote, file: SourceFile | Absent, quotes: QuoteChecker, *, is_broken: bool, is_current: bool
+) -> Outcome:
+    """Check the location of a result. `is_broken`: see `region_of`.
+
+    A tool that ran on this checkout knows its lines (`is_current`). For a file of another commit, the snippet decides.
+    """
     if isinstance(file, Absent):
         failed: dict[str, Outcome] = {"outside": "outside", "missing": "missing-file", "folder": "missing-file"}
         return failed.get(file.why, "unchecked")
     # Tools that report on a whole file use line 1 even if it is empty.
     last = quote.end_line or quote.line or 1
     inside = not is_broken and last <= max(1, len(file.lines))
-    if not quote.text.strip():
+    if is_current or not quote.text.strip():
         return "verified" if inside else "out-of-range"
     is_found = quotes.check(quote, file)
     if inside:
         return quote.outcome if is_found else "mismatch"
     return "relocated" if is_found and quote.found is not None else "out-of-range"
+
+
+def is_never_a_file(path: str, rule: str, result: dict[str, Any]) -> bool:
+    """Return whether a location is an image or a package, so that no file and no line can confirm it."""
+    name = path.rpartition("/")[2].lower()
+    if _SCHEME.match(path) or "@sha256:" in path or _IMAGE.fullmatch(path):
+        return True
+    if name in _LOCK_FILES or name.endswith((".lock", ".lockb", "-lock.json", "-lock.yaml", ".lock.json")):
+        return True
+    return bool(_VULNERABILITY.match(rule)) or any(map(_is_package, as_list(result.get("locations"))[:_MAX_LOCATIONS]))
+
+
+def _is_package(location: object) -> bool:
+    """Return whether a location has a logical part that is a package or an image."""
+    for logical in map(as_dict, as_list(as_dict(location).get("logicalLocations"))[:_MAX_LOCATIONS]):
+        name = as_text(logical.get("fullyQualifiedName"), _MAX_PATH)
+        if as_text(logical.get("kind"), MAX_NAME).lower() in ("package", "container", "image"):
+            return True
+        if "@sha256:" in name or name.startswith("pkg:"):
+            return True
+    return False
 
 
 def failure_reason(outcome: Outcome, file: SourceFile | Absent, *, is_broken: bool) -> str:

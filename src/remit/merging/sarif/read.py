@@ -6,6 +6,7 @@ file does not fill the memory. A value that is missing or has the wrong type cou
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
@@ -15,11 +16,20 @@ import msgspec
 
 from remit.contract.kinds import slug
 from remit.errors import UsageError
-from remit.evidence.model import Quote
+from remit.evidence.model import Outcome, Quote
 from remit.evidence.quotes import QuoteChecker
 from remit.merging.adjust import distinct_code, fingerprint, is_verified, penalty
+from remit.merging.content import Sections
 from remit.merging.model import Opinion, Report, ReportedFinding
-from remit.merging.sarif.locations import ArtifactPaths, failure_reason, region_of, region_outcome, snippet_of
+from remit.merging.sarif.details import dropped_reason, line_hash, more_details, result_flags, run_problems
+from remit.merging.sarif.locations import (
+    ArtifactPaths,
+    failure_reason,
+    is_never_a_file,
+    region_of,
+    region_outcome,
+    snippet_of,
+)
 from remit.merging.sarif.rules import CategoryMap, SarifTool, result_score, result_severity, result_title
 from remit.merging.sarif.values import (
     MAX_DETAILS,
@@ -32,6 +42,8 @@ from remit.merging.sarif.values import (
     as_utf8,
     parse_object,
 )
+from remit.workspace import git
+from remit.workspace.commit import Commit
 from remit.workspace.files import Absent, SourceFile, Workspace
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -42,6 +54,7 @@ MAX_RESULTS = 100_000
 _MAX_WORDS = 64 * 1024 * 1024
 #: The most characters that are searched to make fingerprints.
 _MAX_COUNTED = 1024 * 1024 * 1024
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
 def read_sarif(data: bytes, name: str, workspace: Workspace | None, categories: Mapping[str, str]) -> list[Report]:
@@ -81,6 +94,8 @@ class _Claim(NamedTuple):
     stated: ReportedFinding
     snippet: str
     is_broken: bool
+    #: Whether its location is an image or a package.
+    is_package: bool
 
 
 class _Reader:
@@ -95,17 +110,21 @@ class _Reader:
         self._results = MAX_RESULTS
         self._words = _MAX_WORDS
         self._counted = _MAX_COUNTED
+        self._is_current = True
+        self._head: str | None = None
 
     def report(self, run: Fields) -> Report:
         """Return the report of one run."""
-        tool = SarifTool(parse_object(run.get("tool"), dict) or {}, self._stem)
+        taxonomies = parse_object(run.get("taxonomies"), list) or []
+        tool = SarifTool(parse_object(run.get("tool"), dict) or {}, self._stem, taxonomies)
         bases, artifacts = parse_object(run.get("originalUriBaseIds"), dict), parse_object(run.get("artifacts"), list)
         paths = ArtifactPaths(bases or {}, artifacts or [], self._workspace)
         results = parse_object(run.get("results"), list[msgspec.Raw])
         skipped: Counter[str] = Counter()
+        self._is_current = self._ran_here(parse_object(run.get("versionControlProvenance"), list) or [])
         claims = list(self._claims(results or [], tool, paths, skipped))
         self.skipped += skipped
-        calls = map(as_dict, parse_object(run.get("invocations"), list) or [])
+        calls = [as_dict(call) for call in parse_object(run.get("invocations"), list) or []]
         failed = any(call.get("executionSuccessful") is False for call in calls)
         whole = results is not None and not skipped["unreadable"] + skipped["over the limit"]
         return Report(
@@ -115,7 +134,21 @@ class _Reader:
             kind="tool",
             looked=not failed,
             rows=tuple(self._rows_of(claims)),
+            sections=Sections(errors=tuple(run_problems(tool.name, skipped, calls if failed else []))),
         )
+
+    def _ran_here(self, provenance: list[Any]) -> bool:
+        """Return whether a run is of this checkout. Only a file that names another commit is not."""
+        named = [as_text(as_dict(each).get("revisionId"), MAX_NAME).lower() for each in provenance]
+        commits = [commit for commit in named if _COMMIT.fullmatch(commit)]
+        if not commits or self._workspace is None:
+            return True
+        if self._head is None:
+            self._head = (
+                self._workspace.id if isinstance(self._workspace, Commit) else git.head(self._workspace.root) or ""
+            )
+        here = self._head
+        return not here or any(here.startswith(commit) or commit.startswith(here) for commit in commits)
 
     def _claims(
         self, results: list[msgspec.Raw], tool: SarifTool, paths: ArtifactPaths, skipped: Counter[str]
@@ -125,13 +158,15 @@ class _Reader:
         skipped["over the limit"] += len(results) - len(taken)
         for raw in taken:
             result = parse_object(raw, dict)
-            why = "unreadable" if result is None else _no_finding(result)
-            if result is None or why:
-                skipped[why] += 1
-            else:
-                yield self._claim(result, tool, paths)
+            if result is None:
+                skipped["unreadable"] += 1
+                continue
+            why = dropped_reason(result, tool.name)
+            if why:
+                skipped["not a finding"] += 1
+            yield self._claim(result, tool, paths, why)
 
-    def _claim(self, result: dict[str, Any], tool: SarifTool, paths: ArtifactPaths) -> _Claim:
+    def _claim(self, result: dict[str, Any], tool: SarifTool, paths: ArtifactPaths, reason: str) -> _Claim:
         name, rule = tool.rule(result)
         message = tool.message(result, rule, MAX_DETAILS if self._words > 0 else MAX_HEAD)
         locations = (as_dict(as_dict(each).get("physicalLocation")) for each in as_list(result.get("locations")))
@@ -139,29 +174,35 @@ class _Reader:
         line, end_line, is_broken = region_of(physical)
         score, unscored = result_score(result, rule)
         title = result_title(message, rule) or name or "a result without a message"
+        path = paths.path(as_dict(physical.get("artifactLocation")))
         row = ReportedFinding(
             opinion=Opinion(
                 agent=tool.name,
                 id=name,
-                severity=result_severity(result, rule, tool.name),
+                severity=result_severity(result, rule),
                 confidence=score,
                 line=line,
                 title=title,
-                details=self._details(message if message != title else "", rule),
-                flags=tuple(_marks(result, unscored=unscored)),
+                details=self._details(
+                    message if message != title else "", rule, more_details(result, rule, tool, paths)
+                ),
+                flags=tuple(result_flags(result, unscored=unscored)),
+                rule=name,
             ),
-            path=paths.path(as_dict(physical.get("artifactLocation"))),
+            path=path,
             end_line=end_line,
             category=self._categories.of(tool.name, name, result, rule),
             verified=None,
+            fingerprint=line_hash(result, tool.name, name),
+            reason=reason,
         )
-        return _Claim(row, snippet_of(physical), is_broken)
+        return _Claim(row, snippet_of(physical), is_broken, is_never_a_file(path or "", name, result))
 
-    def _details(self, message: str, rule: dict[str, Any]) -> str:
+    def _details(self, message: str, rule: dict[str, Any], extra: str) -> str:
         if self._words <= 0:
             return ""
         more = (as_text(as_dict(rule.get(key)).get("text")) for key in ("fullDescription", "help"))
-        words = [message, next((text for text in more if text and text not in message), "")]
+        words = [message, next((text for text in more if text and text not in message), ""), extra]
         details = as_text("\n\n".join(filter(None, words)))
         self._words -= len(details)
         return details
@@ -169,7 +210,10 @@ class _Reader:
     def _rows_of(self, claims: list[_Claim]) -> Iterator[ReportedFinding]:
         """Yield rows sorted by file, so that each file is read once even if not all fit in memory."""
         workspace, quotes = self._workspace, self._quotes
+        hashes = Counter((claim.stated.path, claim.stated.fingerprint) for claim in claims)
         for claim in sorted(claims, key=lambda claim: claim.stated.path or ""):
+            if hashes[claim.stated.path, claim.stated.fingerprint] > 1:  # it identifies nothing
+                claim = claim._replace(stated=msgspec.structs.replace(claim.stated, fingerprint=""))  # noqa: PLW2901
             if workspace is None or quotes is None or claim.stated.path is None:
                 yield claim.stated
             else:
@@ -178,7 +222,9 @@ class _Reader:
     def _checked(self, claim: _Claim, file: SourceFile | Absent, quotes: QuoteChecker) -> ReportedFinding:
         stated, stated_opinion, end_line = claim.stated, claim.stated.opinion, claim.stated.end_line
         quote = Quote(path=stated.path or "", line=stated_opinion.line, end_line=end_line, at=0, text=claim.snippet)
-        outcome = region_outcome(quote, file, quotes, is_broken=claim.is_broken)
+        outcome = region_outcome(quote, file, quotes, is_broken=claim.is_broken, is_current=self._is_current)
+        if claim.is_package and is_verified([outcome]) is False:
+            outcome = "unchecked"
         line = stated_opinion.line
         if outcome == "relocated" and quote.found is not None and quote.found.line is not None:
             end_line = quote.found.line + end_line - line if end_line is not None and line is not None else None
@@ -203,8 +249,12 @@ class _Reader:
             opinion=opinion,
             end_line=end_line,
             verified=is_verified([outcome]),
-            fingerprint=self._fingerprint(quote, file) if outcome in ("verified", "relocated") else "",
+            fingerprint=stated.fingerprint or self._code_mark(quote, file, outcome),
         )
+
+    def _code_mark(self, quote: Quote, file: SourceFile | Absent, outcome: Outcome) -> str:
+        """Return the fingerprint of a snippet that was found. The snippet of a current run is not looked up."""
+        return self._fingerprint(quote, file) if outcome in ("verified", "relocated") and not self._is_current else ""
 
     def _fingerprint(self, quote: Quote, file: SourceFile | Absent) -> str:
         code = distinct_code(quote.text)
@@ -212,21 +262,3 @@ class _Reader:
             return ""
         self._counted -= len(file.text)
         return fingerprint(code, file)
-
-
-def _marks(result: dict[str, Any], *, unscored: bool) -> Iterator[str]:
-    if result.get("kind") in ("open", "review"):
-        yield "needs-review"
-    if unscored:
-        yield "unscored"
-
-
-def _no_finding(result: dict[str, Any]) -> str:
-    """Return why a result is not a finding; empty if it is one."""
-    if result.get("kind") in ("pass", "notApplicable"):
-        return "no fault"
-    if result.get("baselineState") == "absent":
-        return "gone"
-    suppressions = [each for each in as_list(result.get("suppressions")) if isinstance(each, dict)]
-    accepted = all(each.get("status") in (None, "accepted") for each in suppressions)
-    return "suppressed" if suppressions and accepted else ""

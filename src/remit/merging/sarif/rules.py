@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from remit.contract.findings import Severity
 from remit.contract.kinds import slug
-from remit.merging.adjust import UNSCORED
+from remit.merging.agree import UNSCORED_TOOL
 from remit.merging.sarif.values import MAX_HEAD, MAX_NAME, as_dict, as_list, as_number, as_text, item_at
 
 MAX_TITLE = 300
 _MAX_TAGS = 100
 _MAX_FILLED = 50
 
-_LEVELS: dict[str, Severity] = {"error": "critical", "warning": "important", "note": "minor", "none": "minor"}
-#: Tools that report everything as an error: their level does not grade a finding.
-_UNGRADED = frozenset({"ruff", "golangci-lint"})
-_CERTAINTY = {"very-high": 95.0, "high": 90.0, "medium": 70.0, "low": 50.0}
+#: The level alone never makes a finding critical: many linters report everything as an error.
+_LEVELS: dict[str, Severity] = {"error": "important", "warning": "minor", "note": "minor", "none": "minor"}
+_CERTAINTY = {"very-high": 95.0, "high": 85.0, "medium": 70.0, "low": 50.0}
+#: Properties in which tools state a severity in words.
+_SEVERITY_KEYS = ("severity", "issue_severity", "problem.severity", "impact", "risk", "priority", "level")
+_CRITICAL = frozenset({"critical", "blocker"})
 #: Tags that are categories; the first of these that a rule carries counts.
 _TAGS = ("security", "performance", "testing", "documentation", "architecture", "quality")
 #: For rules without such a tag; the keys are as in the configured table.
@@ -39,7 +41,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 class SarifTool:
     """The tool of a run: its name, its rules and its messages."""
 
-    def __init__(self, tool: dict[str, Any], stem: str) -> None:
+    def __init__(self, tool: dict[str, Any], stem: str, taxonomies: Sequence[object] = ()) -> None:
         driver = as_dict(tool.get("driver"))
         self.name = slug(as_text(driver.get("name"), MAX_NAME)) or stem
         components = [driver, *map(as_dict, as_list(tool.get("extensions")))]
@@ -47,6 +49,11 @@ class SarifTool:
         rules = (rule for pack in (*reversed(self._packs), self._rules) for rule in reversed(pack))
         self._by_id = {as_text(rule.get("id")): rule for rule in rules}
         self._strings = as_dict(driver.get("globalMessageStrings"))
+        self._taxa = {
+            (as_text(family.get("name"), MAX_NAME).upper(), as_text(taxon.get("id"), MAX_NAME)): _short_text(taxon)
+            for family in [*map(as_dict, taxonomies), *components]
+            for taxon in map(as_dict, as_list(family.get("taxa")))
+        }
 
     def rule(self, result: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the id and the rule of a result, found by its index or its id."""
@@ -58,6 +65,10 @@ class SarifTool:
         if name and name != own and not (own and name.startswith(f"{own}/")):
             rule = self._by_id.get(name) or self._by_id.get(name.rpartition("/")[0]) or {}
         return as_text(name or own, MAX_NAME), rule
+
+    def taxon_title(self, family: str, name: str) -> str:
+        """Return the short description of a taxon; empty if the file does not have it."""
+        return self._taxa.get((family.upper(), name), "")
 
     def message(self, result: dict[str, Any], rule: dict[str, Any], limit: int) -> str:
         """Return the message of a result, with placeholders filled in and links replaced by their text."""
@@ -72,6 +83,11 @@ class SarifTool:
         return as_text(_LINK.sub(r"\1", text), limit)
 
 
+def _short_text(descriptor: dict[str, Any]) -> str:
+    text = as_text(as_dict(descriptor.get("shortDescription")).get("text"), MAX_NAME)
+    return " ".join((text or as_text(descriptor.get("name"), MAX_NAME)).split())
+
+
 def result_title(message: str, rule: dict[str, Any]) -> str:
     """Return the rule's short description, else the first sentence of the message."""
     short = as_text(as_dict(rule.get("shortDescription")).get("text"), MAX_HEAD)
@@ -80,17 +96,25 @@ def result_title(message: str, rule: dict[str, Any]) -> str:
     return as_text(" ".join(short.split()), MAX_TITLE)
 
 
-def result_severity(result: dict[str, Any], rule: dict[str, Any], tool: str) -> Severity:
-    """Return the severity of a result: from its security score, else from its level, else from its rule's level."""
-    for bag in (as_dict(result.get("properties")), as_dict(rule.get("properties"))):
+def result_severity(result: dict[str, Any], rule: dict[str, Any]) -> Severity:
+    """Return the severity of a result: from its security score, else in the tool's own words, else from its level."""
+    bags = (as_dict(result.get("properties")), as_dict(rule.get("properties")))
+    for bag in bags:
         score = as_number(bag.get("security-severity"))
         if score is not None:
             return "critical" if score >= 9 else "important" if score >= 4 else "minor"
+    if any(_states_critical(bag) for bag in bags):
+        return "critical"
     level = result.get("level")
     if not (isinstance(level, str) and level in _LEVELS):
         is_fault = result.get("kind", "fail") == "fail"
         level = as_text(as_dict(rule.get("defaultConfiguration")).get("level")) if is_fault else "none"
-    return "important" if level == "error" and tool in _UNGRADED else _LEVELS.get(level, "important")
+    return _LEVELS.get(level, "minor")
+
+
+def _states_critical(bag: dict[str, Any]) -> bool:
+    words = [bag.get(key) for key in _SEVERITY_KEYS] + as_list(bag.get("tags"))[:_MAX_TAGS]
+    return any(isinstance(word, str) and word.lower() in _CRITICAL for word in words)
 
 
 def result_score(result: dict[str, Any], rule: dict[str, Any]) -> tuple[float, bool]:
@@ -98,12 +122,13 @@ def result_score(result: dict[str, Any], rule: dict[str, Any]) -> tuple[float, b
     rank, own = result.get("rank"), as_dict(result.get("properties"))
     if not isinstance(rank, str) and (score := as_number(rank)) is not None:
         return score, False
-    for value in (own.get("confidence"), own.get("issue_confidence"), as_dict(rule.get("properties")).get("precision")):
+    stated = as_dict(rule.get("properties")).get("precision")
+    for value in (own.get("precision"), own.get("confidence"), own.get("issue_confidence"), stated):
         if isinstance(value, str) and value.lower() in _CERTAINTY:
             return _CERTAINTY[value.lower()], False
         if (score := as_number(value)) is not None:
             return score * 100 if score <= 1 else score, False  # a fraction or a percentage
-    return UNSCORED, True
+    return UNSCORED_TOOL, True
 
 
 class CategoryMap:
