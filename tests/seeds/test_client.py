@@ -6,11 +6,15 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.client_session import GOOD, INVENTED, Client, context_of, is_block, notice_of
+from click.testing import CliRunner
+from support.client_session import GOOD, INVENTED, SESSION, Client, context_of, is_block, notice_of
 
+from remit.orchestrate.progress_file import read_progress
 from remit.rules.examples import sample_text
+from remit.surfaces.cli.group import remit
 
 CALL, AGENT = "toolu_1", "a4f4ad01adececa3d"
 RETRY, SECOND = "toolu_2", "b4f4ad01adececa3d"
@@ -330,3 +334,67 @@ class TestRevertOfAnEdit:
 
     def test_an_edit_as_announced_needs_no_revert(self, client: Client) -> None:
         assert self.settle(client, self.BEFORE.replace("line.  \n", "line.\n")) == ""
+
+
+class TestProgress:
+    """A session writes the progress file: prompts as phases, delegations, failures with agent, cause and action."""
+
+    def progress(self, client: Client) -> dict[str, Any]:
+        return read_progress(client.project / ".remit/progress.json")
+
+    def test_prompts_are_phases_and_delegations_are_listed(self, client: Client) -> None:
+        client.ask("UserPromptSubmit", prompt="secret words")
+        client.launch(CALL)
+        client.transcript(AGENT, call=CALL)
+        client.start(AGENT)
+        progress = self.progress(client)
+        assert (progress["currentPhase"], progress["status"]) == ("prompt 1", "in_progress")
+        assert progress["resumptionContext"]["nextAction"] == "Wait for code-explorer"
+        client.stop(AGENT, GOOD)
+        client.done(CALL, AGENT, GOOD)
+        client.answer("Done.")
+        progress = self.progress(client)
+        [delegation] = progress["delegations"]
+        assert (delegation["agent"], delegation["state"], delegation["verdict"]) == (
+            "code-explorer",
+            "accepted",
+            "accept",
+        )
+        assert progress["status"] == "completed"
+        assert f"claude --resume {SESSION}" in progress["resumptionContext"]["nextAction"]
+        assert any(file.startswith("app/session.py:") for file in progress["resumptionContext"]["keyFiles"])
+        assert "secret words" not in json.dumps(progress), "no content of a prompt is written"
+
+    def test_a_failure_is_a_warning_with_agent_cause_and_action(self, client: Client) -> None:
+        client.run(CALL, AGENT, FAILED)
+        [warning] = self.progress(client)["warnings"]
+        assert warning.startswith("Agent code-explorer failed, results may be incomplete (session 9f3279c5, toolu_1): ")
+        assert "it reported FAILED: pytest is not installed" in warning
+        assert warning.endswith("it may be retried once with a reduced scope")
+
+    def test_a_failure_that_a_retry_resolved_is_marked(self, client: Client) -> None:
+        client.run(CALL, AGENT, FAILED)
+        client.run(RETRY, SECOND, GOOD)
+        [warning] = self.progress(client)["warnings"]
+        assert warning.startswith("Agent code-explorer failed, resolved by a retry")
+
+    def test_a_run_that_was_interrupted_is_a_warning(self, client: Client) -> None:
+        client.launch(CALL)
+        client.start(AGENT)
+        client.answer("Stopped.")
+        [warning] = self.progress(client)["warnings"]
+        assert "it ended without a report" in warning
+
+    def test_a_progress_file_that_cannot_be_written_does_not_stop_the_session(self, client: Client) -> None:
+        (client.project / ".remit/progress.lock").mkdir()
+        assert client.ask("UserPromptSubmit", prompt="go") is None
+        assert any("progress file" in warning for warning in client.state.warnings)
+
+    def test_the_command_line_shows_it(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        client.run(CALL, AGENT, GOOD)
+        monkeypatch.chdir(client.project)
+        done = CliRunner().invoke(remit, ["progress"])
+        assert done.exit_code == 0, done.output
+        assert "prompt 1" in done.output
+        assert "code-explorer accepted accept" in done.output

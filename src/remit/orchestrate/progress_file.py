@@ -59,7 +59,7 @@ def read_progress(file: Path) -> dict[str, Any]:
 
 def fill_defaults(progress: dict[str, Any]) -> dict[str, Any]:
     """Return the progress with every key of the format."""
-    now = _now()
+    now = now_text()
     context = progress.get("resumptionContext")
     context = dict(context) if isinstance(context, dict) else {}
     decisions = context.get("decisions") or context.get("recentDecisions")
@@ -94,7 +94,8 @@ def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else []
 
 
-def _now() -> str:
+def now_text() -> str:
+    """Return the current time in the form of the file."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -104,7 +105,7 @@ def update_progress(file: Path, change: Callable[[dict[str, Any]], None]) -> dic
         progress = _read_or_rename(file) if file.exists() else fill_defaults({})
         change(progress)
         progress = fill_defaults(progress)
-        progress["lastUpdated"] = _now()
+        progress["lastUpdated"] = now_text()
         for key in ("log", "warnings", "delegations"):
             progress[key] = progress[key][-MAX_LOG:]
         _replace(file, json.dumps(progress, indent=2, ensure_ascii=False) + "\n")

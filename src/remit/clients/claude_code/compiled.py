@@ -7,6 +7,7 @@ It is private JSON at `<project>/.remit/gate/compiled.json`:
     gate         the mapping of `GateSettings`
     contract     agent -> the kind of result that it must send; only these agents are under contract
     prompts      kind -> the instructions on how to answer
+    progress     the path of the progress file
     profile      the profile that results are checked with
     check        the rules that are selected, ignored or overridden
     environment  the variables that were set, see `environment`

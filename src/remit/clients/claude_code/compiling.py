@@ -16,6 +16,7 @@ from remit.contract.kinds import kind_of, slug
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
 from remit.gate.session_store import make_private
 from remit.gate.settings import settings_mapping
+from remit.orchestrate.progress_file import progress_path
 from remit.registry.model import Definition
 from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
@@ -43,6 +44,7 @@ def compile_project(project: Path) -> Path:
         "contract": contract,
         "prompts": {kind: instructions(kind, configured["profile"]) for kind in sorted(set(contract.values()))},
         "profile": configured["profile"],
+        "progress": str(progress_path(Path(configured["data"] or project / ".remit").absolute())),
         "check": check,
         "environment": environment(),
         "stamps": [stamp(path) for path in _dependencies(project, folders)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from remit.clients.claude_code import results
 from remit.clients.claude_code.payload import table, text
+from remit.clients.claude_code.progress import record_delegation
 from remit.clients.claude_code.responses import add_context, updated_output
 from remit.clients.claude_code.runs import (
     SubagentRun,
@@ -70,7 +71,7 @@ def _deliver(
             kept = latest if is_stored else keep(run, context, report, judged, outcome_of(judged, "failed"), **about)
         if kept is None:
             return None
-        close(state, key, kept)
+        close(context, state, key, kept)
         entry = state.delegations.get(key)
         retried = entry is not None and bool(entry.retry_of)
     return _notice(output, kept, retried=retried)
@@ -137,6 +138,7 @@ def agent_call_failed(payload: object, context: ProjectContext) -> Answer | None
         run = SubagentRun(payload, agent, (entry.agent_id if entry else "") or call)
         _keep_failure(run, context, text(payload, "error"))
         settle_launch(state, "" if is_nested else call, agent, "failed")
+        record_delegation(context, state, "" if is_nested else call, "the call ended with an error")
         retried = entry is not None and bool(entry.retry_of)
     if not context.is_enforced(agent):
         return None
@@ -152,7 +154,9 @@ def _record_failure(payload: object, context: ProjectContext) -> None:
         return
     with context.session(run.session) as state:
         _keep_failure(run, context, text(payload, "last_assistant_message"))
-        settle_launch(state, link_run(state, run), run.agent, "failed")
+        key = link_run(state, run)
+        settle_launch(state, key, run.agent, "failed")
+        record_delegation(context, state, key, "the run ended with an error")
 
 
 def _keep_failure(run: SubagentRun, context: ProjectContext, error_text: str) -> None:

@@ -26,7 +26,17 @@ COMPILE_SECONDS = 20.0
 class ProjectContext:
     """A project under contract: its settings, the agents under contract and their instructions."""
 
-    __slots__ = ("contract", "folder", "is_recompiled", "notice", "profile", "project", "prompts", "settings")
+    __slots__ = (
+        "contract",
+        "folder",
+        "is_recompiled",
+        "notice",
+        "profile",
+        "progress",
+        "project",
+        "prompts",
+        "settings",
+    )
 
     def __init__(self, project: str, values: dict[str, Any] | None = None) -> None:
         compiled = values or {}
@@ -39,6 +49,8 @@ class ProjectContext:
         #: Kind of result -> the instructions on how to answer.
         self.prompts: dict[str, str] = compiled.get("prompts", {})
         self.profile: str = compiled.get("profile", "")
+        #: The project's progress file.
+        self.progress: str = compiled.get("progress") or os.path.join(project, ".remit", "progress.json")
         #: A message for the user about the settings themselves.
         self.notice = ""
         #: Whether opening the project has compiled its settings.

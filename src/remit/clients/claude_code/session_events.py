@@ -30,10 +30,13 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
 
         notice = task_notification(prompt[:_NOTIFICATION_HEAD], text(payload, "session_id"), context)
         return add_context("UserPromptSubmit", notice) if notice and not context.is_observing else None
+    from remit.clients.claude_code.progress import record_prompt
+
     with context.session(text(payload, "session_id")) as state:
         state.open_window("prompt")
         state.prompts += 1
         state.final_returned = False
+        record_prompt(context, state)
     return None
 
 
@@ -57,7 +60,13 @@ def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | No
             f"remit ({decision.rule}): {decision.reason}. If you can only wait, reply that you are waiting and draw no "
             "conclusions."
         )
-    return _check_final_answer(payload, context)
+    sent_back = _check_final_answer(payload, context)
+    if sent_back is None:
+        from remit.clients.claude_code.progress import record_stop
+
+        with context.session(text(payload, "session_id")) as state:
+            record_stop(context, state)
+    return sent_back
 
 
 def _check_final_answer(payload: object, context: ProjectContext) -> Answer | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from remit.clients.claude_code import results
 from remit.clients.claude_code.payload import flag, text
+from remit.clients.claude_code.progress import record_delegation
 from remit.clients.claude_code.responses import add_context, block
 from remit.clients.claude_code.runs import SubagentRun, link_run, set_aside, settle_launch, unlinked_launch
 from remit.clients.claude_code.runs import written_files as files_written_by
@@ -31,6 +32,7 @@ def subagent_started(payload: object, context: ProjectContext) -> Answer | None:
             return None
         if key:  # also when a run that had ended is resumed
             state.delegations[key].state = "open"
+            record_delegation(context, state, key)
     if has_contract or context.is_observing:
         return None
     instructions = context.prompt_for(run.agent)
@@ -68,7 +70,7 @@ def subagent_stopped(payload: object, context: ProjectContext) -> Answer | None:
                 "changed": files_written_by(state, run),
             }
             kept = keep(run, context, report, judged, would, **about)
-        close(state, link_run(state, run), kept)
+        close(context, state, link_run(state, run), kept)
     return block(judged.correction) if kept.outcome == "returned" else None
 
 
@@ -123,14 +125,23 @@ def keep(
     )
 
 
-def close(state: SessionState, key: str, kept: KeptResult) -> None:
+def close(context: ProjectContext, state: SessionState, key: str, kept: KeptResult) -> None:
     """Close the delegation of a final report. In observe mode nothing is sent back, so the first report is final."""
     if kept.is_final:
         outcome = {"returned": "rejected"}.get(kept.would, kept.would)
+        is_known = key in state.delegations and state.delegations[key].state == outcome
         settle_launch(state, key, kept.agent, outcome, kept.files, is_recoverable=kept.recoverable)
         release_writes(state, kept.agent_id)
         if outcome == "accepted":
             state.cite(kept.cited)
+        if not is_known:
+            record_delegation(context, state, key, _cause(kept))
+
+
+def _cause(kept: KeptResult) -> str:
+    """Return why a delegation failed, without content of its report except the failure that it states."""
+    rules = dict.fromkeys(str(one.get("rule")) for one in kept.violations if one.get("level") == "L1")
+    return kept.failure or f"its report was not accepted ({', '.join(list(rules)[:5]) or 'it was empty'})"
 
 
 def record_end(run: SubagentRun, context: ProjectContext) -> None:

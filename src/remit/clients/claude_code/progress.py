@@ -1,0 +1,176 @@
+"""Record a session in the project's progress file: its prompts, delegations, failures and next action.
+
+No content of a prompt or a report is written. A file that cannot be written is a warning of the session and nothing
+else: the client's work does not depend on it.
+"""
+
+from __future__ import annotations
+
+from remit.errors import RemitError
+from remit.failure_policy import RETRY_FIRST, failure_note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from remit.clients.claude_code.project import ProjectContext
+    from remit.gate.delegation import Delegation
+    from remit.gate.session import SessionState
+
+_CLIENT = "Claude Code"
+#: State of a delegation -> the verdict on its report.
+_VERDICTS = {"accepted": "accept", "rejected": "reject"}
+#: Key files of one report.
+_MAX_FILES = 10
+
+
+def record_prompt(context: ProjectContext, state: SessionState) -> None:
+    """Record that the user sent a prompt: a new phase begins."""
+    phase = f"prompt {state.prompts}"
+
+    def change(progress: dict[str, Any]) -> None:
+        progress.update(currentPhase=phase, currentTask=f"{_name(state)}: {phase}")
+
+    _write(context, state, phase, "started", change)
+
+
+def record_delegation(context: ProjectContext, state: SessionState, key: str, cause: str = "") -> None:
+    """Record the start or the end of a delegation. `cause` is the reason of a failure."""
+    entry = state.delegations.get(key)
+    if entry is None:
+        return
+
+    def change(progress: dict[str, Any]) -> None:
+        from remit.orchestrate.progress_file import add_facts
+
+        if entry.has_failed:
+            _set_warning(progress, state, key, cause)
+        if entry.state == "accepted":
+            files = [f"{path}:{lines[0]}" for path, lines in state.cited.items() if lines]
+            add_facts(progress, "keyFiles", files[-_MAX_FILES:])
+
+    more = {"agent": entry.agent, **({"cause": cause} if entry.has_failed and cause else {})}
+    _write(context, state, f"delegation {entry.agent}", entry.state, change, **more)
+
+
+def record_stop(context: ProjectContext, state: SessionState) -> None:
+    """Record that the orchestrator has answered the prompt."""
+    _write(context, state, f"prompt {state.prompts}", "answered", None, is_done=True)
+
+
+def _write(
+    context: ProjectContext,
+    state: SessionState,
+    action: str,
+    result: str,
+    change: Any,
+    *,
+    is_done: bool = False,
+    **more: Any,
+) -> None:
+    from pathlib import Path
+
+    from remit.orchestrate.progress_file import now_text, set_work, update_progress
+
+    entry = {"timestamp": now_text(), "action": action, "status": result, "session": state.session, **more}
+
+    def write(progress: dict[str, Any]) -> None:
+        progress["workspaceId"] = progress["workspaceId"] or f"session-{_short(state)}"
+        progress["project"] = progress["project"] or Path(context.project).name
+        known = [one for one in progress["sessions"] if isinstance(one, dict) and one.get("id") == state.session]
+        if not known:
+            progress["sessions"].append({"id": state.session, "client": _CLIENT, "started": entry["timestamp"]})
+        progress["log"].append(entry)
+        _set_delegations(progress, state)
+        if change is not None:
+            change(progress)
+        _complete_warnings(progress, state)
+        waiting = [one.agent for one in state.delegations.values() if one.is_open]
+        is_open = bool(waiting) or not is_done
+        set_work(
+            progress,
+            _key(state),
+            name=_name(state),
+            status="in_progress" if is_open else "completed",
+            position=f"prompt {state.prompts} of {_name(state)}",
+            nextAction=_next_action(state, waiting, is_done=is_done),
+        )
+
+    try:
+        update_progress(Path(context.progress), write)
+    except (RemitError, OSError) as error:
+        state.warn(f"the progress file cannot be written: {type(error).__name__}")
+
+
+def _set_delegations(progress: dict[str, Any], state: SessionState) -> None:
+    others = [
+        one for one in progress["delegations"] if not (isinstance(one, dict) and one.get("session") == state.session)
+    ]
+    own = [
+        {
+            "session": state.session,
+            "call": key,
+            "agent": one.agent,
+            "state": one.state,
+            "verdict": _VERDICTS.get(one.state),
+        }
+        for key, one in state.delegations.items()
+    ]
+    progress["delegations"] = others + own
+
+
+def _set_warning(progress: dict[str, Any], state: SessionState, key: str, cause: str) -> None:
+    """Add the warning of a failure: the agent, the cause and what may follow."""
+    from remit.orchestrate.progress_file import replace_warning
+
+    entry, where = state.delegations[key], _where(state, key)
+    details = f"{cause or 'it ended without a report'}; {_action(entry)}"
+    replace_warning(progress, entry.agent, where, failure_note(entry.agent, where, details))
+
+
+def _complete_warnings(progress: dict[str, Any], state: SessionState) -> None:
+    """Add warnings of failures that no event reported, and mark those as resolved whose retry was accepted."""
+    from remit.orchestrate.progress_file import replace_warning
+
+    known = "\n".join(str(one) for one in progress["warnings"])
+    for key, entry in state.delegations.items():
+        if entry.has_failed and f" ({_where(state, key)}): " not in known:
+            _set_warning(progress, state, key, "")
+        if entry.state == "accepted" and entry.retry_of in state.delegations:
+            where = _where(state, entry.retry_of)
+            note = failure_note(entry.agent, where, "the retry was accepted", is_resolved=True)
+            if note not in known:
+                replace_warning(progress, entry.agent, where, note)
+
+
+def _where(state: SessionState, key: str) -> str:
+    return f"{_key(state)}, {key}"
+
+
+def _action(entry: Delegation) -> str:
+    """Return what follows a failure, for its warning."""
+    if entry.may_be_retried:
+        return "it may be retried once with a reduced scope"
+    return "the orchestrator may read a few files instead, go on without it, or ask the user"
+
+
+def _next_action(state: SessionState, waiting: list[str], *, is_done: bool) -> str:
+    if waiting:
+        return f"Wait for {', '.join(dict.fromkeys(waiting))}"
+    failed = [one.agent for one in state.delegations.values() if one.may_be_retried]
+    if failed and not is_done:
+        return f"Decide about {failed[-1]}, which failed: {RETRY_FIRST}, or go on without it"
+    resume = f"`claude --resume {state.session}`"
+    return f"Send the next prompt, or resume the session with {resume}" if is_done else f"Follow the session: {resume}"
+
+
+def _short(state: SessionState) -> str:
+    return state.session[:8]
+
+
+def _key(state: SessionState) -> str:
+    return f"session {_short(state)}"
+
+
+def _name(state: SessionState) -> str:
+    return f"{_CLIENT} session {_short(state)}"
