@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from support.client_session import GOOD, INVENTED, SESSION, Client, context_of, is_block, notice_of
+from support.client_session import GOOD, INVENTED, READ, SESSION, Client, context_of, is_block, notice_of
 
 from remit.orchestrate.progress_file import read_progress
 from remit.rules.examples import sample_text
@@ -398,3 +398,40 @@ class TestProgress:
         assert done.exit_code == 0, done.output
         assert "prompt 1" in done.output
         assert "code-explorer accepted accept" in done.output
+
+
+class TestConflicts:
+    """Accepted reports that contradict each other are reported when the second one arrives."""
+
+    SECURITY = sample_text("review")
+    QUALITY = (
+        SECURITY.replace("## Security Auditor Result", "## QA Engineer Result")
+        .replace("| Critical |", "| Minor |")
+        .replace("- Critical: 1", "- Critical: 0")
+        .replace("- Minor: 1", "- Minor: 2")
+    )
+
+    def run(self, client: Client, call: str, agent_id: str, report: str, agent: str) -> object:
+        client.launch(call, agent)
+        client.transcript(agent_id, call=call, read=(*READ, "tests/test_login.py", "docs/login.md"))
+        client.start(agent_id, agent)
+        assert client.stop(agent_id, report, agent) is None
+        return client.done(call, agent_id, report, agent)
+
+    def test_the_orchestrator_and_the_user_learn_of_it_at_once(self, client: Client) -> None:
+        assert self.run(client, CALL, AGENT, self.SECURITY, "security-auditor") is None
+        notice = context_of(self.run(client, RETRY, SECOND, self.QUALITY, "qa-engineer"))
+        assert "accepted reports contradict each other" in notice
+        assert "severity" in notice
+        assert "qa-engineer, security-auditor" in notice
+        assert any("contradict each other" in warning for warning in client.state.warnings)
+
+    def test_it_is_reported_once(self, client: Client) -> None:
+        self.run(client, CALL, AGENT, self.SECURITY, "security-auditor")
+        self.run(client, RETRY, SECOND, self.QUALITY, "qa-engineer")
+        assert self.run(client, "toolu_3", "c1", self.QUALITY, "qa-engineer") is None
+
+    def test_reports_that_agree_are_not_mentioned(self, client: Client) -> None:
+        self.run(client, CALL, AGENT, self.SECURITY, "security-auditor")
+        same = self.SECURITY.replace("## Security Auditor Result", "## QA Engineer Result")
+        assert self.run(client, RETRY, SECOND, same, "qa-engineer") is None

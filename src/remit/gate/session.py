@@ -21,6 +21,7 @@ MAX_ENTRIES: dict[str, int] = {
     "analysed": 2000,
     "changes": 20,
     "cited": 2000,
+    "conflicts": 50,
     "declarations": 50,
     "decisions": 100,
     "delegations": 100,
@@ -36,6 +37,7 @@ _ENTRY_TYPES: dict[str, type] = {
     "analysed": str,
     "changes": dict,
     "cited": list,
+    "conflicts": str,
     "declarations": dict,
     "decisions": dict,
     "delegations": dict,
@@ -55,6 +57,7 @@ class SessionState:
         "analysed",
         "changes",
         "cited",
+        "conflicts",
         "decisions",
         "declarations",
         "delegations",
@@ -82,6 +85,8 @@ class SessionState:
         self.analysed: dict[str, str] = {}
         #: Path -> the lines of it that accepted results cite.
         self.cited: dict[str, list[int]] = {}
+        #: Conflicts between accepted results that were reported.
+        self.conflicts: list[str] = []
         #: Each {kind, paths, why, at}.
         self.declarations: list[dict[str, Any]] = []
         #: Each {at, tool, decision, would, rule, reason, paths, lines, exception, id}.

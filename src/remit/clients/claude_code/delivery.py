@@ -5,7 +5,7 @@ from __future__ import annotations
 from remit.clients.claude_code import results
 from remit.clients.claude_code.payload import table, text
 from remit.clients.claude_code.progress import record_delegation
-from remit.clients.claude_code.responses import add_context, updated_output
+from remit.clients.claude_code.responses import add_context, merge, updated_output
 from remit.clients.claude_code.runs import (
     SubagentRun,
     link_run,
@@ -16,6 +16,7 @@ from remit.clients.claude_code.runs import (
 )
 from remit.clients.claude_code.subagents import close, keep, outcome_of, record_end
 from remit.gate.delegations import link_delegation
+from remit.gate.model import MAX_NAME_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +75,31 @@ def _deliver(
         close(context, state, key, kept)
         entry = state.delegations.get(key)
         retried = entry is not None and bool(entry.retry_of)
-    return _notice(output, kept, retried=retried)
+    conflicts = _new_conflicts(context, run.session) if kept.outcome == "accepted" else ""
+    return merge(_notice(output, kept, retried=retried), add_context("PostToolUse", conflicts) if conflicts else None)
+
+
+def _new_conflicts(context: ProjectContext, session: str) -> str:
+    """Return a notice about conflicts between accepted reports that were not reported yet; "" if there are none."""
+    kept = results.list_results(context.folder, session)
+    if len({one.agent for one in kept if one.outcome == "accepted" and not one.is_outside_contract}) < 2:
+        return ""
+    from remit.clients.claude_code.libraries import make_libraries_importable
+    from remit.gate.session import SessionState as EmptyState
+    from remit.gate.session_store import read_session
+
+    make_libraries_importable()
+    from remit.clients.claude_code.notices import conflicts_notice
+    from remit.clients.claude_code.session_merge import conflicts_in
+
+    earlier = read_session(context.folder, session) or EmptyState()
+    found = conflicts_in(kept, earlier, context.project, context.profile or "v2")
+    with context.session(session) as state:
+        new = [one for one in found if one[:MAX_NAME_LENGTH] not in state.conflicts]
+        state.conflicts += [one[:MAX_NAME_LENGTH] for one in new]
+        for one in new:
+            state.warn(f"Accepted reports contradict each other: {one}")
+    return conflicts_notice(new) if new else ""
 
 
 def _notice(output: object, kept: KeptResult, *, retried: bool) -> Answer | None:

@@ -81,6 +81,16 @@ def warnings_notice(kept: KeptResult) -> str:
     return "\n".join((head, neutralize("\n".join(_lines(violations)))))
 
 
+def conflicts_notice(conflicts: list[str]) -> str:
+    """Return the notice about accepted reports that contradict each other."""
+    head = (
+        "remit: accepted reports contradict each other. Do not decide between them yourself: show the user both "
+        "statements and ask, or have verification-specialist check them."
+    )
+    lines = [f"- {one}"[:_MAX_LINE] for one in conflicts[:_MAX_VIOLATIONS]]
+    return "\n".join((head, frame_result("several", "conflict", "\n".join(lines))))
+
+
 def interrupted_notice(agent: str, *, retried: bool) -> str:
     """Return the notice for a delegation that ended with an error."""
     return f"remit: {display_name(agent)} failed and sent no report. {next_steps(agent, retried=retried)}"

@@ -26,9 +26,10 @@ def final_texts(kept: Sequence[KeptResult], state: SessionState) -> list[KeptRes
 def merge_inputs_of(kept: Sequence[KeptResult], state: SessionState, options: Options, sources: Sources) -> list[Input]:
     """Return the inputs of a session's merge; empty if nothing of it was checked.
 
-    An agent that failed without a report takes part as failed. One that was only observed is named as such.
+    An agent that failed without a report takes part as failed. One that was only observed, or of which only the claims
+    were checked, is named as such.
     """
-    reports = final_texts(kept, state)
+    reports = [one for one in final_texts(kept, state) if not one.is_outside_contract]
     inputs = [Input([_report(one, options, sources)]) for one in reports]
     failed = _agents_without_report(state, {one.agent_id for one in reports})
     inputs += [Input([failed_report(agent)]) for agent in failed]
@@ -40,7 +41,26 @@ def merge_inputs_of(kept: Sequence[KeptResult], state: SessionState, options: Op
 def _observed_agents(kept: Sequence[KeptResult], reports: Sequence[KeptResult]) -> list[str]:
     """Return the agents whose reports were recorded and not checked."""
     checked = {one.agent_id for one in reports}
-    return sorted({_name(one.agent) for one in kept if one.outcome == "observed" and one.agent_id not in checked})
+    others = (one for one in kept if one.outcome == "observed" or one.is_outside_contract)
+    return sorted({_name(one.agent) for one in others if one.agent_id not in checked})
+
+
+def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, profile: str) -> list[str]:
+    """Return what the accepted reports of a session contradict each other in, a line for each conflict."""
+    from remit.evidence.sources import open_sources
+    from remit.merging.api import merge_inputs
+    from remit.merging.model import MergeSettings
+
+    accepted = [one for one in kept if one.outcome == "accepted" and not one.is_outside_contract]
+    if len({one.agent for one in final_texts(accepted, state)}) < 2:
+        return []
+    options = Options(profile=profile).validated()
+    sources = open_sources(project)
+    try:
+        merged = merge_inputs(merge_inputs_of(accepted, state, options, sources), MergeSettings())
+    finally:
+        sources.close()
+    return [f"{one.finding} ({one.kind}; {', '.join(one.agents)}): {one.why}" for one in merged.conflicts]
 
 
 def _observed(agent: str) -> Report:
