@@ -83,8 +83,8 @@ class Client:
         lines: list[dict[str, Any]] = []
         common = {"cwd": str(self.project), "sessionId": SESSION}
         for number, (tool, given, output) in enumerate(calls):
-            use = {"type": "tool_use", "id": f"main_{tool}_{number}", "name": tool, "input": given}
-            result = {"type": "tool_result", "tool_use_id": use["id"], "content": output}
+            use: dict[str, Any] = {"type": "tool_use", "id": f"main_{tool}_{number}", "name": tool, "input": given}
+            result: dict[str, Any] = {"type": "tool_result", "tool_use_id": use["id"], "content": output}
             result |= {"is_error": True} if output.startswith("Exit code") else {}
             lines.append({**common, "type": "assistant", "message": {"role": "assistant", "content": [use]}})
             lines.append({**common, "type": "user", "message": {"role": "user", "content": [result]}})

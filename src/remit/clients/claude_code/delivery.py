@@ -80,7 +80,7 @@ def _deliver(
 
 
 def _new_conflicts(context: ProjectContext, session: str) -> str:
-    """Return a notice about conflicts between accepted reports that were not reported yet; "" if there are none."""
+    """Return a notice about conflicts between accepted reports that were not reported yet, or ""."""
     kept = results.list_results(context.folder, session)
     if len({one.agent for one in kept if one.outcome == "accepted" and not one.is_outside_contract}) < 2:
         return ""

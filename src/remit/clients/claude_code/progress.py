@@ -50,7 +50,7 @@ def record_delegation(context: ProjectContext, state: SessionState, key: str, ca
             add_facts(progress, "keyFiles", files[-_MAX_FILES:])
 
     more = {"agent": entry.agent, **({"cause": cause} if entry.has_failed and cause else {})}
-    _write(context, state, f"delegation {entry.agent}", entry.state, change, **more)
+    _write(context, state, f"delegation {entry.agent}", entry.state, change, more)
 
 
 def record_stop(context: ProjectContext, state: SessionState) -> None:
@@ -64,15 +64,15 @@ def _write(
     action: str,
     result: str,
     change: Any,
+    more: dict[str, str] | None = None,
     *,
     is_done: bool = False,
-    **more: Any,
 ) -> None:
     from pathlib import Path
 
     from remit.orchestrate.progress_file import now_text, set_work, update_progress
 
-    entry = {"timestamp": now_text(), "action": action, "status": result, "session": state.session, **more}
+    entry = {"timestamp": now_text(), "action": action, "status": result, "session": state.session, **(more or {})}
 
     def write(progress: dict[str, Any]) -> None:
         progress["workspaceId"] = progress["workspaceId"] or f"session-{_short(state)}"
