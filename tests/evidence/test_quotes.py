@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,14 @@ from corpus.tree import evidence_of, plant, shown
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit.checking import check_text
 from remit.evidence import quotes
 from remit.evidence.model import Difference, Quote
 from remit.evidence.quote_text import quote_readings
 from remit.evidence.quotes import QuoteChecker
-from remit.workspace.files import SourceFile, WorkTree
+from remit.evidence.receipts import Receipt
+from remit.evidence.sources import open_sources
+from remit.workspace.files import MAX_FILE, SourceFile, WorkTree
 
 CODE = "    user = store.find_user(name)\n    if user is None or not check_password(user, password):"
 
@@ -483,9 +487,21 @@ def test_a_quote_from_outside_is_outside(tree: Path) -> None:
     assert outcomes(at("../secret.py:3", "return USERS.get(name)"), tree) == ["../secret.py:3 outside"]
 
 
-def test_a_quote_from_a_binary_file_is_unchecked(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_bytes(b"\0\1\2")
-    assert outcomes(at("a.py:3", "return USERS.get(name)"), tmp_path) == ["a.py:3 unchecked"]
+@pytest.mark.parametrize("kind", ["binary", "huge", "pipe"])
+def test_an_invented_quote_from_a_file_that_cannot_be_read_is_unchecked_and_supports_no_score(
+    kind: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.py"
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.write_bytes(b"\0\1\2" if kind == "binary" else b"x = 1\n" * (MAX_FILE // 6 + 1))
+    sources = open_sources(tmp_path, records=[Receipt(tool="Read", path="a.py")])
+    (verdict,) = check_text(at("a.py:3", "launch(the_missiles, now=True)"), sources=sources)
+    found = verdict.evidence
+    assert [quote.outcome for quote in found.quotes] == ["unchecked"]
+    assert [reference.outcome for reference in found.references] == ["unchecked"]
+    assert found.supported == 0
 
 
 def test_a_wrong_symbol_is_reported_next_to_a_correct_quote(tree: Path) -> None:

@@ -86,6 +86,11 @@ class Document(msgspec.Struct, frozen=True, dict=True):
         return tuple((chunk.text, chunk.first_line, chunk.text.split("\n")) for chunk in self.around)
 
     @property
+    def line_runs(self) -> list[tuple[int, list[str]]]:
+        """The lines of the file, of the result and around it: for each run its first line and its lines."""
+        return sorted([(self.first_line, self.lines), *((first, lines) for _, first, lines in self._lines_around)])
+
+    @property
     def whole_text(self) -> str:
         """The text of the result and the text around it."""
         return "\n".join([self.text, *(chunk.text for chunk in self.around)])

@@ -127,7 +127,7 @@ def _claims_of_fences(
     by_line: dict[int, list[Reference]],
 ) -> Iterator[FenceClaims]:
     rows = finding_rows(document, references)
-    proposals = Proposals(document.lines, document.first_line)
+    proposals = Proposals(document)
     starts = sorted(rows)
     for piece in pieces:
         if piece.kind != "code":

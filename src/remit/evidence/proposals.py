@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
+from remit.contract.parse import Document
 from remit.lazy import lazy_pattern
 
 _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
@@ -31,7 +32,8 @@ _PROPOSED_LABEL = lazy_pattern(
 #: An instruction that introduces code: `Add this to src/app.py:`
 _INSTRUCTION = lazy_pattern(
     rf"{_LEAD}(?:\*\*)?(?:add|create|implement|introduce|replace|change|update|use|write|insert|modify|extract|rename|"
-    r"wrap|define|append|prepend|consider|switch|convert|refactor)\b[^\n]{0,200}[:：][\s*_]{0,4}$",
+    r"wrap|define|append|prepend|consider|switch|convert|refactor)\b[^\n]{0,200}[:：][\s*_]{0,4}$|"
+    r"[^\n]{0,200}\b(?:would|should|could|might) (?:then )?(?:be|become|look like)(?: this)?[:：][\s*_]{0,4}$",
     re.IGNORECASE,
 )
 #: Labels that state a location and nothing else; the heading above them decides.
@@ -69,23 +71,23 @@ _REACH = 12
 class Proposals:
     """The labels and headings of one document."""
 
-    def __init__(self, lines: list[str], first_line: int) -> None:
-        self._lines = lines
-        self._first = first_line
+    def __init__(self, document: Document) -> None:
+        self._document = document
         self._headings: list[tuple[int, int, str]] = []
         fence = ""
-        for number, line in enumerate(lines, first_line):
-            if (mark := _FENCE.match(line)) and (not fence or mark[1].startswith(fence)):
-                fence = "" if fence else mark[1]
-            elif not fence and line.lstrip().startswith("#") and (found := _HEADING.match(line)):
-                self._headings.append((number, len(found[1]), found[2]))
+        for first, lines in document.line_runs:
+            for number, line in enumerate(lines, first):
+                if (mark := _FENCE.match(line)) and (not fence or mark[1].startswith(fence)):
+                    fence = "" if fence else mark[1]
+                elif not fence and line.lstrip().startswith("#") and (found := _HEADING.match(line)):
+                    self._headings.append((number, len(found[1]), found[2]))
         title = next((text for _, level, text in self._headings if level == 1), "")
         self._is_plan = bool(_PLAN.search(title))
 
     def is_proposed(self, line: int, *, has_line: bool) -> bool:
         """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""
-        for number in range(line - 1, max(self._first, line - _REACH) - 1, -1):
-            text = self._lines[number - self._first]
+        for number in range(line - 1, max(0, line - _REACH), -1):
+            text = self._document.line_text(number)
             if not text.strip(" \t>"):
                 continue
             if _FENCE.match(text) or _HEADING.match(text):

@@ -83,6 +83,8 @@ class ResultShape(msgspec.Struct):
     changes: list[ChangeShape]
     #: The commit that the claims were checked against, and what named it.
     revision: Revision
+    #: The lines of the file with text that are not part of the result; only their claims are checked.
+    lines_outside: int = 0
 
 
 class SummaryShape(msgspec.Struct):
@@ -153,6 +155,7 @@ def _result(verdict: Verdict) -> ResultShape:
         ],
         changes=[ChangeShape(c.path, c.claim, c.outcome) for c in verdict.evidence.changes],
         revision=verdict.revision,
+        lines_outside=verdict.document.lines_outside if verdict.document.has_content else 0,
     )
 
 

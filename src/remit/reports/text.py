@@ -61,6 +61,9 @@ def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
     if verdict.document.has_text and not claims_of(verdict.evidence):
         head.append(Piece(" · no claims found", "yellow"))
     yield head
+    if verdict.document.has_content and (outside := verdict.document.lines_outside):
+        lines = "1 line of the file is" if outside == 1 else f"{outside:,} lines of the file are"
+        yield [Piece(f"  {lines} not part of the result; only the claims there are checked", "dim")]
     reasons = {override.rule: override.reason for override in verdict.overrides}
     printed: set[str] = set()
     for violation in verdict.violations:
