@@ -37,6 +37,12 @@ FILES = {
     ".claude/settings.json": '{"hooks": {}}\n',
     ".claude/agents/helper.md": "---\nname: helper\n---\nHelp.\n",
     "scripts/test.sh": "#!/bin/sh\nexit 0\n",
+    "scripts/build.js": "",
+    "scripts/check.py": "",
+    "manage.py": "",
+    "dev.py": "",
+    "run": "#!/bin/sh\n",
+    "bin/rails": "#!/bin/sh\n",
     "scripts/evil.sh": _EVIL_SHELL,
     "scripts/evil.py": _EVIL_PYTHON,
     "scripts/evil.js": "require('fs').writeFileSync('src/app.py', 'x')\n",
@@ -79,6 +85,7 @@ class ScratchProject:
         self.path = root / "shop"
         self.home = root / "home"
         self.calls = 0
+        self.session = SESSION
         for name, text in FILES.items():
             file = self.path / name
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +161,7 @@ class ScratchProject:
 
     def hook(self, event: str, tool: str, tool_input: dict[str, Any], call: str, **fields: Any) -> dict[str, Any]:
         payload = {
-            "session_id": SESSION,
+            "session_id": self.session,
             "cwd": str(self.path),
             "hook_event_name": event,
             "tool_name": tool,
@@ -179,6 +186,13 @@ class ScratchProject:
         if decision_of(first) in ("deny", "ask"):
             return first, {}
         return first, self.after(call, line, self.shell(line), **fields)
+
+    @contextlib.contextmanager
+    def new_session(self) -> Iterator[None]:
+        """Use another session, which starts with a full budget."""
+        self.session = f"{SESSION}-{self.calls}"
+        yield
+        self.session = SESSION
 
     def snapshot(self) -> dict[str, str]:
         """Return a digest of each file of the project and of the user's folder of the client."""

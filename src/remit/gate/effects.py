@@ -117,6 +117,7 @@ def judge_effects(call: ToolUse, state: SessionState, settings: GateSettings, pr
     ]
     moved: list[StatChange] = []
     if left:
+        left = [change for change in left if not work_tree.is_rewritten(folder, project, before, change)]
         left, moved = _unexplained(left, call, own or {}, at, state, settings, project, folder)
     names = [] if is_remit else changed_outside(folder, project, outside, at)
     if moved and not left and not names:

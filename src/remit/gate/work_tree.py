@@ -247,6 +247,14 @@ def content_before(folder: str, project: str, tree: TreeRecord, change: StatChan
     return data if data is not None and len(data) == change.before[2] else None
 
 
+def is_rewritten(folder: str, project: str, tree: TreeRecord, change: StatChange) -> bool:
+    """Return whether a file was written again with the same content and mode."""
+    if change.is_new or change.is_removed or change.before[2:] != change.after[2:]:
+        return False
+    old = content_before(folder, project, tree, change)
+    return old is not None and old == read_version(os.path.join(project, change.path), change.after[3], MAX_COPY)
+
+
 def read_version(path: str, mode: int, limit: int) -> bytes | None:
     """Return the content of a file, or the target of a link."""
     if stat.S_ISLNK(mode):

@@ -11,17 +11,46 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RUN_TIME_NAME = "a file name is made at run time"
-#: Each of these variables names a program, or a file that programs load.
-_RUNNING_TEXT = """
-    LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV PROMPT_COMMAND SHELLOPTS PYTHONSTARTUP
-    PERL5OPT PERL5LIB RUBYOPT GIT_EXTERNAL_DIFF GIT_SSH GIT_SSH_COMMAND GIT_ASKPASS GIT_EXEC_PATH GIT_PROXY_COMMAND
-    GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR PAGER EDITOR VISUAL MANPAGER LESSOPEN NODE_OPTIONS
+#: Each of these variables changes what programs do: it names a program, a file that programs load, or options.
+_DECIDING_TEXT = """
+    ENV HOME IFS CDPATH SHELL SHELLOPTS BASHOPTS PS0 PS1 PS4 PAGER EDITOR VISUAL BROWSER TMPDIR CC CXX LD AR MAKEFILES
+    ZDOTDIR LESSOPEN LESSCLOSE CLASSPATH FPATH FCEDIT GREP_OPTIONS PERL5OPT PERL5LIB RUBYOPT RUBYLIB
 """
-_RUNNING = frozenset(_RUNNING_TEXT.split())
+_DECIDING = frozenset(_DECIDING_TEXT.split())
+_DECIDING_STARTS = (
+    "LD_",
+    "DYLD_",
+    "BASH_",
+    "GIT_",
+    "PYTHON",
+    "XDG_",
+    "REMIT_",
+    "CLAUDE_",
+    "NPM_CONFIG_",
+    "npm_config_",
+)
+_DECIDING_ENDS: tuple[str, ...] = (
+    "_OPTIONS",
+    "_OPTS",
+    "FLAGS",
+    "_CONFIG",
+    "_CONFIG_PATH",
+    "_COMMAND",
+    "EDITOR",
+    "PAGER",
+    "_HOME",
+)
+_DECIDING_ENDS += ("_PATH", "_RC", "_ASKPASS", "_WRAPPER", "_PRELOAD", "PROMPT_COMMAND")
+#: Exceptions to these patterns.
+_PLAIN = frozenset(
+    {"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONUTF8", "PYTHONIOENCODING"}
+    | {"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"}
+    | {"GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE", "HYPOTHESIS_PROFILE"}
+)
 #: Values of such variables that run nothing from the project.
 _HARMLESS = frozenset({"", "true", ":", "cat", "less"})
 #: Folders of installed programs inside a project.
-_INSTALLED = ("node_modules/.bin", "venv/bin")
+INSTALLED_FOLDERS = ("node_modules/.bin", "venv/bin", "vendor/bin")
 
 
 class Effects:
@@ -113,6 +142,8 @@ class Command:
         self.effects = Effects()
         #: Whether its input comes from another command.
         self.piped = piped
+        #: How many programs run each other.
+        self.depth = 0
         #: The text of its here-document.
         self.body = ""
         self.has_body = False
@@ -175,17 +206,19 @@ class Command:
     def check_variable(self, name: str, value: str) -> None:
         """Give up if this value of a variable decides which programs run."""
         if name == "PATH":
-            decides = any(_is_open(folder) for folder in value.split(":") if folder)
+            decides = any(is_open(folder) for folder in value.split(":") if folder)
         elif name == "NODE_OPTIONS":
             decides = any(word in value for word in ("require", "import", "loader", "-r"))
         else:
-            decides = (name in _RUNNING or name.startswith("GIT_CONFIG")) and value not in _HARMLESS
+            decides = name in _DECIDING or name.startswith(_DECIDING_STARTS) or name.endswith(_DECIDING_ENDS)
+            is_harmless = value in _HARMLESS and name.endswith(("PAGER", "EDITOR", "VISUAL"))
+            decides = decides and not is_harmless and name not in _PLAIN
         if decides:
-            self.effects.give_up("a variable decides which programs run")
+            self.effects.give_up("a variable changes what programs do", name[:40])
 
 
-def _is_open(folder: str) -> bool:
+def is_open(folder: str) -> bool:
     """Return whether the project or any user may put programs into a folder of PATH."""
-    if folder.endswith(_INSTALLED):
+    if folder.endswith(INSTALLED_FOLDERS):
         return False
     return not folder.startswith(("/", "~")) or folder.startswith(("/tmp", "/var/tmp", "/dev/shm", "/proc"))  # noqa: S108 - only compared with

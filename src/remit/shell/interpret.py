@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
+from remit.shell import arithmetic
 from remit.shell.command import RUN_TIME_NAME, Command, Effects, Reader
-from remit.shell.programs.table import apply_effects
+from remit.shell.programs.table import apply_effects, is_program
+from remit.shell.reading_time import READING, NotShell
 from remit.shell.syntax import parse
 from remit.shell.words import MAX_CHOICES, Argument, ShellState, bindings, expand
 
@@ -16,14 +18,25 @@ if TYPE_CHECKING:
 
 #: How deep command lines may be nested in others.
 _MAX_DEPTH = 6
-_OPENING = frozenset({"if", "while", "until"})
-_CLOSING = frozenset({"fi", "done"})
+_OPENING = frozenset({"if", "while", "until", "case"})
+_CLOSING = frozenset({"fi", "done", "esac"})
 _PIPES = ("|", "|&")
 
 
 def read_command(text: str, cwd: str = "") -> Effects:
-    """Return what a command line reads, writes and runs. Runs nothing and never raises."""
-    return _read(text, ShellState(cwd))
+    """Return what a command line reads, writes and runs. Runs nothing and never raises.
+
+    Reading takes at most `MAX_SECONDS`; a line that needs more is not understood.
+    """
+    effects = Effects()
+    READING.start()
+    try:
+        effects.add(_read(text, ShellState(cwd)))
+    except (NotShell, RecursionError):
+        effects.give_up("it takes too long to read, or is nested too deeply")
+    finally:
+        READING.stop()
+    return effects
 
 
 def _read(text: str, state: ShellState) -> Effects:
@@ -65,7 +78,7 @@ class _Line:
                 _Line(state, inside).run(node.body)
                 pipeline.append(inside)
                 if node.is_function:
-                    self._define(state)
+                    self._define(state, node.name)
             if node.words or node.redirections or node.substitutions:
                 self._end(node, pipeline)
             if node.terminator not in _PIPES:
@@ -75,8 +88,11 @@ class _Line:
         for stage in pipeline:
             self.effects.add(stage)
 
-    def _define(self, after: ShellState) -> None:
+    def _define(self, after: ShellState, function: str) -> None:
         """A function was defined: a later call may leave the folder and the variables as its body does."""
+        if is_program(function):
+            self.effects.give_up("a function replaces a program")
+        self.state.functions.add(function)
         if after.folder is None:
             self.state.folder = None
         elif after.folder != self.state.folder and after.folder not in self.state.others:
@@ -150,6 +166,11 @@ class _Line:
 
     def read_once(self, node: Node, command: Command) -> Command:
         """Add the effects of a command to it, with one value for each of its variables."""
+        READING.check()
+        targets = [token.target for token in node.redirections if token.target is not None]
+        for problem in (arithmetic.problem_of(word, self.state) for word in (*node.words, *targets)):
+            if problem:
+                command.effects.give_up(problem)
         for token in node.redirections:
             self._redirect(command, token)
         if node.keyword == "for":
@@ -163,6 +184,9 @@ class _Line:
         for arg in expand(token.target, self.state) if token.target is not None else [Argument("", is_known=False)]:
             if token.text in ("<<", "<<-"):
                 command.body, command.has_body = token.body, True
+                is_quoted = token.target is not None and any(piece[2] for piece in token.target.pieces)
+                if not is_quoted and ("$((" in token.body or "$[" in token.body):
+                    command.effects.give_up(arithmetic.PROBLEM)
             elif token.text == "<<<":
                 command.body, command.has_body = arg.text, arg.is_known
             elif token.text == "<":
@@ -182,6 +206,7 @@ class _Line:
         """Return the words after assignments. Without such words, the variables get their values."""
         at = 0
         assigned: dict[str, list[str]] = {}
+        numbers: set[str] = set()
         while at < len(words) and words[at].pieces[0][0] == "text" and not words[at].pieces[0][2]:
             name, sign, _ = words[at].pieces[0][1].partition("=")
             if not sign or not name.rstrip("+").isidentifier():
@@ -190,10 +215,19 @@ class _Line:
             is_known = len(args) == 1 and args[0].is_known and not name.endswith("+")
             command.check_variable(name.rstrip("+"), args[0].text.partition("=")[2])
             assigned[name.rstrip("+")] = [args[0].text.partition("=")[2]] if is_known else []
+            if _is_calculated(words[at]) and (name not in self.state.variables or self.state.is_numeric(name)):
+                numbers.add(name)
             at += 1
         for name, values in assigned.items() if at == len(words) else ():
+            self.state.numbers.discard(name)
             self.state.assign(name, values)
+        self.state.numbers |= numbers if at == len(words) else set()
         return words[at:]
+
+
+def _is_calculated(word: Word) -> bool:
+    """Return whether an assignment has the form `NAME=CALCULATION`."""
+    return len(word.pieces) == 2 and word.pieces[0][1].endswith("=") and arithmetic.is_calculated(word.pieces[1][1])
 
 
 def _goes_to_file(redirections: list[Token]) -> bool:

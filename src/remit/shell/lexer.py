@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from remit.shell.reading_time import READING, NotShell
 from remit.shell.words import Token, Word
 
 _OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")", "\n")
@@ -22,10 +23,6 @@ _ORDINARY_END = frozenset(" \t\n;|&()<>\\'\"$`")
 _QUOTED_END = frozenset('"\\$`')
 #: A backslash at the end of a line joins it with the next one.
 _CONTINUED = "\\\n"
-
-
-class NotShell(Exception):
-    """A quote or bracket has no end, or the text has more parts than are read."""
 
 
 class Lexer:
@@ -49,6 +46,7 @@ class Lexer:
         while self._skip_blanks():
             if len(found) > _MAX_TOKENS:
                 raise NotShell
+            READING.check()
             before = len(self.inner)
             if operator := self._starts(_REDIRECTIONS):
                 found.append(self._redirection(operator, ""))
@@ -93,7 +91,11 @@ class Lexer:
             return
         self.found.append(Token("word", word=word))
         if self._starts_command and bare == "[[":
+            start = self.at
             self._skip_test()
+            inside = Word()
+            inside.add("text", self.text[start : self.at], quoted=True)
+            self.found.append(Token("word", word=inside))
         self._starts_command = self._starts_command and bare in OPENING_WORDS
 
     def _skip_blanks(self) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from remit.shell.lexer import OPENING_WORDS, Lexer, NotShell
+from remit.shell.lexer import OPENING_WORDS, Lexer
+from remit.shell.reading_time import NotShell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +14,9 @@ _MAX_LENGTH = 100_000
 _MAX_SUBSTITUTIONS = 400
 #: How deep subshells may be nested.
 _MAX_DEPTH = 24
-_KEYWORDS = OPENING_WORDS | {"fi", "done", "}"}
+_KEYWORDS = OPENING_WORDS | {"fi", "done", "}", "esac"}
 #: Reserved words that begin what is not read.
-_UNREAD = frozenset({"case", "select", "function", "coproc", "esac"})
+_UNREAD = frozenset({"select", "function", "coproc"})
 #: Operators after which a line break has no meaning.
 _CONTINUING = ("&&", "||", "|", "|&")
 
@@ -30,6 +31,7 @@ class Node:
         "body",
         "is_function",
         "keywords",
+        "name",
         "operator",
         "redirections",
         "substitutions",
@@ -51,6 +53,8 @@ class Node:
         self.body: list[Node] | None = None
         #: Whether it defines a function: the body runs when the function is called.
         self.is_function = False
+        #: The name of the function.
+        self.name = ""
 
     @property
     def keyword(self) -> str:
@@ -85,6 +89,8 @@ def parse(text: str) -> Script:
     if len(text) > _MAX_LENGTH:
         script.give_up("it is too long")
         return script
+    if "\r" in text:
+        script.give_up("it has a carriage return")
     lexer = Lexer(text)
     try:
         lexer.tokens()
@@ -109,13 +115,21 @@ class _Parser:
         self.stack: list[tuple[list[Node], Node, int]] = []
         #: The open braces of the innermost subshell or function body.
         self.braces = 0
+        #: The number of open `case` commands.
+        self.cases = 0
 
     def run(self, tokens: list[Token]) -> None:
         at = 0
         while at < len(tokens):
             token = tokens[at]
             if token.kind != "operator":
+                if self._begins_case(token):
+                    at = self._case(tokens, at)
+                    continue
                 self._add(token)
+            elif token.text == ";;" and self.cases:
+                self._end(";")
+                at = self._pattern(tokens, at + 1) - 1
             elif token.text == "(":
                 following = tokens[at + 1] if at + 1 < len(tokens) else None
                 at += self._open(is_closed=following is not None and following.text == ")")
@@ -131,11 +145,58 @@ class _Parser:
             self._end("")
         self.script.nodes = self.nodes
 
+    def _begins_case(self, token: Token) -> bool:
+        bare = token.word.bare if token.word is not None else None
+        return bare == "case" and not self.node.words and not self.node.redirections
+
+    def _case(self, tokens: list[Token], at: int) -> int:
+        """Read `case WORD in PATTERN)`. Return the position of the first token of the first list of commands."""
+        self.node.keywords.append("case")
+        subject, at = tokens[at + 1 : at + 2], at + 2
+        while at < len(tokens) and tokens[at].text == "\n":
+            at += 1
+        word = tokens[at].word if at < len(tokens) else None
+        if not subject or subject[0].word is None or word is None or word.bare != "in":
+            self.script.give_up("a `case` cannot be read")
+            return at
+        self.node.substitutions += subject[0].inner
+        self.cases += 1
+        return self._pattern(tokens, at + 1)
+
+    def _pattern(self, tokens: list[Token], at: int) -> int:
+        """Skip the patterns before a list of commands. Return the position after their bracket, or that of `esac`."""
+        self._end(";")
+        while at < len(tokens) and tokens[at].text in ("\n", "&"):
+            at += 1
+        word = tokens[at].word if at < len(tokens) else None
+        if word is not None and word.bare == "esac":
+            return at
+        if at < len(tokens) and tokens[at].text == "(":
+            at += 1
+        while at < len(tokens) and (tokens[at].word is not None or tokens[at].text == "|"):
+            self.node.substitutions += tokens[at].inner
+            at += 1
+        if at >= len(tokens) or tokens[at].text != ")":
+            self.script.give_up("a `case` cannot be read")
+            return at
+        if self.node.substitutions:
+            self.node.keywords.append("then")
+        return self._after_breaks(tokens, at + 1)
+
+    def _after_breaks(self, tokens: list[Token], at: int) -> int:
+        """Return the position of the next token that is not a line break."""
+        self._end(";")
+        while at < len(tokens) and tokens[at].text == "\n":
+            at += 1
+        return at
+
     def _add(self, token: Token) -> None:
         """Add a word or a redirection to the current command."""
         node = self.node
         word = token.word
         bare = word.bare if word is not None else None
+        if bare == "esac" and not node.words:
+            self.cases = max(0, self.cases - 1)
         if bare is not None and len(node.words) == 2 and self._is_header(bare):
             self._end(";")
             node = self.node
@@ -176,6 +237,7 @@ class _Parser:
         node = self.node
         names = 2 if node.keyword == "function" else 1
         if is_closed and len(node.words) == names and not node.redirections:
+            node.name = node.words[-1].text
             node.words, node.is_function = [], True  # its body follows
             return 1
         if node.words or node.redirections or node.body is not None:
@@ -212,6 +274,7 @@ class _Parser:
                 node.operator = operator
             return
         if node.keyword == "function" and len(node.words) == 2:
+            node.name = node.words[-1].text
             node.words, node.is_function = [], True
             return  # its body follows, perhaps in the next line
         if node.is_function and node.body is None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 
 from remit.globs import MAX_PATH_LENGTH, brace_alternatives
+from remit.shell.arithmetic import is_number
 
 #: More values of a variable, or combinations of values, are not considered.
 MAX_CHOICES = 16
 #: Into how many words one word may be expanded.
 _MAX_WORDS = 64
+#: Substitutions whose value is a new name in the folder for temporary files.
+_TEMPORARY = frozenset({"$(mktemp)", "$(mktemp -d)", "$(mktemp -t)", "$(mktemp -q)", "$(mktemp -u)"})
+_SCRATCH = "/tmp/tmp.remit"  # noqa: S108 - what the shell would put there
 
 
 class Word:
@@ -89,11 +93,17 @@ class ShellState:
         self.depth = depth
         #: Name -> its possible values; no values if they are not known.
         self.variables: dict[str, list[str]] = {}
+        #: Variables whose values are certainly numbers.
+        self.numbers: set[str] = set()
+        #: Functions that the line defines. Their bodies are read where they are defined.
+        self.functions: set[str] = set()
 
     def copy(self) -> ShellState:
         """Return the state of a subshell."""
         other = ShellState(self.start, self.folder, self.depth + 1)
         other.variables = dict(self.variables)
+        other.numbers = set(self.numbers)
+        other.functions = set(self.functions)
         other.others = list(self.others)
         return other
 
@@ -102,6 +112,11 @@ class ShellState:
         moved = [os.path.join(other, target) for other in self.others]
         self.others = list(dict.fromkeys([*self.others, *moved]))
         self.folder = folder if len(self.others) <= MAX_CHOICES else None
+
+    def is_numeric(self, name: str) -> bool:
+        """Return whether a variable certainly contains a number."""
+        values = self.variables.get(name, [])
+        return name in self.numbers or (bool(values) and all(is_number(value) for value in values))
 
     def assign(self, name: str, values: list[str]) -> None:
         """Add possible values of a variable (none: not known). The old ones stay: this part may not run."""
@@ -121,11 +136,19 @@ def bindings(words: list[Word | None], state: ShellState) -> list[dict[str, str]
     return found
 
 
+def _has_range(text: str) -> bool:
+    """Return whether a text has braces with a range, such as `{1..3}`."""
+    _, opening, rest = text.partition("{")
+    return bool(opening) and ".." in rest.rpartition("}")[0]
+
+
 def expand(word: Word, state: ShellState) -> list[Argument]:
     """Return the arguments that a word becomes: several if it has braces or a variable with several values."""
     choices = [""]
-    # Braces that open in one piece and close in another are not expanded.
-    is_known = not any(text.count("{") > text.count("}") for kind, text, quoted in word.pieces[:-1] if not quoted)
+    # Braces that open in one piece and close in another are not expanded, nor are ranges.
+    is_known = not any(_has_range(text) for kind, text, quoted in word.pieces if not quoted) and not any(
+        text.count("{") > text.count("}") for kind, text, quoted in word.pieces[:-1] if not quoted
+    )
     for kind, text, quoted in word.pieces:
         if kind == "text":
             has_braces = not quoted and "{" in text
@@ -136,7 +159,7 @@ def expand(word: Word, state: ShellState) -> list[Argument]:
         elif kind == "variable" and text in ("HOME", "PWD", "TMPDIR") and text not in state.variables:
             values = [{"HOME": "~", "PWD": ".", "TMPDIR": "/tmp"}[text]]  # noqa: S108 - what the shell would put there
         else:
-            values = state.variables.get(text, []) if kind == "variable" else []
+            values = state.variables.get(text, []) if kind == "variable" else [_SCRATCH] if text in _TEMPORARY else []
         is_known = is_known and bool(values)
         choices = [choice + value for choice in choices for value in values or [""]]
         if len(choices) > _MAX_WORDS:

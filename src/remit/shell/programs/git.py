@@ -13,18 +13,32 @@ _HARMLESS_TEXT = """
     add commit push fetch pull merge rebase cherry-pick revert switch branch tag status log diff shortlog describe
     remote config rev-parse rev-list ls-files ls-tree ls-remote show-ref for-each-ref symbolic-ref reflog stash bisect
     blame show grep cat-file name-rev merge-base var version help init clone worktree submodule fsck gc prune notes
-    whatchanged range-diff count-objects check-ignore archive bundle format-patch request-pull sparse-checkout lfs
-    diff-tree diff-index diff-files update-ref maintenance cherry
+    whatchanged range-diff count-objects check-ignore archive bundle format-patch request-pull lfs
+    diff-tree diff-index diff-files update-ref maintenance cherry hash-object fast-export
 """
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
 #: Commands that check out other commits.
 _MOVING = frozenset({"pull", "merge", "rebase", "cherry-pick", "revert", "switch", "checkout", "bisect"})
 #: CommandOptions that name a program to run, and subcommands that run one.
-_RUNNING = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
-_RUNNING_SUBS = (["submodule", "foreach"], ["bisect", "run"], ["rebase", "-x"])
+_RUNNING: tuple[str, ...] = (
+    "--exec",
+    "--upload-pack",
+    "--receive-pack",
+    "--open-files-in-pager",
+    "--extcmd",
+    "--ext-diff",
+    "--textconv",
+)
+_RUNNING += ("--template", "--separate-git-dir", "--config", "--edit-description", "--trailer", "--strategy")
+_RUNNING_SUBS = (["submodule", "foreach"], ["bisect", "run"], ["submodule", "add"], ["submodule", "update"])
+#: Subcommand -> its letters for such an option.
+_RUNNING_LETTERS = {"rebase": "x", "clone": "uc", "grep": "O", "pull": "s", "merge": "s"}
+#: Global options that are read; others are not understood.
+_GLOBALS = ("--no-pager", "-C", "-c", "--no-optional-locks", "--literal-pathspecs", "--version", "--help", "--bare")
 #: Settings that run nothing.
 _PLAIN_SETTINGS = (
-    "user.",
+    "user.name",
+    "user.email",
     "color.",
     "advice.",
     "init.",
@@ -40,7 +54,8 @@ _PLAIN_SETTINGS = (
     "merge.conflictstyle",
     "pull.",
     "push.",
-    "rebase.",
+    "rebase.autostash",
+    "rebase.autosquash",
 )
 
 
@@ -51,7 +66,7 @@ def run_git(command: Command, _: str, args: list[Argument]) -> None:
         return
     sub, rest = args[0].text, args[1:]
     _write_output(command, sub, rest)
-    if any(arg.text.startswith(_RUNNING) for arg in rest) or [sub, *(arg.text for arg in rest[:1])] in _RUNNING_SUBS:
+    if any(_runs(sub, arg.text) for arg in rest) or [sub, *(arg.text for arg in rest[:1])] in _RUNNING_SUBS:
         command.effects.give_up("git runs another program")
     command.effects.moves_checkout = command.effects.moves_checkout or sub in _MOVING
     if sub in ("checkout", "restore", "reset", "clean", "rm", "mv", "apply", "am", "stash"):
@@ -62,6 +77,8 @@ def run_git(command: Command, _: str, args: list[Argument]) -> None:
         _grep(command, rest)
     elif sub == "config":
         _configure(command, rest)
+    elif sub in ("bundle", "worktree", "clone", "init", "format-patch"):
+        _create(command, sub, rest)
     elif sub == "diff" and any(arg.text == "--no-index" for arg in rest):
         for arg in CommandOptions(rest).operands:
             command.read(arg)
@@ -69,10 +86,40 @@ def run_git(command: Command, _: str, args: list[Argument]) -> None:
         command.effects.give_up("it is an unknown git command")
 
 
+def _runs(sub: str, option: str) -> bool:
+    """Return whether an option, also an abbreviated one, may name a program that git runs."""
+    name = option.partition("=")[0]
+    if name.startswith("--"):
+        return len(name) > 3 and any(one.startswith(name) or name.startswith(one) for one in _RUNNING)
+    letters = _RUNNING_LETTERS.get(sub, "")
+    return option.startswith("-") and any(letter in option[1:] for letter in letters)
+
+
+def _create(command: Command, sub: str, args: list[Argument]) -> None:
+    """Add the folder or file that git creates: a clone, a work tree, a bundle, patches."""
+    options = CommandOptions(
+        args, "obBv" if sub in ("worktree", "clone", "format-patch") else "", ("--output-directory",)
+    )
+    operands = options.operands
+    if sub == "format-patch":
+        if not options.has("--stdout", "-o", "--output-directory"):
+            command.write(Argument("."))
+    elif sub == "init":
+        command.write(operands[0] if operands else Argument(".git"))
+    elif sub == "clone":
+        last = operands[0].text.rstrip("/").rpartition("/")[2].removesuffix(".git") if operands else ""
+        command.write(operands[1] if len(operands) > 1 else Argument(last or "."))
+    elif len(operands) > 1 and operands[0].text in ("add", "create", "move", "remove"):
+        for arg in operands[1:2] if sub == "bundle" or operands[0].text != "move" else operands[1:3]:
+            command.write(arg, whole=operands[0].text in ("move", "remove"))
+
+
 def _without_globals(command: Command, args: list[Argument]) -> list[Argument]:
     """Return the words after global options such as `-C FOLDER` and `-c KEY=VALUE`."""
     at = 0
     while at < len(args) and args[at].text.startswith("-"):
+        if args[at].text not in _GLOBALS:
+            command.effects.give_up("an option of git is not known", args[at].text[:40])
         if args[at].text == "-C" and at + 1 < len(args):
             inside = command.state.copy()
             inside.folder = command.path(args[at + 1])

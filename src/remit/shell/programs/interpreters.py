@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from remit.shell.options import CommandOptions
 from remit.shell.programs.lists import FORMATTERS, HARMLESS, RUNNERS
 from remit.shell.words import Argument
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 #: Modules of Python that write no source files.
 _MODULES_TEXT = """
-    unittest timeit venv http.server compileall doctest site sysconfig ensurepip platform this
+    unittest http.server doctest site sysconfig ensurepip platform this
 """
 _MODULES = frozenset(_MODULES_TEXT.split())
 #: Remit, as a person starts it and as a client's slash command does.
@@ -25,6 +27,8 @@ _TOUCHING_TEXT = """
     chmod passthru load output sink read source save qx %x argv ^i process bun deno glob dir. pathname syscall
 """
 _TOUCHING = tuple(_TOUCHING_TEXT.split())
+#: Language -> the letters of options that take a script.
+_SCRIPT_LETTERS = {"php": "r", "node": "ep"}
 _RUN_TIME_LINE = "a command line is made at run time"
 _UNSEEN_SCRIPT = "a script is run that is not shown"
 
@@ -40,10 +44,27 @@ def run_shell(command: Command, _: str, args: list[Argument]) -> None:
             return
     if any(arg.text == "-n" for arg in args):
         return
-    if command.has_body and not [arg for arg in args if not arg.text.startswith("-")]:
+    operands = [arg for arg in args if not arg.text.startswith(("-", "+"))]
+    if not operands and command.has_body:
         command.run(command.body)
+    elif not operands and not command.piped and not args:
+        return
     else:
+        _run_script(command, operands, args, "-exuv")
+
+
+def _run_script(command: Command, operands: list[Argument], args: list[Argument], options: str) -> None:
+    """Run a script in a file. A script of the project is a task, whose effects are compared afterwards."""
+    flags = [arg.text for arg in args[: args.index(operands[0])]] if operands else [arg.text for arg in args]
+    path = command.path(operands[0]) if operands else None
+    is_plain = all({*flag} <= {*options} for flag in flags)
+    if path is None or not is_plain or command.has_body or not _is_project_file(command, path):
         command.effects.give_up(_UNSEEN_SCRIPT)
+
+
+def _is_project_file(command: Command, path: str) -> bool:
+    is_inside = not path.startswith(("/", "~")) and ".." not in path.split("/")
+    return is_inside and (not command.state.start or os.path.isfile(os.path.join(command.state.start, path)))
 
 
 def run_eval(command: Command, _: str, args: list[Argument]) -> None:
@@ -56,7 +77,7 @@ def run_eval(command: Command, _: str, args: list[Argument]) -> None:
 
 def run_source(command: Command, _: str, args: list[Argument]) -> None:
     """Give up on `source FILE`, unless it activates a virtual environment."""
-    if not args or not args[0].text.endswith("/activate"):
+    if not args or not args[0].text.endswith("venv/bin/activate") or not args[0].is_known:
         command.effects.give_up(_UNSEEN_SCRIPT)
 
 
@@ -73,7 +94,9 @@ def run_python(command: Command, _: str, args: list[Argument]) -> None:
         _run_module(command, rest)
     elif kind in ("", "-") and command.has_body:
         _run_code(command, command.body)
-    elif kind or command.piped:
+    elif kind not in ("", "-", "-c", "-m"):
+        _run_script(command, [args[at]], args[: at + 1], "-BEIOSbdsuqx")
+    elif kind or command.piped or args:
         command.effects.give_up(_UNSEEN_SCRIPT)
 
 
@@ -95,17 +118,30 @@ def _run_module(command: Command, args: list[Argument]) -> None:
         command.run_program([Argument("remit"), *args[1:]])
     elif name in HARMLESS or name in FORMATTERS or name in RUNNERS or name in ("build", "pip_audit"):
         command.run_program([Argument("make" if name == "build" else name.replace("_", "-")), *args[1:]])
+    elif name == "venv":
+        for arg in CommandOptions(args[1:]).operands:
+            if arg.text.rpartition("/")[2] not in ("venv", ".venv"):
+                command.write(arg)
     elif name not in _MODULES:
         command.effects.give_up("an unknown Python module is run")
 
 
 def run_language(command: Command, name: str, args: list[Argument]) -> None:
     """Add the effects of `perl -pi -e`, `ruby -e`, `node -e` and similar one-liners."""
-    options = CommandOptions(args, "e" if name != "php" else "r", ("--eval", "--print"))
-    scripts = options.values("-e", "-r", "--eval", "--print")
+    options = CommandOptions(args, _SCRIPT_LETTERS.get(name, "e"), ("--eval", "--print"))
+    scripts = options.values(*(f"-{letter}" for letter in _SCRIPT_LETTERS.get(name, "e")), "--eval", "--print")
     if not scripts:
-        command.effects.give_up(_UNSEEN_SCRIPT)
+        if options.operands and name in ("node", "ruby", "php"):
+            _run_script(command, options.operands, args, "-")
+        elif name == "node" and [arg.text for arg in args] == ["--test"]:
+            return
+        else:
+            command.effects.give_up(_UNSEEN_SCRIPT)
         return
+    known = {*(f"-{letter}" for letter in _SCRIPT_LETTERS.get(name, "e")), "--eval", "--print", "-n", "-p", "-i", "-l"}
+    in_place = [arg.text for arg in args if arg.text.startswith("-i")]
+    if any(flag not in known and not any(flag[1] in text for text in in_place) for flag in options.named):
+        command.effects.give_up(f"an option of {name} is not known")
     if any(flag.startswith("-i") for flag in options.named):
         for arg in options.operands:
             command.write(arg)
@@ -141,9 +177,18 @@ def run_xargs(command: Command, name: str, args: list[Argument]) -> None:
     command.run_program(words if words and not words[0].is_many else [])
 
 
+def push_folder(command: Command, _: str, args: list[Argument]) -> None:
+    """Give up on `pushd` and `popd`: the stack of folders is not followed."""
+    del args
+    command.state.folder = None
+    command.effects.give_up("it uses a stack of folders")
+
+
 def change_folder(command: Command, _: str, args: list[Argument]) -> None:
     """Move to the folder of `cd FOLDER`."""
     operands = [arg for arg in args if not arg.text.startswith("-") or arg.text == "-"]
+    if any(arg.text.startswith("-") and arg.text not in ("-", "-P", "-L", "--") for arg in args):
+        command.effects.give_up("an option of cd is not known")
     if not operands:
         command.state.move("~", "~")
     elif not operands[0].is_known or operands[0].text == "-":
@@ -184,7 +229,8 @@ HANDLERS: dict[str, Callable[[Command, str, list[Argument]], None]] = {
     **dict.fromkeys(("python", "python3", "python2", "pypy", "pypy3"), run_python),
     **dict.fromkeys(("perl", "ruby", "node", "php", "lua", "Rscript"), run_language),
     **dict.fromkeys(("xargs", "parallel"), run_xargs),
-    **dict.fromkeys(("cd", "pushd", "chdir"), change_folder),
+    **dict.fromkeys(("cd", "chdir"), change_folder),
+    **dict.fromkeys(("pushd", "popd"), push_folder),
     **dict.fromkeys(("source", "."), run_source),
     **dict.fromkeys(("docker", "docker-compose", "podman", "kubectl"), run_container),
     "eval": run_eval,

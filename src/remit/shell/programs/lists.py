@@ -65,7 +65,8 @@ _HARMLESS_TEXT = """
     dropdb pg_isready pytest py.test tox nox mypy pyright flake8 pylint pycodestyle pydocstyle bandit shellcheck
     hadolint yamllint jsonlint jest vitest mocha ava karma cypress playwright rspec phpunit ctest ninja cmake bazel ant
     coverage hyperfine remit  node-gyp nvm pyenv rbenv asdf direnv systemctl journalctl service open xdg-open
-    start say notify-send pbcopy tr dirs popd disown times logger sync lsblk mount dmesg
+    start say notify-send pbcopy tr dirs disown uuidgen brew conda mamba meson golangci-lint rails swift flutter
+    lint-imports mkdocs sphinx-build times logger sync lsblk mount dmesg
 """
 HARMLESS = frozenset(_HARMLESS_TEXT.split())
 
@@ -116,7 +117,7 @@ _EDITORS_TEXT = """
 EDITORS = frozenset(_EDITORS_TEXT.split())
 _INTERPRETERS_TEXT = """
     bash sh zsh dash ksh fish python python3 python2 pypy pypy3 perl ruby node php lua Rscript xargs parallel cd pushd
-    chdir source . eval command export trap docker docker-compose podman kubectl
+    popd chdir source . eval command export trap docker docker-compose podman kubectl
 """
 INTERPRETERS = frozenset(_INTERPRETERS_TEXT.split())
 

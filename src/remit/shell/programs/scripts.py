@@ -16,9 +16,11 @@ _RANGE = r"\s*(\d{1,8})(?:\s*,\s*(\+?)(\d{1,8}))?\s*p\s*"
 _QUIT = r"\s*(\d{1,8})\s*q\s*;?\s*"
 _AWK_LINE = r"\s*NR\s*==\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
 _AWK_LINES = r"\s*(?:NR\s*>=?\s*(\d{1,8})\s*&&\s*)?NR\s*<=?\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
-_AWK_TEXT = r"\"(?:\\.|[^\"\\])*\"|/(?:\\.|[^/\\\n])*/"
-_AWK_WRITES = r"print[^;}]*?>>?\s*\"([^\"]{1,300})\""
 _MAX_SCRIPT = 5_000
+_SED_OPTIONS = frozenset(
+    {"-e", "-f", "-l", "-n", "-E", "-r", "-s", "-u", "-z", "-i", "--expression", "--file", "--quiet", "--silent"}
+    | {"--regexp-extended", "--in-place", "--null-data", "--posix", "--separate", "--unbuffered"}
+)
 #: Commands of sed whose argument ends at the end of the line.
 _TO_LINE_END = "aicbtT:rRwW"
 
@@ -26,6 +28,9 @@ _TO_LINE_END = "aicbtT:rRwW"
 def run_sed(command: Command, _: str, args: list[Argument]) -> None:
     """Add the effects of `sed`: it shows files, or with -i changes them."""
     options = CommandOptions(args, "efl", ("--expression", "--file"))
+    suffixes = "".join(arg.text for arg in args if arg.text.startswith("-i"))
+    if any(name not in _SED_OPTIONS and name[1:] not in suffixes for name in options.named):
+        command.effects.give_up("an option of sed is not known")
     scripts = options.values("-e", "--expression")
     operands = options.operands
     in_place = options.has("-i", "--in-place") or any(name.startswith("-i") for name in options.named)
@@ -141,6 +146,8 @@ def _after_pattern(script: str, at: int, sign: str) -> int:
 def run_awk(command: Command, _: str, args: list[Argument]) -> None:
     """Add the effects of `awk`, whose script may also write files and run programs."""
     options = CommandOptions(args, "Fvfi", ("--field-separator", "--assign", "--file", "--include"))
+    if any(name not in ("-F", "-v", "-f", "-i", "--field-separator", "--assign", "--file") for name in options.named):
+        command.effects.give_up("an option of awk is not known")
     operands = options.operands
     if "inplace" in options.value("-i", "--include"):
         for arg in operands[1:]:
@@ -150,21 +157,68 @@ def run_awk(command: Command, _: str, args: list[Argument]) -> None:
     if not options.has("-f", "--file") and operands:
         if not operands[0].is_known:
             command.effects.give_up("a script is made at run time")
-        script, operands = operands[0].text[:_MAX_SCRIPT], operands[1:]
+        script, operands = operands[0].text, operands[1:]
     else:
         command.effects.give_up("an awk script is in a file")
-    for target in re.findall(_AWK_WRITES, script):
-        command.write(Argument(target))
-    if re.search(r"system\s*\(|getline|@|\|", re.sub(r"\|\|", "", re.sub(_AWK_TEXT, "", script))):
-        command.effects.give_up("an awk script runs another program")
-    # Without its texts and brackets, what is left after `print ... >` is not a plain name.
-    if re.search(r"print[^;}\n]*>\s*>?\s*[^\s>\"]", re.sub(r"\([^()]*\)", "", re.sub(_AWK_TEXT, '""', script))):
-        command.effects.give_up("an awk script writes to a file whose name is made at run time")
+    _read_awk_script(command, script)
     lines, first = _awk_lines(script)
     command.passes = lines
     for arg in operands:
         if "=" not in arg.text:
             command.read(arg, lines, first)
+
+
+#: Words of awk that run a program, read another file or load code.
+_AWK_RUNS = frozenset({"system", "getline", "include", "load", "namespace"})
+
+
+def _read_awk_script(command: Command, script: str) -> None:
+    """Add the files that a script of awk writes, in one pass; give up if it may run a program."""
+    if len(script) > _MAX_SCRIPT or "@" in script:
+        command.effects.give_up("an awk script is too long or runs another program")
+        return
+    at, depth, prints, last = 0, 0, False, ""
+    while at < len(script):
+        sign = script[at]
+        if sign == '"' or (sign == "/" and not (last.isalnum() or last in ("_", ")", "]", "$"))):
+            at = _after_pattern(script, at + 1, sign)
+            last = sign
+            continue
+        if sign.isalpha() or sign == "_":
+            end = at
+            while end < len(script) and (script[end].isalnum() or script[end] == "_"):
+                end += 1
+            word = script[at:end]
+            prints, depth = (True, 0) if word in ("print", "printf") else (prints, depth)
+            if word in _AWK_RUNS:
+                command.effects.give_up("an awk script runs another program")
+            at, last = end, "_"
+            continue
+        if sign in ";}\n":
+            prints = False
+        depth += (sign == "(") - (sign == ")")
+        if sign == "|" and script[at + 1 : at + 2] == "|":
+            at += 1
+        elif sign == "|":
+            command.effects.give_up("an awk script runs another program")
+        elif sign == ">" and prints and depth <= 0:
+            at = _awk_target(command, script, at + 1)
+            prints = False
+        at += 1
+        last = sign if not sign.isspace() else last
+
+
+def _awk_target(command: Command, script: str, at: int) -> int:
+    """Add the file after `print ... >`, if it is a plain text and nothing is appended to it. Return the position."""
+    while at < len(script) and script[at] in "> \t":
+        at += 1
+    end = _after_pattern(script, at + 1, '"') if script[at : at + 1] == '"' else at
+    following = script[end:].lstrip(" \t")[:1]
+    if end == at or following not in ("", ";", "}", "\n"):
+        command.effects.give_up("an awk script writes to a file whose name is made at run time")
+    else:
+        command.write(Argument(script[at + 1 : end - 1]))
+    return max(at, end) - 1
 
 
 def _awk_lines(script: str) -> tuple[int | None, int]:

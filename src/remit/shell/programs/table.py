@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
+from remit.globs import is_glob
+from remit.shell import arithmetic
+from remit.shell.command import INSTALLED_FOLDERS, is_open
 from remit.shell.options import CommandOptions
+from remit.shell.programs.known_options import unknown_option
 from remit.shell.programs.lists import (
     EDITORS,
     FORMATTERS,
@@ -31,6 +37,12 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Command, str, list[Argument]], None]
 
+#: The name of a script of the project. Like the tasks of `make`, it may do anything; its effects are compared later.
+TASK = "a script of the project"
+_SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"})
+#: How many programs may run each other, as in `env nice timeout 5 ls`.
+_MAX_DEPTH = 20
+_DECLARING = ("declare", "typeset", "local", "readonly")
 #: Programs with a subcommand that runs another program: `uv run X`, `bundle exec X`.
 _RUN_WITHIN = {
     "uv": "run",
@@ -47,25 +59,43 @@ def apply_effects(command: Command, args: list[Argument]) -> None:
     """Add the effects of a simple command to it."""
     if not args:
         return
+    command.depth += 1
+    if command.depth > _MAX_DEPTH:
+        command.effects.give_up("too many programs run each other")
+        return
     first, rest = args[0], args[1:]
-    if not first.is_known or first.is_many:
+    is_word = first.text in ("[", "[[")
+    if not first.is_known or first.is_many or (is_glob(first.text) and not is_word):
         command.effects.give_up("the program is chosen at run time")
         return
-    name = first.text.rpartition("/")[2] if not first.text.startswith("./") else first.text
+    if first.text in command.state.functions:
+        return  # its body was read where it was defined
+    name = _program_name(command, first)
     sub = rest[0].text if rest else ""
     plain_sub = sub if sub.replace("-", "").isalnum() and len(sub) < 20 else ""
     command.effects.programs += [name[:40], f"{name} {plain_sub}"[:60]] if plain_sub else [name[:40]]
     if name == "remit":
         command.effects.programs.append(_remit_command(rest))
-    if [arg.text for arg in rest] in (["--version"], ["--help"], ["-V"], ["-h"]):
+    if name == TASK or _only_shows_version(command, name, rest):
         return
+    unknown = unknown_option(name, rest)
+    if unknown:
+        command.effects.give_up("an option is not known", f"{name} {unknown}")
     handler = _handler(name)
     if handler is not None:
         handler(command, name, rest)
-    elif name in WRAPPERS or name in PACKAGE_RUNNERS:
+    else:
+        _apply_other(command, name, rest, sub)
+
+
+def _apply_other(command: Command, name: str, rest: list[Argument], sub: str) -> None:
+    """Add the effects of a program without a separate handler."""
+    if name in WRAPPERS or name in PACKAGE_RUNNERS:
         apply_effects(command, _after_wrapper(command, name, rest))
     elif name in _RUN_WITHIN and sub == _RUN_WITHIN[name]:
         apply_effects(command, rest[1:])
+    elif name in ("((", "[["):
+        _calculate(command, name, rest)
     elif name in NAMING:
         _set_variables(command, name, rest)
     elif name in LISTING:
@@ -74,6 +104,62 @@ def apply_effects(command: Command, args: list[Argument]) -> None:
         _run_harmless(command, name, rest)
     else:
         command.effects.give_up("it runs an unknown program", name[:40])
+
+
+def _program_name(command: Command, first: Argument) -> str:
+    """Return the name of a program; `TASK` for a script of the project, and an unknown name for other paths."""
+    folder, slash, name = first.text.rpartition("/")
+    if not slash:
+        return name
+    is_elsewhere = folder.startswith(("/", "~")) and not is_open(folder) and not _is_below(folder, command.state.start)
+    if folder in _SYSTEM_FOLDERS or folder.endswith(INSTALLED_FOLDERS) or is_elsewhere:
+        return name
+    path = command.path(first)
+    if path is not None and not path.startswith(("/", "~")) and ".." not in path.split("/"):
+        whole = os.path.join(command.state.start, path)
+        if os.path.isfile(whole) or name in RUNNERS or f"./{name}" in RUNNERS:
+            return name if name in RUNNERS else TASK
+    return first.text[:80]
+
+
+def _is_below(folder: str, start: str) -> bool:
+    return bool(start) and (folder == start or folder.startswith(start.rstrip("/") + "/"))
+
+
+def is_program(name: str) -> bool:
+    """Return whether a name is that of a program or a command of the shell that is known."""
+    groups = (READERS, WRITERS, FORMATTERS, RUNNERS, LISTING, HARMLESS, NAMING, VIEWERS, EDITORS, INTERPRETERS)
+    return name == "git" or name in WRAPPERS or name in PACKAGE_RUNNERS or any(name in group for group in groups)
+
+
+def _only_shows_version(command: Command, name: str, args: list[Argument]) -> bool:
+    """Return whether a program that is found by its name only prints its version or help."""
+    if "/" in name or len(args) != 1 or command.piped or command.has_body:
+        return False
+    text = args[0].text
+    if text in ("--version", "--help", "-V", "-h"):
+        return True
+    return (
+        text in ("-v", "-version", "version") and name not in WRITERS and name not in EDITORS and name not in WRAPPERS
+    )
+
+
+def _calculate(command: Command, name: str, args: list[Argument]) -> None:
+    """Give up if `((...))` or a comparison in `[[ ... ]]` evaluates a value that may not be a number."""
+    text = args[0].text if args else ""
+    is_safe = arithmetic.is_safe_test(text, command.state) if name == "[[" else _is_safe_sum(command, text)
+    if not is_safe:
+        command.effects.give_up(arithmetic.PROBLEM)
+
+
+def _is_safe_sum(command: Command, text: str) -> bool:
+    """Return whether an expression such as `i = 3` or `i++` is safe, and record that its variables are numbers."""
+    name, sign, value = text.partition("=")
+    if sign and name.strip().isidentifier() and not value.startswith("="):
+        if arithmetic.is_safe(value, command.state) and name.strip() not in command.state.variables:
+            command.state.numbers.add(name.strip())
+        return arithmetic.is_safe(value, command.state)
+    return arithmetic.is_safe(text, command.state)
 
 
 def _run_harmless(command: Command, name: str, rest: list[Argument]) -> None:
@@ -131,14 +217,19 @@ def _set_variables(command: Command, name: str, args: list[Argument]) -> None:
             if args and args[0].text == "-v"
             else [Argument(arg.text[2:]) for arg in args if arg.text[:2] == "-v"]
         )
-    elif any(arg.text.startswith("-") and "n" in arg.text for arg in args) and name in ("declare", "typeset", "local"):
-        command.effects.give_up("a variable gets another name")
+    elif name == "let":
+        if not all(arg.is_known and _is_safe_sum(command, arg.text) for arg in args):
+            command.effects.give_up(arithmetic.PROBLEM)
+        return
+    elif any(arg.text.startswith("-") and not {*"nia"}.isdisjoint(arg.text) for arg in args) and name in _DECLARING:
+        command.effects.give_up("a variable gets another name or type")
     for arg in args:
-        if not arg.is_known and "=" not in arg.text:
-            command.effects.give_up("a variable is chosen at run time")
         variable, sign, value = arg.text.partition("=")
+        if (not arg.is_known and not sign) or "[" in variable:
+            command.effects.give_up("a variable is chosen at run time")
         if variable.isidentifier():
             command.check_variable(variable, value)
+            command.state.numbers.discard(variable)
             command.state.assign(variable, [value] if sign and arg.is_known else [])
 
 

@@ -130,6 +130,8 @@ def run_find(command: Command, name: str, args: list[Argument]) -> None:
         elif word in ("-exec", "-execdir", "-ok", "-okdir"):
             _run_each(command, tests[index + 1 :])
     is_listing = not any(word in ("-delete", "-exec", "-execdir", "-ok") for word in words)
+    if "-type" in words and words[words.index("-type") + 1 :][:1] == ["d"]:
+        return  # it lists folders
     for root in roots if is_listing else ():
         is_shallow = "-maxdepth" in words and words[words.index("-maxdepth") + 1 :][:1] in (["0"], ["1"])
         glob = names[0] if len(names) == 1 else "*" if is_shallow else ""

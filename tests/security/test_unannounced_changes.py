@@ -77,6 +77,11 @@ def test_ignored_output_and_prose_are_not_reported(shop: ScratchProject) -> None
     assert shop.run(HIDDEN)[1] == {}
 
 
+def test_a_file_that_is_written_again_with_the_same_content_is_not_reported(shop: ScratchProject) -> None:
+    (shop.path / "scripts/evil.sh").write_text("for f in src/app.py src/util.py; do cp -p $f x; cp x $f; rm x; done\n")
+    assert shop.run(HIDDEN)[1] == {}
+
+
 def test_a_person_may_edit_between_two_calls(shop: ScratchProject) -> None:
     shop.run("true")
     (shop.path / "src/util.py").write_text("changed = True\n")
