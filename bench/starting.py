@@ -79,6 +79,13 @@ def benches() -> list[Bench]:
             1.5,
             lambda: start_up("-c", COMMAND, "check", str(RESULT), baseline=PARTS),
         ),
+        Bench(
+            "remit verify FILE, from start to end",
+            "python -c pass",
+            "x",
+            3.0,
+            lambda: start_up("-c", COMMAND, "verify", str(RESULT)),
+        ),
         Bench("remit --help", "python -c pass", "x", None, lambda: start_up("-c", COMMAND, "--help")),
         Bench("import remit", "python -c pass", "x", 1.2, lambda: start_up("-c", "import remit")),
         Bench(

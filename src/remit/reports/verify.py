@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from remit.checking import Verdict
 from remit.contract.profiles import Level
 from remit.evidence.claims import FAILING, HOLDING, Claim, claims_of, claims_text, count_outcomes
 from remit.evidence.model import format_location
+from remit.lazy import lazy_pattern
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 from remit.reports.shapes import FixShape
@@ -22,7 +21,7 @@ _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sche
 #: Rules whose violations are not the outcome of one claim.
 _OTHER_RULES = frozenset({"unreadable", "self-conflict", "no-tool-calls", "change-unseen"})
 _MARGIN = 4
-_PLAIN = re.compile(r"[\w ,.;:()/%+\-]*")
+_PLAIN = lazy_pattern(r"[\w ,.;:()/%+\-]*")
 
 
 class Entry(NamedTuple):
@@ -172,6 +171,8 @@ def verify_sarif(verdicts: Sequence[Verdict], version: str) -> str:
 
 
 def _sarif_result(verdict: Verdict, violation: Violation, rules: list[str]) -> dict[str, Any]:
+    from urllib.parse import quote  # late: it is slow to load, and only this format needs it
+
     uri = quote(escape_control(verdict.path).replace("\\", "/"), safe="/", errors="replace")
     return {
         "ruleId": violation.rule,
