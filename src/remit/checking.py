@@ -235,6 +235,7 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
     if not options.requires_form:
         sources, revision = choose_revision(document.whole_text, sources)
     evidence = gather(document, kind, sources, path) if document.has_text else Evidence()
+    sources.close_commits()  # not every caller closes its sources
     case = Case(
         document=document,
         kind=kind,

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from posixpath import relpath
 from typing import NamedTuple
 
 from remit.checking import Options, Verdict, check_text
+from remit.contract.model import SCHEMA
 from remit.contract.parse import MAX_BYTES
 from remit.errors import UsageError
 from remit.evidence.claims import HOLDING, claims_of
@@ -68,7 +70,8 @@ def fix_file(path: Path, source: bytes, name: str, options: Options, sources: So
     A text that cannot be read is not changed. Raises UsageError if the file cannot be written or has changed meanwhile.
     """
     text = source.decode("utf-8", "replace")
-    if len(source) > MAX_BYTES or text.encode("utf-8") != source or text.lstrip()[:1] in ("{", "["):
+    is_json = text.lstrip()[:1] in ("{", "[") and SCHEMA in text  # its lines are not those of the Markdown form
+    if len(source) > MAX_BYTES or text.encode("utf-8") != source or is_json:
         return Fixed(text, [], check_text(source, name, options, sources))
     fixed = fix_text(text, name, options, sources)
     if fixed.fixes:
@@ -108,10 +111,16 @@ def _proposals(verdict: Verdict, sources: Sources) -> Iterator[Fix]:
     if workspace is None:
         return
     finder = _TruthFinder(verdict, workspace)
+    lines, first = verdict.document.lines, verdict.document.first_line
+    folder = workspace.folder_of(verdict.path) if verdict.path not in ("", "-") else ""
     for reference in verdict.evidence.references:
         target = finder.truth(reference) if reference.commit is None else None
-        new = _rewritten(reference, target) if target is not None else None
-        if target is not None and new is not None and new != reference.text:
+        if target is None or not 0 <= reference.at - first < len(lines):
+            continue
+        # The target of a link is relative to the document.
+        is_link = bool(folder) and f"]({reference.text}" in lines[reference.at - first]
+        new = _rewritten(reference, target, relpath(target.path, folder) if is_link else target.path)
+        if new is not None and new != reference.text:
             yield Fix(reference.at, reference.text, new, target)
 
 
@@ -158,7 +167,7 @@ def _occurs_once(quote: Quote, file: SourceFile) -> bool:
     return bool(words) and file.collapsed.text.count(words) == 1
 
 
-def _rewritten(reference: Reference, target: Location) -> str | None:
+def _rewritten(reference: Reference, target: Location, path: str) -> str | None:
     """Return a reference with another path and line, in the form in which it is written; None if that is unclear."""
     text = reference.text
     span = _path_span(text, reference, target)
@@ -174,7 +183,7 @@ def _rewritten(reference: Reference, target: Location) -> str | None:
         if [int(number) for number in _NUMBER.findall(before + "|" + after)] != old:
             return None
         before, after = (_NUMBER.sub(lambda number: str(int(number[0]) + shift), part) for part in (before, after))
-    return before + target.path + after
+    return before + path + after
 
 
 def _path_span(text: str, reference: Reference, target: Location) -> tuple[int, int] | None:

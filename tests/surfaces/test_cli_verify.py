@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -18,6 +19,8 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
+from remit.checking import Options, check_text
+from remit.evidence.sources import open_sources
 from remit.reports.layout import display_width
 from remit.reports.shapes import check_schema
 from remit.surfaces.cli import main, printing
@@ -350,6 +353,15 @@ class TestCommit:
         assert ran.code == 0
         assert ran.out.splitlines()[-1].endswith("the files on disk; the repository has no commit 0123456789ab")
 
+    def test_no_git_process_is_left_after_a_check(self, first: str, project: Path) -> None:
+        sources = open_sources(project)
+        link = f"https://github.com/o/r/blob/{first}/src/app/cart.py#L4"
+        check_text(f"---\ncommit: {first}\n---\n{link}", "-", Options(profile="claims"), sources)
+        assert sources.commits is not None
+        opened = [commit for commit in sources.commits._opened.values() if commit is not None]
+        assert opened
+        assert [commit._process for commit in opened] == [None] * len(opened)
+
     def test_a_link_to_another_repository_is_not_a_claim(self, remit: Remit) -> None:
         link = "https://github.com/o/other/blob/0123456789abcdef0123456789abcdef01234567/src/x.py#L4"
         assert remit("verify", "-", given=f"As in {link}.".encode()).out.startswith("no claims found\n")
@@ -387,6 +399,11 @@ class TestFix:
             ("See src/app/cart.py#L4 (total).\n", "See src/app/cart.py#L31 (total).\n"),
             ("`src/app/cart.py:4-5` (total)\n", "`src/app/cart.py:31-32` (total)\n"),
             ("`src/app/Cart.py:4`\n", "`src/app/cart.py:4`\n"),
+            ("`cart.py:4` and `app/prices.py:4-5`\n", "`src/app/cart.py:4` and `src/app/prices.py:4-5`\n"),
+            ("`.../cart.py:4`, line 5 of cart.py\n", "`src/app/cart.py:4`, line 5 of src/app/cart.py\n"),
+            ("`cart.py:4` (total)\n", "`src/app/cart.py:31` (total)\n"),
+            ("[`cart.py:4`](cart.py#L4) adds.\n", "[`cart.py:4`](src/app/cart.py#L4) adds.\n"),
+            ("| File | Line |\n|---|---|\n| cart.py | 4 |\n", "| File | Line |\n|---|---|\n| src/app/cart.py | 4 |\n"),
             (
                 f"`src/app/cart.py:4`:\n{TOTAL}",
                 f"`src/app/cart.py:31`:\n{TOTAL}",
@@ -397,7 +414,7 @@ class TestFix:
         ran, text = self.fixed(remit, project, before)
         assert text.decode() == after
         assert ran.code == 0
-        assert ran.out.splitlines()[0].startswith("doc.md:1  fixed  ")
+        assert re.match(r"doc\.md:\d  fixed  ", ran.out)
 
     @pytest.mark.parametrize(
         "text",
@@ -413,6 +430,20 @@ class TestFix:
         ran, after = self.fixed(remit, project, text)
         assert after.decode() == text
         assert "fixed" not in ran.out
+
+    def test_a_path_that_several_files_end_with_stays(self, remit: Remit, project: Path) -> None:
+        (project / "src/web").mkdir()
+        (project / "src/web/cart.py").write_text("x = 1\n" * 50)
+        ran, after = self.fixed(remit, project, "`cart.py:4`\n")
+        assert after == b"`cart.py:4`\n"
+        assert "ambiguous" in ran.out
+
+    def test_the_target_of_a_link_stays_relative_to_the_document(self, remit: Remit, project: Path) -> None:
+        (project / "docs").mkdir()
+        (project / "docs/page.md").write_text("[x](cart.py#L4) and `cart.py:5`\n")
+        assert remit("verify", "docs/page.md", "--fix").code == 0
+        text = (project / "docs/page.md").read_text()
+        assert text == "[x](../src/app/cart.py#L4) and `src/app/cart.py:5`\n"
 
     def test_a_symbol_with_two_definitions_stays(self, remit: Remit, project: Path) -> None:
         twice = "x = 1\n" * 20 + "def run():\n    pass\n" + "x = 1\n" * 20 + "def run():\n    pass\n"

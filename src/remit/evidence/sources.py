@@ -57,13 +57,17 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
         other.__dict__["commits"] = self.commits
         return other
 
+    def close_commits(self) -> None:
+        """End the processes that read commits; they are started again when needed."""
+        commits = self.__dict__.get("commits")
+        if commits is not None:
+            commits.close()
+
     def close(self) -> None:
         """Release open files and processes."""
         if self.workspace is not None:
             self.workspace.close()
-        commits = self.__dict__.get("commits")
-        if commits is not None:
-            commits.close()
+        self.close_commits()
 
 
 def open_sources(

@@ -101,8 +101,12 @@ def _entry(entry: Entry, columns: int) -> Iterator[Line]:
     else:
         yield head if used <= columns else [Piece(cut_width(place, columns), "bold")]
         yield from ([Piece(row)] for row in wrap_text(what, columns, _MARGIN))
-    if entry.truth:
-        yield from ([Piece(row, "dim")] for row in wrap_text(escape_control(entry.truth), columns, _MARGIN))
+    truth = escape_control(entry.truth)
+    parts = (
+        [truth] if display_width(truth) + _MARGIN <= columns else [entry.note, f"→ {entry.found}" * bool(entry.found)]
+    )
+    for part in filter(None, parts):
+        yield from ([Piece(row, "dim")] for row in wrap_text(escape_control(part), columns, _MARGIN))
 
 
 def _not_checked(verdicts: Sequence[Verdict], columns: int) -> Iterator[Line]:
