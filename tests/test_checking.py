@@ -368,7 +368,8 @@ class TestLibrary:
         path = tmp_path / "answer.md"
         path.write_text(GENERIC, encoding="utf-8")
         assert remit.check(path).accepted
-        assert remit.check(str(path)).path == str(path)
+        with pytest.warns(DeprecationWarning, match="pass pathlib.Path"):
+            assert remit.check(str(path)).path == str(path)
 
     def test_check_refuses_several_results(self) -> None:
         with pytest.raises(UsageError, match="check_all"):
@@ -377,7 +378,7 @@ class TestLibrary:
 
     def test_a_missing_file_is_a_usage_error(self) -> None:
         with pytest.raises(UsageError, match=r"no-such-file\.md"):
-            remit.check("no-such-file.md")
+            remit.check(Path("no-such-file.md"))
 
     def test_the_claimed_scores_are_part_of_the_verdict(self) -> None:
         scores = verdict(GENERIC).confidence
@@ -405,7 +406,7 @@ class TestEvidence:
         path = tmp_path / "answer.md"
         path.write_text(GENERIC, encoding="utf-8")
         assert remit.check(path, repo=TREE).accepted
-        assert remit.check(str(path), repo=str(TREE)).path == str(path)
+        assert remit.check(path, repo=str(TREE)).path == str(path)
         assert remit.check(GENERIC, repo=TREE, receipts=[]).verdict == "revise"
 
     def test_a_scope_of_one_file_excuses_a_single_source(self) -> None:

@@ -166,13 +166,13 @@ def check_all(  # noqa: PLR0913 - the options of a check, all by name
     overrides: Iterable[tuple[str, str]] = (),
     receipts: Receipts = None,
 ) -> list[Verdict]:
-    """Return a verdict for each result in a text or file. A one-line string with a file suffix is a path."""
+    """Return a verdict for each result in a text, or in the file of a `Path` (deprecated: of a string with a suffix)."""
     from pathlib import Path  # late imports, here and below: slow, and not needed to check a text
 
     options = Options(profile=profile, kind=kind, agent=agent, attempt=attempt, overrides=tuple(overrides))
     sources = _sources(Path(repo) if repo is not None else None, rev, receipts)
     try:
-        if isinstance(text_or_path, str) and "\n" not in text_or_path and Path(text_or_path).suffix:
+        if isinstance(text_or_path, str) and looks_like_path(text_or_path):
             text_or_path = Path(text_or_path)
         if isinstance(text_or_path, Path):
             return check_text(read_source(text_or_path), str(text_or_path), options, sources)
@@ -199,6 +199,18 @@ def verify(
         is_path = "\n" not in text_or_path and len(text_or_path) < _MAX_PATH and Path(text_or_path).is_file()
         text_or_path = Path(text_or_path) if is_path else text_or_path.encode("utf-8", "replace")
     return check(text_or_path, repo=repo, rev=rev, profile="claims", receipts=receipts)
+
+
+def looks_like_path(text: str) -> bool:
+    """Return whether a string was meant as a path, with a warning: a text may look like one, too."""
+    import warnings
+    from pathlib import Path
+
+    if "\n" in text or len(text) >= _MAX_PATH or not Path(text).suffix:
+        return False
+    message = "a string will be read as text, not as a path: pass pathlib.Path(...) for a file, or bytes for a text"
+    warnings.warn(message, DeprecationWarning, stacklevel=4)
+    return True
 
 
 def _sources(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
@@ -271,6 +283,8 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
 
 def read_source(path: Path) -> bytes:
     """Return the content of a file, at most one byte more than the limit; raise UsageError if it cannot be read."""
+    if "\0" in str(path):
+        raise UsageError(f"{str(path)!r} contains a NUL character, which a path cannot have")
     from remit.contract.parse import MAX_BYTES
 
     try:

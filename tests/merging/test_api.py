@@ -62,7 +62,7 @@ def test_a_missing_file_fails_the_evidence_and_a_critical_finding_is_kept(merge:
 
 def test_text_bytes_files_and_verdicts_are_the_same_input() -> None:
     text = QUALITY.read_text("utf-8")
-    forms = [QUALITY, str(QUALITY), text, text.encode(), remit.check(text, repo=ROOT)]
+    forms = [QUALITY, text, text.encode(), remit.check(text, repo=ROOT)]
     merges = [remit.merge([form], repo=ROOT) for form in forms]
     assert all(each == merges[0] for each in merges)
 

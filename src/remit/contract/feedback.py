@@ -35,9 +35,15 @@ _FILE_NOTE = (
 #: Words of agents' names that are written in capitals.
 _ACRONYMS = frozenset({"ai", "api", "ci", "db", "ml", "qa", "sql", "sre", "ui", "ux"})
 _TAG = lazy_pattern(r"<(?=[/!?A-Za-z])")
-#: Terminal control characters and invisible characters: format marks, direction changes, Unicode tags.
+#: Characters without a shape of their own, which can hide a message in a text: variation selectors, fillers, an empty
+#: Braille cell. No reader misses them.
+FILLERS = (
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+#: Terminal control characters and invisible characters: format marks, direction changes, Unicode tags, fillers.
 _CONTROL = lazy_pattern(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    rf"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff{FILLERS}]"
 )
 
 

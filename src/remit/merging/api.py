@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
-from remit.checking import Options, Verdict
+from remit.checking import Options, Verdict, looks_like_path
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.merging.inputs import Input, from_verdict, read_input
@@ -61,12 +61,12 @@ def _input(result: Mergeable, options: Options, sources: Sources) -> Input:
         return Input(reports_of(result), result)
     if isinstance(result, Verdict):
         return from_verdict(result, sources)
-    if isinstance(result, str) and ("\n" in result or not Path(result).suffix):
+    if isinstance(result, str) and not looks_like_path(result):
         return read_input(result.encode("utf-8", "replace"), "-", options, sources)
     if isinstance(result, bytes):
         return read_input(result, "-", options, sources)
     try:
         data = Path(result).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{result}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{result}: {getattr(error, 'strerror', None) or error}") from error
     return read_input(data, str(result), options, sources)

@@ -100,8 +100,9 @@ def _loaded_line(plugin: Plugin) -> str:
 
 
 def print_notice(text: str, topic: str = "plugins") -> None:
-    """Print a notice on standard error. Quote names and paths in it, because they may contain anything."""
-    sys.stderr.write(f"[{topic}] {text}\n")
+    """Print a notice on standard error. Names in it may contain anything, so control characters are escaped."""
+    shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    sys.stderr.write(f"[{topic}] {shown}\n")
 
 
 def allow_list(configured: Configuration, allow_tools: Iterable[str] | None) -> AllowList:

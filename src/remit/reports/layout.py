@@ -6,14 +6,20 @@ import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
-#: Characters that are invisible or change how others are displayed.
+from remit.contract.feedback import FILLERS
+from remit.lazy import lazy_pattern
+
+#: Characters that change how others are displayed; they are shown as their codes.
 _INVISIBLE = (
-    *(0x00AD, 0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF, 0xFFFE, 0xFFFF),
+    *(0x061C, 0x200B, 0x200E, 0x200F, 0xFEFF, 0xFFFE, 0xFFFF),
     *range(0x2028, 0x202F),
     *range(0x2060, 0x2070),
     *range(0xFFF9, 0xFFFC),
     *range(0xE0000, 0xE0080),
 )
+#: Characters that are left out: emoji often have one, and they have no shape of their own.
+_FILLER = lazy_pattern(f"[{FILLERS}]")
+_OBEYED = lazy_pattern(rf"[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb{FILLERS}]")
 _VISIBLE = (
     {code: chr(0x2400 + code) for code in range(0x20)}
     | {0x7F: "\u2421"}
@@ -41,8 +47,20 @@ def escape_control(text: str) -> str:
     """Return one line of text with control characters made visible. Tabs become spaces."""
     if text.isascii() and text.isprintable():
         return text
-    text = text.replace("\t", "    ").translate(_VISIBLE)
+    text = _FILLER.sub("", text.replace("\t", "    ").translate(_VISIBLE))
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def escape_json(text: str) -> str:
+    """Return JSON for a terminal: what a terminal obeys or hides is written as an escape, so the value is the same."""
+    return text if text.isascii() else _OBEYED.sub(lambda one: _json_escape(ord(one[0])), text)
+
+
+def _json_escape(code: int) -> str:
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 def display_width(text: str) -> int:

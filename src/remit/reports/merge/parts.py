@@ -38,6 +38,10 @@ _ROUNDS = 40
 _OPENING = re.compile(r"[\[<]")
 _BACKSLASH = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 _DIGIT = re.compile(r"\d")
+#: Before a name, the number of an issue or merge request, or the same in an address.
+_CALLS = re.compile(
+    r"(?<![\w.+-])@(?=[A-Za-z0-9])|[#!](?=\d)|\bGH-(?=\d)|/(?:issues|pull|merge_requests)/(?=\d)", re.IGNORECASE
+)
 _AROUND_PATH = " `\"'*"
 
 
@@ -279,7 +283,12 @@ def safe_text(text: str, length: int = MAX_TITLE) -> str:
     """
     line = " ".join(text[: 8 * length].split())
     line = truncate_text(escape_control(line), length).replace("`", "'")
-    return _OPENING.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", line))
+    return _OPENING.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", silence(line)))
+
+
+def silence(line: str) -> str:
+    """Return a line that notifies no person and closes no issue where GitHub or GitLab shows it: `@ name`, `# 12`."""
+    return _CALLS.sub(lambda found: f"{found[0]} ", line)
 
 
 def safe_agent(name: str) -> str:

@@ -40,7 +40,11 @@ def find_files(paths: tuple[str, ...], *, for_merge: bool = False) -> list[Path 
         elif not _exists(path):
             raise UsageError(f"{name}: no such file or folder")
         elif path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if _may_be_input(file, path, for_merge=for_merge))
+            inside = sorted(
+                file
+                for file in path.rglob("*")
+                if not _leads_out(file, path) and _may_be_input(file, path, for_merge=for_merge)
+            )
             if not inside:
                 forms = "*.md, *.json and *.sarif" if for_merge else "*.md and *.json"
                 raise UsageError(f"{name}: no results in this folder (looked for {forms})")
@@ -60,7 +64,7 @@ def find_texts(paths: tuple[str, ...]) -> list[Path | None]:
         elif not _exists(path):
             raise UsageError(f"{name}: no such file or folder")
         elif path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if _is_text(file, path))
+            inside = sorted(file for file in path.rglob("*") if not _leads_out(file, path) and _is_text(file, path))
             if not inside:
                 raise UsageError(f"{name}: no texts in this folder (looked for {', '.join(_TEXTS)})")
             found.extend(inside)
@@ -71,6 +75,12 @@ def find_texts(paths: tuple[str, ...]) -> list[Path | None]:
 
 def _is_text(file: Path, folder: Path) -> bool:
     return file.suffix in _TEXTS and not _is_hidden(file, folder) and file.is_file()
+
+
+def _leads_out(file: Path, folder: Path) -> bool:
+    """Return whether a link in a folder leads out of it. A file that is named itself may be anywhere."""
+    real, top = os.path.realpath(file), os.path.realpath(folder)
+    return not real.startswith(f"{top.rstrip('/')}/")
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:

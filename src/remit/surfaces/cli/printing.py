@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from remit.reports.layout import Line, cut_width, escape_control
+from remit.reports.layout import Line, cut_width, escape_control, escape_json
 
 #: Seconds after which a command that is still working reports what it does.
 _SLOW = 1.0
@@ -40,7 +40,10 @@ def print_lines(lines: Iterable[Line]) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text as it is, in UTF-8."""
+    """Print a text in UTF-8: as it is, or for a terminal without what a terminal obeys."""
+    if text and sys.stdout.isatty():
+        is_json = text.lstrip()[:1] in ("{", "[")
+        text = escape_json(text) if is_json else "\n".join(map(escape_control, text.split("\n")))
     if text:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()

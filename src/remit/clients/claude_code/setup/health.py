@@ -175,8 +175,10 @@ def _run(entry: Mapping[str, Any], text: str, project: Path) -> bytes:
 
 def _post(entry: Mapping[str, Any], text: str) -> bytes:
     url = str(entry.get("url", ""))
+    own = entry.get("headers")
+    headers = {str(name): str(value) for name, value in own.items()} if isinstance(own, dict) else {}
     request = urllib.request.Request(  # noqa: S310 (Remit's entry, which is a loopback address)
-        url, data=text.encode(), headers={"content-type": "application/json"}
+        url, data=text.encode(), headers={**headers, "content-type": "application/json"}
     )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:

@@ -38,10 +38,19 @@ def entry_file() -> Path:
     return Path(__file__).resolve().parents[3] / "surfaces" / "hooks" / "entry.py"
 
 
-def hook_entries(http: str | None = None, *, is_closed: bool = False) -> dict[str, dict[str, Any]]:
-    """Return the entry of each event. With `is_closed`, the client denies a call if the hook fails."""
+def hook_entries(
+    http: str | None = None, *, secret: str | None = None, is_closed: bool = False
+) -> dict[str, dict[str, Any]]:
+    """Return the entry of each event. With `is_closed`, the client denies a call if the hook fails.
+
+    Any process of this machine can call a loopback address: hooks over HTTP send a secret, which the server requires.
+    """
     url = loopback_address(http) + HTTP_PATH if http else None
-    return {event: _entry(event, seconds, url, is_closed=is_closed) for event, seconds in EVENTS.items()}
+    entries = {event: _entry(event, seconds, url, is_closed=is_closed) for event, seconds in EVENTS.items()}
+    if url is not None and secret:
+        for entry in entries.values():
+            entry["headers"] = {"Authorization": f"Bearer {secret}"}
+    return entries
 
 
 def _entry(event: str, seconds: int, url: str | None, *, is_closed: bool) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -43,7 +44,8 @@ def plan_install(target: InstallTarget, *, mode: str | None = None, http: str | 
     """Plan an install without writing anything. Raises UsageError if it is not possible."""
     recorded = read_record(target)
     earlier = recorded or InstallRecord()
-    entries = hook_entries(http, is_closed=_is_closed(target))
+    secret = (earlier.http_secret or secrets.token_urlsafe(32)) if http else None
+    entries = hook_entries(http, secret=secret, is_closed=_is_closed(target))
     settings = _settings_change(target, entries)
     configured = mode_change(target, mode, earlier.configuration)
     files, kept = _own_files(target, entries, earlier)
@@ -68,6 +70,7 @@ def plan_install(target: InstallTarget, *, mode: str | None = None, http: str | 
         made_settings=earlier.made_settings or before is None,
         configuration=configured[1] if configured is not None else earlier.configuration,
         http=http,
+        http_secret=secret,
     )
     notes = _notes(target, http, is_first=recorded is None)
     return InstallPlan(target, changes, kept, notes, record, hook_command(next(iter(entries.values()))))

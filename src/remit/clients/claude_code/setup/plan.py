@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import os
+import re
+import stat
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -19,6 +23,12 @@ _MAX_LINES = 200
 MAX_BYTES = 8 * 1024 * 1024
 _MAX_RECORD_BYTES = 1024 * 1024
 SCHEMA = "remit.installed/1"
+#: The permissions of a new file, and those that no file gets.
+_NEW_FILE = 0o644
+_OTHERS_WRITE = 0o022
+#: Only the owner may read a file with the secret of hooks over HTTP, and a diff does not show it.
+_OWNER_ONLY = 0o600
+_SECRET = re.compile(r'("Authorization":\s*"Bearer )[^"]+')
 
 
 class FileChange(NamedTuple):
@@ -38,7 +48,7 @@ class FileChange(NamedTuple):
     def difference(self) -> list[str]:
         """Return the changed lines as a unified diff."""
         old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (self.before, self.after))
-        lines = [*difflib.unified_diff(old, new, lineterm="", n=2)][2:]
+        lines = [_SECRET.sub(r"\1…", line) for line in difflib.unified_diff(old, new, lineterm="", n=2)][2:]
         more = len(lines) - _MAX_LINES
         return [*lines[:_MAX_LINES], f"({more} more lines)"] if more > 0 else lines
 
@@ -47,7 +57,8 @@ class FileChange(NamedTuple):
         if read_bytes(self.path, MAX_BYTES) != self.before:
             raise UsageError(f"{self.path} was changed in the meantime; try again")
         if self.after is not None:
-            write_bytes(self.path, self.after)
+            is_private = _SECRET.search(self.after.decode("utf-8", "replace")) is not None
+            write_bytes(self.path, self.after, mode=_OWNER_ONLY if is_private else None, is_private=is_private)
             return
         try:
             self.path.unlink()
@@ -93,6 +104,8 @@ class InstallRecord(msgspec.Struct, frozen=True, kw_only=True):
     made_settings: bool = False
     configuration: AddedHooks | None = None
     http: str | None = None
+    #: What hooks over HTTP send, so that the server answers no other process.
+    http_secret: str | None = None
 
     def is_own(self, record_path: str, data: bytes) -> bool:
         """Whether a file still has the content that the install wrote."""
@@ -135,18 +148,32 @@ def _check_paths(target: InstallTarget, record: InstallRecord) -> None:
         raise UsageError(f"{record_file(target)} names {foreign[0][:200]!r}, which is not part of this install")
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading. A pipe, socket or device raises OSError at once, instead of blocking."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
 def write_record(target: InstallTarget, record: InstallRecord) -> None:
     """Write the install record, readable only for its owner."""
     data = msgspec.json.format(msgspec.json.encode(record), indent=1)
     write_bytes(record_file(target), data + b"\n", mode=0o600)
 
 
-def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Replace a file and keep its permissions; a new file gets those of `mode`. Create its folder if needed."""
+def write_bytes(path: Path, data: bytes, *, mode: int | None = None, is_private: bool = False) -> None:
+    """Replace a file and keep its permissions; a new file gets those of `mode`. Create its folder if needed.
+
+    Others can never write the file, and with `is_private` they cannot read it.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         current = permissions(path)
-        replace_file(path, data, mode=mode if current is None else current)
+        wanted = (_NEW_FILE if mode is None else mode) if current is None else current
+        # A file that others can write would let them decide what the client runs.
+        replace_file(path, data, mode=wanted & (_OWNER_ONLY if is_private else ~_OTHERS_WRITE))
     except OSError as error:
         raise EnvironmentBroken(f"{path} cannot be written: {error.strerror}") from error
 
@@ -154,7 +181,7 @@ def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
 def read_bytes(path: Path, limit: int) -> bytes | None:
     """Return a file's bytes, at most one more than the limit; None if the file does not exist."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(limit + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from remit.clients.claude_code.setup.plan import open_regular
 from remit.errors import UsageError
 
 #: A larger file is refused.
@@ -57,7 +58,7 @@ class JsonStyle(NamedTuple):
 def read_settings(path: Path) -> str | None:
     """Read a settings file; None if it does not exist. Raises UsageError if it cannot be changed safely."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None
