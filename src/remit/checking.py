@@ -166,7 +166,7 @@ def check_all(  # noqa: PLR0913 - the options of a check, all by name
     overrides: Iterable[tuple[str, str]] = (),
     receipts: Receipts = None,
 ) -> list[Verdict]:
-    """Return a verdict for each result in a text, or in the file of a `Path` (deprecated: of a string with a suffix)."""
+    """Return a verdict for each result in a text, or in the file of a `Path` (deprecated: a string with a suffix)."""
     from pathlib import Path  # late imports, here and below: slow, and not needed to check a text
 
     options = Options(profile=profile, kind=kind, agent=agent, attempt=attempt, overrides=tuple(overrides))
@@ -206,8 +206,8 @@ def looks_like_path(text: str) -> bool:
     import warnings
     from pathlib import Path
 
-    if "\n" in text or len(text) >= _MAX_PATH or not Path(text).suffix:
-        return False
+    if "\n" in text or len(text) >= _MAX_PATH or not Path(text).suffix or "\0" in text:
+        return "\0" in text  # refused later
     message = "a string will be read as text, not as a path: pass pathlib.Path(...) for a file, or bytes for a text"
     warnings.warn(message, DeprecationWarning, stacklevel=4)
     return True

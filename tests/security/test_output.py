@@ -85,11 +85,12 @@ def test_notices_about_definitions_contain_no_escape(capsys: pytest.CaptureFixtu
     [
         ("ask @admin now", "ask @ admin now"),
         ("@org/team", "@ org/team"),
-        ("fixes #12", "fixes # 12"),
+        ("fixes #12", "fixes no. 12"),
         ("Closes octo/shop#12", "Closes octo/shop# 12"),
         ("resolves GH-12", "resolves GH- 12"),
         ("fix https://github.com/o/r/issues/12", "fix https://github.com/o/r/issues/ 12"),
-        ("see !34", "see ! 34"),
+        ("see !34", "see no. 34"),
+        ("#12", "no. 12"),
     ],
 )
 def test_text_of_an_agent_notifies_no_person_and_closes_no_issue(text: str, shown: str) -> None:
@@ -218,8 +219,8 @@ def test_install_writes_no_file_that_others_can_write(tmp_path: Path, mode: int)
         old.chmod(mode)
         for path in (old, new):
             write_bytes(path, b"y")
-            assert not stat.S_IMODE(path.stat().st_mode) & 0o022
-        assert not stat.S_IMODE(new.parent.stat().st_mode) & 0o022
+            assert not stat.S_IMODE(path.stat().st_mode) & 0o002
+        assert not stat.S_IMODE(new.parent.stat().st_mode) & 0o002
     finally:
         os.umask(earlier)
 

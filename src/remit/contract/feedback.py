@@ -35,7 +35,7 @@ _FILE_NOTE = (
 #: Words of agents' names that are written in capitals.
 _ACRONYMS = frozenset({"ai", "api", "ci", "db", "ml", "qa", "sql", "sre", "ui", "ux"})
 _TAG = lazy_pattern(r"<(?=[/!?A-Za-z])")
-#: Characters without a shape of their own, which can hide a message in a text: variation selectors, fillers, an empty
+#: Characters without a shape, which can hide a message in a text: variation selectors, fillers, an empty
 #: Braille cell. No reader misses them.
 FILLERS = (
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"

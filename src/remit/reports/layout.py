@@ -17,7 +17,7 @@ _INVISIBLE = (
     *range(0xFFF9, 0xFFFC),
     *range(0xE0000, 0xE0080),
 )
-#: Characters that are left out: emoji often have one, and they have no shape of their own.
+#: Characters that are left out: emoji often have one, and they have no shape.
 _FILLER = lazy_pattern(f"[{FILLERS}]")
 _OBEYED = lazy_pattern(rf"[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb{FILLERS}]")
 _VISIBLE = (

@@ -40,7 +40,8 @@ _BACKSLASH = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 _DIGIT = re.compile(r"\d")
 #: Before a name, the number of an issue or merge request, or the same in an address.
 _CALLS = re.compile(
-    r"(?<![\w.+-])@(?=[A-Za-z0-9])|[#!](?=\d)|\bGH-(?=\d)|/(?:issues|pull|merge_requests)/(?=\d)", re.IGNORECASE
+    r"(?<![\w.+-])@(?=[A-Za-z0-9])|(?<!\w)[#!](?=\d)|(?<=\w)#(?=\d)|\bGH-(?=\d)|/(?:issues|pull|merge_requests)/(?=\d)",
+    re.IGNORECASE,
 )
 _AROUND_PATH = " `\"'*"
 
@@ -283,12 +284,17 @@ def safe_text(text: str, length: int = MAX_TITLE) -> str:
     """
     line = " ".join(text[: 8 * length].split())
     line = truncate_text(escape_control(line), length).replace("`", "'")
-    return _OPENING.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", silence(line)))
+    return _OPENING.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", without_mentions(line)))
 
 
-def silence(line: str) -> str:
-    """Return a line that notifies no person and closes no issue where GitHub or GitLab shows it: `@ name`, `# 12`."""
-    return _CALLS.sub(lambda found: f"{found[0]} ", line)
+def without_mentions(line: str) -> str:
+    """Return a line that notifies no person and closes no issue where GitHub shows it: `@ name`, `no. 12`."""
+    return _CALLS.sub(lambda found: _apart(line, found), line)
+
+
+def _apart(line: str, found: re.Match[str]) -> str:
+    is_alone = found[0] in ("#", "!") and not line[found.start() - 1 : found.start()].isalnum()
+    return "no. " if is_alone else f"{found[0]} "
 
 
 def safe_agent(name: str) -> str:

@@ -25,7 +25,7 @@ _MAX_RECORD_BYTES = 1024 * 1024
 SCHEMA = "remit.installed/1"
 #: The permissions of a new file, and those that no file gets.
 _NEW_FILE = 0o644
-_OTHERS_WRITE = 0o022
+_OTHERS_WRITE = 0o002
 #: Only the owner may read a file with the secret of hooks over HTTP, and a diff does not show it.
 _OWNER_ONLY = 0o600
 _SECRET = re.compile(r'("Authorization":\s*"Bearer )[^"]+')
@@ -57,8 +57,7 @@ class FileChange(NamedTuple):
         if read_bytes(self.path, MAX_BYTES) != self.before:
             raise UsageError(f"{self.path} was changed in the meantime; try again")
         if self.after is not None:
-            is_private = _SECRET.search(self.after.decode("utf-8", "replace")) is not None
-            write_bytes(self.path, self.after, mode=_OWNER_ONLY if is_private else None, is_private=is_private)
+            write_bytes(self.path, self.after)
             return
         try:
             self.path.unlink()
@@ -163,16 +162,17 @@ def write_record(target: InstallTarget, record: InstallRecord) -> None:
     write_bytes(record_file(target), data + b"\n", mode=0o600)
 
 
-def write_bytes(path: Path, data: bytes, *, mode: int | None = None, is_private: bool = False) -> None:
+def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
     """Replace a file and keep its permissions; a new file gets those of `mode`. Create its folder if needed.
 
-    Others can never write the file, and with `is_private` they cannot read it.
+    Not every user can write the file, and only its owner can read a file with the secret of hooks.
     """
     try:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         current = permissions(path)
         wanted = (_NEW_FILE if mode is None else mode) if current is None else current
         # A file that others can write would let them decide what the client runs.
+        is_private = _SECRET.search(data.decode("utf-8", "replace")) is not None
         replace_file(path, data, mode=wanted & (_OWNER_ONLY if is_private else ~_OTHERS_WRITE))
     except OSError as error:
         raise EnvironmentBroken(f"{path} cannot be written: {error.strerror}") from error
