@@ -49,7 +49,8 @@ def lookup(path: str) -> tuple[str, dict[str, Any]]:
 
 
 def answered(task: str, agent: str) -> dict[str, Any]:
-    return {f"task of {agent} in {task}": [READ, {"text": result("generic")}]}
+    text = result("generic").replace("Release Helper", agent)
+    return {f"task of {agent} in {task}": [READ, {"text": text}]}
 
 
 def test_a_task_of_three_phases_is_done_and_a_fourth_file_is_delegated(begin: Begin) -> None:

@@ -20,13 +20,17 @@ pytest_plugins = ("support.running",)
 HOSTILE = "\x1b[2J\x1b]0;owned\x07red \u202egnp.exe \r over"
 RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
 #: The fixed shape, as the design has it.
-PLAN_KEYS = ["schema", "id", "state", "phases", "escalations", "warnings", "merge"]
-PHASE_KEYS = ["name", "state", "decision", "delegations"]
+PLAN_KEYS = ["schema", "id", "state", "phases", "escalations", "warnings", "merge", "report"]
+PHASE_KEYS = ["name", "state", "decision", "delegations", "merge"]
 DELEGATION_KEYS = ["agent", "state", "verdict", "retries", "warnings"]
-MERGE_KEYS = ["schema", "status", "decision", "agents", "findings", "conflicts", "dropped", "counts"]
+MERGE_KEYS = [
+    *("schema", "status", "decision", "agents", "findings", "conflicts", "dropped"),
+    *("sections", "coverage", "counts"),
+]
 READS = {"tools": [{"name": "Read", "input": {"file_path": path}} for path in ("app/login.py", "app/session.py")]}
 CUT = {"text": f"half {HOSTILE}", "stop": "max_tokens"}
-SCRIPT = {"conversations": {"task good": [READS, {"text": result("generic")}], "task bad": [CUT], "try again": [CUT]}}
+RESULT = result("generic").replace("Release Helper", "scout")
+SCRIPT = {"conversations": {"task good": [READS, {"text": RESULT}], "task bad": [CUT], "try again": [CUT]}}
 GOOD = 'agent = "scout"\ntask = "task good"\n'
 LONG = "a long name " * 12
 Remit = Callable[..., Ran]

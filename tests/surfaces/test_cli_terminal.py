@@ -112,7 +112,7 @@ def test_a_worker_reports_its_start_at_once_and_every_line_has_a_time(remit: Com
     assert [line[20:] for line in lines] == [
         "worker is starting",
         "no provider has a key, so jobs that use a model will fail: set ANTHROPIC_API_KEY",
-        "worker started: 1 job at a time, only of the queue nightly, 10 definitions",
+        "worker started: 1 job at a time, only of the queue nightly, 11 definitions",
         "worker stopped",
     ]
 
@@ -120,7 +120,7 @@ def test_a_worker_reports_its_start_at_once_and_every_line_has_a_time(remit: Com
 def test_a_worker_with_a_key_does_not_ask_for_one(remit: Commands) -> None:
     ran = remit("worker", "--until-idle")
     assert "key" not in ran.err
-    assert "worker started: 5 jobs at a time, 10 definitions\n" in ran.err
+    assert "worker started: 5 jobs at a time, 11 definitions\n" in ran.err
 
 
 def test_a_worker_starts_before_what_takes_long_to_import(remit: Commands) -> None:
