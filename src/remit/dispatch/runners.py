@@ -12,7 +12,7 @@ import os
 import shlex
 import shutil
 import signal
-import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,12 +20,14 @@ from typing import NamedTuple
 import msgspec
 
 from remit.aio import run_with_keepalive
-from remit.configuration import parse_toml
+from remit.dispatch.analysers import ANALYSERS, Analyser, analyser_commands, combined_sarif, find_analyser
 from remit.dispatch.events import EventWriter
 from remit.dispatch.finish import RunEnd, RunStopped
 from remit.dispatch.settings import Settings
 from remit.dispatch.tools.process_tree import descendants, send_signal
 from remit.dispatch.tools.processes import close_pipes, isolated_command
+from remit.dispatch.tools.sandbox import sandbox_command, sandbox_problem
+from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief
 from remit.secrets.environment import without_secrets
@@ -33,22 +35,15 @@ from remit.secrets.scan import redact
 from remit.store.jobs import Job
 from remit.store.transcript import Transcript, UsageSums
 
-_PYTHON = shlex.quote(sys.executable)
-#: Analysers that print SARIF, run from this environment; `remit[review]` installs them. Isolated (-I), so that a
-#: checkout cannot replace them with a module of the same name.
-ANALYSERS = {
-    "ruff": f"{_PYTHON} -I -m ruff check --output-format sarif --exit-zero --no-cache "
-    "--extend-select B,PLE --extend-ignore S101 {isolated} -- {scope}",
-    "bandit": f"{_PYTHON} -I -m bandit --recursive --quiet --format sarif --exit-zero --skip B101 -- {{scope}}",
-}
-#: Agents of other vendors and their commands. `{prompt}` is replaced by the whole task, `{scope}` by the job's paths,
-#: and `{isolated}` by the option that makes ruff ignore settings outside a checkout that has no settings for the paths.
-#: The task follows `--`: it is never read as an option.
+#: Stands for the command lines of an analyser, which depend on its files.
+_ANALYSER = "analyser"
+#: Agents of other vendors and their commands, and the analysers. `{prompt}` is replaced by the whole task, `{scope}` by the job's paths. The
+#: task follows `--`: it is never read as an option.
 PRESETS = {
     "claude": "claude -p -- {prompt}",
     "codex": "codex exec -- {prompt}",
     "gemini": "gemini -- {prompt}",
-    **ANALYSERS,
+    **dict.fromkeys(ANALYSERS, _ANALYSER),
 }
 #: As a command line in the configuration: lists a preset with its own command line.
 _PRESET = "preset"
@@ -83,18 +78,23 @@ async def run_program(
     A program that was running when its worker died is started again, so it must tolerate that.
     """
     name = brief.command or ""
-    line = listed_programs(settings, chosen_by_person=bool(job.request.get("command"))).get(name)
-    if line is None:
+    programs = listed_programs(settings, chosen_by_person=bool(job.request.get("command")))
+    line = programs.get(name)
+    analyser = ANALYSERS.get(name) if brief.runner == "sarif" and line == _ANALYSER else None
+    if line is None or (line == _ANALYSER and analyser is None):
         raise RunStopped("error", f"this worker has no command {name!r} under `runners` in its configuration")
-    command = _command(line, brief, job, root)
     await events.emit("program", {"command": name})
-    environment = _environment(without_keys=brief.runner == "sarif")
+    if analyser is not None:
+        running = _analyse(analyser, job, root, settings)
+    else:
+        command = _command(line or "", brief, job, root)
+        environment = _environment(without_keys=brief.runner == "sarif")
+        running = run_supervised(command, _stdin(brief, job), root, environment)
     # As long as the program runs, the job does not hang; it is stopped when this attempt loses the job.
-    running = run_supervised(command, _stdin(brief, job), root, environment)
     try:
         ended = await run_with_keepalive(running, transcript.touch, settings.keepalive_seconds)
     except OSError as error:
-        raise RunStopped("error", f"{command[0]} cannot be started: {error.strerror}") from error
+        raise RunStopped("error", f"{name} cannot be started: {error.strerror}") from error
     code, output, errors = ended.code, _decoded(ended.output), _decoded(ended.errors)
     if settings.is_redacting:
         output, errors = [await asyncio.to_thread(redact, text) for text in (output, errors)]
@@ -103,7 +103,7 @@ async def run_program(
     await transcript.begin_call(call, 1, name, {"command": name})
     await transcript.finish_call(call, output[:10_000], receipt, is_failed=code != 0)
     text = output
-    if brief.runner == "sarif":
+    if brief.runner == "sarif" and (analyser is None or code == 0):
         from remit.dispatch.sarif_result import sarif_result
 
         text = await asyncio.to_thread(sarif_result, output.encode("utf-8", "replace"), job.agent, root, brief.kind)
@@ -113,6 +113,32 @@ async def run_program(
         )
     await transcript.save_message(0, msgspec.json.encode({"kind": "program", "text": text}), UsageSums(turns=1), text)
     return RunEnd("completed", text.strip())
+
+
+async def _analyse(analyser: Analyser, job: Job, root: Path, settings: Settings) -> ProgramOutput:
+    """Run an analyser over its files, in the sandbox if there is one, and return its output as one SARIF file."""
+    scope = job.request.get("scope") or ["."]
+    is_sandboxed = not await asyncio.to_thread(sandbox_problem)
+    found = await asyncio.to_thread(find_analyser, analyser, root, scope, has_sandbox=is_sandboxed)
+    if found.why_not:
+        raise RunStopped("error", f"{analyser.name} cannot run: {found.why_not}")
+    outputs: list[bytes] = []
+    errors = b""
+    with tempfile.TemporaryDirectory(prefix="remit-") as scratch:
+        prefix: list[str] = []
+        if is_sandboxed:
+            hidden = (str(settings.data),)
+            prefix = sandbox_command(root, Path(scratch), network=False, hidden=hidden, is_read_only=True)
+        for command in analyser_commands(found, root, scope):
+            ended = await run_supervised([*prefix, *command], b"", root, _environment(without_keys=True))
+            errors += ended.errors
+            if ended.code not in analyser.codes:
+                return ProgramOutput(ended.code, ended.output, errors)
+            outputs.append(ended.output)
+    try:
+        return ProgramOutput(0, combined_sarif(analyser, outputs, root), errors)
+    except UsageError as error:
+        return ProgramOutput(1, b"\n".join(outputs), f"{error}\n".encode() + errors)
 
 
 def _command(line: str, brief: Brief, job: Job, root: Path) -> list[str]:
@@ -127,30 +153,9 @@ def _command(line: str, brief: Brief, job: Job, root: Path) -> list[str]:
         # A relative path would run a program of the checkout.
         raise RunStopped("error", f"the command {brief.command!r} must name a program on the PATH or an absolute path")
     scope = [f"./{path}" if path.startswith("-") else path for path in job.request.get("scope") or ["."]]
-    isolated = [] if all(_has_ruff_settings(root, path) for path in scope) else ["--isolated"]
     # A command line without `--` must not take a task that begins with a dash for an option.
-    special = {
-        "{prompt}": [f" {prompt}" if prompt.startswith("-") else prompt],
-        "{scope}": scope,
-        "{isolated}": isolated,
-    }
+    special = {"{prompt}": [f" {prompt}" if prompt.startswith("-") else prompt], "{scope}": scope}
     return [one for word in words for one in special.get(word, [word])]
-
-
-def _has_ruff_settings(root: Path, path: str) -> bool:
-    """Return whether the checkout has ruff settings for a path. If not, ruff would use those of folders above it."""
-    path_folder = (root / path).resolve()
-    inside = [folder for folder in (path_folder, *path_folder.parents) if folder.is_relative_to(root.resolve())]
-    return any(_configures_ruff(folder) for folder in inside)
-
-
-def _configures_ruff(folder: Path) -> bool:
-    if any((folder / name).is_file() for name in ("ruff.toml", ".ruff.toml")):
-        return True
-    try:
-        return "ruff" in parse_toml((folder / "pyproject.toml").read_text("utf-8")).get("tool", {})
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return False
 
 
 def _stdin(brief: Brief, job: Job) -> bytes:

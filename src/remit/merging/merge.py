@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -18,6 +18,7 @@ from remit.merging.model import (
     AgentReport,
     Conflict,
     Counts,
+    LanguageCoverage,
     Merge,
     MergeDecision,
     MergedFinding,
@@ -275,6 +276,24 @@ def presence_conflicts(finding: MergedFinding, denied: Denials) -> Iterable[Conf
     for claim in sorted(here, key=lambda claim: (claim.agent, claim.subject)):
         why = f"{claim.agent} could not verify: {claim.subject}{_at(finding)}"
         yield Conflict("presence", name_of(finding), _agents(claim.agent, *finding.agents), why)
+
+
+def with_coverage(merge: Merge, coverage: tuple[LanguageCoverage, ...]) -> Merge:
+    """Add what the reviewers have read. A review that could read nothing has failed."""
+    covered = msgspec.structs.replace(merge, coverage=coverage or (LanguageCoverage("none", 0, {}, 0),))
+    return msgspec.structs.replace(covered, status="FAILED", decision="retry") if covered.is_unread else covered
+
+
+def without_sections(merge: Merge, agents: Collection[str]) -> Merge:
+    """Leave out what programs report besides findings, errors and blockers: it only repeats their findings."""
+    kept = {
+        name: tuple(one for one in getattr(merge.sections, name) if one.agent not in agents)
+        for name in ("summaries", "next_steps", "notes")
+    }
+    references = tuple(one for one in merge.sections.references if not set(one.agents) <= set(agents))
+    return msgspec.structs.replace(
+        merge, sections=msgspec.structs.replace(merge.sections, **kept, references=references)
+    )
 
 
 def hide_baseline(merge: Merge, baseline: Merge) -> Merge:

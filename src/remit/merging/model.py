@@ -175,8 +175,14 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...]
     dropped: tuple[MergedFinding, ...]
     sections: Sections = NO_SECTIONS
+    #: Of a review; empty for other merges.
     coverage: tuple[LanguageCoverage, ...] = ()
     counts: Counts
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether this is a review in which no reviewer read a file."""
+        return bool(self.coverage) and all(one.unread == one.files for one in self.coverage)
 
 
 class ReportedStatement(msgspec.Struct, frozen=True):

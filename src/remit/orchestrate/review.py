@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib.util import find_spec
+from pathlib import Path
 from typing import NamedTuple
 
 from remit.configuration import Configuration
+from remit.dispatch.analysers import TIMEOUT, Availability, find_analysers
 from remit.dispatch.models import KEYS, provider_of
-from remit.dispatch.runners import ANALYSERS
+from remit.dispatch.tools.sandbox import sandbox_problem
 from remit.errors import UsageError, did_you_mean
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.registry.models import full_name
@@ -29,38 +30,43 @@ REVIEWERS = {
 
 
 class ReviewTeam(NamedTuple):
-    """The reviewers of a review, and why it has no subagents."""
+    """The reviewers of a review, why it has no subagents, and every analyser with why it does not take part."""
 
     subagents: tuple[str, ...]
     analysers: tuple[str, ...]
     model: str
     why_no_model: str = ""
+    available: tuple[Availability, ...] = ()
 
 
-def find_team(configured: Configuration, names: Sequence[str] = ()) -> ReviewTeam:
-    """Return the reviewers that can run here: those in `names`, or all of them."""
+def find_team(configured: Configuration, root: Path, scope: Sequence[str], names: Sequence[str] = ()) -> ReviewTeam:
+    """Return the reviewers that can review the files in scope: those in `names`, or all of them.
+
+    Without a model, a team may be empty: no analyser reads these files.
+    """
     model = full_name(configured["model"], configured["models"])
     provider = provider_of(model)
     keys = KEYS.get(provider, ())
     has_model = any(os.environ.get(key) for key in keys) or (not keys and bool(provider))
-    analysers = [name for name in ANALYSERS if find_spec(name) is not None]
-    analysers += [name for name, line in configured["runners"].items() if "sarif" in line and name not in analysers]
+    available = tuple(find_analysers(root, scope, has_sandbox=not sandbox_problem()))
+    own = [name for name, line in configured["runners"].items() if "sarif" in line]
+    analysers = [one.analyser.name for one in available if not one.why_not and one.analyser.name not in own] + own
     why = "" if has_model else f"no key for {provider} is set ({' or '.join(keys)})"
-    if names:
-        every = {*REVIEWERS, *analysers}
-        for name in names:
-            if name not in every:
-                raise UsageError(
-                    f"there is no reviewer {name!r}{did_you_mean(name, every)}; available: {', '.join(sorted(every))}"
-                )
-        subagents = tuple(one for one in REVIEWERS if one in names)
-        if subagents and not has_model:
-            raise UsageError(f"{', '.join(subagents)} cannot review here: {why}")
-        return ReviewTeam(subagents, tuple(one for one in analysers if one in names), model)
-    team = ReviewTeam(tuple(REVIEWERS) if has_model else (), tuple(analysers), model, why)
-    if not team.subagents and not team.analysers:
-        raise UsageError(f"there is no reviewer: {why}, and no analyser is installed; install remit[review]")
-    return team
+    if not names:
+        return ReviewTeam(tuple(REVIEWERS) if has_model else (), tuple(analysers), model, why, available)
+    every = {*REVIEWERS, *own, *(one.analyser.name for one in available)}
+    reasons = {one.analyser.name: one.why_not for one in available if one.analyser.name not in own}
+    for name in names:
+        if name not in every:
+            raise UsageError(
+                f"there is no reviewer {name!r}{did_you_mean(name, every)}; available: {', '.join(sorted(every))}"
+            )
+        if reasons.get(name):
+            raise UsageError(f"{name} cannot review here: {reasons[name]}")
+    subagents = tuple(one for one in REVIEWERS if one in names)
+    if subagents and not has_model:
+        raise UsageError(f"{', '.join(subagents)} cannot review here: {why}")
+    return ReviewTeam(subagents, tuple(one for one in analysers if one in names), model, available=available)
 
 
 _VERIFY = (
@@ -93,6 +99,7 @@ def review_plan(
             command=name,
             kind="review",
             scope=tuple(scope),
+            timeout=TIMEOUT,
         )
         for name in team.analysers
     ]

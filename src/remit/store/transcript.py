@@ -109,8 +109,7 @@ class Transcript:
 
     async def receipts(self) -> list[Receipt]:
         """Return the receipts of this job's tool calls."""
-        found = await self._database.rows("transcript.receipts", job=self.job)
-        return [msgspec.convert(row["receipt"], Receipt) for row in found]
+        return await receipts_of(self._database, self.job)
 
     async def submissions(self) -> int:
         """Count the checked results. One whose worker died before the job ended is not counted: it is checked again."""
@@ -137,3 +136,9 @@ class Transcript:
 def _jsonb(data: bytes) -> Jsonb:
     """Return JSON for the database, which cannot store NUL characters."""
     return Jsonb(_NUL.sub(r"\1\\ufffd", data.decode()), dumps=lambda text: text)
+
+
+async def receipts_of(database: Database, job: int) -> list[Receipt]:
+    """Return the receipts of a job's tool calls."""
+    found = await database.rows("transcript.receipts", job=job)
+    return [msgspec.convert(row["receipt"], Receipt) for row in found]

@@ -49,6 +49,8 @@ _TOOLCHAINS = (
 )
 #: Folders that name resolution needs if the network is allowed.
 _NAME_RESOLUTION = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
+#: This package, which may be installed outside the folders of Python.
+_PACKAGE = str(Path(__file__).parents[2])
 #: Contains the number of processors.
 _PROCESSORS = "/sys/devices/system/cpu"
 #: Settings of the kernel and the like. As root, a command could change them even without capabilities: the files belong
@@ -133,7 +135,9 @@ def describe_sandbox(*, network: bool) -> str:
     return f"bubblewrap ({limits}). Not prevented: {gaps}{as_root}"
 
 
-def sandbox_command(root: Path, scratch: Path, *, network: bool, hidden: tuple[str, ...]) -> list[str]:
+def sandbox_command(
+    root: Path, scratch: Path, *, network: bool, hidden: tuple[str, ...], is_read_only: bool = False
+) -> list[str]:
     """Return the prefix of a command line that runs the rest of it in the sandbox. Reads the file system."""
     words = ["bwrap", *_NAMESPACES, *_RESTRICTIONS, *(() if network else ("--unshare-net",))]
     words += ["--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--tmpfs", _ALSO_TEMPORARY]
@@ -144,7 +148,7 @@ def sandbox_command(root: Path, scratch: Path, *, network: bool, hidden: tuple[s
     for name in enclosing:
         words += _hide(name)
     words += _git_outside(root)
-    words += ["--bind", str(root), str(root)]
+    words += ["--ro-bind" if is_read_only else "--bind", str(root), str(root)]
     words += _git_inside(root)
     for name in sorted(DECIDING_FILES | DECIDING_FOLDERS):
         words += ["--ro-bind-try", f"{root}/{name}", f"{root}/{name}"]
@@ -217,7 +221,7 @@ def _home() -> Path:
 @lru_cache(maxsize=4)
 def _toolchains(path: str, home: str) -> tuple[str, ...]:
     """Return the folders of programs outside the system's; each folder comes before those inside it."""
-    found = {f"{home}/{name}" for name in _TOOLCHAINS}
+    found = {f"{home}/{name}" for name in _TOOLCHAINS} | {_PACKAGE}
     own = [f"{prefix}/bin" for prefix in (sys.prefix, sys.base_prefix)]
     for entry in (*own, *path.split(os.pathsep)):
         if entry.startswith("/"):

@@ -9,12 +9,14 @@ from typing import NamedTuple
 from remit.merging.collect import bare_text
 from remit.merging.content import Design, Exploration, Sections
 from remit.merging.model import OBSERVED, Merge
+from remit.reports.layout import format_count
 
 #: The outcomes of a location or change that are worth a word; the others hold, or could not be checked.
 _FAILED = ("missing-file", "out-of-range", "outside", "mismatch", "ambiguous")
 
 
 NOBODY_LOOKED = "No agent looked for issues."
+NOT_REVIEWED = "NOT REVIEWED: no reviewer could read a file."
 
 
 class SectionEntry(NamedTuple):
@@ -40,6 +42,7 @@ def section_groups(merge: Merge) -> list[SectionGroup]:
     groups = (
         SectionGroup("Errors", tuple(_errors(sections))),
         SectionGroup("Blockers", tuple(_blockers(sections))),
+        SectionGroup("Coverage", tuple(_coverage(merge)), "files of each language, and who read them"),
         SectionGroup("Summaries", tuple(_summaries(sections))),
         SectionGroup("Different Designs", tuple(_differences(sections)), "descriptions of one file or component"),
         SectionGroup("Designs", tuple(map(_design, sections.designs))),
@@ -57,6 +60,8 @@ def section_groups(merge: Merge) -> list[SectionGroup]:
 
 def no_findings_text(merge: Merge) -> str:
     """Return what an empty list of findings means: none were found, none were kept, or no agent looked."""
+    if merge.is_unread:
+        return NOT_REVIEWED
     if merge.dropped:
         return "No findings were kept."
     looked = {report.looked for report in merge.agents if report.status not in ("FAILED", OBSERVED)}
@@ -98,6 +103,14 @@ def _errors(sections: Sections) -> Iterator[SectionEntry]:
 def _blockers(sections: Sections) -> Iterator[SectionEntry]:
     for one in sections.blockers:
         yield SectionEntry(one.agent, one.text, (f"Resolution: {one.resolution}",) if one.resolution else ())
+
+
+def _coverage(merge: Merge) -> Iterator[SectionEntry]:
+    for one in merge.coverage:
+        readers = ", ".join(f"{reader} {count:,}" for reader, count in one.read_by.items())
+        state = "none reviewed" if one.unread == one.files else f"{one.unread:,} not reviewed" if one.unread else ""
+        count = format_count(one.files, "file")
+        yield SectionEntry("", f"{one.language}: {', '.join(filter(None, [count, state, readers]))}")
 
 
 def _summaries(sections: Sections) -> Iterator[SectionEntry]:

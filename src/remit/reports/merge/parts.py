@@ -11,6 +11,7 @@ from remit.merging.merge import name_of
 from remit.merging.model import OBSERVED, SCALE, AgentReport, Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
 from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.languages import PROSE
 
 #: From the worst to the mildest; a finding without a severity comes last.
 SEVERITIES = (*reversed(SCALE), "unrated")
@@ -200,7 +201,16 @@ def decision_text(merge: Merge) -> str:
     """Return the reason for the decision. Names of agents in it are not escaped."""
     observed = _named(merge, OBSERVED)
     unchecked = f"not checked, only observed: {observed}" if observed else ""
-    return "; ".join(filter(None, [_main(merge), broken_text(merge), unchecked]))
+    return "; ".join(filter(None, [_main(merge), _unread_text(merge), broken_text(merge), unchecked]))
+
+
+def _unread_text(merge: Merge) -> str:
+    """Return the files of a review that no reviewer read; prose does not count."""
+    if merge.is_unread:
+        return ""
+    unread = [f"{one.unread:,} {one.language}" for one in merge.coverage if one.unread and one.language not in PROSE]
+    more = f" and {len(unread) - _MAX_NAMED} more languages" if len(unread) > _MAX_NAMED else ""
+    return f"files not reviewed: {', '.join(unread[:_MAX_NAMED])}{more}" if unread else ""
 
 
 def contract_status(report: AgentReport) -> str:
@@ -213,6 +223,8 @@ def _main(merge: Merge) -> str:
         checked = "all agents" if all(one.status != OBSERVED for one in merge.agents) else "all checked agents"
         return f"{checked} finished and there are no conflicts"
     if merge.decision == "retry":
+        if merge.is_unread:
+            return "NOT REVIEWED: no reviewer could read a file"
         if not merge.agents:
             return "there is nothing to merge"
         failed = _named(merge, "FAILED")

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
+from remit.merging.model import Conflict, LanguageCoverage, Merge, MergedFinding, Opinion
 from remit.reports.formats import format_json
 from remit.reports.layout import escape_control
 from remit.reports.merge.parts import evidence_state, location_of, opinions_by_score
@@ -40,6 +40,7 @@ _LEVELS = {"critical": "error", "important": "warning", "minor": "note", None: "
 _NOTIFICATIONS = {
     "conflict": "Agents disagree; a person must decide.",
     "finding-without-place": "A finding that names no file cannot be a result in code scanning.",
+    "not-read": "How many files of a language were read, and how many were not.",
     "evidence-failed": "The cited location does not exist, so the finding cannot be a result in code scanning.",
 }
 _EXPLANATION = "Reported by agents; the message names them and their combined confidence."
@@ -71,7 +72,11 @@ def merge_sarif(
         "invocations": [
             {
                 "executionSuccessful": merge.status != "FAILED",
-                "toolExecutionNotifications": [*map(_conflict, merge.conflicts), *map(_notification, without_location)],
+                "toolExecutionNotifications": [
+                    *map(_conflict, merge.conflicts),
+                    *map(_notification, without_location),
+                    *map(_unread, merge.coverage),
+                ],
             }
         ],
         "automationDetails": {"id": "remit/"},
@@ -153,6 +158,14 @@ def _conflict(conflict: Conflict) -> Object:
     dispute = _dispute(conflict)
     text = f"Conflict ({dispute['kind']}) on {dispute['finding']}: {dispute['why']}"
     return {"descriptor": {"id": "conflict"}, "level": "warning", "message": {"text": _unlinked(text)}}
+
+
+def _unread(coverage: LanguageCoverage) -> Object:
+    """Return a notification on files that were not read; a note if all of them were read."""
+    readers = ", ".join(f"{reader} {count}" for reader, count in coverage.read_by.items()) or "no reviewer"
+    text = f"{coverage.language}: {coverage.files} files, {coverage.unread} not read; read by {readers}"
+    level = "warning" if coverage.unread else "note"
+    return {"descriptor": {"id": "not-read"}, "level": level, "message": {"text": _unlinked(text)}}
 
 
 def _notification(finding: MergedFinding) -> Object:

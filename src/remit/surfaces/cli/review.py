@@ -37,6 +37,7 @@ _ANALYSERS_THRESHOLD = 50.0
 )
 @click.option("--verify", is_flag=True, help="Let a subagent that wrote none of the findings verify them.")
 @click.option("--new", "is_new", is_flag=True, help="Start a new review although the same one is unfinished.")
+@click.option("--list", "is_listed", is_flag=True, help="List the reviewers that apply, and why others do not.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in a browser.")
 @click.option(
     "--format",
@@ -50,14 +51,18 @@ def command(path: Path, **options: Any) -> int:
     """Review the code in PATH and print one verified report.
 
     With a model, subagents and the installed analysers review the code; without one, only the analysers. Every claim
-    is verified, and all findings are merged. If a review was interrupted, run the same command again to continue it.
+    is verified, and all findings are merged. The report states per language which files were read and which were not;
+    if none could be read, the exit code is 1. If a review was interrupted, run the same command again to continue it.
 
     \b
     Examples:
       remit review
       remit review src --changed-since origin/main --fail-on critical
       remit review --agents security-auditor,bandit --open
+      remit review --list
     """
+    import msgspec
+
     from remit.configuration import load
     from remit.orchestrate.review import find_team, review_plan
     from remit.workspace import git
@@ -67,10 +72,13 @@ def command(path: Path, **options: Any) -> int:
         raise UsageError(f"{path}: no such file or folder")
     configured = load()
     names = [name.strip() for name in (options["agents"] or "").split(",") if name.strip()]
-    team = find_team(configured, names)
     real = path.resolve()
     root = root_above(real) or (real if real.is_dir() else real.parent)
     scope = real.relative_to(root).as_posix()
+    team = find_team(configured, root, [scope], names)
+    if options["is_listed"]:
+        _print_reviewers(team)
+        return 0
     since = options["changed_since"]
     changed = (
         git.changed_lines(root, since) if since else None
@@ -81,40 +89,78 @@ def command(path: Path, **options: Any) -> int:
     verifier = (configured["verify_model"] or configured["model"]) if options["verify"] else None
     plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"], verifier=verifier)
     _print_team(team)
+    if not team.subagents and not team.analysers:
+        return _not_reviewed(root, scope, options["form"])
 
-    async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path]:
+    async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path, Any]:
         from remit.dispatch.submit import Resolving
         from remit.orchestrate.api import begin_plan
+        from remit.orchestrate.coverage import review_coverage
         from remit.surfaces.cli.driving import drive_with_progress
 
         number = await begin_plan(database, plan, root, is_new=options["is_new"])
-        return await drive_with_progress(database, settings, number, Resolving()), settings.data
+        driven = await drive_with_progress(database, settings, number, Resolving())
+        return driven, settings.data, await review_coverage(database, driven.found, root, [scope])
 
-    driven, data = with_database(work)
+    driven, data, coverage = with_database(work)
     if driven.stopped or driven.found.plan.state != "finished":
         from remit.surfaces.cli.plans import print_result
 
         return print_result(driven, "text")
-    return _report(driven.found, root, data, options, changed)
+    from remit.merging.merge import with_coverage, without_sections
+    from remit.merging.model import Merge
+
+    merged = with_coverage(msgspec.convert(driven.found.phases[-1].merge, Merge), coverage)
+    merged = without_sections(merged, team.analysers)
+    return _report(driven.found, merged, root, data, options, changed)
+
+
+def _print_reviewers(team: ReviewTeam) -> None:
+    """Print every reviewer: whether it takes part, and if not, why."""
+    rows = [(name, "yes", "subagent") for name in team.subagents]
+    if team.why_no_model:
+        rows += [("subagents", "no", team.why_no_model)]
+    for one in team.available:
+        name, about = one.analyser.name, one.analyser.about
+        is_used = name in team.analysers
+        rows.append((name, "yes" if is_used else "no", f"{len(one.files)} files: {about}" if is_used else one.why_not))
+    rows += [(name, "yes", "configured") for name in team.analysers if name not in {row[0] for row in rows}]
+    width = max(len(row[0]) for row in rows)
+    for name, answer, why in rows:
+        click.echo(f"{name:<{width}}  {answer:<3}  {why}")
+
+
+def _not_reviewed(root: Path, scope: str, form: str) -> int:
+    """Report that no reviewer can read the files."""
+    from remit.dispatch.analysers import scoped_files
+    from remit.merging.merge import merge_reports, with_coverage
+    from remit.merging.model import MergeSettings
+    from remit.orchestrate.coverage import language_coverage
+
+    _print(
+        with_coverage(merge_reports([], MergeSettings()), language_coverage(scoped_files(root, [scope]), {})),
+        root,
+        form,
+    )
+    return 1
 
 
 def _print_team(team: ReviewTeam) -> None:
     """Print the reviewers, and how to add more."""
-    click.echo(f"reviewers: {', '.join((*team.subagents, *team.analysers))}", err=True)
+    click.echo(f"reviewers: {', '.join((*team.subagents, *team.analysers)) or 'none'}", err=True)
+    missing = [one.analyser.name for one in team.available if one.why_not == "install remit[review]"]
+    if missing:
+        click.echo(f"not installed: {', '.join(missing)}; install remit[review] to add them", err=True)
     if team.why_no_model:
         click.echo(f"no subagents: {team.why_no_model}; set a key, or `model` in remit.toml, to add them", err=True)
         text = f"findings of analysers are kept from confidence {_ANALYSERS_THRESHOLD:g} (change it with --threshold)"
         click.echo(text, err=True)
 
 
-def _report(found: PlanResult, root: Path, data: Path, options: dict[str, Any], changed: Any) -> int:
-    import msgspec
-
+def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: dict[str, Any], changed: Any) -> int:
     from remit.merging.merge import only_changed
-    from remit.merging.model import Merge
     from remit.surfaces.cli.driving import write_reports
 
-    merged = msgspec.convert(found.phases[-1].merge, Merge)
     if changed is not None:
         merged = only_changed(merged, changed, options["changed_since"])
     files = write_reports(merged, root, data / "reports", f"review-{found.plan.id}")
@@ -127,7 +173,7 @@ def _report(found: PlanResult, root: Path, data: Path, options: dict[str, Any], 
         webbrowser.open(files["html"].as_uri())
     from remit.surfaces.cli.merge import fails
 
-    return 1 if fails(merged, options["fail_on"]) else 0
+    return 1 if fails(merged, options["fail_on"]) or merged.is_unread else 0
 
 
 def _print(merged: Merge, root: Path, form: str) -> None:

@@ -1,0 +1,67 @@
+"""Which files a review has read: per language, by which reviewer, and which of them no reviewer read.
+
+An analyser has read the files that it was started with, if its run succeeded. A subagent has read the files of its
+receipts. A search of all files for keys is listed, but does not count: a file that was only searched is not reviewed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from remit.dispatch.analysers import ANALYSERS, files_of, reads_any_file, scoped_files
+from remit.evidence.receipts import ReceiptIndex
+from remit.merging.model import LanguageCoverage
+from remit.orchestrate.api import PlanResult
+from remit.store.database import Database
+from remit.store.transcript import receipts_of
+from remit.workspace.languages import PROSE, language_of
+
+#: States of a delegation that has ended with a report.
+_REPORTED = ("accepted", "rejected")
+
+
+async def review_coverage(
+    database: Database, found: PlanResult, root: Path, scope: Sequence[str]
+) -> tuple[LanguageCoverage, ...]:
+    """Return the coverage of a finished review."""
+    files = scoped_files(root, scope)
+    readers: dict[str, Collection[str]] = {}
+    searched: set[str] = set()
+    for delegation in found.delegations:
+        if delegation.state not in _REPORTED or delegation.job is None:
+            continue
+        if delegation.agent in ANALYSERS:
+            analyser = ANALYSERS[delegation.agent]
+            readers[delegation.agent] = files_of(analyser, files)
+            if reads_any_file(analyser):
+                searched.add(delegation.agent)
+        else:
+            seen = ReceiptIndex(await receipts_of(database, delegation.job), str(root))
+            readers[delegation.agent] = [path for path in files if path in seen.read]
+    return language_coverage(files, readers, searched)
+
+
+def language_coverage(
+    files: Sequence[str], readers: Mapping[str, Collection[str]], searched: Collection[str] = ()
+) -> tuple[LanguageCoverage, ...]:
+    """Return, for each language, the number of its files, how many each reviewer read, and how many none of them.
+
+    Readers in `searched` do not count as reviewers.
+    """
+    languages = {path: language_of(path) for path in files}
+    total = Counter(languages.values())
+    read_by: dict[str, dict[str, int]] = {language: {} for language in total}
+    unread = dict(total)
+    read: set[str] = set()
+    for reader, paths in readers.items():
+        known = [path for path in paths if path in languages]
+        for language, count in Counter(languages[path] for path in known).items():
+            read_by[language][reader] = count
+        if reader not in searched:
+            read.update(known)
+    for path in read:
+        unread[languages[path]] -= 1
+    order = sorted(total, key=lambda language: (language in PROSE, -total[language], language))
+    return tuple(LanguageCoverage(name, total[name], read_by[name], unread[name]) for name in order)

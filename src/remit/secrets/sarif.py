@@ -1,0 +1,54 @@
+"""Find secrets in files and print SARIF: `python -m remit.secrets.sarif FILE...`. The secrets are not printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from remit.secrets.scan import find_secrets
+
+#: Larger files are data.
+_MAX_BYTES = 2_000_000
+_MAX_RESULTS = 1_000
+
+
+def main(paths: Sequence[str]) -> None:
+    """Print the secrets in some files."""
+    results = [result for path in paths for result in _results(path)][:_MAX_RESULTS]
+    run = {"tool": {"driver": {"name": "secret-scan"}}, "results": results}
+    json.dump({"version": "2.1.0", "runs": [run]}, sys.stdout)
+
+
+def _results(path: str) -> Iterator[dict[str, Any]]:
+    try:
+        with Path(path).open("rb") as opened:
+            data = opened.read(_MAX_BYTES + 1)
+    except OSError:
+        return
+    if len(data) > _MAX_BYTES or b"\0" in data:
+        return
+    text = data.decode("utf-8", "replace")
+    lines: dict[int, str] = {}
+    line, position = 1, 0
+    for start, _, _, name in sorted(find_secrets(text)):
+        line += text.count("\n", position, start)
+        position = start
+        lines.setdefault(line, name)
+    for line, name in lines.items():
+        place = {"artifactLocation": {"uri": path}, "region": {"startLine": line}}
+        yield {
+            "ruleId": name.replace(" ", "-"),
+            "level": "error",
+            "message": {
+                "text": f"A {name} is in this file. If it is real, revoke it and load a new one from the environment."
+            },
+            "locations": [{"physicalLocation": place}],
+            "properties": {"tags": ["security"]},
+        }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

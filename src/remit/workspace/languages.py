@@ -1,0 +1,75 @@
+"""The language of a file, by its name. Reviews report per language which files were read."""
+
+from __future__ import annotations
+
+_ENDINGS = {
+    "Python": "py pyi pyw",
+    "JavaScript": "js mjs cjs jsx",
+    "TypeScript": "ts mts cts tsx",
+    "Vue": "vue",
+    "Svelte": "svelte",
+    "Go": "go",
+    "Rust": "rs",
+    "Java": "java",
+    "Kotlin": "kt kts",
+    "Scala": "scala sc",
+    "Groovy": "groovy gradle",
+    "C": "c h",
+    "C++": "cc cpp cxx hh hpp hxx",
+    "C#": "cs",
+    "F#": "fs fsx",
+    "Objective-C": "m mm",
+    "Swift": "swift",
+    "Dart": "dart",
+    "Ruby": "rb rake gemspec",
+    "PHP": "php",
+    "Perl": "pl pm",
+    "Lua": "lua",
+    "R": "r",
+    "Julia": "jl",
+    "Elixir": "ex exs",
+    "Erlang": "erl hrl",
+    "Haskell": "hs",
+    "OCaml": "ml mli",
+    "Clojure": "clj cljs cljc",
+    "Zig": "zig",
+    "Solidity": "sol",
+    "Shell": "sh bash zsh ksh",
+    "PowerShell": "ps1 psm1",
+    "SQL": "sql",
+    "HTML": "html htm",
+    "CSS": "css scss sass less",
+    "Terraform": "tf tfvars",
+    "Protocol Buffers": "proto",
+    "GraphQL": "graphql gql",
+    "YAML": "yml yaml",
+    "JSON": "json jsonc json5",
+    "TOML": "toml",
+    "XML": "xml xsd",
+    "Markdown": "md markdown mdx",
+    "Text": "txt rst adoc",
+}
+_BY_ENDING = {ending: name for name, endings in _ENDINGS.items() for ending in endings.split()}
+_BY_NAME = {
+    "dockerfile": "Dockerfile",
+    "containerfile": "Dockerfile",
+    "makefile": "Make",
+    "gnumakefile": "Make",
+    "rakefile": "Ruby",
+    "gemfile": "Ruby",
+    "jenkinsfile": "Groovy",
+    "cmakelists.txt": "CMake",
+}
+OTHER = "other"
+#: Languages without code: that no reviewer read them does not make a review incomplete.
+PROSE = frozenset({"Markdown", "Text", OTHER})
+
+
+def language_of(path: str) -> str:
+    """Return the language of a file; `other` if its name does not show it."""
+    name = path.rpartition("/")[2].lower()
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    if name.startswith("dockerfile.") or name.endswith(".dockerfile"):
+        return "Dockerfile"
+    return _BY_ENDING.get(name.rpartition(".")[2], OTHER) if "." in name else OTHER
