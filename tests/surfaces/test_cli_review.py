@@ -71,7 +71,7 @@ def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(embedded_
     ran = shop.remit("review")
     assert ran.code == 0
     first, second, *_ = ran.err.split("\n")
-    assert first == "reviewers: ruff, bandit"
+    assert first == "reviewers: ruff, bandit, secret-scan"
     assert second.startswith("no subagents: no key for anthropic is set (ANTHROPIC_API_KEY); ")
     assert "set a key, or `model` in remit.toml" in second
     assert all(len(line) <= 80 for line in ran.out.split("\n"))
@@ -90,6 +90,7 @@ def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(embedded_
     assert sorted((one["agent"], one["outcome"], one["verdict"]) for one in jobs) == [
         ("bandit", "completed", "accept"),
         ("ruff", "completed", "accept"),
+        ("secret-scan", "completed", "accept"),
     ]
     assert shop.git("status", "--porcelain") == "", "nothing of it is left in the checkout"
 
@@ -98,6 +99,86 @@ def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(embedded_
     assert again.err.startswith("reviewers: bandit\n")
     assert [one["agent"] for one in json.loads(again.out)["agents"]] == ["bandit"]
     assert shop.remit("review", "--fail-on", "critical", "--agents", "ruff", "--format", "markdown").code == 0
+
+
+def write(shop: Shop, files: dict[str, str]) -> None:
+    """Replace the files of the checkout."""
+    for path in [one for one in shop.folder.iterdir() if one.name != ".git"]:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for name, text in files.items():
+        path = shop.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    shop.commit("other files")
+
+
+POLYGLOT = {
+    "web/app.js": "let total = 1\nif (total = 2) { debugger }\nexport default total\n",
+    "bin/run.sh": "#!/bin/sh\nrm -rf $1/*\n",
+    "Dockerfile": "FROM ubuntu:latest\nUSER root\n",
+    ".github/workflows/ci.yml": "on: pull_request_target\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n"
+    "      - run: echo ${{ github.event.issue.title }}\n",
+    "settings.ini": 'password = "hunter2-' + 'x7Kq9"\n',
+    "server/main.go": "package main\n\nfunc main() {}\n",
+    "README.md": "# Shop\n",
+}
+
+
+def test_every_language_has_its_analyser_and_the_report_names_what_was_not_read(shop: Shop) -> None:
+    write(shop, POLYGLOT)
+    ran = shop.remit("review", "--format", "json")
+    assert ran.code == 0, ran.err
+    merged = json.loads(ran.out)
+    assert {one["agent"] for one in merged["agents"]} == {"oxlint", "shellcheck", "hadolint", "zizmor", "secret-scan"}
+    found = {one["path"] for one in merged["findings"]}
+    assert {"web/app.js", "bin/run.sh", "Dockerfile", ".github/workflows/ci.yml", "settings.ini"} <= found
+    coverage = {one["language"]: one for one in merged["coverage"]}
+    assert coverage["JavaScript"] == {
+        "language": "JavaScript",
+        "files": 1,
+        "read_by": {"oxlint": 1, "secret-scan": 1},
+        "unread": 0,
+    }
+    assert (coverage["Go"]["files"], coverage["Go"]["unread"]) == (1, 1), "a search for keys is not a review"
+    text = shop.remit("review", "--agents", "oxlint,hadolint").out
+    assert "files not reviewed: 1 Go, 1 Shell, 1 YAML" in " ".join(text.split())
+    assert "Go: 1 file, none reviewed" in text
+    for name in ("md", "html"):
+        assert "none reviewed" in (shop.reports / f"review-2.{name}").read_text(encoding="utf-8")
+    sarif = json.loads(shop.remit("merge", str(shop.reports / "review-2.json"), "--format", "sarif").out)
+    notes = sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    assert any("Go: 1 files, 1 not read" in note["message"]["text"] for note in notes)
+
+
+@pytest.mark.parametrize(
+    "files", [{"main.go": "package main\n"}, {"README.md": "# Nothing\n"}], ids=["no-analyser", "no-code"]
+)
+def test_a_review_in_which_nothing_was_read_is_not_a_success(shop: Shop, files: dict[str, str]) -> None:
+    write(shop, files)
+    ran = shop.remit("review")
+    assert ran.code == 1
+    assert ran.out.startswith("FAILED  retry: NOT REVIEWED: no reviewer could read a file")
+    assert "No issues" not in ran.out
+
+
+def test_the_list_of_reviewers_states_why_some_do_not_apply(shop: Shop) -> None:
+    ran = shop.remit("review", "--list")
+    rows = {line.split()[0]: line.split(None, 2)[1:] for line in ran.out.splitlines()}
+    assert rows["bandit"][0] == "yes"
+    assert rows["oxlint"] == ["no", "no files for it"]
+    assert rows["subagents"][0] == "no"
+    assert not shop.reports.exists()
+    refused = shop.remit("review", "--agents", "oxlint")
+    assert (refused.code, "oxlint cannot review here: no files for it" in refused.err) == (2, True)
+
+
+def test_an_analyser_that_fails_is_a_failed_agent(shop: Shop) -> None:
+    (shop.folder / "ruff.toml").write_text("nonsense = [\n", encoding="utf-8")
+    ran = shop.remit("review", "--format", "json", "--agents", "ruff,bandit")
+    merged = json.loads(ran.out)
+    states = {one["agent"]: one["status"] for one in merged["agents"]}
+    assert (states["bandit"], states["ruff"]) == ("SUCCESS", "FAILED")
+    assert "TOML parse error" in json.dumps(merged["sections"]["errors"]) + ran.err
 
 
 def test_only_what_changed(shop: Shop) -> None:
@@ -143,8 +224,8 @@ def test_a_review_that_was_killed_goes_on_when_it_is_run_again(shop: Shop) -> No
     assert again.code == 0, again.err
     assert json.loads(again.out) == undisturbed
     jobs = json.loads(shop.remit("jobs", "list", "--format", "json").out)["jobs"]
-    assert len(jobs) == 4, "two of the first review, two of the second: none was begun anew"
-    assert [one["outcome"] for one in jobs] == ["completed"] * 4
+    assert len(jobs) == 6, "three of the first review, three of the second: none was started again"
+    assert [one["outcome"] for one in jobs] == ["completed"] * 6
     assert (shop.reports / "review-2.html").exists()
 
 
@@ -177,11 +258,11 @@ def test_with_a_model_three_subagents_take_part_and_all_is_merged(shop: Shop, tm
         )
         asked = {one["marker"] for one in server.requests}
     assert ran.code == 0, ran.err
-    assert ran.err.startswith("reviewers: code-explorer, qa-engineer, security-auditor, ruff, bandit\n")
+    assert ran.err.startswith("reviewers: code-explorer, qa-engineer, security-auditor, ruff, bandit, secret-scan\n")
     assert "no subagents" not in ran.err
     assert asked == set(tasks.values())
     merged = json.loads(ran.out)
-    assert {one["agent"] for one in merged["agents"]} == {*names, "ruff", "bandit"}
+    assert {one["agent"] for one in merged["agents"]} == {*names, "ruff", "bandit", "secret-scan"}
     by_agents = [set(one["agents"]) for one in merged["findings"]]
     assert {"bandit", "security-auditor"} in by_agents, "what both found is one finding"
     assert any(agents == {"qa-engineer"} for agents in by_agents)

@@ -260,8 +260,8 @@ def _availability(analyser: Analyser, root: Path, files: Sequence[str], *, has_s
 
 
 def scoped_files(root: Path, scope: Sequence[str]) -> list[str]:
-    """Return the files of the project in scope, without ignored ones and dependencies."""
-    files = project_files(root) or WorkTree(root).paths
+    """Return the files of the project in scope, without ignored ones, dependencies and Remit's own."""
+    files = [path for path in project_files(root) or WorkTree(root).paths if not path.startswith(".remit/")]
     if any(path in ("", ".") for path in scope) or not scope:
         return sorted(files)
     prefixes = tuple(f"{path.rstrip('/')}/" for path in scope)

@@ -67,7 +67,10 @@ def merge_reports(reports: Sequence[Report], settings: MergeSettings, earlier: S
     conflicts.extend(conflict for merge in earlier for conflict in merge.conflicts)
     decision = _decision(reports, conflicts, earlier)
     sections = combine_sections([*(r.sections for r in reports), *(merge.sections for merge in earlier)])
-    return _assemble(reports, decision, kept, dropped, conflicts, sections)
+    merged = _assemble(reports, decision, kept, dropped, conflicts, sections)
+    reviews = [merge.coverage for merge in earlier if merge.coverage]
+    # Which files two reviews have read together is not known.
+    return with_coverage(merged, reviews[0]) if len(reviews) == 1 else merged
 
 
 def _unscored_agents(rows: Sequence[ReportedFinding]) -> frozenset[str]:

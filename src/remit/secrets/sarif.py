@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,16 @@ from remit.secrets.scan import find_secrets
 #: Larger files are data.
 _MAX_BYTES = 2_000_000
 _MAX_RESULTS = 1_000
+#: The confidence of a finding; a key in a test or an example is probably not real.
+_RANK = 85.0
+_TEST_RANK = 30.0
+_IS_TEST = re.compile(
+    r"/(?:[^/]*[._-])?(?:tests?|specs?|fixtures?|testdata|mocks?|examples?|samples?)[._/-]", re.IGNORECASE
+)
+
+
+#: Lists of dependencies with their digests.
+_LOCKS = (".lock", "-lock.json", "-lock.yaml", ".lockb", "go.sum", "npm-shrinkwrap.json")
 
 
 def main(paths: Sequence[str]) -> None:
@@ -23,6 +34,8 @@ def main(paths: Sequence[str]) -> None:
 
 
 def _results(path: str) -> Iterator[dict[str, Any]]:
+    if path.endswith(_LOCKS):
+        return
     try:
         with Path(path).open("rb") as opened:
             data = opened.read(_MAX_BYTES + 1)
@@ -42,6 +55,7 @@ def _results(path: str) -> Iterator[dict[str, Any]]:
         yield {
             "ruleId": name.replace(" ", "-"),
             "level": "error",
+            "rank": _TEST_RANK if _IS_TEST.search(f"/{path}") else _RANK,
             "message": {
                 "text": f"A {name} is in this file. If it is real, revoke it and load a new one from the environment."
             },
