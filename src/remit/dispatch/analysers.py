@@ -178,7 +178,7 @@ _ALL = (
         "keys and passwords in any file",
         _ANY,
         "{files}",
-        module="remit.secrets.sarif",
+        module="remit.secrets.file_scan",
     ),
     Analyser(
         "eslint",

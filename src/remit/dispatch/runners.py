@@ -37,8 +37,8 @@ from remit.store.transcript import Transcript, UsageSums
 
 #: Stands for the command lines of an analyser, which depend on its files.
 _ANALYSER = "analyser"
-#: Agents of other vendors and their commands, and the analysers. `{prompt}` is replaced by the whole task, `{scope}` by the job's paths. The
-#: task follows `--`: it is never read as an option.
+#: Agents of other vendors and their commands, and the analysers. `{prompt}` is replaced by the whole task, `{scope}` by
+#: the job's paths. The task follows `--`: it is never read as an option.
 PRESETS = {
     "claude": "claude -p -- {prompt}",
     "codex": "codex exec -- {prompt}",
@@ -84,17 +84,19 @@ async def run_program(
     if line is None or (line == _ANALYSER and analyser is None):
         raise RunStopped("error", f"this worker has no command {name!r} under `runners` in its configuration")
     await events.emit("program", {"command": name})
+    program = name
     if analyser is not None:
         running = _analyse(analyser, job, root, settings)
     else:
-        command = _command(line or "", brief, job, root)
+        command = _command(line, brief, job, root)
+        program = command[0]
         environment = _environment(without_keys=brief.runner == "sarif")
         running = run_supervised(command, _stdin(brief, job), root, environment)
     # As long as the program runs, the job does not hang; it is stopped when this attempt loses the job.
     try:
         ended = await run_with_keepalive(running, transcript.touch, settings.keepalive_seconds)
     except OSError as error:
-        raise RunStopped("error", f"{name} cannot be started: {error.strerror}") from error
+        raise RunStopped("error", f"{program} cannot be started: {error.strerror}") from error
     code, output, errors = ended.code, _decoded(ended.output), _decoded(ended.errors)
     if settings.is_redacting:
         output, errors = [await asyncio.to_thread(redact, text) for text in (output, errors)]

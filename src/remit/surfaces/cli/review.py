@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.merging.model import Merge
     from remit.orchestrate.api import PlanResult
+    from remit.orchestrate.plan import Plan
     from remit.orchestrate.review import ReviewTeam
     from remit.store.database import Database
     from remit.surfaces.cli.driving import DrivenPlan
@@ -61,8 +62,6 @@ def command(path: Path, **options: Any) -> int:
       remit review --agents security-auditor,bandit --open
       remit review --list
     """
-    import msgspec
-
     from remit.configuration import load
     from remit.orchestrate.review import find_team, review_plan
     from remit.workspace import git
@@ -91,28 +90,38 @@ def command(path: Path, **options: Any) -> int:
     _print_team(team)
     if not team.subagents and not team.analysers:
         return _not_reviewed(root, scope, options["form"])
+    driven, data, merged = _run(plan, team, root, scope, is_new=options["is_new"])
+    if merged is None:
+        from remit.surfaces.cli.plans import print_result
 
-    async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path, Any]:
+        return print_result(driven, "text")
+    return _report(driven.found, merged, root, data, options, changed)
+
+
+def _run(
+    plan: Plan, team: ReviewTeam, root: Path, scope: str, *, is_new: bool
+) -> tuple[DrivenPlan, Path, Merge | None]:
+    """Run the plan and return its merge with the coverage; None if the plan has not finished."""
+    import msgspec
+
+    from remit.merging.merge import with_coverage, without_sections
+    from remit.merging.model import Merge
+
+    async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path, Merge | None]:
         from remit.dispatch.submit import Resolving
         from remit.orchestrate.api import begin_plan
         from remit.orchestrate.coverage import review_coverage
         from remit.surfaces.cli.driving import drive_with_progress
 
-        number = await begin_plan(database, plan, root, is_new=options["is_new"])
+        number = await begin_plan(database, plan, root, is_new=is_new)
         driven = await drive_with_progress(database, settings, number, Resolving())
-        return driven, settings.data, await review_coverage(database, driven.found, root, [scope])
+        if driven.stopped or driven.found.plan.state != "finished":
+            return driven, settings.data, None
+        coverage = await review_coverage(database, driven.found, root, [scope])
+        merged = with_coverage(msgspec.convert(driven.found.phases[-1].merge, Merge), coverage)
+        return driven, settings.data, without_sections(merged, team.analysers)
 
-    driven, data, coverage = with_database(work)
-    if driven.stopped or driven.found.plan.state != "finished":
-        from remit.surfaces.cli.plans import print_result
-
-        return print_result(driven, "text")
-    from remit.merging.merge import with_coverage, without_sections
-    from remit.merging.model import Merge
-
-    merged = with_coverage(msgspec.convert(driven.found.phases[-1].merge, Merge), coverage)
-    merged = without_sections(merged, team.analysers)
-    return _report(driven.found, merged, root, data, options, changed)
+    return with_database(work)
 
 
 def _print_reviewers(team: ReviewTeam) -> None:

@@ -1,4 +1,4 @@
-"""Find secrets in files and print SARIF: `python -m remit.secrets.sarif FILE...`. The secrets are not printed."""
+"""Find secrets in files and print SARIF: `python -m remit.secrets.file_scan FILE...`. The secrets are not printed."""
 
 from __future__ import annotations
 
