@@ -59,7 +59,9 @@ async def test_a_program_gets_brief_and_task_and_its_answer_is_checked(play: Pla
 async def test_a_valid_result_is_accepted(play: Play) -> None:
     async with play({"text": "never asked"}) as fleet:
         shutil.copytree(sample_project(), fleet.project, dirs_exist_ok=True)
-        (fleet.project.parent / "result.md").write_text(sample("error"), encoding="utf-8")
+        (fleet.project.parent / "result.md").write_text(
+            sample("error").replace("Backend Specialist", "Outsider"), encoding="utf-8"
+        )
         hire(fleet, "print(pathlib.Path('../result.md').read_text())")
         done = await fleet.run(subagent_def="outsider")
         assert (done.outcome, done.verdict) == ("completed", "accept")
@@ -248,9 +250,9 @@ async def test_a_program_does_not_get_the_address_of_the_store(play: Play, monke
 
 def test_presets_exist_for_other_agents() -> None:
     assert set(PRESETS) >= {"claude", "codex", "gemini"}
-    assert PRESETS["claude"].startswith("claude -p")
-    assert PRESETS["codex"].startswith("codex exec")
-    assert PRESETS["gemini"].startswith("gemini -p")
+    assert PRESETS["claude"].startswith("claude -p -- ")
+    assert PRESETS["codex"].startswith("codex exec -- ")
+    assert PRESETS["gemini"].startswith("gemini -- ")
     assert all("{prompt}" in PRESETS[name] for name in ("claude", "codex", "gemini"))
 
 

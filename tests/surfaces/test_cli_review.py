@@ -94,7 +94,7 @@ def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(embedded_
     ]
     assert shop.git("status", "--porcelain") == "", "nothing of it is left in the checkout"
 
-    again = shop.remit("review", "--format", "json", "--fail-on", "important", "--agents", "bandit")
+    again = shop.remit("review", "--format", "json", "--fail-on", "minor", "--agents", "bandit")
     assert again.code == 1
     assert again.err.startswith("reviewers: bandit\n")
     assert [one["agent"] for one in json.loads(again.out)["agents"]] == ["bandit"]

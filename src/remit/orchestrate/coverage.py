@@ -16,7 +16,7 @@ from remit.merging.model import LanguageCoverage
 from remit.orchestrate.api import PlanResult
 from remit.store.database import Database
 from remit.store.transcript import receipts_of
-from remit.workspace.languages import PROSE, language_of
+from remit.workspace.languages import NOT_CODE, language_of
 
 #: States of a delegation that has ended with a report.
 _REPORTED = ("accepted", "rejected")
@@ -63,5 +63,5 @@ def language_coverage(
             read.update(known)
     for path in read:
         unread[languages[path]] -= 1
-    order = sorted(total, key=lambda language: (language in PROSE, -total[language], language))
+    order = sorted(total, key=lambda language: (language in NOT_CODE, -total[language], language))
     return tuple(LanguageCoverage(name, total[name], read_by[name], unread[name]) for name in order)

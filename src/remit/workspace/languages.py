@@ -61,8 +61,8 @@ _BY_NAME = {
     "cmakelists.txt": "CMake",
 }
 OTHER = "other"
-#: Languages without code: that no reviewer read them does not make a review incomplete.
-PROSE = frozenset({"Markdown", "Text", OTHER})
+#: Prose and data: the first line of a report does not list them among the files that were not reviewed.
+NOT_CODE = frozenset({"Markdown", "Text", "JSON", "TOML", "XML", OTHER})
 
 
 def language_of(path: str) -> str:

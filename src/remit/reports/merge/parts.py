@@ -11,7 +11,7 @@ from remit.merging.merge import name_of
 from remit.merging.model import OBSERVED, SCALE, AgentReport, Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
 from remit.workspace.files import SourceFile, Workspace
-from remit.workspace.languages import PROSE
+from remit.workspace.languages import NOT_CODE
 
 #: From the worst to the mildest; a finding without a severity comes last.
 SEVERITIES = (*reversed(SCALE), "unrated")
@@ -205,10 +205,10 @@ def decision_text(merge: Merge) -> str:
 
 
 def _unread_text(merge: Merge) -> str:
-    """Return the files of a review that no reviewer read; prose does not count."""
+    """Return the files of a review that no reviewer read; prose and data are not listed."""
     if merge.is_unread:
         return ""
-    unread = [f"{one.unread:,} {one.language}" for one in merge.coverage if one.unread and one.language not in PROSE]
+    unread = [f"{one.unread:,} {one.language}" for one in merge.coverage if one.unread and one.language not in NOT_CODE]
     more = f" and {len(unread) - _MAX_NAMED} more languages" if len(unread) > _MAX_NAMED else ""
     return f"files not reviewed: {', '.join(unread[:_MAX_NAMED])}{more}" if unread else ""
 
