@@ -435,3 +435,38 @@ class TestConflicts:
         self.run(client, CALL, AGENT, self.SECURITY, "security-auditor")
         same = self.SECURITY.replace("## Security Auditor Result", "## QA Engineer Result")
         assert self.run(client, RETRY, SECOND, same, "qa-engineer") is None
+
+
+class TestTeams:
+    """A teammate's report is held to the same rules as a subagent's."""
+
+    LIE = "The login begins at app/nowhere.py:99."
+
+    def idle(self, client: Client, text: str, agent: str = "code-explorer", **fields: Any) -> Any:
+        path = client.transcript(AGENT)
+        last = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
+        path.write_text(path.read_text() + json.dumps(last) + "\n")
+        about = {"hook_event_name": "TeammateIdle", "teammate_name": "scout", "team_name": "session"}
+        return client.ask("SubagentStart", agent_id=AGENT, agent_type=agent, **{**about, **fields})
+
+    def test_a_report_that_is_not_accepted_is_sent_back_once(self, client: Client) -> None:
+        assert is_block(self.idle(client, INVENTED))
+        second = self.idle(client, INVENTED + "\n")
+        assert not is_block(second)
+        assert "is not accepted" in second["systemMessage"]
+        assert client.state.warnings == ["Agent code-explorer failed, results may be incomplete"]
+
+    def test_an_accepted_report_is_not_touched(self, client: Client) -> None:
+        assert self.idle(client, GOOD) is None
+
+    def test_a_teammate_that_is_not_under_contract_is_checked_by_its_claims(self, client: Client) -> None:
+        assert is_block(self.idle(client, self.LIE, "general-purpose"))
+        assert self.idle(client, "The login begins at app/login.py:7.", "general-purpose") is None
+
+    def test_a_teammate_cannot_complete_a_task_with_an_invented_location(self, client: Client) -> None:
+        completed = {"hook_event_name": "TaskCompleted", "task_id": "1", "task_subject": "look"}
+        assert is_block(self.idle(client, self.LIE, **completed))
+        assert self.idle(client, "It begins at app/login.py:7.", **completed) is None
+
+    def test_the_main_agents_own_list_of_tasks_is_not_checked(self, client: Client) -> None:
+        assert client.ask("TaskCompleted") is None

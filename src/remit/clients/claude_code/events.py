@@ -28,6 +28,8 @@ HANDLERS: dict[str, tuple[str, str]] = {
     "SubagentStart": ("subagents", "subagent_started"),
     "SubagentStop": ("subagents", "subagent_stopped"),
     "StopFailure": ("delivery", "agent_call_failed"),
+    "TeammateIdle": ("teams", "teammate_idle"),
+    "TaskCompleted": ("teams", "task_completed"),
     "UserPromptSubmit": ("session_events", "prompt_submitted"),
     "Stop": ("session_events", "main_agent_stopping"),
     "SessionStart": ("session_events", "session_started"),

@@ -20,12 +20,23 @@ if TYPE_CHECKING:
 MAX_TRANSCRIPT_BYTES = 128 * 1024 * 1024
 
 
-def judge(text: str, context: ProjectContext, agent_type: str, transcript_path: str, attempt: int) -> Judgement:
-    """Judge a report. Without a readable transcript, there are no receipts."""
+def judge(
+    text: str,
+    context: ProjectContext,
+    agent_type: str,
+    transcript_path: str,
+    attempt: int,
+    profile: str | None = None,
+) -> Judgement:
+    """Judge a report under the profile of its agent, or another. There are receipts if the transcript is readable."""
     make_libraries_importable()
     from remit.acceptance import judge_report
 
     options = _options(context, agent_type, attempt)
+    if profile is not None:
+        import msgspec
+
+        options = msgspec.structs.replace(options, profile=profile, kind=None, agent=None)
     transcripts = [transcript_path] if is_readable(transcript_path) else []
     return judge_report(text, options, context.project, path=f"{agent_type[:80]}.md", transcripts=transcripts)
 

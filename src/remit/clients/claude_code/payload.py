@@ -28,6 +28,8 @@ RELIED_ON: dict[str, dict[str, type]] = {
     "SubagentStop": _ALL | _SUBAGENT | {"stop_hook_active": bool, "agent_transcript_path": str},
     "Stop": _ALL | {"stop_hook_active": bool, "background_tasks": list},
     "StopFailure": _ALL,
+    "TeammateIdle": _ALL | {"teammate_name": str},
+    "TaskCompleted": _ALL | {"task_id": str},
     "SessionStart": _ALL | {"source": str},
     "SessionEnd": _ALL,
     "PreCompact": _ALL,

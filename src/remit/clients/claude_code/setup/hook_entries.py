@@ -22,6 +22,8 @@ EVENTS: dict[str, int] = {
     "SubagentStop": 60,
     "Stop": 60,
     "StopFailure": 15,
+    "TeammateIdle": 60,
+    "TaskCompleted": 60,
     "PreCompact": 15,
     "SessionEnd": 15,
 }
