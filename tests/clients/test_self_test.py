@@ -210,7 +210,7 @@ def test_the_doctor_names_missing_hooks(project: Path) -> None:
     reply = " ".join(fact.words for fact in facts)
     assert f"{settings} lacks hooks for SessionStart, UserPromptSubmit" in reply
     assert "there is no hook for SessionStart" in reply
-    assert "more of 19 recorded payloads" in reply
+    assert "more of 21 recorded payloads" in reply
 
 
 def test_the_doctor_names_hooks_of_another_installation(project: Path) -> None:

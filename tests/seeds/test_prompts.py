@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
+from remit.clients.claude_code.setup.bundle import skill_text
 from remit.contract.kinds import CATEGORIES, KINDS
+from remit.orchestrate.orchestrator_tools import orchestrator_prompt
+from remit.registry.lookup import load_registry
+from remit.registry.tools import OFFERED, AllowList
 from remit.surfaces.cli.group import remit
 
 FORMS = [kind for kind in KINDS if kind != "error"]
@@ -52,3 +58,28 @@ def test_an_agent_learns_its_name() -> None:
     assert "You are QA Engineer." in text
     assert "## QA Engineer Result" in text
     assert "[Agent Name]" not in text
+
+
+def test_an_orchestrator_learns_the_examples_of_lookups_and_whom_it_may_ask(tmp_path: Path) -> None:
+    agent = (
+        "---\nname: nl-to-shell\ndescription: Use it to turn a sentence into a command.\nmodel: haiku\n---\nDo it.\n"
+    )
+    (tmp_path / "nl-to-shell.md").write_text(agent)
+    text = orchestrator_prompt(load_registry([str(tmp_path)], AllowList(OFFERED)))
+    assert "- nl-to-shell (model haiku): Use it to turn a sentence into a command." in text
+    assert "- product-manager (model opus): " in text
+    assert "- a lookup: the value of one setting, such as CACHE_TTL" in text
+    assert "- not a lookup, delegate it to code-explorer: a summary of a document" in text
+
+
+def test_the_skill_has_the_examples_of_lookups_and_states_only_what_is_so() -> None:
+    text = " ".join(skill_text().split())
+    assert "- a lookup: whether a function, such as validateEmail, is defined in a file" in text
+    assert "SUCCESS with gaps" not in text
+    assert "PARTIAL with everything done" not in text
+    for words in (
+        "at most 60 lines around a location",
+        "FAILED is a failed delegation",
+        "Your final answer is checked",
+    ):
+        assert words in text

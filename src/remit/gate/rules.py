@@ -88,6 +88,28 @@ INSTEAD: dict[str, str] = {
     "fault": 'report the error with the text of the reason; gate.on_fault = "closed" denies such calls',
 }
 
+#: What a quick lookup is for, and what it is not for.
+LOOKUPS: tuple[str, ...] = (
+    "the value of one setting, such as CACHE_TTL",
+    "whether a function, such as validateEmail, is defined in a file",
+    "the acceptance criteria of one feature",
+    "one section of a configuration file",
+)
+NO_LOOKUPS: tuple[str, ...] = (
+    "how the whole system is structured",
+    "trade-offs, or the reasons of a design",
+    "where several features are integrated",
+    "several related files, to get an overview",
+    "a summary of a document",
+)
+
+
+def lookup_lines() -> list[str]:
+    """Return the examples of lookups and of questions that are delegated, for prompts and pages."""
+    allowed = [f"- a lookup: {text}" for text in LOOKUPS]
+    return [*allowed, *(f"- not a lookup, delegate it to code-explorer: {text}" for text in NO_LOOKUPS)]
+
+
 #: Rules that protect the gate. A project cannot make exceptions to them.
 FIRM: tuple[str, ...] = ("guarded-state", "unannounced-change", "declare", "fault")
 

@@ -14,6 +14,7 @@ from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
+    from remit.registry.lookup import Registry
     from remit.store.database import Database
     from remit.store.jobs import Job
     from remit.store.plans import Escalation
@@ -65,6 +66,16 @@ def command(task: str, **options: Any) -> int:
     return 0 if job.outcome == "completed" and not questions else 1
 
 
+def _registry() -> Registry:
+    """Return the definitions that the orchestrator may delegate to: those of the plugin path and the team."""
+    from remit.configuration import load
+    from remit.registry.api import allow_list
+    from remit.registry.lookup import load_registry
+
+    configured = load()
+    return load_registry(configured["plugin_path"], allow_list(configured, None))
+
+
 async def _run(
     database: Database, settings: Settings, task: str, options: dict[str, Any]
 ) -> tuple[Job, list[Escalation]] | None:
@@ -81,7 +92,7 @@ async def _run(
     own_queue = f"run-{uuid.uuid4()}"
     request = {
         "prompt": task,
-        "system": orchestrator_prompt(),
+        "system": orchestrator_prompt(_registry()),
         "allowed_tools": [],
         "model": options["model"],
         "max_turns": options["max_turns"],

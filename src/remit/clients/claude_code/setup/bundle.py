@@ -17,6 +17,7 @@ from remit.clients.claude_code.setup.settings_file import own_hooks, read_settin
 from remit.clients.claude_code.setup.target import InstallTarget
 from remit.contract.kinds import slug
 from remit.errors import UsageError
+from remit.gate.rules import lookup_lines
 from remit.registry.model import Definition, digest_of
 from remit.registry.plugin_root import PluginRoot as Folder
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
@@ -129,7 +130,7 @@ def data_text(name: str) -> str:
 
 def skill_text() -> str:
     """Return the skill that explains the contract."""
-    return data_text("skill.md")
+    return data_text("skill.md").replace("@LOOKUPS@", "\n".join(lookup_lines()))
 
 
 def command_files() -> dict[str, str]:
