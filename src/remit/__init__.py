@@ -9,13 +9,14 @@ TYPE_CHECKING = False  # type checkers treat it as true; importing `typing` is s
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.checking import Verdict, check, check_all, verify
+    from remit.checking import Verdict, check, check_all
     from remit.merging.api import merge
     from remit.merging.model import Merge
     from remit.orchestrate.api import delegate, fan_out, run_plan, submit
     from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
     from remit.registry.api import get_definition, reload_registry, resolve
     from remit.registry.model import Brief, Definition, JobRequest
+    from remit.verifying import verify
 
 __all__ = [
     "Brief",
@@ -59,7 +60,7 @@ _MODULES = {
     "resolve": "remit.registry.api",
     "run_plan": "remit.orchestrate.api",
     "submit": "remit.orchestrate.api",
-    "verify": "remit.checking",
+    "verify": "remit.verifying",
 }
 
 

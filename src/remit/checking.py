@@ -51,6 +51,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     #: The agent that was asked, if the caller knows: a result under another name is refused.
     agent: str | None = None
 
+    #: Whether a text is checked against the commit that it names. Subagents work on the checkout as it is.
+    use_named_commit: bool = False
+
     @property
     def requires_form(self) -> bool:
         """Whether a document has to be a result; if not, any text is a document."""
@@ -170,7 +173,7 @@ def check_all(  # noqa: PLR0913 - the options of a check, all by name
     from pathlib import Path  # late imports, here and below: slow, and not needed to check a text
 
     options = Options(profile=profile, kind=kind, agent=agent, attempt=attempt, overrides=tuple(overrides))
-    sources = _sources(Path(repo) if repo is not None else None, rev, receipts)
+    sources = sources_for(Path(repo) if repo is not None else None, rev, receipts)
     try:
         if isinstance(text_or_path, str) and looks_like_path(text_or_path):
             text_or_path = Path(text_or_path)
@@ -179,26 +182,6 @@ def check_all(  # noqa: PLR0913 - the options of a check, all by name
         return check_text(text_or_path, options=options, sources=sources)
     finally:
         sources.close()
-
-
-def verify(
-    text_or_path: str | bytes | Path,
-    *,
-    repo: str | Path | None = None,
-    rev: str | None = None,
-    receipts: Receipts = None,
-) -> Verdict:
-    """Return whether the claims of any text hold: a check with the profile `claims`.
-
-    Claims are checked against the commit `rev` of the checkout `repo`, else the commit that the text names, else the
-    files on disk. A one-line string is a path if such a file exists; every other string is the text itself.
-    """
-    from pathlib import Path
-
-    if isinstance(text_or_path, str):
-        is_path = "\n" not in text_or_path and len(text_or_path) < _MAX_PATH and Path(text_or_path).is_file()
-        text_or_path = Path(text_or_path) if is_path else text_or_path.encode("utf-8", "replace")
-    return check(text_or_path, repo=repo, rev=rev, profile="claims", receipts=receipts)
 
 
 def looks_like_path(text: str) -> bool:
@@ -213,7 +196,8 @@ def looks_like_path(text: str) -> bool:
     return True
 
 
-def _sources(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
+def sources_for(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
+    """Open a checkout or one of its commits, and the receipts in any of their forms."""
     from pathlib import Path
 
     if isinstance(receipts, str | Path):
@@ -244,7 +228,7 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
     result = document.result
     kind = KINDS["error"] if result.failed else kind_of(result.agent, _named_kind(result.agent, options))
     revision = Revision()
-    if not options.requires_form:
+    if options.use_named_commit or sources.has_rev:
         sources, revision = choose_revision(document.whole_text, sources)
     evidence = gather(document, kind, sources, path) if document.has_text else Evidence()
     sources.close_commits()  # not every caller closes its sources

@@ -24,6 +24,7 @@ from remit.evidence.sources import open_sources
 from remit.reports.layout import display_width
 from remit.reports.shapes import check_schema
 from remit.surfaces.cli import main, printing
+from remit.verifying import OPTIONS
 
 FILES = {
     "src/app/cart.py": "LIMIT = 20\n\n\ndef add(cart, line):\n    cart.lines.append(line)\n    return cart\n\n\n"
@@ -137,6 +138,19 @@ class TestText:
 
     def test_required_claims_that_exist_exit_0(self, remit: Remit) -> None:
         assert remit("verify", "-", "--require-claims", given=b"`src/app/cart.py:4`").code == 0
+
+    def test_the_report_of_a_text_with_many_problems_stays_short(self, remit: Remit) -> None:
+        given = "\n".join(f"- `src/app/none{number}.py:1`" for number in range(70)).encode()
+        out = remit("verify", "-", given=given).out
+        assert out.count("missing-file  src") == 50
+        assert "\n20 more; `--claims` shows all\n70 claims: 70 missing-file\n" in out
+        assert remit("verify", "-", "--claims", given=given).out.count("missing-file  src") == 70
+
+    def test_an_unknown_transcript_is_not_checked_and_accuses_nobody(self, remit: Remit, project: Path) -> None:
+        (project / "notes.jsonl").write_text('{"kind": "something else"}\n')
+        ran = remit("verify", "-", "--transcript", "notes.jsonl", given=b"See `src/app/cart.py:4`.")
+        assert (ran.code, ran.out.splitlines()[0]) == (0, "1 claim: 1 verified")
+        assert "not checked: " in ran.out
 
     def test_every_claim_can_be_shown(self, remit: Remit) -> None:
         out = remit("verify", "audit.md", "--claims").out
@@ -356,11 +370,17 @@ class TestCommit:
     def test_no_git_process_is_left_after_a_check(self, first: str, project: Path) -> None:
         sources = open_sources(project)
         link = f"https://github.com/o/r/blob/{first}/src/app/cart.py#L4"
-        check_text(f"---\ncommit: {first}\n---\n{link}", "-", Options(profile="claims"), sources)
+        check_text(f"---\ncommit: {first}\n---\n{link}", "-", OPTIONS, sources)
         assert sources.commits is not None
         opened = [commit for commit in sources.commits._opened.values() if commit is not None]
         assert opened
         assert [commit._process for commit in opened] == [None] * len(opened)
+
+    def test_a_subagent_cannot_choose_the_commit_of_its_report(self, first: str, project: Path) -> None:
+        text = f"---\ncommit: {first}\n---\n`src/app/cart.py:4`"
+        for profile in ("claims", "v2"):
+            (verdict,) = check_text(text, "-", Options(profile=profile), open_sources(project))
+            assert [one.outcome for one in verdict.evidence.references] == ["missing-file"]
 
     def test_a_link_to_another_repository_is_not_a_claim(self, remit: Remit) -> None:
         link = "https://github.com/o/other/blob/0123456789abcdef0123456789abcdef01234567/src/x.py#L4"
@@ -562,7 +582,6 @@ def test_the_python_function_takes_a_text_or_a_path(project: Path) -> None:
     import remit as package
 
     assert package.verify("See `src/app/cart.py:4`", repo=project).accepted
-    assert not package.verify("audit.md", repo=project).accepted
     assert not package.verify(project / "audit.md", repo=project).accepted
     assert package.verify(b"", repo=project).accepted
 

@@ -21,6 +21,8 @@ _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sche
 #: Rules whose violations are not the outcome of one claim.
 _OTHER_RULES = frozenset({"unreadable", "self-conflict", "no-tool-calls", "change-unseen"})
 _MARGIN = 4
+#: At most this many problems of a document are listed, unless all claims are.
+_MAX_SHOWN = 50
 _PLAIN = lazy_pattern(r"[\w ,.;:()/%+\-]*")
 
 
@@ -70,8 +72,12 @@ def verify_lines(
     for fix in fixes:
         yield from _entry(Entry(fix.path, fix.line, "fixed", "green", fix.old, found=fix.new), columns)
     for verdict in verdicts:
-        for entry in entries_of(verdict, every=every):
+        entries = list(entries_of(verdict, every=every))
+        shown = entries if every else entries[:_MAX_SHOWN]
+        for entry in shown:
             yield from _entry(entry, columns)
+        if len(shown) < len(entries):
+            yield [Piece(f"{len(entries) - len(shown):,} more; `--claims` shows all", "yellow")]
         if len(verdicts) > 1 and not claims_of(verdict.evidence) and not verdict.document.refusal:
             yield [Piece(escape_control(verdict.path), "bold"), Piece("  no claims found", "yellow")]
     claims = [claim for verdict in verdicts for claim in claims_of(verdict.evidence)]

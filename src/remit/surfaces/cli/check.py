@@ -97,6 +97,7 @@ def _options(flags: dict[str, Any], settings: Configuration) -> Options:
         select=flags["select"] or tuple(settings["check.select"]),
         ignore=flags["ignore"] or tuple(settings["check.ignore"]),
         scope=flags["scope"],
+        use_named_commit=(flags["profile"] or settings["profile"]) == "claims",
     ).validated()
 
 

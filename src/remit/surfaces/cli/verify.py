@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from remit.checking import Options, Verdict, check_text, read_source
+from remit.checking import Verdict, check_text, read_source
 from remit.contract.parse import MAX_BYTES
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
@@ -16,6 +16,7 @@ from remit.evidence.sources import Sources, open_sources
 from remit.reports.shapes import FixShape
 from remit.surfaces.cli.files import display_name, find_repository, find_texts
 from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
+from remit.verifying import OPTIONS, fix_file
 
 _PATH = click.Path(path_type=Path)
 _FORMATS = ["text", "json", "sarif", "github", "junit", "markdown"]
@@ -73,7 +74,6 @@ class _Answer(NamedTuple):
 
 
 def _verify_all(files: list[Path | None], sources: Sources, notice: SlowNotice, *, fix: bool) -> _Answer:
-    options = Options(profile="claims").validated()
     verdicts: list[Verdict] = []
     fixes: list[FixShape] = []
     for number, file in enumerate(files, 1):
@@ -81,13 +81,11 @@ def _verify_all(files: list[Path | None], sources: Sources, notice: SlowNotice, 
         notice.update(f"checking {name}" + (f" ({number} of {len(files)})" if len(files) > 1 else ""))
         source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
         if fix and file is not None:
-            from remit.fixing import fix_file  # late: only needed to write files
-
-            fixed = fix_file(file, source, name, options, sources)
+            fixed = fix_file(file, source, name, OPTIONS, sources)
             verdicts += fixed.verdicts
             fixes += (FixShape(name, one.line, one.old, one.new) for one in fixed.fixes)
         else:
-            verdicts += check_text(source, name, options, sources)
+            verdicts += check_text(source, name, OPTIONS, sources)
     return _Answer(verdicts, fixes if fix else None)
 
 

@@ -1,7 +1,8 @@
-"""Correct the references of a text: full paths and the right lines, where there is exactly one truth.
+"""Verify any text that cites code, and correct its references: full paths and the right lines.
 
-Only characters of a reference are replaced. The corrected text is checked again, and a correction that does not lead to
-a verified reference is dropped, so that a document never gets worse.
+A reference is corrected where there is exactly one truth, and only its own characters are replaced. The corrected text
+is checked again, and a correction that does not lead to a verified reference is dropped, so that a document never gets
+worse.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import relpath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from remit.checking import Options, Verdict, check_text
+from remit.checking import Options, Verdict, check_text, read_source, sources_for
 from remit.contract.model import SCHEMA
 from remit.contract.parse import MAX_BYTES
 from remit.errors import UsageError
@@ -24,6 +25,11 @@ from remit.lazy import lazy_pattern
 from remit.workspace.atomic_write import replace_file
 from remit.workspace.files import SourceFile, Workspace
 
+if TYPE_CHECKING:
+    from remit.checking import Receipts
+
+#: The options of a verification.
+OPTIONS = Options(profile="claims", use_named_commit=True)
 #: Corrections are checked and reduced at most this often; then none is made.
 _MAX_ROUNDS = 3
 _NUMBER = lazy_pattern(r"\d+")
@@ -46,6 +52,30 @@ class Fixed(NamedTuple):
     text: str
     fixes: list[Fix]
     verdicts: list[Verdict]
+
+
+def verify(
+    text_or_path: str | bytes | Path,
+    *,
+    repo: str | Path | None = None,
+    rev: str | None = None,
+    receipts: Receipts = None,
+) -> Verdict:
+    """Return whether the claims of any text hold: a check with the profile `claims`. A string is the text itself.
+
+    Claims are checked against the commit `rev` of the checkout `repo`, else the commit that the text names, else the
+    files on disk.
+    """
+    is_path = isinstance(text_or_path, Path)
+    source = read_source(text_or_path) if isinstance(text_or_path, Path) else text_or_path
+    sources = sources_for(Path(repo) if repo is not None else None, rev, receipts)
+    try:
+        verdicts = check_text(source, str(text_or_path) if is_path else "-", OPTIONS, sources)
+    finally:
+        sources.close()
+    if len(verdicts) > 1:
+        raise UsageError(f"the text contains {len(verdicts)} results in JSON; `remit.check_all` checks each of them")
+    return verdicts[0]
 
 
 def fix_text(text: str, path: str, options: Options, sources: Sources) -> Fixed:
