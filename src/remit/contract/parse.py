@@ -26,6 +26,8 @@ MAX_BYTES = 1 << 20
 MAX_RESULTS = 1000
 _TOO_MANY = f"it contains more than {MAX_RESULTS:,} results"
 _LOOK_AHEAD = 12
+#: Longer lines are not searched for words.
+_MAX_SEARCHED = 5_000
 #: Bytes that are examined to recognise binary data.
 _PROBED = 8192
 
@@ -72,6 +74,8 @@ class Document(msgspec.Struct, frozen=True, dict=True):
 
     def locate(self, line: int, words: str) -> int:
         """Return the line, at or shortly after `line`, that contains the words; `line` itself if none does."""
+        if len(self.line_text(line)) > _MAX_SEARCHED:
+            return line
         return next((at for at in range(line, line + _LOOK_AHEAD) if words in self.line_text(at)), line)
 
     def line_text(self, line: int) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import islice
 from typing import NamedTuple
 
 from remit.contract.chunks import title_agent
@@ -100,7 +99,8 @@ def _has_status(nodes: list[Node], start: int, after: str = "") -> bool:
     """Return whether a Status follows a title, in the text `after` it or in the nodes before the next title."""
     if after and _states_status(Text(text=after)):
         return True
-    for node in islice(nodes, start, None):
+    for at in range(start, len(nodes)):
+        node = nodes[at]
         if isinstance(node, Head):
             if section_key(split_name(node.text)[0]) == "status":
                 return True

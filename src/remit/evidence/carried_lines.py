@@ -58,8 +58,8 @@ _JOINS = lazy_pattern(
 )
 _LOOK_BACK = 40
 _MAX_JOIN = 100
-#: At most this many segments of a section are searched for a file.
-_MAX_ABOVE = 40
+#: At most this many cells of a row are searched for a file.
+_MAX_CELLS = 40
 
 
 class CarriedLine(NamedTuple):
@@ -75,102 +75,122 @@ class _Mention(NamedTuple):
     ranges: tuple[tuple[int, int | None], ...]
 
 
+class _Scope:
+    """Segments that may name the file of a line below them. Each one is searched once, and only if a line needs it."""
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] = []
+        self._searched = 0
+        self._last: str | None = None
+
+    def add(self, segment: Segment) -> None:
+        self._segments.append(segment)
+
+    def last_file(self, named_files: NamedFiles, current: Segment) -> str | None:
+        """Return the last file that is named before the current segment."""
+        end = len(self._segments) - bool(self._segments and self._segments[-1] is current)
+        for at in range(self._searched, end):
+            if files := named_files(self._segments[at]):
+                self._last = files[-1].path
+        self._searched = max(self._searched, end)
+        return self._last
+
+
 class LineCarrier:
     """Finds the file of each line that is cited without one. Segments are added in the order of the text."""
 
     def __init__(self, named_files: NamedFiles) -> None:
         self._named_files = named_files
-        self._files: dict[Segment, list[WrittenReference]] = {}
         self._group = 0
-        self._lead: list[Segment] = []
-        self._paragraph: list[Segment] = []
+        self._paragraph = _Scope()
+        #: The paragraph directly above a list or table.
+        self._lead = _Scope()
         #: The entries of a list that contain the current line: how far each is indented, and its lines.
-        self._entries: list[tuple[int, list[Segment]]] = []
-        #: The headings above: the level, the heading and the paragraphs below it.
-        self._headings: list[tuple[int, Segment | None, list[Segment]]] = [(0, None, [])]
+        self._entries: list[tuple[int, _Scope]] = []
+        #: The headings above: the level, the heading, and the paragraphs below it.
+        self._headings: list[tuple[int, _Scope, _Scope]] = [(0, _Scope(), _Scope())]
 
     def add(self, segment: Segment) -> None:
         """Take the next segment into account. Call it before `carried` for the same segment."""
         if segment.group != self._group:
-            self._lead = self._paragraph if segment.group == self._group + 1 else []
-            self._paragraph, self._entries, self._group = [], [], segment.group
+            self._lead = self._paragraph if segment.group == self._group + 1 else _Scope()
+            self._paragraph, self._entries, self._group = _Scope(), [], segment.group
         if segment.kind == "heading":
-            while self._headings[-1][0] >= segment.depth:
+            while self._headings[-1][0] >= segment.depth > 0:
                 self._headings.pop()
-            self._headings.append((segment.depth, segment, []))
+            self._headings.append((segment.depth, _Scope(), _Scope()))
+            self._headings[-1][1].add(segment)
         elif segment.kind == "item":
             while segment.starts_item and self._entries and self._entries[-1][0] >= segment.depth:
                 self._entries.pop()
             if segment.starts_item or not self._entries:
-                self._entries.append((segment.depth, []))
-            self._entries[-1][1].append(segment)
+                self._entries.append((segment.depth, _Scope()))
+            self._entries[-1][1].add(segment)
         elif segment.kind == "text":
-            self._paragraph.append(segment)
-            self._headings[-1][2].append(segment)
+            self._paragraph.add(segment)
+            self._headings[-1][2].add(segment)
 
     def carried(self, segment: Segment, own: list[WrittenReference], row: Iterable[Segment]) -> Iterator[CarriedLine]:
         """Yield the references of a segment whose file is named elsewhere; `own` are its other references."""
         if segment.states_lines or not _HINT.search(segment.text):
             return
-        masked = _masked(segment.text, own)
         yield from _second_ranges(segment.text, own)
-        for mention in _mentions(masked):
-            file, is_loose = self._file_of(mention, segment, row)
+        mentions = list(_mentions(_masked(segment.text, own)))
+        if not mentions:
+            return
+        named = self._named_files(segment)
+        elsewhere: tuple[str | None, bool] | None = None
+        for mention in mentions:
+            file, is_loose = _in_segment(mention, segment.text, named), False
+            if file is None:
+                elsewhere = elsewhere or self._file_elsewhere(segment, row)
+                file, is_loose = elsewhere
             if file is not None:
+                text = segment.text[mention.start : mention.end]
                 for line, last in mention.ranges:
-                    text = segment.text[mention.start : mention.end]
                     yield CarriedLine(WrittenReference(mention.start, mention.end, text, file, line, last), is_loose)
 
-    def _file_of(self, mention: _Mention, segment: Segment, row: Iterable[Segment]) -> tuple[str | None, bool]:
-        named = self._files_of(segment)
-        at = bisect_right(named, mention.start, key=attrgetter("end"))
-        if at:
-            return named[at - 1].path, False
-        if named and _JOINS.match(segment.text[mention.end : named[0].start][:_MAX_JOIN]):
-            return named[0].path, False
-        around = islice(self._around(segment), _MAX_ABOVE)
-        near = self._row_file(segment, row) if segment.kind == "cell" else self._first(around)
-        if near is not None:
-            return near, False
-        return self._from_headings(segment)
+    def _file_elsewhere(self, segment: Segment, row: Iterable[Segment]) -> tuple[str | None, bool]:
+        """Return the file of the lines in a segment that names none before them, and whether it is only a guess."""
+        if segment.kind == "cell":
+            near = self._row_file(segment, row)
+        else:
+            scopes = [scope for _, scope in reversed(self._entries)] if segment.kind == "item" else [self._paragraph]
+            near = next(filter(None, (scope.last_file(self._named_files, segment) for scope in scopes)), None)
+        if near is None and segment.kind != "text":
+            near = self._lead.last_file(self._named_files, segment)
+        return (near, False) if near is not None else self._from_headings(segment)
 
     def _row_file(self, segment: Segment, row: Iterable[Segment]) -> str | None:
         """Return the file of a row: the one in its location column, else the only one."""
-        others = [cell for cell in islice(row, _MAX_ABOVE) if cell is not segment]
-        located = self._first(cell for cell in others if cell.is_location)
-        named = {one.path for cell in others for one in self._files_of(cell)}
-        return located or (named.pop() if len(named) == 1 else self._first(reversed(self._lead)))
-
-    def _around(self, segment: Segment) -> Iterator[Segment]:
-        """Yield the nearest segments: its paragraph or entry, the entries above, their introduction."""
-        if segment.kind == "item":
-            for _, lines in reversed(self._entries):
-                yield from (one for one in reversed(lines) if one is not segment)
-            yield from reversed(self._lead)
-        elif segment.kind == "text":
-            yield from (one for one in reversed(self._paragraph) if one is not segment)
+        others = [cell for cell in islice(row, _MAX_CELLS) if cell is not segment]
+        located = next((files for cell in others if cell.is_location and (files := self._named_files(cell))), None)
+        if located is not None:
+            return located[-1].path
+        named = {one.path for cell in others for one in self._named_files(cell)}
+        return named.pop() if len(named) == 1 else None
 
     def _from_headings(self, segment: Segment) -> tuple[str | None, bool]:
-        is_first = True
+        """Return the file that a heading above names, else the last one that a paragraph below a heading names."""
+        is_nearest = True
         for _, heading, texts in reversed(self._headings):
-            above = self._first(one for one in reversed(texts[-_MAX_ABOVE:]) if one is not segment)
-            in_heading = self._first([heading]) if heading is not None and heading is not segment else None
+            in_heading = heading.last_file(self._named_files, segment)
+            above = texts.last_file(self._named_files, segment)
             if in_heading is not None:
-                return in_heading, above not in (None, in_heading) or not is_first
+                return in_heading, above not in (None, in_heading) or not is_nearest
             if above is not None:
                 return above, True
-            is_first = False
+            is_nearest = False
         return None, True
 
-    def _first(self, segments: Iterable[Segment]) -> str | None:
-        """Return the last file that the first of the segments with a file names."""
-        return next((files[-1].path for one in segments if (files := self._files_of(one))), None)
 
-    def _files_of(self, segment: Segment) -> list[WrittenReference]:
-        files = self._files.get(segment)
-        if files is None:
-            files = self._files[segment] = self._named_files(segment)
-        return files
+def _in_segment(mention: _Mention, text: str, named: list[WrittenReference]) -> str | None:
+    """Return the last file before a line or the first one after it: `line 12, in a loop of a.py`."""
+    at = bisect_right(named, mention.start, key=attrgetter("end"))
+    if at:
+        return named[at - 1].path
+    is_joined = bool(named) and _JOINS.match(text[mention.end : named[0].start][:_MAX_JOIN])
+    return named[0].path if is_joined else None
 
 
 def _masked(text: str, own: list[WrittenReference]) -> str:

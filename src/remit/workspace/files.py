@@ -101,6 +101,7 @@ class Workspace(ABC):
         self._named = os.path.abspath(root)
         self._cache: OrderedDict[str, SourceFile | Absent] = OrderedDict()
         self._cached = 0
+        self._normal: dict[str, str | None] = {}
 
     @cached_property
     def root(self) -> Path:
@@ -124,8 +125,14 @@ class Workspace(ABC):
 
     def normal(self, written: str) -> str | None:
         """Return a path from a document relative to the root, which may be named through a link; None if outside."""
-        inside = normalize_path(written, self.folder)
-        return normalize_path(written, self._named) if inside is None else inside
+        try:
+            return self._normal[written]
+        except KeyError:
+            inside = normalize_path(written, self.folder)
+            inside = normalize_path(written, self._named) if inside is None else inside
+            if len(self._normal) < MAX_LISTED:
+                self._normal[written] = inside
+            return inside
 
     def folder_of(self, file: str) -> str:
         """Return the folder of a file, relative to the root; empty for the root and for a folder elsewhere."""

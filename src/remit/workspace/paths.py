@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from remit.lazy import lazy_pattern
 
 _DRIVE = lazy_pattern(r"^[A-Za-z]:[\\/]")
@@ -17,7 +19,7 @@ def normalize_path(written: str, root: str) -> str | None:
         return None
     parts: list[str] = []
     if path.startswith("/") or _DRIVE.match(path):
-        top, whole = _absolute(root), _absolute(path)
+        top, whole = _root_parts(root), _absolute(path)
         if whole[: len(top)] != top:
             return None
         parts = whole[len(top) :]
@@ -37,6 +39,11 @@ def normalize_path(written: str, root: str) -> str | None:
 def is_absolute(written: str) -> bool:
     """Whether a path is absolute, on this system or another."""
     return written.startswith(("/", "\\", "~")) or _DRIVE.match(written) is not None
+
+
+@lru_cache(maxsize=64)
+def _root_parts(root: str) -> list[str]:
+    return _absolute(root)
 
 
 def _absolute(path: str) -> list[str]:
