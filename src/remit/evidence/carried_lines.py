@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from remit.evidence.grammar import WrittenReference
 from remit.evidence.line_ranges import MAX_LINE
@@ -66,7 +66,8 @@ class CarriedLine(NamedTuple):
     """A reference whose file is named elsewhere."""
 
     written: WrittenReference
-    is_loose: bool
+    #: Where the file is named: next to the line, next to it without a line, or far above.
+    place: Literal["near", "bare", "far"]
 
 
 class _Mention(NamedTuple):
@@ -81,17 +82,17 @@ class _Scope:
     def __init__(self) -> None:
         self._segments: list[Segment] = []
         self._searched = 0
-        self._last: str | None = None
+        self._last: WrittenReference | None = None
 
     def add(self, segment: Segment) -> None:
         self._segments.append(segment)
 
-    def last_file(self, named_files: NamedFiles, current: Segment) -> str | None:
+    def last_file(self, named_files: NamedFiles, current: Segment) -> WrittenReference | None:
         """Return the last file that is named before the current segment."""
         end = len(self._segments) - bool(self._segments and self._segments[-1] is current)
         for at in range(self._searched, end):
             if files := named_files(self._segments[at]):
-                self._last = files[-1].path
+                self._last = files[-1]
         self._searched = max(self._searched, end)
         return self._last
 
@@ -139,19 +140,21 @@ class LineCarrier:
         if not mentions:
             return
         named = self._named_files(segment)
-        elsewhere: tuple[str | None, bool] | None = None
+        elsewhere: tuple[WrittenReference | None, bool] | None = None
         for mention in mentions:
-            file, is_loose = _in_segment(mention, segment.text, named), False
+            file, is_far = _in_segment(mention, segment.text, named), False
             if file is None:
                 elsewhere = elsewhere or self._file_elsewhere(segment, row)
-                file, is_loose = elsewhere
+                file, is_far = elsewhere
             if file is not None:
                 text = segment.text[mention.start : mention.end]
+                place: Literal["near", "bare", "far"] = "far" if is_far else "bare" if file.line is None else "near"
                 for line, last in mention.ranges:
-                    yield CarriedLine(WrittenReference(mention.start, mention.end, text, file, line, last), is_loose)
+                    written = WrittenReference(mention.start, mention.end, text, file.path, line, last)
+                    yield CarriedLine(written, place)
 
-    def _file_elsewhere(self, segment: Segment, row: Iterable[Segment]) -> tuple[str | None, bool]:
-        """Return the file of the lines in a segment that names none before them, and whether it is only a guess."""
+    def _file_elsewhere(self, segment: Segment, row: Iterable[Segment]) -> tuple[WrittenReference | None, bool]:
+        """Return the file of the lines in a segment that names none before them, and whether it is named far above."""
         if segment.kind == "cell":
             near = self._row_file(segment, row)
         else:
@@ -161,36 +164,36 @@ class LineCarrier:
             near = self._lead.last_file(self._named_files, segment)
         return (near, False) if near is not None else self._from_headings(segment)
 
-    def _row_file(self, segment: Segment, row: Iterable[Segment]) -> str | None:
+    def _row_file(self, segment: Segment, row: Iterable[Segment]) -> WrittenReference | None:
         """Return the file of a row: the one in its location column, else the only one."""
         others = [cell for cell in islice(row, _MAX_CELLS) if cell is not segment]
         located = next((files for cell in others if cell.is_location and (files := self._named_files(cell))), None)
         if located is not None:
-            return located[-1].path
-        named = {one.path for cell in others for one in self._named_files(cell)}
-        return named.pop() if len(named) == 1 else None
+            return located[-1]
+        named = {one.path: one for cell in others for one in self._named_files(cell)}
+        return next(iter(named.values())) if len(named) == 1 else None
 
-    def _from_headings(self, segment: Segment) -> tuple[str | None, bool]:
+    def _from_headings(self, segment: Segment) -> tuple[WrittenReference | None, bool]:
         """Return the file that a heading above names, else the last one that a paragraph below a heading names."""
         is_nearest = True
         for _, heading, texts in reversed(self._headings):
             in_heading = heading.last_file(self._named_files, segment)
             above = texts.last_file(self._named_files, segment)
             if in_heading is not None:
-                return in_heading, above not in (None, in_heading) or not is_nearest
+                return in_heading, (above is not None and above.path != in_heading.path) or not is_nearest
             if above is not None:
                 return above, True
             is_nearest = False
         return None, True
 
 
-def _in_segment(mention: _Mention, text: str, named: list[WrittenReference]) -> str | None:
+def _in_segment(mention: _Mention, text: str, named: list[WrittenReference]) -> WrittenReference | None:
     """Return the last file before a line or the first one after it: `line 12, in a loop of a.py`."""
     at = bisect_right(named, mention.start, key=attrgetter("end"))
     if at:
-        return named[at - 1].path
+        return named[at - 1]
     is_joined = bool(named) and _JOINS.match(text[mention.end : named[0].start][:_MAX_JOIN])
-    return named[0].path if is_joined else None
+    return named[0] if is_joined else None
 
 
 def _masked(text: str, own: list[WrittenReference]) -> str:
@@ -215,7 +218,7 @@ def _second_ranges(text: str, own: list[WrittenReference]) -> Iterator[CarriedLi
             end = second.end()
             for line, last in _ranges(second[1]):
                 start = second.start(1)
-                yield CarriedLine(WrittenReference(start, end, second[1], written.path, line, last), is_loose=False)
+                yield CarriedLine(WrittenReference(start, end, second[1], written.path, line, last), "near")
 
 
 def _mentions(text: str) -> Iterator[_Mention]:

@@ -181,6 +181,7 @@ def _check_in_workspace(
     symbols = SymbolFinder(reference.symbol for reference in evidence.references if reference.symbol)
     # Sorted by file, so that each file is read once even if not all of them fit in memory.
     for reference in sorted(here, key=lambda reference: reference.file):
+        reference.is_planned &= kind.name in ("generic", "design")
         look_up(reference, workspace, suggestions, symbols, planned)
     evidence.references = without_alternatives(evidence.references)
     join_other_code(here, workspace)
@@ -205,7 +206,7 @@ def _check_quotes(
         elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
             checker.suggest(quote, file)
     for quote, reference in checked:
-        if reference.is_loose and quote.outcome not in ("verified", "unchecked"):
+        if reference.carried == "far" and quote.outcome not in ("verified", "unchecked"):
             quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
         elif reference.candidates and not reference.target:
             quote.outcome, quote.found, quote.why = "unchecked", None, reference.why

@@ -167,6 +167,8 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
     if mention is not None and has_known_ending(next_path(text, mention)):
         mention = None
     mention = mention or lines_before(text, start, end)
+    if mention is not None and _is_route(text, end, path) and not exists(path.lstrip("/")):
+        return
     if _is_globbed(text, run_start, mention.end if mention else end, path):
         return
     if mention is not None and is_host(path, mention.ranges[0][0]) and not exists(path):
@@ -223,9 +225,16 @@ def _is_decoy(text: str, start: int, end: int, path: str) -> bool:
     return path.endswith("/") or bool(_GLOB.match(text, end))
 
 
+def _is_route(text: str, end: int, path: str) -> bool:
+    """Return whether a path is more likely a route or a command: `/delete` (line 12)."""
+    return path[:1] == "/" and not has_known_ending(path) and text[end : end + 1] not in (":", "#")
+
+
 def _is_globbed(text: str, start: int, end: int, path: str) -> bool:
     """Return whether a star before a run is part of a glob, as in `*.py:12`, and not an emphasis mark."""
-    return path[:1] in "./" and text[start - 1 : start] == "*" and text[end : end + 1] != "*"
+    if text[start - 1 : start] != "*" or text[end : end + 1] == "*":
+        return False
+    return path[:1] in "./" or text[start - 2 : start - 1] == "/"
 
 
 def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:

@@ -63,8 +63,10 @@ class Reference(msgspec.Struct):
     target: str = ""
     #: Some of the files that may be meant, if there are several.
     candidates: tuple[str, ...] = ()
-    #: Whether the text names the file only further above, so that the line may belong to another file.
-    is_loose: bool = False
+    #: Where the text names the file of a line that stands alone: next to it, next to it without a line, or far above.
+    carried: Literal["", "near", "bare", "far"] = ""
+    #: Whether the text says that the file is to be created.
+    is_planned: bool = False
     #: The symbol that should be there.
     symbol: str = ""
     #: The line of its table row, which groups the references of a row; 0 outside tables.

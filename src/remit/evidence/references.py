@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter, itemgetter
+from typing import Literal
 
 from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.file_names import Exists, has_known_ending, is_usual_name, looks_like_route
@@ -15,6 +17,7 @@ from remit.evidence.model import Location, Reference
 from remit.evidence.segments import Segment
 from remit.evidence.similarity import similarity_to
 from remit.evidence.symbols import SymbolFinder, is_near, occurs_near, symbol_after, symbols_called
+from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.paths import folded_name, normalize_path
 
@@ -29,6 +32,15 @@ _FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "
 
 #: Why a loose reference that does not hold is left unchecked.
 UNNAMED = "the text does not name the file next to the line"
+#: A text without one of these names no file: a dot in a name, a slash, `Makefile`.
+_NAMES_FILE = lazy_pattern(r"\w\.\w|[/\\]|file\b", re.IGNORECASE)
+_ARROW = lazy_pattern(r"(?:→|⇒|->|=>)[\s`*_]{0,5}$")
+#: A cell that says what is to be done with a file, and a remark after a path.
+_CREATES = lazy_pattern(r"[\s*_`+]*+(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?[\s*_`]*$", re.IGNORECASE)
+_NEW = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to create|planned|新規|新建)\b", re.IGNORECASE)
+#: Blocks whose files must exist.
+_DONE = ("files_created", "files_modified", "files")
+_MAX_CELLS = 40
 _WHY = {
     "large": "the file is larger than 10 MB",
     "binary": "the file is not text",
@@ -49,11 +61,16 @@ def find_references(
     if segment.lines and len(written) == 1 and written[0].line is None:
         own = written[0]
         written = [own._replace(line=line, end_line=last) for line, last in lines_alone(segment.lines)] or written
-    loose: set[WrittenReference] = set()
-    if carrier is not None:
-        carried = list(carrier.carried(segment, written, row))
-        loose = {one for one, is_loose in carried if is_loose}
-        written = sorted([*written, *(one for one, _ in carried)], key=attrgetter("start")) if carried else written
+    written = [one for one in written if one.line is not None or not _is_new_name(segment, one) or exists(one.path)]
+    places: dict[WrittenReference, Literal["near", "bare", "far"]] = {}
+    if carrier is not None and (carried := list(carrier.carried(segment, written, row))):
+        places = dict(carried)
+        written = sorted([*written, *places], key=attrgetter("start"))
+    creates = (
+        segment.is_location
+        and segment.block not in _DONE
+        and any(_CREATES.match(cell.text) for cell in islice(row, _MAX_CELLS))
+    )
     found = [
         Reference(
             text=one.text,
@@ -64,7 +81,8 @@ def find_references(
             row=segment.row,
             section=segment.section,
             block=segment.block,
-            is_loose=one in loose,
+            carried=places.get(one, ""),
+            is_planned=one.line is None and (creates or bool(_NEW.match(segment.text, one.end))),
         )
         for one in written
     ]
@@ -77,6 +95,11 @@ def find_references(
     return found
 
 
+def _is_new_name(segment: Segment, written: WrittenReference) -> bool:
+    """Return whether a path is what another one is to become: `a/b.py` → `c/d.py`."""
+    return bool(_ARROW.search(segment.text, max(0, written.start - 12), written.start))
+
+
 def known_files(workspace: Workspace | None) -> Exists:
     """Return a function that looks files up; one that is known by its name may be in any folder."""
     if workspace is None:
@@ -86,6 +109,8 @@ def known_files(workspace: Workspace | None) -> Exists:
 
 def named_files(segment: Segment, workspace: Workspace | None) -> list[WrittenReference]:
     """Return the files that a segment names, with or without a line."""
+    if not _NAMES_FILE.search(segment.text):
+        return []
     exists = known_files(workspace)
     written = references_in(segment.text, exists, bare=True)
     return [one for one in written if _has_file_name(one.path) or exists(one.path)]
@@ -237,7 +262,8 @@ def look_up(
             _check_symbol(reference, file, symbols)
         if reference.target and reference.outcome == "verified":
             reference.outcome, reference.found = "abbreviated", Location(file.path, reference.line)
-    if reference.is_loose and reference.outcome not in ("verified", "abbreviated"):
+    is_doubtful = reference.carried == "bare" and reference.outcome == "missing-file"
+    if is_doubtful or (reference.carried == "far" and reference.outcome not in ("verified", "abbreviated")):
         reference.outcome, reference.found = "unchecked", None
         reference.why = UNNAMED
 
@@ -254,8 +280,9 @@ def _explain_absent(
         reference.outcome, reference.why = "outside", "the path is outside the checkout"
     elif absent.why in _WHY:
         reference.outcome, reference.why = "unchecked", _WHY[absent.why]
-    elif reference.path in planned:
-        reference.outcome, reference.why = "planned", "this design creates it"
+    elif reference.path in planned or reference.is_planned:
+        is_design = reference.path in planned
+        reference.outcome, reference.why = "planned", "this design creates it" if is_design else "it is to be created"
     else:
         reference.outcome = "missing-file"
         reference.why = "it is a folder" if absent.why == "folder" else "there is no such file"
