@@ -146,7 +146,7 @@ class TestText:
         assert "\n20 more; `--claims` shows all\n70 claims: 70 missing-file\n" in out
         assert remit("verify", "-", "--claims", given=given).out.count("missing-file  src") == 70
 
-    def test_an_unknown_transcript_is_not_checked_and_accuses_nobody(self, remit: Remit, project: Path) -> None:
+    def test_an_unknown_transcript_is_not_checked_and_leads_to_no_accusation(self, remit: Remit, project: Path) -> None:
         (project / "notes.jsonl").write_text('{"kind": "something else"}\n')
         ran = remit("verify", "-", "--transcript", "notes.jsonl", given=b"See `src/app/cart.py:4`.")
         assert (ran.code, ran.out.splitlines()[0]) == (0, "1 claim: 1 verified")
