@@ -66,7 +66,7 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> 
         _check_permalinks(evidence.references, permalinks)
         _check_in_workspace(document, kind, evidence, quotes, sources, permalinks, path)
         # A line without a file next to it may be a line of something else.
-        evidence.references = [one for one in evidence.references if not (one.is_loose and one.why == UNNAMED)]
+        evidence.references = [one for one in evidence.references if one.why != UNNAMED]
         checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
         evidence.changes = checker.claims(document.result)
     _apply_receipts(evidence, sources)
