@@ -86,14 +86,14 @@ def test_every_security_finding_of_a_real_program_has_its_code() -> None:
     }
 
 
-def test_at_most_fifty_rows_the_worst_first_and_the_rest_is_counted() -> None:
-    many = [result(f"Bug {count}", level="note") for count in range(60)]
+def test_the_worst_rows_come_first_and_those_over_the_limit_are_counted() -> None:
+    many = [result(f"Bug {count}", level="note") for count in range(MAX_ROWS + 10)]
     text = sarif_result(sarif(*many, result("Worst", level="error")), "linter", ROOT)
     (document,) = parse(text)
     rows = findings_of(document.result)
     assert (len(rows), rows[0].title) == (MAX_ROWS, "X1: Worst")
     assert document.result.status == "PARTIAL"
-    assert "reported 61 findings (1 critical, 60 minor)" in document.result.summary
+    assert f"reported {MAX_ROWS + 11:,} findings (1 important, {MAX_ROWS + 10:,} minor)" in document.result.summary
     assert "- 11 further findings not listed | Resolution: " in text
     assert refused(text) == []
 
@@ -126,7 +126,7 @@ def test_a_missing_line_is_never_cited(line: Any) -> None:
 def test_the_first_line_of_an_empty_file_refers_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "__init__.py").touch()
     text = sarif_result(sarif(result(path="__init__.py", line=1)), "linter", tmp_path)
-    assert "| `__init__.py` | important |" in text
+    assert "| `__init__.py` | minor |" in text
     assert refused(text, tmp_path) == []
 
 
@@ -188,7 +188,7 @@ def test_a_kind_that_does_not_fit_findings_is_a_failure() -> None:
 @pytest.mark.slow
 def test_a_huge_output_gives_a_small_result() -> None:
     text = sarif_result(sarif(*(result("x" * 5_000, ruleId="y" * 5_000) for _ in range(3_000))), "linter", ROOT)
-    assert len(text) < 30_000
+    assert len(text) < 300_000
     assert refused(text) == []
 
 

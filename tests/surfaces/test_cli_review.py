@@ -172,6 +172,13 @@ def test_the_list_of_reviewers_states_why_some_do_not_apply(shop: Shop) -> None:
     assert (refused.code, "oxlint cannot review here: no files for it" in refused.err) == (2, True)
 
 
+def test_settings_of_the_checkout_cannot_make_an_analyser_change_it(shop: Shop) -> None:
+    write(shop, {"ruff.toml": "fix = true\nunsafe-fixes = true\n", "app.py": "import os\n\n\ndef f():\n    pass\n"})
+    ran = shop.remit("review", "--format", "json", "--agents", "ruff", "--threshold", "0")
+    assert shop.git("status", "--porcelain", "app.py") == ""
+    assert [one["title"][:4] for one in json.loads(ran.out)["findings"]] == ["F401"]
+
+
 def test_an_analyser_that_fails_is_a_failed_agent(shop: Shop) -> None:
     (shop.folder / "ruff.toml").write_text("nonsense = [\n", encoding="utf-8")
     ran = shop.remit("review", "--format", "json", "--agents", "ruff,bandit")

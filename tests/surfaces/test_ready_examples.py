@@ -273,3 +273,17 @@ def test_the_files_of_the_tools_name_no_machine() -> None:
         assert places
         assert all((ROOT / place).is_file() and place.startswith("examples/shop/") for place in places)
         assert "file:" not in file.read_text(encoding="utf-8")
+
+
+def test_the_workflows_and_the_action_pass_the_analyser_of_workflows() -> None:
+    """No unpinned action, no credential that stays on disk, no expression inside a script."""
+    files = [
+        "action.yml",
+        "examples/ci/github-review.yml",
+        "examples/ci/github-workflow.yml",
+        ".github/workflows/ci.yml",
+    ]
+    program = Path(sys.executable).with_name("zizmor")
+    done = run([str(program), "--offline", "--no-progress", "--format", "plain", *files], ROOT)
+    assert done.returncode == 0, done.stdout
+    assert "No findings to report" in done.stdout + done.stderr

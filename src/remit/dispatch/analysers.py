@@ -131,7 +131,7 @@ _ALL = (
         "ruff",
         "defects in Python",
         ("**/*.py", "**/*.pyi"),
-        "check --output-format sarif --exit-zero --no-cache --force-exclude --extend-select B,PLE --extend-ignore S101 "
+        "check --output-format sarif --exit-zero --no-fix --no-cache --force-exclude --extend-select B,PLE --extend-ignore S101 "
         "{isolated} {files}",
         package="ruff",
         module="ruff",

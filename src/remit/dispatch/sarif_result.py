@@ -41,7 +41,8 @@ _CHECKLIST = {
     "no_invented_paths": "a location that is not in the checkout is described and not cited",
     "evidence_documented": "each finding names its rule, and its location if that exists",
 }
-MAX_ROWS = 50
+#: A program with more findings has not finished: the rest is counted.
+MAX_ROWS = 1_000
 #: Findings with details, in addition to those on security.
 _MAX_DETAILS = 5
 _MAX_QUOTE = 3
@@ -204,6 +205,8 @@ def _confidence(findings: list[ReportedFinding]) -> model.Confidence:
     """Return the mean of two means: of the findings whose locations exist, and of the others."""
     if not findings:
         return model.Confidence(score=70.0, reason="nothing was found, and the rules do not cover everything")
+    if all(one.opinion.confidence <= _PLACEHOLDER_CONFIDENCE for one in findings):
+        return model.Confidence(score=70.0, reason="only test values and placeholders were found")
     existing = [one.opinion.confidence for one in findings if one.verified]
     others = [one.opinion.confidence for one in findings if not one.verified]
     verified, inferred = (round(min(_MAX_CONFIDENCE, fmean(each)), 1) if each else 0.0 for each in (existing, others))

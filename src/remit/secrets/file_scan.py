@@ -14,7 +14,7 @@ from remit.secrets.scan import find_secrets
 #: Larger files are data.
 _MAX_BYTES = 2_000_000
 _MAX_RESULTS = 1_000
-#: The confidence of a finding; a key in a test or an example is probably not real.
+#: The confidence of a finding; a key in a test, an example or documentation is probably not real.
 _RANK = 85.0
 _TEST_RANK = 30.0
 _IS_TEST = re.compile(
@@ -22,6 +22,7 @@ _IS_TEST = re.compile(
 )
 
 
+_PROSE = (".md", ".rst", ".txt", ".adoc", ".mdx")
 #: Lists of dependencies with their digests.
 _LOCKS = (".lock", "-lock.json", "-lock.yaml", ".lockb", "go.sum", "npm-shrinkwrap.json")
 
@@ -55,7 +56,7 @@ def _results(path: str) -> Iterator[dict[str, Any]]:
         yield {
             "ruleId": name.replace(" ", "-"),
             "level": "error",
-            "rank": _TEST_RANK if _IS_TEST.search(f"/{path}") else _RANK,
+            "rank": _TEST_RANK if _IS_TEST.search(f"/{path}") or path.endswith(_PROSE) else _RANK,
             "message": {
                 "text": f"A {name} is in this file. If it is real, revoke it and load a new one from the environment."
             },
