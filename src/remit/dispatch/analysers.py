@@ -131,8 +131,8 @@ _ALL = (
         "ruff",
         "defects in Python",
         ("**/*.py", "**/*.pyi"),
-        "check --output-format sarif --exit-zero --no-fix --no-cache --force-exclude --extend-select B,PLE --extend-ignore S101 "
-        "{isolated} {files}",
+        "check --output-format sarif --exit-zero --no-fix --no-cache --force-exclude --extend-select B,PLE "
+        "--extend-ignore S101 {isolated} {files}",
         package="ruff",
         module="ruff",
     ),
