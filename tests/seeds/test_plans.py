@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -148,6 +151,30 @@ def test_a_phase_that_needs_a_review_is_reported_or_stops_the_plan(make: MakePla
     assert place("answer", "1", "skip", "--why", "it is fine").code == 0
     assert place("plan", "--resume", "2").code == 1
     assert place.shape("plan", "--resume", "2")["state"] == "finished"
+
+
+def test_a_person_at_a_terminal_is_asked_before_the_next_phase(make: MakePlace) -> None:
+    place = make(alpha=says(REVIEW.replace("SUCCESS", "PARTIAL")), beta=says(HELP))
+    text = plan(phase("audit", one("auditor", "task alpha")), phase("use", one("helper", "task beta")))
+    screen, terminal = os.openpty()
+    reading = threading.Thread(target=_drain, args=(screen,))
+    reading.start()
+    with place.remit.start("plan", place.plan(text), stdin=terminal, stderr=terminal) as process:
+        out, _ = process.communicate()
+    os.close(terminal)
+    reading.join()
+    assert process.returncode == 1
+    assert "a person has to review the results of audit: auditor reported PARTIAL" in " ".join(out.split())
+    assert place.told("task beta") == []
+    assert place("progress").code == 1
+
+
+def _drain(screen: int) -> None:
+    """Read what a terminal shows until its last user has closed it."""
+    with contextlib.suppress(OSError):
+        while os.read(screen, 65536):
+            pass
+    os.close(screen)
 
 
 def test_a_plan_begun_with_new_is_resumed_like_any_other(make: MakePlace) -> None:

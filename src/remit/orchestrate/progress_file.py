@@ -149,7 +149,10 @@ def set_work(progress: dict[str, Any], key: str, **fields: Any) -> dict[str, Any
     if entry is None:
         entry = {"key": key, "name": "", "status": "in_progress", "position": "", "nextAction": "", "questions": []}
     entry.update(fields)
-    progress["work"] = [*(one for one in _entries(progress) if one.get("key") != key), entry][-MAX_WORK:]
+    entries = [*(one for one in _entries(progress) if one.get("key") != key), entry]
+    finished = [one for one in entries if one.get("status") not in ("blocked", "in_progress")]
+    surplus = finished[: max(0, len(entries) - MAX_WORK)]
+    progress["work"] = [one for one in entries if one not in surplus][-MAX_WORK:]
     summarize(progress)
     return entry
 
