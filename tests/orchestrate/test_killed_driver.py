@@ -45,7 +45,7 @@ def script(**more: Any) -> dict[str, Any]:
 
 def delegation(name: str) -> dict[str, Any]:
     kind = "review" if name[1] in "12" else "generic"
-    return {"agent": "worker", "name": name, "task": f"task <{name}>", "kind": kind, "critical": name == "r0"}
+    return {"agent": name, "name": name, "task": f"task <{name}>", "kind": kind, "critical": name == "r0"}
 
 
 PLAN = toml(
@@ -57,7 +57,8 @@ PLAN = toml(
 
 
 def prepared(team: Fleet) -> Fleet:
-    team.define("worker", "You work.", tools="Read")
+    for name in NAMES:
+        team.define(name, "You work.", tools="Read")
     (team.project / "a.py").write_text("def leak():\n    return 1\n", encoding="utf-8")
     (team.project / "b.py").write_text("import a\n", encoding="utf-8")
     (team.project / "plan.toml").write_text(PLAN, encoding="utf-8")
@@ -71,6 +72,7 @@ def start(team: Fleet, **environment: str) -> Process:
 def shape(process: Process) -> dict[str, Any]:
     said = process.output
     found: dict[str, Any] = json.JSONDecoder().raw_decode(said, said.index("{\n"))[0]
+    found.pop("report")  # its files are in the folder of this fleet
     return found
 
 

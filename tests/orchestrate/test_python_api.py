@@ -68,7 +68,8 @@ async def test_a_failure_is_returned_not_raised(play: Play) -> None:
 async def test_fan_out_runs_in_parallel_and_keeps_the_order(play: Play) -> None:
     """All three wait for each other, so they must run in parallel."""
     turns: dict[str, Any] = {
-        f"task {name}": [{**READ, "gate": "all"}, {"text": result(name)}] for name in ("one", "two")
+        f"task {task}": [{**READ, "gate": "all"}, {"text": result(name)}]
+        for task, name in (("one", "scout"), ("two", "helper"))
     }
     turns["task three"] = [{"gate": "all", **CUT}]
     async with play(conversations=turns) as fleet:

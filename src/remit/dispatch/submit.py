@@ -104,8 +104,9 @@ async def submit(
             check_model(brief.model)
     else:
         check_brief(brief, settings, job)
-        if brief.runner in _MODEL_RUNNERS and await _is_cost_limited(database, brief, queueing):
-            check_price(brief.model)
+    has_model = brief.runner in _MODEL_RUNNERS and (deferred is None or job.model is not None)
+    if has_model and await _is_cost_limited(database, brief, queueing):
+        check_price(brief.model)
     wanted = Submission(
         request=job,
         brief=brief,
