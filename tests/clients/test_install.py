@@ -199,7 +199,7 @@ def stops(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip compiling, which these tests do not interrupt."""
-    monkeypatch.setattr(compiling, "compile_project", lambda project: project)
+    monkeypatch.setattr(compiling, "compile_project", lambda project, **_: project)
 
 
 @pytest.mark.parametrize("at", [0, 1, 2, 6, 20, 32])

@@ -33,6 +33,8 @@ MAX_ENTRIES: dict[str, int] = {
 }
 #: Cited lines of one file.
 _MAX_CITED = 200
+#: Written only if they have entries: earlier versions do not know them.
+_OPTIONAL = ("changes", "writers")
 _ENTRY_TYPES: dict[str, type] = {
     "analysed": str,
     "changes": dict,
@@ -117,6 +119,8 @@ class SessionState:
         values: dict[str, Any] = {"schema": SCHEMA}
         for name in self.__slots__:
             value = getattr(self, name)
+            if name in _OPTIONAL and not value:
+                continue
             if name == "delegations":
                 value = {key: entry.as_dict() for key, entry in _newest(value, MAX_ENTRIES[name]).items()}
             elif name in MAX_ENTRIES and len(value) > MAX_ENTRIES[name]:

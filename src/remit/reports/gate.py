@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -157,6 +157,20 @@ def declared_lines(shape: Mapping[str, Any], effect: str, columns: int) -> Itera
     yield from paragraph(text, columns, 0)
     if shape["missing"]:
         yield from paragraph(f"not found: {', '.join(shape['missing'])}", columns, 0, "yellow")
+
+
+def trusted_shape(files: Iterable[str], changes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a person confirmed: configuration files, and changes without permission."""
+    kept = [{"id": entry.get("id"), "paths": list(entry.get("paths", ()))} for entry in changes]
+    return {"schema": "remit.gate-trust/1", "settings": list(files), "changes": kept}
+
+
+def trusted_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
+    """Yield the text of a trust shape."""
+    names = ", ".join(shape["settings"])
+    yield from paragraph(f"confirmed: {names or 'the default settings, as there is no configuration file'}", columns, 0)
+    for entry in shape["changes"]:
+        yield from paragraph(f"kept: {', '.join(map(str, entry['paths'])) or 'guarded files'}", columns, 0)
 
 
 def _answer(entry: Mapping[str, Any]) -> tuple[str, str]:

@@ -18,12 +18,6 @@ _SAFE_SIGNS = frozenset(" \t\n0123456789+-*/%<>=!&|^~?:,()")
 _COMPARISONS = ("-eq", "-ne", "-lt", "-le", "-gt", "-ge")
 
 
-def is_number(text: str) -> bool:
-    """Return whether a text is a plain whole number."""
-    digits = text[1:] if text[:1] in ("-", "+") else text
-    return digits.isdecimal() and digits.isascii()
-
-
 def is_calculated(word_text: str) -> bool:
     """Return whether the source of an expansion always yields a number: a calculation, a length, a status."""
     return word_text.startswith(("$((", "${#")) or word_text in ("$?", "$#", "$$", "$!")

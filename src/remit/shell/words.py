@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from remit.globs import MAX_PATH_LENGTH, brace_alternatives
-from remit.shell.arithmetic import is_number
 
 #: More values of a variable, or combinations of values, are not considered.
 MAX_CHOICES = 16
@@ -123,6 +122,12 @@ class ShellState:
         before = self.variables.get(name, values)
         both = list(dict.fromkeys([*before, *values])) if before and values else []
         self.variables[name] = both if len(both) <= MAX_CHOICES else []
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a plain whole number."""
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    return digits.isdecimal() and digits.isascii()
 
 
 def bindings(words: list[Word | None], state: ShellState) -> list[dict[str, str]]:

@@ -134,19 +134,23 @@ class TestFresh:
 
     def test_a_change_of_the_settings_is_detected(self, client: Client) -> None:
         (client.project / "remit.toml").write_text('[gate]\nmode = "strict"\n')
-        assert ProjectContext.open(str(client.project)).settings.mode == "strict"
+        found = ProjectContext.open(str(client.project))
+        assert (found.settings.mode, found.notice[:18]) == ("standard", "remit.toml changed")
+        compile_project(client.project, confirm=True)
+        found = ProjectContext.open(str(client.project))
+        assert (found.settings.mode, found.notice) == ("strict", "")
 
     def test_new_settings_files_are_detected(self, client: Client) -> None:
         (client.project / "remit.toml").unlink()
-        compile_project(client.project)
+        compile_project(client.project, confirm=True)
         (client.project / "pyproject.toml").write_text('[tool.remit.gate]\nmode = "strict"\n')
-        assert ProjectContext.open(str(client.project)).settings.mode == "strict"
+        assert ProjectContext.open(str(client.project)).notice.startswith("pyproject.toml changed")
 
     def test_settings_above_the_project_are_detected_up_to_the_checkout(self, client: Client) -> None:
         part = client.project / "app"
         compile_project(part)
         (client.project / "remit.toml").write_text('[gate]\nmode = "strict"\n')
-        assert ProjectContext.open(str(part)).settings.mode == "strict"
+        assert ProjectContext.open(str(part)).notice.startswith("../remit.toml changed")
 
     def test_a_new_changed_or_removed_definition_is_detected(self, client: Client) -> None:
         file = define(client.project / ".claude/agents", "scout", "tools: Read\n")
@@ -163,7 +167,7 @@ def test_the_file_is_private_and_stays_out_of_git(client: Client) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
     assert (client.project / ".remit/.gitignore").read_text() == "*\n"
-    assert [path.name for path in file.parent.iterdir()] == ["compiled.json"]
+    assert sorted(path.name for path in file.parent.iterdir()) == ["compiled.json", "trusted.json"]
 
 
 def test_the_file_names_its_version_and_no_code_to_run(client: Client) -> None:
@@ -184,5 +188,5 @@ def test_a_failed_compilation_keeps_the_earlier_file(client: Client) -> None:
     before = json.dumps(values_of(client.project))
     (client.project / "remit.toml").write_text('[gate]\nmode = "lax"\n')
     with pytest.raises(ConfigurationError):
-        compile_project(client.project)
+        compile_project(client.project, confirm=True)
     assert json.dumps(values_of(client.project)) == before

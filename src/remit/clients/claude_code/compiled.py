@@ -10,6 +10,7 @@ It is private JSON at `<project>/.remit/gate/compiled.json`:
     progress     the path of the progress file
     profile      the profile that results are checked with
     check        the rules that are selected, ignored or overridden
+    notice       a message for the user about settings that are not obeyed, or ""
     environment  the variables that were set, see `environment`
     stamps       [path, mtime_ns, size] of each file that the settings depend on, see `stamp`
 

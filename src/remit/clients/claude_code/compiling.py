@@ -10,7 +10,8 @@ from typing import Any
 
 import remit
 from remit.checking import Options
-from remit.clients.claude_code.compiled import COMPILER, FILE, SCHEMA, environment, folder_of, stamp
+from remit.clients.claude_code.compiled import COMPILER, FILE, SCHEMA, environment, folder_of, read_compiled, stamp
+from remit.clients.claude_code.trusted import confirm_settings, notice, unconfirmed_settings
 from remit.configuration import Configuration, load
 from remit.contract.kinds import kind_of, slug
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
@@ -29,10 +30,22 @@ from remit.workspace.git_folder import keep_out_of_git
 _MAX_STAMPS = 300
 
 
-def compile_project(project: Path) -> Path:
-    """Compile a project and return the path of the compiled file."""
+def compile_project(project: Path, *, confirm: bool = False) -> Path:
+    """Compile a project and return the path of the compiled file.
+
+    With `confirm`, a person confirms the settings as they are now. Otherwise a configuration file that has changed
+    since is not obeyed: the earlier settings stay effective, with a notice for the user.
+    """
     project = project.absolute()
-    configured = load(project)
+    changed = [] if confirm else unconfirmed_settings(project)
+    earlier = read_compiled(str(project)) if changed else None
+    if earlier is not None:
+        earlier["notice"] = notice(changed)
+        earlier["environment"] = environment()
+        earlier["stamps"] = [stamp(path) for path in _dependencies(project, agent_folders(project))]
+        return _write(project, json.dumps(earlier, ensure_ascii=True).encode("ascii"))
+    # Without earlier settings, the defaults are effective until the file is confirmed.
+    configured = load(Path(project.anchor) if changed else project)
     folders = agent_folders(project)
     definitions = _definitions(folders)
     contract = _contract(configured, definitions)
@@ -48,7 +61,10 @@ def compile_project(project: Path) -> Path:
         "check": check,
         "environment": environment(),
         "stamps": [stamp(path) for path in _dependencies(project, folders)],
+        "notice": notice(changed) if changed else "",
     }
+    if confirm:
+        confirm_settings(project)
     return _write(project, json.dumps(values, ensure_ascii=True).encode("ascii"))
 
 

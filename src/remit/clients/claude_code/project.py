@@ -52,7 +52,7 @@ class ProjectContext:
         #: The project's progress file.
         self.progress: str = compiled.get("progress") or os.path.join(project, ".remit", "progress.json")
         #: A message for the user about the settings themselves.
-        self.notice = ""
+        self.notice = str(compiled.get("notice") or "")
         #: Whether opening the project has compiled its settings.
         self.is_recompiled = False
 

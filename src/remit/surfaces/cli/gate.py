@@ -29,6 +29,7 @@ def command() -> None:
       remit gate log --denied                             denied calls, and what they would have cost
       remit gate why                                      the last denial, explained
       remit gate declare edit docs/specs/a.md --why "a typo"
+      remit gate trust                                    confirm changed settings and changed files
       remit gate check < payload.json
     """
 
@@ -139,6 +140,40 @@ def status(session: str, form: str) -> int:
     results = project.results(found)
     shape = status_shape(found.state, project.settings(), results, rows, project=project.root, today=today)
     _show(shape, status_lines(shape, columns()), form)
+    return 0
+
+
+@command.command("trust")
+@_SESSION
+@_FORMAT
+def trust(session: str, form: str) -> int:
+    """Confirm what changed: settings that are not obeyed yet, and changes without permission that you keep.
+
+    Hooks obey a changed remit.toml or [tool.remit] only after this command. In strict, it ends the denial of writes
+    after a change without permission. Only you can confirm: an agent that runs this command must ask first.
+
+    \b
+    Examples:
+      remit gate trust
+      remit gate trust --session 5b1e --format json
+    """
+    from remit.clients.claude_code.compiling import compile_project
+    from remit.clients.claude_code.trusted import confirm_settings
+    from remit.gate.session_store import open_session
+    from remit.reports.gate import trusted_lines, trusted_shape
+
+    project = current_project()
+    compile_project(Path(project.root), confirm=True)
+    files = confirm_settings(Path(project.root))
+    kept: list[dict[str, Any]] = []
+    if project.recorded():
+        found = project.session(session)
+        with open_session(found.folder, found.state.session or found.name) as state:
+            kept = [entry for entry in state.changes if not entry.get("decided")]
+            for entry in kept:
+                entry["decided"] = "kept"
+    shape = trusted_shape(files, kept)
+    _show(shape, trusted_lines(shape, columns()), form)
     return 0
 
 

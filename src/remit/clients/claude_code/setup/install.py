@@ -28,6 +28,7 @@ from remit.clients.claude_code.setup.plan import (
 )
 from remit.clients.claude_code.setup.settings_file import added_by, read_settings, with_hooks, without_hooks
 from remit.clients.claude_code.setup.target import InstallTarget, find_target
+from remit.clients.claude_code.trusted import FILE as CONFIRMED
 from remit.configuration import load
 from remit.contract.kinds import slug
 from remit.errors import RemitError, UsageError
@@ -194,7 +195,7 @@ def _write(plan: InstallPlan, done: list[FileChange]) -> None:
         if are_hooks and not target.is_user:
             from remit.clients.claude_code.compiling import compile_project
 
-            compile_project(target.root)
+            compile_project(target.root, confirm=True)
         for change in plan.changes:
             if (change.path == target.settings) is are_hooks:
                 change.apply()
@@ -260,6 +261,7 @@ class Rollback:
     def __init__(self, plan: InstallPlan) -> None:
         self._target = plan.target
         self._record = read_bytes(record_file(plan.target), MAX_BYTES)
+        self._confirmed = read_bytes(plan.target.gate / CONFIRMED, MAX_BYTES)
         self._had_gate = plan.target.gate.is_dir()
         paths = (record_file(plan.target), *(change.path for change in plan.changes))
         folders = {folder for path in paths for folder in path.parents if not folder.exists()}
@@ -273,6 +275,8 @@ class Rollback:
             with suppress(RemitError):
                 FileChange(change.path, change.after, change.before).apply()
         with suppress(RemitError, OSError):
+            if self._confirmed is not None:
+                write_bytes(self._target.gate / CONFIRMED, self._confirmed)
             if self._record is not None:
                 write_bytes(record_file(self._target), self._record)
             elif self._had_gate:
