@@ -243,6 +243,27 @@ def prepare_client() -> None:
         stamp.write_text(expected, encoding="ascii")
 
 
+def prepare_sandbox() -> None:
+    """Install bubblewrap where that is possible without a question; the tests of the sandbox are skipped without it."""
+    if WINDOWS or shutil.which("bwrap"):
+        return
+    apt = shutil.which("apt-get")
+    if apt is None or os.geteuid() != 0:
+        report(
+            "bubblewrap is not installed: the tests of the sandbox are skipped (Debian, Ubuntu: apt install bubblewrap)"
+        )
+        return
+    install = [apt, "install", "--yes", "--quiet", "--no-install-recommends", "bubblewrap"]
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (install, [apt, "update", "--quiet"], install):
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(command, env=quiet, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120)
+        if shutil.which("bwrap"):
+            report("bubblewrap was installed for the tests of the sandbox")
+            return
+    report("bubblewrap cannot be installed: the tests of the sandbox are skipped")
+
+
 def run_python(name: str, arguments: Sequence[str], accept: Collection[int] = (0,)) -> None:
     """Run a script with the Python of the developer's environment."""
     run_program(DEV, name, [str(DEV.program("python")), *arguments], accept)
@@ -315,6 +336,7 @@ def test(extra: list[str]) -> None:
     with step("wheel"):
         smoke_test()
     prepare_client()
+    prepare_sandbox()
     with step("all tests"):
         run_python("all tests", ["tools/all_tests.py"])
     report(f"everything passed in {time.monotonic() - started:.0f} s")
@@ -357,6 +379,12 @@ def docs(extra: list[str]) -> None:
     run_python("docs", ["tools/build_site.py", "--output", "site"])
 
 
+def fuzz(extra: list[str]) -> None:
+    """Feed changed inputs to every parser for a minute each; --inputs N sets their number, --target one parser."""
+    prepare(DEV)
+    run_python("fuzz", ["tools/fuzz.py", *extra])
+
+
 def mutants(extra: list[str]) -> None:
     """Change the rules in small ways and report the changes that their examples do not detect."""
     prepare(DEV)
@@ -392,7 +420,8 @@ def clean(_: list[str]) -> None:
 
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
-    command.__name__: command for command in (run, test, quick, check, coverage, bench, docs, mutants, lock, clean)
+    command.__name__: command
+    for command in (run, test, quick, check, coverage, bench, docs, fuzz, mutants, lock, clean)
 }
 
 

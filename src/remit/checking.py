@@ -191,8 +191,7 @@ def looks_like_path(text: str) -> bool:
 
     if "\n" in text or len(text) >= _MAX_PATH or not Path(text).suffix or "\0" in text:
         return "\0" in text  # refused later
-    message = "a string will be read as text, not as a path: pass pathlib.Path(...) for a file, or bytes for a text"
-    warnings.warn(message, DeprecationWarning, stacklevel=4)
+    warnings.warn("a string will be read as text: pass pathlib.Path(...) for a file", DeprecationWarning, stacklevel=4)
     return True
 
 

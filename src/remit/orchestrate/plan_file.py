@@ -55,6 +55,8 @@ class PlanLines:
 
 
 _NO_LINES = PlanLines()
+#: Deeper values of a plan are an error anyway.
+_MAX_DEPTH = 50
 
 
 def read_plan(file: Path, registry: Registry | None = None, unknown: list[str] | None = None) -> Plan:
@@ -86,7 +88,6 @@ def read_plan(file: Path, registry: Registry | None = None, unknown: list[str] |
 
 
 def _from_toml(text: str, file: Path) -> Any:
-
     from remit.configuration import parse_toml
 
     try:
@@ -278,22 +279,31 @@ def _header_path(names: list[str], counts: dict[ValuePath, int], *, is_item: boo
 
 
 def _yaml_lines(text: str) -> Iterator[tuple[ValuePath, int]]:
-    """Yield the path and the line of each key and item in a YAML file."""
+    """Yield the path and the line of each key and item in a YAML file; nothing for text that is not quite YAML."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    yield from _node_lines(yaml.compose(text, Loader=loader), ())
+    try:
+        node = yaml.compose(text, Loader=loader)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return
+    yield from _node_lines(node, (), set())
 
 
-def _node_lines(node: Any, path: ValuePath) -> Iterator[tuple[ValuePath, int]]:
+def _node_lines(node: Any, path: ValuePath, visited: set[int]) -> Iterator[tuple[ValuePath, int]]:
+    """Yield the lines below a node. Each node counts once: an alias may lead back to it."""
     import yaml
 
+    if id(node) in visited or len(path) > _MAX_DEPTH:
+        return
+    visited.add(id(node))
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            inner = (*path, PLURALS.get(key.value, key.value))
+            name = key.value if isinstance(key.value, str) else ""
+            inner = (*path, PLURALS.get(name, name))
             yield inner, key.start_mark.line + 1
-            yield from _node_lines(value, inner)
+            yield from _node_lines(value, inner, visited)
     elif isinstance(node, yaml.SequenceNode):
         for at, item in enumerate(node.value):
             yield (*path, at), item.start_mark.line + 1
-            yield from _node_lines(item, (*path, at))
+            yield from _node_lines(item, (*path, at), visited)
