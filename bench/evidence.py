@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
 import tempfile
 import time
 import tracemalloc
@@ -122,11 +124,69 @@ def _transcript_memory() -> float:
     return peak / path.stat().st_size
 
 
+_FILES = 150_000
+_IN_FOLDER = 100
+_CITED = 200
+
+
+@cache
+def _many_files() -> Path:
+    """A checkout of 150,000 files: names for the same few files, because only the names matter."""
+    root = Path(tempfile.mkdtemp(prefix="remit-bench-"))
+    subprocess.run(["git", "init", "-q", root], check=True)
+    for number in range(_FILES):
+        folder = root / f"packages/p{number // 3000}/src/d{number // _IN_FOLDER}"
+        own = root / f"seed_{number // 50_000}.txt"  # a file system limits the names of one file
+        if number % 50_000 == 0:
+            own.write_text("value = 1\n" * 60)
+        if number % _IN_FOLDER == 0:
+            folder.mkdir(parents=True)
+        os.link(own, folder / _name(number))
+    subprocess.run(["git", "-C", root, "add", "-A"], check=True, stderr=subprocess.DEVNULL)
+    return root
+
+
+def _name(number: int) -> str:
+    """Return the name of a file; 1,500 files have the same name."""
+    return "index.ts" if number % _IN_FOLDER == 0 else f"file_{number}.ts"
+
+
+def _cited() -> list[str]:
+    """Return 200 paths without their first folders."""
+    numbers = range(0, _FILES, _FILES // _CITED)
+    return [f"d{number // _IN_FOLDER}/{_name(number)}" for number in numbers]
+
+
+def _in_many_files() -> float:
+    """A document with 200 short paths against listing the files and reading the cited ones."""
+    root = _many_files()
+    text = "\n".join(f"- `{path}:{1 + number % 60}`" for number, path in enumerate(_cited()))
+    full = [
+        root / f"packages/p{n // 3000}/src/d{n // _IN_FOLDER}" / _name(n) for n in range(0, _FILES, _FILES // _CITED)
+    ]
+    listing = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+
+    def baseline() -> None:
+        subprocess.run(listing, check=True, capture_output=True)
+        for path in full:
+            path.read_bytes()
+
+    def check() -> None:
+        (verdict,) = check_text(text, "-", Options(), open_sources(root))
+        if sum(one.outcome == "abbreviated" for one in verdict.evidence.references) != _CITED:
+            raise AssertionError("a reference was not found")
+
+    return ratio(check, baseline, repeats=7, clock=time.perf_counter)
+
+
 def benches() -> list[Bench]:
     """What is measured here."""
     return [
         Bench("full check, 40 references and 10 quotes", "parsing alone", "x", 3, _against_parsing),
         Bench("500 references into a file of 200,000 lines", "1 reference into it", "x", 3, _into_large_file),
+        Bench(
+            "200 short paths in a checkout of 150,000 files", "git ls-files, reading the files", "x", 2, _in_many_files
+        ),
         Bench("reading a transcript of 50 MB", "json.loads of its lines", "x", 1.5, _against_json),
         Bench("reading a transcript of 50 MB", "a second", "MB/s", None, _transcript_speed),
         Bench("memory for a transcript of 50 MB", "its size", "x", 0.5, _transcript_memory),

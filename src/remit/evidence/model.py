@@ -63,9 +63,9 @@ class Reference(msgspec.Struct):
     target: str = ""
     #: Some of the files that may be meant, if there are several.
     candidates: tuple[str, ...] = ()
-    #: Where the text names the file of a line that stands alone: next to it, next to it without a line, or far above.
+    #: Where the text names the file of a line without one: next to it, next to it without a line, or far above.
     carried: Literal["", "near", "bare", "far"] = ""
-    #: Whether the text says that the file is to be created.
+    #: Whether the file is to be created, according to the text.
     is_planned: bool = False
     #: The symbol that should be there.
     symbol: str = ""

@@ -35,7 +35,7 @@ UNNAMED = "the text does not name the file next to the line"
 #: A text without one of these names no file: a dot in a name, a slash, `Makefile`.
 _NAMES_FILE = lazy_pattern(r"\w\.\w|[/\\]|file\b", re.IGNORECASE)
 _ARROW = lazy_pattern(r"(?:→|⇒|->|=>)[\s`*_]{0,5}$")
-#: A cell that says what is to be done with a file, and a remark after a path.
+#: A cell with what is to be done with a file, and a remark after a path.
 _CREATES = lazy_pattern(r"[\s*_`+]*+(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?[\s*_`]*$", re.IGNORECASE)
 _NEW = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to create|planned|新規|新建)\b", re.IGNORECASE)
 #: Blocks whose files must exist.
