@@ -112,6 +112,7 @@ def test_code_that_the_text_calls_proposed_is_not_a_quote(above: str, tree: Path
         "**Fix:** use hmac.\n\n**Location:** `src/app.py:14`",
         "**Fix:** use hmac.\n\n**Problem** (src/app.py:14):",
         "#### Fixtures\n`src/app.py:14`",
+        "#### Recommended Architecture\nThe lookup in src/app.py:14 stays as it is.",
         "The fix is needed in src/app.py:14:",
         "#### Fix the lookup of users\n`src/app.py:14`:",
     ],

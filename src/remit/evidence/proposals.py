@@ -43,7 +43,7 @@ _LOCATION_LABEL = lazy_pattern(
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
 _PROPOSED_HEADING = lazy_pattern(
-    rf"{_LEAD}(?:(?:proposed|suggested|recommended|planned)\b|{_NOUNS}\s*(?:[:：]|$)|"
+    rf"{_LEAD}(?:(?:proposed|suggested|recommended(?!\sarchitecture)|planned)\b|{_NOUNS}\s*(?:[:：]|$)|"
     r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b)",
     re.IGNORECASE,
 )
