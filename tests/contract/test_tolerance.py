@@ -95,7 +95,9 @@ class TestTolerance:
         "heading", ["### Issues (if any)", "### Issues (optional):", "### 4. Issues", "### ISSUES"]
     )
     def test_words_in_brackets_after_a_heading_are_ignored(self, heading: str) -> None:
-        text = REVIEW.replace("### Next Steps", f"{heading}\n- Slow: twice | Severity: minor\n\n### Next Steps")
+        text = REVIEW.replace(
+            "### Next Steps", f"{heading}\n- Slow: twice (app/login.py:19) | Severity: minor\n\n### Next Steps"
+        )
         assert [issue.title for issue in result(text).issues] == ["Slow"]
         assert broken(text) == []
 

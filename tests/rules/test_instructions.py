@@ -55,7 +55,8 @@ FILLED = {
     # design
     "a pattern in use": "A table",
     "how to follow it": "keep it",
-    "Approach and Rationale": "keep the table, it is enough",
+    "what to build, in one or two sentences": "keep the table",
+    "why this approach": "it is enough",
     "its name": "login",
     "path/to/file.py": "`app/session.py`",
     "Create or Modify": "Modify",

@@ -44,6 +44,8 @@ class BlockSpec(NamedTuple):
     columns: tuple[Column, ...] = ()
     required: bool = False
     hint: str = ""
+    #: The labels that its text must have: `**Approach**: ...`, with their names in other languages and a hint.
+    labels: tuple[tuple[tuple[str, ...], str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -111,7 +113,16 @@ KINDS: dict[str, Kind] = {
                         Column("recommendation", "Recommendation", "how to follow it"),
                     ),
                 ),
-                BlockSpec("recommended_architecture", "text", required=True, hint="**Approach** and **Rationale**"),
+                BlockSpec(
+                    "recommended_architecture",
+                    "text",
+                    required=True,
+                    hint="**Approach** and **Rationale**",
+                    labels=(
+                        (("Approach", "アプローチ", "方針", "方法", "方案"), "what to build, in one or two sentences"),
+                        (("Rationale", "根拠", "理由", "依据"), "why this approach"),
+                    ),
+                ),
                 BlockSpec(
                     "implementation_map",
                     "table",

@@ -20,7 +20,7 @@ from remit.lazy import lazy_pattern
 _FOREIGN = (
     "two or three sentences: what was done, what came of it", "a pattern and where it can be seen",
     "what was weighed", "what was decided and why", "number of places cited", "its message", "what it would take",
-    "what stops you", "what would help",
+    "what stops you", "what would help", "Approach and Rationale",
     "Agent Name", "SUCCESS | PARTIAL | FAILED", "2-3 sentence summary of what was accomplished or found",
     "Structured content specific to agent type - see below", "Name", "Why important", "0-100", "Brief justification",
     "Issue 1", "Description", "critical/important/minor", "Recommended action 1", "Blocker description",
@@ -112,6 +112,8 @@ def _block(spec: BlockSpec) -> str:
     if spec.form == "details":
         quote = f"```\n# path/to/file.py:12\n{QUOTE}\n```"
         return f"{head}**[ID]: [issue]**\n{quote}\n**Risk**: [what can happen]\n**Fix**: [what to do]"
+    if spec.labels:
+        return head + "\n\n".join(f"**{names[0]}**: [{hint}]" for names, hint in spec.labels)
     return f"{head}- [{spec.hint.replace('*', '')}]"
 
 

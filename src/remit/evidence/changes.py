@@ -48,6 +48,17 @@ _FAILURES = lazy_pattern(
     r"|(?<!no )\btests? (?:fail(?!\w*\s?[:=]\s?0)|are failing)",
     re.IGNORECASE | re.MULTILINE,
 )
+#: A statement that no test fails.
+_ALL_PASS = lazy_pattern(
+    r"\b(?:all|every)\b[^.\n]{0,40}\b(?:tests?|suites?|specs?|checks?)\b[^.\n]{0,40}?\b(?:pass(?:ed|es|ing)?|green)\b|"
+    r"\b(?:tests?|suite)\b[^.\n]{0,20}?\b(?:all pass(?:ed|es|ing)?|(?:is|are) (?:all )?(?:green|passing))\b|"
+    r"(?:^|[.;]\s)(?:the )?tests pass(?:ed)?\b|"
+    r"(?:すべて|全て|全)の?テスト[^。\n]{0,20}(?:成功|通過|合格|パス)|"
+    r"(?:所有|全部)测试[^。\n]{0,20}通过",
+    re.IGNORECASE,
+)
+_EXCEPT = lazy_pattern(r"\b(?:except|but|apart from|other than|besides|not)\b|以外|除", re.IGNORECASE)
+_PASSES = lazy_pattern(r"\b\d+ (?:tests? )?pass(?:ed|es|ing)?\b|^\W*PASS(?:ED)?\b", re.IGNORECASE | re.MULTILINE)
 _SENTENCE = lazy_pattern(r"[^.。\n]*")
 _PROMPT = lazy_pattern(r"^\s*[$>%]\s+(.+)$")
 _UNCHANGED = "git shows no change against HEAD"
@@ -194,6 +205,27 @@ def asserted_test_runs(text: str) -> list[RunClaim]:
             stated = (sentence.group() if sentence else line).strip() or found.group()
             claims.append(RunClaim(at=at, passed=not _FAILURES.search(stated), text=stated[:200]))
     return claims
+
+
+def summary_contradicts_tests(result: Result) -> int | None:
+    """Return the line of the Test Results if they end with failures and the Summary states that all tests pass."""
+    claim = _ALL_PASS.search(result.summary) if _names_tests(result.summary) else None
+    if claim is None or _EXCEPT.search(_sentence_around(result.summary, claim.start())):
+        return None
+    for block in blocks(result, "test_results"):
+        text = "\n".join(_text_of(part) for part in block.content)
+        failures = [found.start() for found in _FAILURES.finditer(text)]
+        passes = [found.start() for found in _PASSES.finditer(text)]
+        # A later line that only passes is a second run, after the failures were fixed.
+        if failures and (not passes or "\n" not in text[failures[-1] : passes[-1]]):
+            return block.line
+    return None
+
+
+def _sentence_around(text: str, at: int) -> str:
+    start = max(text.rfind(mark, 0, at) for mark in (".", "。", "\n")) + 1
+    sentence = _SENTENCE.match(text, start)
+    return sentence.group() if sentence else ""
 
 
 def _names_tests(text: str) -> bool:

@@ -54,7 +54,9 @@ from remit.rules.result.next_steps_missing import NextStepsMissing
 from remit.rules.result.partial_but_complete import PartialButComplete
 from remit.rules.result.placeholder_left import PlaceholderLeft
 from remit.rules.result.raw_dump import RawDump
+from remit.rules.result.recoverable_unknown import RecoverableUnknown
 from remit.rules.result.references_missing import ReferencesMissing
+from remit.rules.result.resolution_missing import ResolutionMissing
 from remit.rules.result.result_too_long import ResultTooLong
 from remit.rules.result.severity_missing import SeverityMissing
 from remit.rules.result.severity_unknown import SeverityUnknown
@@ -103,7 +105,9 @@ CATALOG: tuple[type[Rule], ...] = (
     TradeoffsMissing,
     PatternsMissing,
     BlockersMissing,
+    ResolutionMissing,
     ErrorDetailsMissing,
+    RecoverableUnknown,
     PartialButComplete,
     NextStepsMissing,
     RawDump,

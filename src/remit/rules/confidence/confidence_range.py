@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remit.contract.findings import tables
+from remit.contract.headings import column_index
+from remit.contract.lines import is_none_text, plain_text
 from remit.contract.render import format_number
-from remit.contract.section_fields import is_not_applicable
+from remit.contract.section_fields import is_not_applicable, read_score
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -20,7 +23,7 @@ class ConfidenceRange(Rule):
     level = "L1"
     levels = {"lenient": "L3"}
     help = "Write every confidence as one number from 0 to 100."
-    prompt = "Confidence is `NN - why`, a number from 0 to 100 and the reason."
+    prompt = "Confidence is `NN - why`, a number from 0 to 100 and the reason. A confidence in a table is a number from 0 to 100."
     good = (
         Example("generic", edits=(("90 - every", "**90%** - every"),)),
         Example(
@@ -44,6 +47,9 @@ class ConfidenceRange(Rule):
         ),
     )
     bad = (
+        Example("review", edits=(("| Minor | 85 |", "| Minor | 150 |"),), expect=("confidence-range",)),
+        Example("review", edits=(("| Minor | 85 |", "| Minor | high |"),), expect=("confidence-range",)),
+        Example("review", edits=(("| Minor | 85 |", "| Minor | -4 |"),), expect=("confidence-range",)),
         Example("generic", edits=(("90 - every", "high - every"),), expect=("confidence-range",)),
         Example("generic", edits=(("90 - every", "101 - every"),), expect=("confidence-range",)),
         Example("generic", edits=(("90 - every", "-1 - every"),), expect=("confidence-range",)),
@@ -53,6 +59,19 @@ class ConfidenceRange(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
+        yield from self._headline(case)
+        for table in tables(case.result, "issues_detected"):
+            at = column_index(table.columns, "confidence")
+            for row in table.rows if at is not None else ():
+                cell = row.cells[at or 0]
+                score = read_score(cell)[0] if plain_text(cell) and not is_none_text(cell) else 0.0
+                if isinstance(score, str) or not 0 <= score <= 100:
+                    stated = plain_text(cell)
+                    yield Fault(
+                        line=row.line, message=f"the confidence {stated!r} is not a number from 0 to 100", mark=stated
+                    )
+
+    def _headline(self, case: Case) -> Iterator[Fault]:
         confidence = case.result.confidence
         if confidence is None:
             return

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
+from remit.contract.findings import Finding
 from remit.contract.lines import is_none_text
+from remit.evidence.model import Reference
 from remit.evidence.tables import located_tables
 from remit.rules.base import Case, Example, Fault, Rule
 
 
 class FindingWithoutReference(Rule):
-    """A row of a table with locations has no location.
+    """A row of a table with locations, or an issue, has no location.
 
     A statement without a location cannot be checked.
     """
@@ -20,10 +23,15 @@ class FindingWithoutReference(Rule):
     level = "L2"
     levels = {"v1": "L1"}
     requires = ("wrong-column",)
-    help = "Add a `path/to/file.py:12` to the row, or remove the row."
+    help = "Add a `path/to/file.py:12` to the row or issue, or remove it."
     prompt = "Every row of a table with a location column, and every issue, names its `path/to/file.py:12`."
     good = (Example("generic", edits=(("where the token is made |\n", "where the token is made |\n| - | - | - |\n"),)),)
     bad = (
+        Example(
+            "generic",
+            edits=(("### Next Steps", "### Issues\n- Slow start: loads twice | Severity: minor\n\n### Next Steps"),),
+            expect=("finding-without-reference",),
+        ),
         Example(
             "verification",
             edits=(
@@ -55,3 +63,17 @@ class FindingWithoutReference(Rule):
             for row in table.rows:
                 if row.line not in cited and not all(is_none_text(cell) for cell in row.cells):
                     yield Fault(line=row.line, message=f"a row of {section} does not name a file")
+        for issue, references in issue_references(case):
+            if not references:
+                yield Fault(line=issue.line, message=f"the issue {issue.title[:60]!r} does not name a file")
+
+
+def issue_references(case: Case) -> Iterator[tuple[Finding, list[Reference]]]:
+    """Yield each bullet of Issues with the references in it."""
+    issues = [finding for finding in case.findings if finding.source == "bullet"]
+    lines = [issue.line for issue in issues]
+    found: list[list[Reference]] = [[] for _ in issues]
+    for reference in case.evidence.references:
+        if reference.section == "issues" and (at := bisect_right(lines, reference.at)):
+            found[at - 1].append(reference)
+    yield from zip(issues, found, strict=True)

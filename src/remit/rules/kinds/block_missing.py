@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remit.contract.findings import blocks
 from remit.contract.headings import block_key
+from remit.contract.lines import lines_of, plain_text
+from remit.contract.model import Block, Heading
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -71,6 +74,11 @@ class BlockMissing(Rule):
             expect=("block-missing",),
         ),
         Example(
+            "design",
+            edits=(("**Rationale**: it follows `app/session.py:8` and needs no new storage\n", ""),),
+            expect=("block-missing",),
+        ),
+        Example(
             "exploration",
             edits=(("#### Entry Points", "#### Doors"), ("#### Execution Flow", "#### Steps")),
             expect=("block-missing", "block-missing"),
@@ -78,9 +86,9 @@ class BlockMissing(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        blocks = {block_key(block.heading): block for block in case.result.findings}
+        found = {block_key(block.heading): block for block in case.result.findings}
         for group in case.kind.required_groups():
-            present = [blocks[spec.key] for spec in group if spec.key in blocks]
+            present = [found[spec.key] for spec in group if spec.key in found]
             names = " or ".join(spec.name for spec in group)
             if not present:
                 yield Fault(
@@ -89,3 +97,20 @@ class BlockMissing(Rule):
                 )
             elif not any(block.content for block in present) and group[0].form != "table":
                 yield Fault(line=present[0].line, message=f"the block {names} is empty", mark=present[0].heading)
+        for spec in case.kind.blocks:
+            own = [block for block in blocks(case.result, spec.key) if block.content]
+            missing = [label[0] for label, _ in spec.labels if own and not any(_has_label(b, label) for b in own)]
+            for name in missing:
+                yield Fault(
+                    line=own[0].line,
+                    message=f"the block {spec.name} has no {name}",
+                    level="L2",
+                    help=f"Add `**{name}**: ...` to the block {spec.name}.",
+                )
+
+
+def _has_label(block: Block, names: tuple[str, ...]) -> bool:
+    """Return whether a block has a line that begins with a label, or a heading with its name."""
+    texts = [part.text for part in block.content if isinstance(part, Heading)]
+    texts += [line.text for line in lines_of(list(block.content))]
+    return any(plain_text(text).lstrip("-•# ").lower().startswith(tuple(map(str.lower, names))) for text in texts)

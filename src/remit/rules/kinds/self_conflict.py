@@ -9,6 +9,7 @@ from remit.contract.findings import tables
 from remit.contract.headings import column_index
 from remit.contract.lines import plain_text
 from remit.contract.model import Result
+from remit.evidence.changes import summary_contradicts_tests
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -38,10 +39,10 @@ def _contradictions(statements: Iterable[tuple[str, str | None, int]], verb: str
 
 
 class SelfConflict(Rule):
-    """The result contradicts itself about one location, standard or claim.
+    """The result contradicts itself about one location, standard or claim, or about its tests.
 
-    Two severities for one location and category, PASS and FAIL for one standard, or two outcomes for one claim: an
-    orchestrator cannot act on both.
+    Two severities for one location and category, PASS and FAIL for one standard, two outcomes for one claim, or a
+    Summary that states that all tests pass above Test Results with failures: an orchestrator cannot act on both.
     """
 
     name = "self-conflict"
@@ -65,7 +66,7 @@ class SelfConflict(Rule):
             edits=(
                 (
                     "### Next Steps",
-                    "### Issues\n- Slow start | Severity: minor\n- No limit | Severity: important\n\n### Next Steps",
+                    "### Issues\n- Slow start (app/login.py:7) | Severity: minor\n- No limit (app/login.py:7) | Severity: important\n\n### Next Steps",
                 ),
             ),
         ),
@@ -154,3 +155,6 @@ class SelfConflict(Rule):
         )
         yield from _contradictions(rows(case.result, "compliance_check", "standard", "status"), "gives")
         yield from _contradictions(rows(case.result, "claims", "claim", "outcome"), "gives")
+        line = summary_contradicts_tests(case.result)
+        if line is not None:
+            yield Fault(line=line, message="the Summary states that all tests pass, but the Test Results have failures")

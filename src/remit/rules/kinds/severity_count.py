@@ -28,7 +28,12 @@ class SeverityCount(Rule):
         Example("review", edits=(("### Severity Summary\n- Critical: 1\n- Important: 0\n- Minor: 1\n\n", ""),)),
         Example(
             "review",
-            edits=(("### Next Steps", "### Issues\n- Slow start: loads twice | Severity: minor\n\n### Next Steps"),),
+            edits=(
+                (
+                    "### Next Steps",
+                    "### Issues\n- Slow start: loads twice (app/login.py:19) | Severity: minor\n\n### Next Steps",
+                ),
+            ),
         ),
         Example("review", edits=(("- Important: 0\n- Minor: 1", "- Low: 1"),)),
         Example("review", edits=(("- Important: 0", "- Total: 2"),)),

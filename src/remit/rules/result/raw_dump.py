@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.model import Code
+from remit.contract.model import Code, Text
 from remit.contract.parse import Document
 from remit.contract.tokens import estimate_tokens
 from remit.rules.base import Case, Example, Fault, Rule
 
 MAX_TOKENS = 1000
 MAX_SHARE = 0.6
+#: A paragraph of more lines than this is not prose: it is output without a fence.
+MAX_PARAGRAPH = 40
 
 
-def fences(document: Document) -> Iterator[Code]:
-    """Yield every fenced block of a document."""
+def outputs(document: Document) -> Iterator[str]:
+    """Yield the text of every fenced block, and of every paragraph that is too long to be prose."""
     for section in document.outline.sections:
-        yield from (part for part in section.content if isinstance(part, Code))
+        for part in section.content:
+            if isinstance(part, Code) or (isinstance(part, Text) and part.text.count("\n") >= MAX_PARAGRAPH):
+                yield part.text
 
 
 class RawDump(Rule):
     """Most of the result is raw output.
 
-    The result has more than 1,000 tokens, and more than 60 % of them are in fenced blocks. A result summarises output
-    and does not copy it.
+    The result has more than 1,000 tokens, and more than 60 % of them are in fenced blocks or in paragraphs of more than
+    40 lines. A result summarises output and does not copy it.
     """
 
     name = "raw-dump"
@@ -60,6 +64,11 @@ class RawDump(Rule):
             expect=("raw-dump", "result-too-long"),
         ),
         Example(
+            "generic",
+            edits=(("### Key References", "tests/test_login.py::test_one PASSED\n" * 120 + "\n### Key References"),),
+            expect=("raw-dump", "result-too-long"),
+        ),
+        Example(
             "implementation",
             edits=(
                 ("2 passed in 0.01s\n", "2 passed in 0.01s\n" + "tests/test_login.py::test_one PASSED\n" * 120 + ""),
@@ -72,9 +81,9 @@ class RawDump(Rule):
         total = case.tokens
         if total <= MAX_TOKENS:
             return
-        fenced = sum(estimate_tokens(code.text) for code in fences(case.document))
+        fenced = sum(map(estimate_tokens, outputs(case.document)))
         if fenced > MAX_SHARE * total:
             yield Fault(
                 line=case.document.title_line,
-                message=f"{fenced * 100 // total} % of about {total} tokens are in fenced blocks",
+                message=f"{fenced * 100 // total} % of about {total} tokens are raw output",
             )

@@ -22,14 +22,19 @@ class SeverityMissing(Rule):
     good = (
         Example(
             "generic",
-            edits=(("### Next Steps", "### Issues\n- Slow start: loads twice | Severity: minor\n\n### Next Steps"),),
+            edits=(
+                (
+                    "### Next Steps",
+                    "### Issues\n- Slow start: loads twice (app/login.py:7) | Severity: minor\n\n### Next Steps",
+                ),
+            ),
         ),
         Example("generic", edits=(("### Next Steps", "### Issues (if any)\n- None\n\n### Next Steps"),)),
     )
     bad = (
         Example(
             "generic",
-            edits=(("### Next Steps", "### Issues\n- Slow start: loads twice\n\n### Next Steps"),),
+            edits=(("### Next Steps", "### Issues\n- Slow start: loads twice (app/login.py:7)\n\n### Next Steps"),),
             expect=("severity-missing",),
         ),
         Example("review", edits=(("| Minor | 85 |", "|  | 85 |"),), expect=("severity-missing",)),
