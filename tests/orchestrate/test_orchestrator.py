@@ -241,3 +241,17 @@ async def test_an_answer_for_a_critical_subagent_continues_the_orchestrator(play
 def test_the_files_of_an_accepted_result_are_those_of_its_key_references() -> None:
     assert cited_files(result("x")) == ["a.py", "b.py"]
     assert cited_files("no result") == []
+
+
+@pytest.mark.anyio
+async def test_its_tools_do_not_see_the_data_folder_wherever_it_is(play: Play) -> None:
+    looks = tools(lookup("store/secret.txt"), lookup("a.py"))
+    async with play(conversations={ME: [looks, {"text": "Done."}]}) as fleet:
+        data = fleet.project / "store"
+        data.mkdir()
+        (data / "secret.txt").write_text("a file of another job", encoding="utf-8")
+        fleet.settings = fleet.settings._replace(data=data)
+        await orchestrated(fleet)
+        hidden, shown = answers(fleet)
+        assert "is outside the workspace (or belongs to git or Remit)" in hidden
+        assert "def leak" in shown

@@ -10,6 +10,7 @@ from remit.gate.paths import classify, count_lines, locate
 from remit.gate.ruling import Ruling
 from remit.gate.settings import READ_CAP
 from remit.globs import find_matches, is_glob
+from remit.secrets.environment import CERTAIN_WORDS, SEARCH_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 #: The last line of a file that is counted.
 _LAST_LINE = 1_000_000
-#: Words in a search for secrets; one of the second list is enough.
-_SECRETS = ("passw", "secret", "api_key", "apikey", "api-key", "api[_", "token", "credential", "private key", "akia")
-_CERTAIN = ("akia", "private key", "ghp_", "xox[", "aws_secret", "sk_live")
 _MAX_PATTERN = 10_000
 
 
@@ -254,11 +252,11 @@ def judge_search(
 def judge_pattern(pattern: str | None, settings: GateSettings, *, single: bool) -> Ruling | None:
     """Return a ruling for a search for secrets. One such word in a single file may be a lookup and is only noted."""
     text = (pattern or "")[:_MAX_PATTERN].lower()
-    hits = sum(word in text for word in _SECRETS)
-    if not hits and not any(word in text for word in _CERTAIN):
+    hits = sum(word in text for word in SEARCH_WORDS)
+    if not hits and not any(word in text for word in CERTAIN_WORDS):
         return None
     auditor = settings.agent("security")
-    if hits > 1 or not single or any(word in text for word in _CERTAIN):
+    if hits > 1 or not single or any(word in text for word in CERTAIN_WORDS):
         reason = f"this is a search for secrets. Delegate security analysis to {auditor}"
         return Ruling(1, "security-alone", reason, delegate_to=auditor)
     return Ruling(3, "security-alone", f"if this is security analysis, delegate it to {auditor}", delegate_to=auditor)

@@ -1,4 +1,7 @@
-"""Secrets in the environment: which variables contain one, and the environment without them."""
+"""Names of secrets: variables of the environment that contain one, and words in a search for them.
+
+Without other modules of this package: every hook process loads this one.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,14 @@ if TYPE_CHECKING:
 SECRET_NAME = lazy_pattern(
     r"(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|_PASS$|_PWD$|_PAT$|^PGPASS|DATABASE_URL|_DSN$"
     r"|CONNECTION_STRING|WEBHOOK|^AUTH$|_AUTH$"
+)
+#: Words in a search for secrets, in lower case; one of the second list is enough.
+SEARCH_WORDS = (
+    *("passw", "secret", "api_key", "apikey", "api-key", "api[_", "token", "credential", "private key", "akia"),
+)
+CERTAIN_WORDS = (
+    *("akia", "private key", "ghp_", "xox[", "xoxb-", "aws_secret", "sk_live", "sk-ant-", "glpat-", "npm_[", "hf_["),
+    *("github_pat_", "aiza", "pypi-ageichlwas5vcmc", "dckr_pat_", "hvs."),
 )
 _PASSWORD_IN_ADDRESS = lazy_pattern(r"://[^\s/@]*:[^\s/@]+@")
 #: A shorter value may be an ordinary word, and so may one without a digit that is not much longer.

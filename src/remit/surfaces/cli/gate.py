@@ -161,7 +161,9 @@ def trust(session: str, form: str) -> int:
     from remit.clients.claude_code.trusted import confirm_settings
     from remit.gate.session_store import open_session
     from remit.reports.gate import trusted_lines, trusted_shape
+    from remit.unconfirmed import confirm
 
+    confirm(Path.cwd())  # also what changed while a job ran, which is otherwise not even loaded
     project = current_project()
     compile_project(Path(project.root), confirm=True)
     files = confirm_settings(Path(project.root))
