@@ -267,6 +267,12 @@ def test_a_description_with_placeholders_is_not_a_title() -> None:
     assert said.title == "Line too long (89 > 88)"
 
 
+def test_a_description_that_repeats_the_id_is_not_a_title() -> None:
+    rules = [{"id": "x.shell-true", "shortDescription": {"text": "Semgrep Finding: x.shell-true"}}]
+    said = one(result(ruleId="x.shell-true", message={"text": "A shell runs it. Pass a list."}), rules=rules).opinion
+    assert said.title == "A shell runs it."
+
+
 def test_the_title_is_the_first_sentence_and_the_details_are_all() -> None:
     said = one(result(message={"text": "A [value](1) e.g. x is bad. It\nmatters."})).opinion
     assert said.title == "A value e.g. x is bad."
@@ -483,6 +489,8 @@ def test_a_place_may_be_given_by_the_index_of_an_artifact(tree: WorkTree) -> Non
         ({"startLine": 3, "endLine": 3}, 3, None),
         ({"startLine": 3, "endLine": 30}, 3, 30),
         ({"startLine": 30, "endLine": 31, "endColumn": 1}, 30, None),
+        ({"startLine": 30, "endLine": 33}, 30, None),
+        ({"startLine": 28, "endLine": 33}, 28, 30),
         ({"charOffset": 12}, None, None),
     ],
 )
@@ -497,7 +505,6 @@ def test_lines_that_are_there_are_verified(
     ("region", "line"),
     [
         ({"startLine": 31}, 31),
-        ({"startLine": 3, "endLine": 31}, 3),
         ({"startLine": 0}, None),
         ({"startLine": -3}, None),
         ({"startLine": 9, "endLine": 3}, 9),

@@ -57,7 +57,8 @@ def test_the_report_reads_back_as_it_was_meant(merge: Merge) -> None:
 
 
 def test_the_examples_merge_into_a_report_without_a_single_complaint_but_its_length() -> None:
-    text = merge_markdown(example(), sources().workspace)
+    names = ("review-security", "review-quality", "verification")
+    text = merge_markdown(example(*names), sources().workspace)
     assert {violation.rule for verdict in verdicts(text) for violation in verdict.violations} == {"result-too-long"}
     assert "### Overrides" not in text
 
@@ -236,11 +237,11 @@ def test_an_agents_words_become_plain_markdown(written: str, expected: str) -> N
         ("see a/b.py:12-18 there", "see a/b.py: 12-18 there"),
         ("see a/b.py#L12", "see a/b.py #L12"),
         ("see a/b.py(12)", "see a/b.py (12)"),
-        ("see a/b.py, line 12", "see a/b.py; line 12"),
-        ("line 12 of a/b.py", "line 12 of: a/b.py"),
-        ("a/b.py の12行目", "a/b.py; の12行目"),
-        ("at :12a/b.pyの12行目LICENSE:99999", "at :12a/b.pyの12行目LICENSE: 99999"),
-        ("at 12:30, on line 7, 16:9", "at 12:30, on line 7, 16:9"),
+        ("see a/b.py, line 12", "see a/b.py; line no. 12"),
+        ("line 12 of a/b.py", "line no. 12 of: a/b.py"),
+        ("a/b.py の12行目", "a/b.py; の12・行目"),
+        ("at :12a/b.pyの12行目LICENSE:99999", "at :12a/b.pyの12・行目LICENSE: 99999"),
+        ("at 12:30, on line 7, 16:9", "at 12:30, on line no. 7, 16:9"),
         ("http://host:80/a.py:3", "http://host:80/a.py:3"),
     ],
 )

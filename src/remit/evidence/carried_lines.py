@@ -235,6 +235,19 @@ def _mentions(text: str) -> Iterator[_Mention]:
             yield _Mention(start, end, _ranges(listed))
 
 
+def without_line_mentions(text: str) -> str:
+    """Return a text whose line numbers belong to no file that is named elsewhere: `line 12` becomes `line no. 12`."""
+    return _MENTION.sub(_separated, text) if _HINT.search(text) else text
+
+
+def _separated(found: re.Match[str]) -> str:
+    whole = found[0]
+    if found["row"] or found["rows"]:
+        return whole.replace("行", "・行", 1)
+    first = next(at for at, character in enumerate(whole) if character.isdigit())
+    return f"{whole[:first].rstrip()} no. {whole[first:]}"
+
+
 def _ranges(listed: str) -> tuple[tuple[int, int | None], ...]:
     pairs = (one.groups() for one in _RANGE.finditer(listed))
     return tuple((min(int(first), MAX_LINE), int(last) if last else None) for first, last in pairs)

@@ -113,13 +113,14 @@ def region_outcome(
 ) -> Outcome:
     """Check the location of a result. `is_broken`: see `region_of`.
 
-    A tool that ran on this checkout knows its lines (`is_current`). For a file of another commit, the snippet decides.
+    A tool that ran on this checkout knows its lines (`is_current`); some count the end of a block past the file. For a
+    file of another commit, the snippet decides.
     """
     if isinstance(file, Absent):
         failed: dict[str, Outcome] = {"outside": "outside", "missing": "missing-file", "folder": "missing-file"}
         return failed.get(file.why, "unchecked")
     # Tools that report on a whole file use line 1 even if it is empty.
-    last = quote.end_line or quote.line or 1
+    last = quote.line or 1 if is_current else quote.end_line or quote.line or 1
     inside = not is_broken and last <= max(1, len(file.lines))
     if is_current or not quote.text.strip():
         return "verified" if inside else "out-of-range"

@@ -173,7 +173,7 @@ class _Reader:
         physical = next((found for found in locations if found), {})
         line, end_line, is_broken = region_of(physical)
         score, unscored = result_score(result, rule)
-        title = result_title(message, rule) or name or "a result without a message"
+        title = result_title(message, rule, name) or name or "a result without a message"
         path = paths.path(as_dict(physical.get("artifactLocation")))
         row = ReportedFinding(
             opinion=Opinion(
@@ -226,6 +226,9 @@ class _Reader:
         if claim.is_package and is_verified([outcome]) is False:
             outcome = "unchecked"
         line = stated_opinion.line
+        if outcome == "verified" and end_line is not None and isinstance(file, SourceFile):
+            end_line = min(end_line, len(file.lines))
+            end_line = end_line if line is not None and end_line > line else None
         if outcome == "relocated" and quote.found is not None and quote.found.line is not None:
             end_line = quote.found.line + end_line - line if end_line is not None and line is not None else None
             line = quote.found.line

@@ -15,6 +15,7 @@ from remit.merging.sarif.values import MAX_HEAD, MAX_NAME, as_dict, as_list, as_
 MAX_TITLE = 300
 _MAX_TAGS = 100
 _MAX_FILLED = 50
+_MAX_AROUND_ID = 20
 
 #: The level alone never makes a finding critical: many linters report everything as an error.
 _LEVELS: dict[str, Severity] = {"error": "important", "warning": "minor", "note": "minor", "none": "minor"}
@@ -88,10 +89,14 @@ def _short_text(descriptor: dict[str, Any]) -> str:
     return " ".join((text or as_text(descriptor.get("name"), MAX_NAME)).split())
 
 
-def result_title(message: str, rule: dict[str, Any]) -> str:
-    """Return the rule's short description, else the first sentence of the message."""
+def result_title(message: str, rule: dict[str, Any], name: str = "") -> str:
+    """Return the rule's short description, else the first sentence of the message.
+
+    A description that only repeats the rule's id, such as `Semgrep Finding: x.y`, or has placeholders is not a title.
+    """
     short = as_text(as_dict(rule.get("shortDescription")).get("text"), MAX_HEAD)
-    if not short.strip() or _TEMPLATE.search(short):
+    repeats = bool(name) and name in short and len(short) <= len(name) + _MAX_AROUND_ID
+    if not short.strip() or _TEMPLATE.search(short) or (repeats and message.strip()):
         short = _SENTENCE_END.split(as_text(message.strip(), MAX_HEAD).partition("\n")[0], maxsplit=1)[0]
     return as_text(" ".join(short.split()), MAX_TITLE)
 

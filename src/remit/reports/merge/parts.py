@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
+from remit.evidence.carried_lines import without_line_mentions
 from remit.evidence.grammar import Exists, WrittenReference, looks_like_file, references_in
 from remit.merging.merge import name_of
 from remit.merging.model import OBSERVED, SCALE, AgentReport, Conflict, Merge, MergedFinding, Opinion
@@ -315,14 +316,17 @@ def safe_agent(name: str) -> str:
 
 
 def neutralize_line(line: str, exists: Exists | None = None) -> str:
-    """Return a line without references: `a.py:12` becomes `a.py: 12`.
+    """Return a line without references: `a.py:12` becomes `a.py: 12`, and `line 12` alone `line no. 12`.
 
     `exists` decides which names are files; without it, every name that could be a file counts as one.
     """
     for _ in range(_ROUNDS):
         found = [written for written in _written(line, exists) if _counts(line, written, exists)]
         if not found:
-            return line
+            separate = without_line_mentions(line)
+            if separate == line:
+                return line
+            line = separate
         for written in reversed(found):
             line = _broken(line, written)
     return _DIGIT.sub("#", line)  # a line made to defeat this loop: a reference needs a number
