@@ -40,6 +40,7 @@ SHARED_MODULE_NAMES = {
         "agents",
         "api",
         "check",
+        "dismissals",
         "doctor",
         "events",
         "files",

@@ -110,6 +110,8 @@ class MergedFinding(msgspec.Struct, frozen=True, gc=False):
     flags: tuple[str, ...]
     #: Every row of the inputs that is part of it.
     members: tuple[Member, ...] = ()
+    #: Of its path, rule or title, and code; the ID for `remit dismiss`. Empty before a checkout was looked at.
+    fingerprint: str = ""
     #: Why it was dropped; unset if it was kept.
     reason: str | msgspec.UnsetType = msgspec.UNSET
 

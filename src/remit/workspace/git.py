@@ -74,6 +74,12 @@ def head(root: Path) -> str | None:
     return decode_output(found).strip() if found else None
 
 
+def user_name(root: Path) -> str | None:
+    """Return the name of git's user in a checkout, or None."""
+    found = run_git(root, "config", "--get", "user.name")
+    return decode_output(found).strip() or None if found else None
+
+
 def remote_address(root: Path) -> str | None:
     """Return the public address of a checkout's `origin`, or else of its first remote.
 

@@ -252,6 +252,7 @@ def _card_values(finding: MergedFinding, number: int, agents: int, workspace: Wo
             _short(finding.id, 40),
             _short(finding.category, 40),
             f"{agreement(finding, agents)} agents",
+            f"#{_short(finding.fingerprint, 40)}" if finding.fingerprint else "",
         ),
         "evidence": EVIDENCE,
         "evidence_chip": _EVIDENCE_CHIPS[finding.verified],

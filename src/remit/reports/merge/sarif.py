@@ -59,7 +59,9 @@ def merge_sarif(
     version: str,
 ) -> str:
     """Return the report. The same merge over the same files gives the same bytes."""
-    located = [finding for finding in merge.findings if _has_location(finding) or profile == "ai"]
+    dismissed = [finding for finding in merge.dropped if "dismissed" in finding.flags]
+    everything = [*merge.findings, *dismissed]
+    located = [finding for finding in everything if _has_location(finding) or profile == "ai"]
     rules = sorted({_category(finding) for finding in located})
     cited = _cited(located, workspace)
     results = [_result(finding, rules, text, profile) for finding, text in zip(located, cited, strict=True)]
@@ -193,6 +195,10 @@ def _result(finding: MergedFinding, rules: list[str], cited: str, profile: Profi
         "rank": finding.confidence,
         "properties": properties,
     }
+    if isinstance(finding.reason, str):  # only dismissed findings of those that were dropped are results
+        result["suppressions"] = [
+            {"kind": "external", "status": "accepted", "justification": _safe(finding.reason, _MAX_WORDS)}
+        ]
     others = [opinion for opinion in finding.opinions if has_location and opinion.line not in (None, finding.line)]
     if others:
         result["relatedLocations"] = [

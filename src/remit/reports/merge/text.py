@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from remit.merging.model import Merge, MergedFinding
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count
@@ -228,6 +228,7 @@ def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
         f"{agreement(finding, agents)} agents",
         escape_control(finding.category),
         *map(escape_control, shared_flags(finding)),
+        f"#{escape_control(finding.fingerprint)}" if finding.fingerprint else "",
     ]
     left = room - display_width(state)
     words = _fit(" · " + " · ".join(filter(None, notes)), left) if left > len(" · …") else ""
@@ -240,10 +241,17 @@ def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
 
 
 def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
-    if not merge.dropped:
+    dismissed = [finding for finding in merge.dropped if "dismissed" in finding.flags]
+    others = [finding for finding in merge.dropped if "dismissed" not in finding.flags]
+    yield from _dropped_list("Dismissed", dismissed, columns)
+    yield from _dropped_list("Dropped", others, columns)
+
+
+def _dropped_list(heading: str, findings: Sequence[MergedFinding], columns: int) -> Iterator[Line]:
+    if not findings:
         return
-    yield _heading("Dropped", f"{len(merge.dropped):,}; the JSON form has all of them")
-    for finding in merge.dropped[:_MAX_DROPPED]:
+    yield _heading(heading, f"{len(findings):,}; the JSON form has all of them")
+    for finding in findings[:_MAX_DROPPED]:
         reason = escape_control(finding.reason) if isinstance(finding.reason, str) else "no reason given"
         words = "  ".join(
             filter(None, [escape_control(finding.id), truncate_text(escape_control(finding.title), MAX_TITLE)])
@@ -255,8 +263,8 @@ def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
         location = escape_control(location_of(finding)) or "no location"
         for row in _wrapped(truncate_text(f"{location}: {reason}", 2 * MAX_TITLE), columns, " " * 12):
             yield [Piece(row, "dim")]
-    if len(merge.dropped) > _MAX_DROPPED:
-        yield [Piece(f"  and {len(merge.dropped) - _MAX_DROPPED:,} more", "dim")]
+    if len(findings) > _MAX_DROPPED:
+        yield [Piece(f"  and {len(findings) - _MAX_DROPPED:,} more", "dim")]
     yield []
 
 
@@ -273,7 +281,7 @@ def _totals(merge: Merge, columns: int) -> Iterator[Line]:
     rest = [
         format_count(counts.inputs, "result"),
         format_count(counts.conflicts, "conflict"),
-        f"{counts.dropped:,} dropped",
+        f"{counts.dropped:,} dropped{f' ({counts.dismissed:,} dismissed)' if counts.dismissed else ''}",
     ]
     tail = " · ".join(rest)
     if len(words) + 3 + len(tail) <= columns:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from remit.checking import Options
 from remit.configuration import Configuration, load
@@ -20,6 +21,7 @@ from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
 from remit.merging.model import MERGED_AGENT, SCALE, Merge, MergeSettings
 from remit.merging.previous import read_merge
+from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.sessions import current_project
@@ -91,7 +93,9 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     _warn_about_reports(zip(files, inputs, strict=True))
     if project is not None:
         inputs += project.inputs(flags["session"], options, sources)
-    merged = _filtered(merge_inputs([*inputs, *of_plan], settings), flags, sources)
+    merged = with_dismissals(merge_inputs([*inputs, *of_plan], settings), sources.workspace)
+    keep_last_merge(msgspec.json.encode(merged).decode(), root)
+    merged = _filtered(merged, flags, sources)
     _write(_formatted(merged, flags, sources), flags["output"])
     return 1 if fails(merged, flags["fail_on"]) else 0
 

@@ -167,9 +167,12 @@ def _print_team(team: ReviewTeam) -> None:
 
 
 def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: dict[str, Any], changed: Any) -> int:
+    from remit.evidence.sources import open_sources
     from remit.merging.merge import only_changed
+    from remit.surfaces.cli.dismissals import with_dismissals
     from remit.surfaces.cli.driving import write_reports
 
+    merged = with_dismissals(merged, open_sources(root).workspace)
     if changed is not None:
         merged = only_changed(merged, changed, options["changed_since"])
     files = write_reports(merged, root, data / "reports", f"review-{found.plan.id}")

@@ -1,0 +1,155 @@
+"""The commands `remit dismiss` and `remit restore`."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import click
+
+from remit.configuration import load
+from remit.errors import UsageError
+from remit.evidence.sources import open_sources
+from remit.merging.dismissals import (
+    FILE,
+    Dismissal,
+    apply_dismissals,
+    find_finding,
+    is_expired,
+    new_dismissal,
+    read_dismissals,
+    render_dismissals,
+)
+from remit.merging.model import Merge, MergeSettings
+from remit.surfaces.cli.files import find_repository
+from remit.workspace import git
+from remit.workspace.atomic_write import replace_file
+from remit.workspace.files import Workspace
+
+_PATH = click.Path(path_type=Path)
+#: The report of the last `remit merge` in a project, next to those of `remit review`.
+LAST_MERGE = "merge.json"
+
+
+@click.command("dismiss")
+@click.argument("finding", metavar="ID")
+@click.option("--why", required=True, help="Why the finding needs no fix; it is stored in the file.")
+@click.option("--from", "source", type=_PATH, help="The report with the finding: JSON of a merge, a result or SARIF.")
+@click.option("--repo", type=_PATH, help="The checkout; default: the one that contains the current folder.")
+def dismiss_command(finding: str, why: str, source: Path | None, repo: Path | None) -> int:
+    """Dismiss a finding: later reports list it as dismissed and do not count it.
+
+    ID is the identifier after # in a report, the finding's id (SEC-001) or path:line, if only one finding matches. It
+    is looked up in the last report of `remit review` or `remit merge`, or in --from. The dismissal is stored in
+    .remit-dismissals.toml, for your team to commit. It holds until the cited code changes or the finding becomes more
+    severe.
+
+    \b
+    Examples:
+      remit dismiss 3f2a9c1d04b7 --why "only used in tests"
+      remit dismiss src/app.py:12 --why "the input is a constant" --from merge.json
+    """
+    if not why.strip():
+        raise UsageError("--why must not be empty")
+    root = _root(repo)
+    workspace = open_sources(root).workspace
+    merged = apply_dismissals(_report(source, root), (), workspace)
+    found = find_finding(merged, finding)
+    entries = stored_dismissals(root)
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    entry = new_dismissal(found, workspace, why, git.user_name(root) or "", today)
+    _store(root, [*(one for one in entries if one.id != entry.id), entry])
+    place = f"{found.path}:{found.line}" if found.path and found.line else found.path or "no location"
+    click.echo(
+        f"dismissed {entry.id}  {place}  {found.title[:100]}\ncommit {FILE} to share it; undo: remit restore {entry.id}"
+    )
+    return 0
+
+
+@click.command("restore")
+@click.argument("name", metavar="ID")
+@click.option("--repo", type=_PATH, help="The checkout; default: the one that contains the current folder.")
+def restore_command(name: str, repo: Path | None) -> int:
+    """Remove a dismissal, so that the finding counts again.
+
+    \b
+    Examples:
+      remit restore 3f2a9c1d04b7
+    """
+    root = _root(repo)
+    entries = stored_dismissals(root)
+    found = [one for one in entries if one.id == name or (len(name) >= 4 and one.id.startswith(name.lower()))]
+    if len(found) != 1:
+        known = f"; dismissed: {', '.join(one.id for one in entries[:10])}" if entries else "; nothing is dismissed"
+        raise UsageError(f"{'no dismissal' if not found else f'{len(found)} dismissals'} {name!r}{known}")
+    _store(root, [one for one in entries if one is not found[0]])
+    click.echo(f"restored {found[0].id}  {found[0].path or 'no location'}  {found[0].title[:100]}")
+    return 0
+
+
+def stored_dismissals(root: Path | None) -> list[Dismissal]:
+    """Return the dismissals of a checkout; empty if there is no file."""
+    if root is None:
+        return []
+    try:
+        return read_dismissals((root / FILE).read_bytes())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UsageError(f"{root / FILE}: {error.strerror or error}") from error
+
+
+def with_dismissals(merged: Merge, workspace: Workspace | None) -> Merge:
+    """Return a merge with the dismissals of its checkout, and report those whose code is gone."""
+    entries = stored_dismissals(workspace.root if workspace is not None else None)
+    expired = [one for one in entries if workspace is not None and is_expired(one, workspace)]
+    if expired:
+        names = ", ".join(one.id for one in expired[:5]) + (", ..." if len(expired) > 5 else "")
+        click.echo(
+            f"{FILE}: the code of {len(expired)} dismissed findings changed: {names}; remove: remit restore ID",
+            err=True,
+        )
+    return apply_dismissals(merged, entries, workspace)
+
+
+def keep_last_merge(text: str, root: Path | None) -> None:
+    """Keep the last merge of a project that has a data folder, for `remit dismiss`."""
+    if root is None or not (root / ".remit").is_dir():
+        return
+    folder = root / ".remit" / "reports"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        replace_file(str(folder / LAST_MERGE), text.encode())
+    except OSError as error:
+        click.echo(f"{folder / LAST_MERGE}: {error.strerror or error}", err=True)
+
+
+def _root(repo: Path | None) -> Path:
+    root, _ = find_repository(repo, [])
+    return root.resolve()
+
+
+def _store(root: Path, entries: list[Dismissal]) -> None:
+    try:
+        replace_file(str(root / FILE), render_dismissals(entries).encode("utf-8", "replace"))
+    except OSError as error:
+        raise UsageError(f"{root / FILE}: {error.strerror or error}") from error
+
+
+def _report(source: Path | None, root: Path) -> Merge:
+    """Return the report to look in: the given file, else the last one of the project."""
+    from remit.checking import Options
+    from remit.merging.api import merge_inputs
+    from remit.merging.inputs import read_input
+
+    if source is None:
+        kept = list((root / ".remit" / "reports").glob("*.json"))
+        if not kept:
+            raise UsageError("no report to look in: pass one with --from FILE (remit merge ... --format json)")
+        source = max(kept, key=lambda file: file.stat().st_mtime)
+    try:
+        data = source.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{source}: {error.strerror or error}") from error
+    options = Options(profile=load()["profile"])
+    return merge_inputs([read_input(data, str(source), options, open_sources(root))], MergeSettings(threshold=0))
