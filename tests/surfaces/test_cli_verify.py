@@ -202,6 +202,16 @@ class TestText:
 
 
 class TestRepository:
+    def test_a_path_is_relative_to_the_document_if_it_leads_up(self, remit: Remit, project: Path) -> None:
+        (project / "docs").mkdir()
+        (project / "docs/page.md").write_text("[a](../src/app/cart.py#L4) [b](../src/none.py#L1) [c](../../x.py#L1)")
+        found = remit("verify", "docs/page.md", "--format", "json").json["results"][0]["references"]
+        assert [(one["path"], one["outcome"]) for one in found] == [
+            ("src/app/cart.py", "verified"),
+            ("src/none.py", "missing-file"),
+            ("../../x.py", "outside"),
+        ]
+
     def test_repo_names_the_checkout(self, remit: Remit, tmp_path: Path) -> None:
         (tmp_path / "other").mkdir()
         ran = remit("verify", "audit.md", "--repo", str(tmp_path / "other"))

@@ -85,7 +85,7 @@ class PathResolver:
             return Resolved(path)
         if self._folder and not is_absolute(path):
             below = self._workspace.normal(f"{self._folder}/{path}")
-            if below and self._exists(below):
+            if below and (self._exists(below) or path.startswith("../")):
                 return Resolved(below)
         rest = self._without_root(path)
         if rest is None:

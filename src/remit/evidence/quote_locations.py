@@ -37,7 +37,10 @@ _OUTPUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("bash", "sh", "shell", "zsh"), (".sh", ".bash", ".zsh", ".ksh", ".bats", ".env")),
     **dict.fromkeys(("text", "txt"), (".txt", ".md", ".rst", ".cfg", ".ini", ".conf", ".env", ".log", ".csv")),
     "log": (".log",),
+    **dict.fromkeys(("markdown", "md", "mdx"), (".md", ".mdx", ".markdown")),
 }
+#: Fences in these languages show a text or a change as a whole; comments inside are part of it.
+_SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
 _LANGUAGE = lazy_pattern(r"[\w+#.\-]+$")
 #: A longer first line is not a comment that names a location; at most this many blank lines are skipped.
 _MAX_COMMENT = 2_000
@@ -146,6 +149,9 @@ def _parts(fence: Fence, lines: list[str], workspace: Workspace | None) -> Itera
     """Yield the parts of a fence: one for its beginning, and one for each comment that is a location."""
     exists: Exists = workspace.exists if workspace is not None else looks_like_file
     written, written_at, first = _in_info(fence.segment.info, exists), fence.line, 0
+    if fence.segment.info.split(" ")[0].lower() in _SAMPLES:
+        yield _Part(written, written_at, fence.first, lines)
+        return
     body: list[str] = []
     for at, line in enumerate(lines):
         location = _in_comment(line, exists, is_first=not any(map(str.strip, lines[:at])) if at < 3 else False)
