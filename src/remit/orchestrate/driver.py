@@ -160,9 +160,10 @@ class Driver:
                 row.merge = None
                 await self._ask(row, f"a person has to review the results of {spec.name}: {review_reason(merged)}")
                 return "waiting"
-            note = f"{spec.name}: {review_reason(merged)}; no person has reviewed this, and the plan continues"
-            await plans.note(self._database, self._plan, "review", note)
-            await self._recorder.unreviewed(spec.name, review_reason(merged))
+            if spec.on_review is None and spec is not self._spec.phases[-1]:
+                note = f"{spec.name}: {review_reason(merged)}; no person has reviewed this, and the plan continues"
+                await plans.note(self._database, self._plan, "review", note)
+                await self._recorder.unreviewed(spec.name, review_reason(merged))
         row.state = "finished"
         await self._lease.save_phase(row)
         row.merge = None

@@ -103,13 +103,18 @@ def review_plan(
         )
         for name in team.analysers
     ]
-    phase = PhaseSpec(name="review", delegations=(*subagents, *analysers), threshold=threshold)
-    phases = [phase]
+    every = (*subagents, *analysers)
+    phases = [PhaseSpec(name="review", delegations=every, threshold=threshold, on_review="continue")]
     if verifier is not None and team.subagents:
         judge = DelegationSpec(agent="verification-specialist", task=_VERIFY, scope=tuple(scope), model=verifier)
         phases.append(
             PhaseSpec(
-                name="verification", delegations=(judge,), inputs=("review",), merges_inputs=True, threshold=threshold
+                name="verification",
+                delegations=(judge,),
+                inputs=("review",),
+                merges_inputs=True,
+                threshold=threshold,
+                on_review="continue",
             )
         )
     return Plan(name=f"review of {', '.join(scope)}", phases=tuple(phases), profile=profile)

@@ -71,8 +71,10 @@ def phase_lines(phase: PhaseRow, columns: int, workspace: Workspace | None) -> I
 def unreviewed_lines(found: PlanResult, columns: int) -> Iterator[Line]:
     """Yield a warning for each phase whose results a person should have reviewed, and after which the plan went on."""
     asked = {one.phase for one in found.escalations if one.delegation is None}
-    for phase in found.phases:
-        if phase.decision == "review" and phase.state == "finished" and phase.number not in asked:
+    specs = msgspec.convert(found.plan.document, Plan).phases
+    for phase, spec in zip(found.phases[:-1], specs, strict=False):
+        is_unreviewed = phase.state == "finished" and phase.decision == "review" and phase.number not in asked
+        if is_unreviewed and spec.on_review is None:
             text = (
                 f"phase {escape_control(phase.name)} needs a review by a person, and no person was asked; "
                 '`on_review = "ask"` in the plan stops there'
