@@ -18,9 +18,10 @@ from remit.clients.claude_code.setup.plan import (
 )
 from remit.clients.claude_code.setup.settings_file import own_hooks, read_settings, without_hooks
 from remit.clients.claude_code.setup.target import InstallTarget
-from remit.errors import EnvironmentBroken
+from remit.errors import EnvironmentBroken, UsageError
 from remit.gate.session_store import list_sessions
 from remit.gate.settings import MODES
+from remit.orchestrate.progress_file import progress_path, read_progress
 from remit.workspace.atomic_write import remove_leftovers
 
 
@@ -63,8 +64,19 @@ def _is_needed(path: Path, target: InstallTarget, installed: InstallRecord) -> b
     """Whether a file is the `.gitignore` of `.remit`, and other files stay in there."""
     if path != ignore_file(target):
         return False
-    own = {target.path(name) for name in installed.files} | {target.gate}
+    own = {target.path(name) for name in installed.files} | {target.gate, *_own_progress(target)}
     return any(entry not in own and entry != target.plugin.parent for entry in path.parent.iterdir())
+
+
+def _own_progress(target: InstallTarget) -> list[Path]:
+    """Return the progress file and its lock if only sessions of the client wrote it, and no plan."""
+    file = progress_path(target.root / ".remit")
+    try:
+        work = read_progress(file).get("work")
+    except UsageError:
+        return []
+    keys = [str(one.get("key")) if isinstance(one, dict) else "" for one in work] if isinstance(work, list) else [""]
+    return [file, file.with_suffix(".lock")] if all(key.startswith("session ") for key in keys) else []
 
 
 def _settings_change(target: InstallTarget, record: InstallRecord | None) -> FileChange | None:
@@ -116,6 +128,8 @@ def apply_uninstall(plan: InstallPlan) -> None:
     for parent in {path.parent for path in (target.settings, *map(target.path, plan.record.files))}:
         remove_leftovers(parent)
     try:
+        for path in _own_progress(target):
+            path.unlink(missing_ok=True)
         if target.gate.is_dir() and not target.gate.is_symlink():
             shutil.rmtree(target.gate)
     except OSError as error:
