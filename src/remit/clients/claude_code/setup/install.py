@@ -15,6 +15,13 @@ from remit import __version__
 from remit.clients.claude_code.setup.bundle import agent_names, find_own_agents, folders_of, wanted_files
 from remit.clients.claude_code.setup.gate_mode import effective_mode, mode_change
 from remit.clients.claude_code.setup.hook_entries import NO_SERVER, hook_command, hook_entries, is_ours
+from remit.clients.claude_code.setup.permission_rules import (
+    containers_added,
+    deny_rules,
+    present_rules,
+    with_rules,
+    without_rules,
+)
 from remit.clients.claude_code.setup.plan import (
     MAX_BYTES,
     FileChange,
@@ -67,7 +74,8 @@ def plan_install(target: InstallTarget, *, mode: str | None = None, http: str | 
         },
         folders=[*dict.fromkeys([*earlier.folders, *_own_folders(target, earlier, files, changes)])],
         settings=target.record_path(target.settings),
-        made=[*dict.fromkeys([*earlier.made, *added_by(before or "{}", after or "{}")])],
+        made=[*dict.fromkeys([*earlier.made, *_made(before or "{}", after or "{}")])],
+        rules=[*dict.fromkeys([*earlier.rules, *_added_rules(target, before or "{}")])],
         made_settings=earlier.made_settings or before is None,
         configuration=configured[1] if configured is not None else earlier.configuration,
         http=http,
@@ -84,10 +92,21 @@ def _is_closed(target: InstallTarget) -> bool:
 def _settings_change(target: InstallTarget, entries: dict[str, dict[str, Any]]) -> FileChange | None:
     target.refuse_links(target.settings)
     text = read_settings(target.settings)
-    after = with_hooks("{}\n" if text is None else text, entries, is_ours)
+    after = with_rules(with_hooks("{}\n" if text is None else text, entries, is_ours), deny_rules(target))
     if after == text:
         return None
     return FileChange(target.settings, None if text is None else text.encode(), after.encode(), is_shared=True)
+
+
+def _made(before: str, after: str) -> list[str]:
+    return [*added_by(before, after), *containers_added(before, after)]
+
+
+def _added_rules(target: InstallTarget, before: str) -> list[str]:
+    """Return the rules that the settings lack."""
+    rules = deny_rules(target)
+    present = present_rules(before, rules)
+    return [rule for rule in rules if rule not in present]
 
 
 def _own_files(
@@ -117,7 +136,7 @@ def _settings_before(target: InstallTarget, *, has_record: bool) -> str | None:
     text = read_settings(target.settings)
     if text is None or has_record:
         return text
-    rest = without_hooks(text, is_ours)
+    rest = without_rules(without_hooks(text, is_ours), deny_rules(target))
     return None if rest != text and rest.strip() == "{}" else rest
 
 

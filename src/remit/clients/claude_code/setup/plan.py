@@ -100,6 +100,8 @@ class InstallRecord(msgspec.Struct, frozen=True, kw_only=True):
     settings: str = ""
     #: Containers in the settings that the install created; an uninstall removes them if they are empty.
     made: list[str] = []
+    #: Permission rules that the install added to the settings.
+    rules: list[str] = []
     made_settings: bool = False
     configuration: AddedHooks | None = None
     http: str | None = None

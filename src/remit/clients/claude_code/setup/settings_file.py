@@ -86,9 +86,9 @@ def check_settings(text: str) -> None:
         raise ValueError(f"not valid JSON: {error}") from error
     if not isinstance(settings, dict):
         raise ValueError(f"settings must be a JSON object, not {_kind(settings)}")
-    root = _root(text)
+    root = root_of(text)
     _check_unique_keys(text, root, "the settings")
-    hooks = _named(text, root, "hooks")
+    hooks = named(text, root, "hooks")
     if hooks is None:
         return
     if not isinstance(hooks.value, dict):
@@ -114,7 +114,7 @@ def _kind(value: object) -> str:
 
 def own_hooks(text: str, is_ours: IsOurs) -> dict[str, dict[str, Any]]:
     """Return Remit's hook of each event."""
-    hooks = _named(text, _root(text), "hooks")
+    hooks = named(text, root_of(text), "hooks")
     return {
         event.key: hook.value
         for event in (parts(text, hooks.at) if hooks is not None else ())
@@ -127,25 +127,25 @@ def with_hooks(text: str, wanted: Mapping[str, Hook], is_ours: IsOurs) -> str:
     """Return the settings with exactly these hooks of Remit, each after the other hooks of its event."""
     text = _without_others(text, wanted, is_ours)
     style = style_of(text)
-    root = _root(text)
-    if _named(text, root, "hooks") is None:
+    root = root_of(text)
+    if named(text, root, "hooks") is None:
         events = ("," + style.line(2)).join(style.event(event, hook) for event, hook in wanted.items())
         colon = ": " if style.newline else ":"
-        return _insert(text, root, f'"hooks"{colon}{{{style.line(2)}{events}{style.line(1)}}}', style, 1)
+        return insert(text, root, f'"hooks"{colon}{{{style.line(2)}{events}{style.line(1)}}}', style, 1)
     for event, hook in wanted.items():
         text = _with_hook(text, event, hook, style, is_ours)
     return text
 
 
 def _with_hook(text: str, event: str, hook: Hook, style: JsonStyle, is_ours: IsOurs) -> str:
-    hooks = _named(text, _root(text), "hooks")
+    hooks = named(text, root_of(text), "hooks")
     assert hooks is not None  # noqa: S101 (the caller has checked)
-    existing = _named(text, hooks.at, event)
+    existing = named(text, hooks.at, event)
     if existing is None:
-        return _insert(text, hooks.at, style.event(event, hook), style, 2)
+        return insert(text, hooks.at, style.event(event, hook), style, 2)
     ours = next((one for one in _hooks_in(text, existing) if is_ours(one.value)), None)
     if ours is None:
-        return _insert(text, existing.at, style.group(hook), style, 3)
+        return insert(text, existing.at, style.group(hook), style, 3)
     if ours.value == hook:
         return text
     return text[: ours.at] + json.dumps(hook, ensure_ascii=False) + text[ours.end :]
@@ -154,7 +154,7 @@ def _with_hook(text: str, event: str, hook: Hook, style: JsonStyle, is_ours: IsO
 def _without_others(text: str, wanted: Mapping[str, Hook], is_ours: IsOurs) -> str:
     """Remove Remit's hooks from other events, and duplicates from the wanted events."""
     while True:
-        hooks = _named(text, _root(text), "hooks")
+        hooks = named(text, root_of(text), "hooks")
         for event in parts(text, hooks.at) if hooks is not None else ():
             ours = [hook for hook in _hooks_in(text, event) if is_ours(hook.value)]
             if ours[1 if event.key in wanted else 0 :]:
@@ -171,30 +171,30 @@ def without_hooks(text: str, is_ours: IsOurs, created: Collection[str] | None = 
     """
     while own := own_hooks(text, is_ours):
         event_name = next(iter(own))
-        hooks = _named(text, _root(text), "hooks")
-        event = _named(text, hooks.at, event_name) if hooks is not None else None
+        hooks = named(text, root_of(text), "hooks")
+        event = named(text, hooks.at, event_name) if hooks is not None else None
         ours = [hook for hook in _hooks_in(text, event) if is_ours(hook.value)] if event is not None else []
         text = _without_hook(text, event_name, ours[-1], created)
-    root = _root(text)
-    hooks = _named(text, root, "hooks")
+    root = root_of(text)
+    hooks = named(text, root, "hooks")
     if hooks is not None and hooks.value == {} and (created is None or "hooks" in created):
-        text = _remove(text, root, hooks)
+        text = remove(text, root, hooks)
     return text
 
 
 def _without_hook(text: str, event_name: str, hook: JsonPart, created: Collection[str] | None) -> str:
     """Remove one hook, with its group and the event's list if they have no other entry."""
-    hooks = _named(text, _root(text), "hooks")
-    event = _named(text, hooks.at, event_name) if hooks is not None else None
+    hooks = named(text, root_of(text), "hooks")
+    event = named(text, hooks.at, event_name) if hooks is not None else None
     if hooks is None or event is None:
         return text
     group = next(part for part in parts(text, event.at) if part.at <= hook.at < part.end)
-    inner = _named(text, group.at, "hooks")
+    inner = named(text, group.at, "hooks")
     if inner is not None and len(inner.value) > 1:
-        return _remove(text, inner.at, hook)
+        return remove(text, inner.at, hook)
     if len(event.value) > 1 or not (created is None or f"hooks.{event_name}" in created):
-        return _remove(text, event.at, group)
-    return _remove(text, hooks.at, event)
+        return remove(text, event.at, group)
+    return remove(text, hooks.at, event)
 
 
 def added_by(before: str, after: str) -> list[str]:
@@ -237,17 +237,19 @@ def _hooks_in(text: str, event: JsonPart) -> list[JsonPart]:
     """Return the hooks of an event in all its groups; groups of another form are skipped."""
     found: list[JsonPart] = []
     for group in parts(text, event.at) if isinstance(event.value, list) else ():
-        inner = _named(text, group.at, "hooks") if isinstance(group.value, dict) else None
+        inner = named(text, group.at, "hooks") if isinstance(group.value, dict) else None
         if inner is not None and isinstance(inner.value, list):
             found += parts(text, inner.at)
     return found
 
 
-def _named(text: str, start: int, key: str) -> JsonPart | None:
+def named(text: str, start: int, key: str) -> JsonPart | None:
+    """Return the member of an object by its key."""
     return next((part for part in parts(text, start) if part.key == key), None)
 
 
-def _root(text: str) -> int:
+def root_of(text: str) -> int:
+    """Return the position of the settings object."""
     return _skip(text, len(_BOM) if text.startswith(_BOM) else 0)
 
 
@@ -256,7 +258,7 @@ def _skip(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _insert(text: str, start: int, piece: str, style: JsonStyle, depth: int) -> str:
+def insert(text: str, start: int, piece: str, style: JsonStyle, depth: int) -> str:
     """Add a part at the end of a container."""
     own = parts(text, start)
     if own:
@@ -265,7 +267,7 @@ def _insert(text: str, start: int, piece: str, style: JsonStyle, depth: int) -> 
     return f"{text[: start + 1]}{style.line(depth)}{piece}{style.line(depth - 1)}{text[closing:]}"
 
 
-def _remove(text: str, start: int, part: JsonPart) -> str:
+def remove(text: str, start: int, part: JsonPart) -> str:
     """Remove one part of a container; the reverse of `_insert`."""
     own = parts(text, start)
     index = next(number for number, one in enumerate(own) if one.start == part.start)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from remit.clients.claude_code.setup.bundle import find_own_files, ignore_file
 from remit.clients.claude_code.setup.hook_entries import is_ours
+from remit.clients.claude_code.setup.permission_rules import deny_rules, present_rules, without_rules
 from remit.clients.claude_code.setup.plan import (
     MAX_BYTES,
     FileChange,
@@ -81,9 +82,11 @@ def _own_progress(target: InstallTarget) -> list[Path]:
 
 def _settings_change(target: InstallTarget, record: InstallRecord | None) -> FileChange | None:
     text = read_settings(target.settings)
-    if text is None or not own_hooks(text, is_ours):
+    rules = deny_rules(target) if record is None else record.rules
+    if text is None or not (own_hooks(text, is_ours) or present_rules(text, rules)):
         return None
-    after = without_hooks(text, is_ours, record.made if record is not None else None)
+    made = record.made if record is not None else None
+    after = without_rules(without_hooks(text, is_ours, made), rules, made)
     is_removed = (record is None or record.made_settings) and after.strip() == "{}"
     return FileChange(target.settings, text.encode(), None if is_removed else after.encode(), is_shared=True)
 
