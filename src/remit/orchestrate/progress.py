@@ -40,7 +40,7 @@ class KeyFacts:
             for result in results:
                 if one.state == "accepted":
                     locations = (row.location.strip("` ") for row in result.references[:_MAX_OF_RESULT])
-                    self.files += [location for location in locations if location]
+                    self.files += [location for location in locations if any(map(str.isalnum, location))]
                     self.decisions += [f"{one.agent}: {text}" for block in result.findings for text in _approach(block)]
                 for blocker in result.blockers[:_MAX_OF_RESULT]:
                     way = f" (resolution: {blocker.resolution})" if blocker.resolution else ""
