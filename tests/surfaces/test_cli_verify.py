@@ -152,6 +152,13 @@ class TestText:
         assert (ran.code, ran.out.splitlines()[0]) == (0, "1 claim: 1 verified")
         assert "not checked: " in ran.out
 
+    def test_an_altered_quote_is_shown_with_the_line_of_the_text_and_of_the_code(self, remit: Remit) -> None:
+        given = b"`src/app/prices.py:5`:\n```python\n    return pence * CODES[code] // 1000\n```\n"
+        out = remit("verify", "-", given=given).out
+        assert "    - return pence * CODES[code] // 1000\n    + return pence * CODES[code] // 100\n" in out
+        table = remit("verify", "-", "--format", "markdown", given=given).out
+        assert "`return pence * CODES[code] // 1000` is `return pence * CODES[code] // 100`" in table
+
     def test_every_claim_can_be_shown(self, remit: Remit) -> None:
         out = remit("verify", "audit.md", "--claims").out
         assert "audit.md:3  verified  src/app/cart.py:4\n" in out

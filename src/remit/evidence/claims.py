@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from remit.evidence.model import OUTCOMES, Evidence, Location, Outcome, format_location
+from remit.evidence.model import OUTCOMES, Difference, Evidence, Location, Outcome, format_location
 
 #: Outcomes of claims that hold.
 HOLDING: frozenset[Outcome] = frozenset({"verified", "planned"})
@@ -24,6 +24,8 @@ class Claim(NamedTuple):
     found: Location | None = None
     #: Whether it is the location of a quote that failed, which is a separate claim.
     has_failed_quote: bool = False
+    #: The first line of a quote that differs from the file.
+    difference: Difference | None = None
 
 
 def claims_of(evidence: Evidence) -> list[Claim]:
@@ -35,13 +37,14 @@ def claims_of(evidence: Evidence) -> list[Claim]:
     for quote in evidence.quotes:
         location = format_location(Location(quote.path, quote.line))
         note = quote.why or (quote.match if quote.match in ("annotated", "condensed") else "")
-        found.append(Claim(quote.at, f"quote from {location}", quote.outcome, note, quote.found))
+        claim = Claim(quote.at, f"quote from {location}", quote.outcome, note, quote.found)
+        found.append(claim._replace(difference=quote.difference))
     found.extend(Claim(c.at, f"{c.path} {c.claim}", c.outcome, c.why) for c in evidence.changes)
-    for claim in evidence.run_claims:
+    for run in evidence.run_claims:
         is_checked = evidence.has_receipts or evidence.has_rerun
-        outcome: Outcome = "unchecked" if not is_checked else "mismatch" if claim.denied else "verified"
-        words = f"tests {'passed' if claim.passed else 'failed'}"
-        found.append(Claim(claim.at, words, outcome, claim.denied or ("" if is_checked else "no receipts")))
+        outcome: Outcome = "unchecked" if not is_checked else "mismatch" if run.denied else "verified"
+        words = f"tests {'passed' if run.passed else 'failed'}"
+        found.append(Claim(run.at, words, outcome, run.denied or ("" if is_checked else "no receipts")))
     return sorted(found, key=lambda claim: claim.at)
 
 

@@ -36,6 +36,8 @@ class Entry(NamedTuple):
     what: str
     note: str = ""
     found: str = ""
+    #: A line of the text and the line of the code that it should be.
+    difference: tuple[str, str] | None = None
 
     @property
     def truth(self) -> str:
@@ -56,8 +58,14 @@ def _is_reported(claim: Claim) -> bool:
 
 def _of_claim(verdict: Verdict, claim: Claim) -> Entry:
     location = format_location(claim.found) if claim.found is not None and claim.outcome != "verified" else ""
-    style = OUTCOME_STYLES[claim.outcome]
-    return Entry(verdict.path, claim.at, claim.outcome, style, claim.what, claim.note, location)
+    entry = Entry(
+        verdict.path, claim.at, claim.outcome, OUTCOME_STYLES[claim.outcome], claim.what, claim.note, location
+    )
+    differs = claim.difference
+    if differs is None or not differs.actual or claim.outcome != "mismatch":
+        return entry
+    note, _, _ = claim.note.partition("; the quote has")
+    return entry._replace(note=note, difference=(differs.quoted.strip(), differs.actual.strip()))
 
 
 def _of_violation(verdict: Verdict, violation: Violation) -> Entry:
@@ -113,6 +121,8 @@ def _entry(entry: Entry, columns: int) -> Iterator[Line]:
     )
     for part in filter(None, parts):
         yield from ([Piece(row, "dim")] for row in wrap_text(escape_control(part), columns, _MARGIN))
+    for sign, line, style in zip("-+", entry.difference or (), ("red", "green"), strict=False):
+        yield [Piece(cut_width(f"{' ' * _MARGIN}{sign} {escape_control(line)}", columns), style)]
 
 
 def _not_checked(verdicts: Sequence[Verdict], columns: int) -> Iterator[Line]:
@@ -141,8 +151,7 @@ def verify_markdown(verdicts: Sequence[Verdict], root: str, fixes: Sequence[FixS
     if rows:
         lines += ["| document | outcome | claim | truth |", "|---|---|---|---|"]
         lines += [
-            f"| {_code(f'{row.path}:{row.line}')} | {row.label} | {_code(row.what)} | {_plain(row.truth)} |"
-            for row in rows
+            f"| {_code(f'{row.path}:{row.line}')} | {row.label} | {_code(row.what)} | {_truth(row)} |" for row in rows
         ]
         lines.append("")
     lines += [f"- fixed {_code(f'{fix.path}:{fix.line}')}: {_code(fix.old)} → {_code(fix.new)}" for fix in fixes]
@@ -155,6 +164,11 @@ def verify_markdown(verdicts: Sequence[Verdict], root: str, fixes: Sequence[FixS
 def _code(text: str) -> str:
     """Return text as inline code of a table cell; nothing in it is rendered."""
     return f"`{escape_control(text).replace('`', chr(39)).replace('|', chr(92) + '|').strip() or ' '}`"
+
+
+def _truth(entry: Entry) -> str:
+    changed = f": {_code(entry.difference[0])} is {_code(entry.difference[1])}" if entry.difference else ""
+    return _plain(entry.truth) + changed
 
 
 def _plain(text: str) -> str:
