@@ -68,6 +68,7 @@ def test_comments_are_left_out_by_the_ending_of_the_file(code: str, path: str) -
         ("#[test]", "a.rs", ["#", "[", "test", "]"]),
         ("fn f<'a>(x: &'a str) // it's", "a.rs", words("fn f<'a>(x: &'a str)", "a.rs")),
         ('"a" /* b */ "c"', "a.c", ['"', "a", '"', '"', "c", '"']),
+        ("src/**/*.ts !x", "a.ts", ["src", "/", "*", "*", "/", "*", ".", "ts", "!", "x"]),
         ("${x#y}", "a.sh", ["$", "{", "x", "#", "y", "}"]),
         ("f(...args)", "a.ts", ["f", "(", "...", "args", ")"]),
         ("f(...)", "a.ts", ["f", "(", "…", ")"]),

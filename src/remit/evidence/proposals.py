@@ -74,12 +74,18 @@ class Proposals:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._headings: list[tuple[int, int, str]] = []
-        fence = ""
+        #: For each heading the index of the heading above it; -1 if there is none.
+        self._parents: list[int] = []
+        fence, stack = "", [(-1, 0)]
         for first, lines in document.line_runs:
             for number, line in enumerate(lines, first):
                 if (mark := _FENCE.match(line)) and (not fence or mark[1].startswith(fence)):
                     fence = "" if fence else mark[1]
                 elif not fence and line.lstrip().startswith("#") and (found := _HEADING.match(line)):
+                    while stack[-1][1] >= len(found[1]):
+                        stack.pop()
+                    self._parents.append(stack[-1][0])
+                    stack.append((len(self._headings), len(found[1])))
                     self._headings.append((number, len(found[1]), found[2]))
         title = next((text for _, level, text in self._headings if level == 1), "")
         self._is_plan = bool(_PLAN.search(title))
@@ -102,19 +108,16 @@ class Proposals:
 
     def _under_proposal(self, line: int, *, has_line: bool) -> bool:
         """Return whether a heading above a line proposes code: the nearest if a line is cited, else all."""
-        at, level = bisect_left(self._headings, (line, 0, "")), 7
-        while at and level > 1:
-            at -= 1
-            _, own, text = self._headings[at]
-            if own >= level:
-                continue
-            level = own
+        at = bisect_left(self._headings, (line, 0, "")) - 1
+        while at >= 0:
+            text = self._headings[at][2]
             if _EXISTING.search(text):
                 return False
             if _PROPOSED_HEADING.match(text):
                 return True
             if has_line:
                 return False
+            at = self._parents[at]
         return self._is_plan and not has_line
 
 
