@@ -39,14 +39,16 @@ class Publisher:
     def __init__(self, root: Path, server: GitHubServer, run: Callable[..., Ran]) -> None:
         self.root, self.server, self.run = root, server, run
 
-    def merge(self, findings: Sequence[Finding], *, tool: str = "linter", fails: bool = False) -> None:
+    def merge(
+        self, findings: Sequence[Finding], *, tool: str = "linter", fails: bool = False, message: str = "is broken"
+    ) -> None:
         """Merge a tool's SARIF into report.json."""
         results = [
             {
                 "ruleId": rule,
                 "level": "error",
                 "rank": 90,
-                "message": {"text": f"{rule} is broken"},
+                "message": {"text": f"{rule} {message}"},
                 "locations": [
                     {
                         "physicalLocation": {
@@ -154,13 +156,13 @@ def test_a_finding_that_is_gone_is_resolved_and_found_again_if_it_returns(publis
     assert publisher.publish([]).out == "pull request 7: 1 fixed\n"
     [thread] = publisher.server.threads
     assert thread.is_resolved
-    assert "Not found any more" in thread.body
+    assert "Not reported any more" in thread.body
     before = list(publisher.server.changes)
     assert publisher.publish([]).out == "pull request 7: no findings\n"
     assert publisher.server.changes == before
     assert publisher.publish([("app.py", 2, "R1")]).out == "pull request 7: 1 found again\n"
     assert not thread.is_resolved
-    assert "Not found any more" not in thread.body
+    assert "Not reported any more" not in thread.body
     assert len(publisher.server.threads) == 1
 
 
@@ -182,9 +184,18 @@ def test_a_failed_tool_resolves_nothing(publisher: Publisher) -> None:
 
 def test_a_comment_whose_text_changed_is_edited_in_place(publisher: Publisher) -> None:
     publisher.publish([("app.py", 2, "R1")])
-    assert publisher.publish([("app.py", 2, "R2")]).out == "pull request 7: 1 updated\n"
+    assert publisher.publish([("app.py", 2, "R1")], message="is still broken").out == "pull request 7: 1 updated\n"
     [thread] = publisher.server.threads
-    assert "R2 is broken" in thread.body
+    assert "R1 is still broken" in thread.body
+
+
+def test_a_finding_that_is_dismissed_in_the_repository_is_resolved(publisher: Publisher) -> None:
+    publisher.publish([("app.py", 2, "R1")])
+    report = json.loads((publisher.root / "report.json").read_text(encoding="utf-8"))
+    name = report["findings"][0]["fingerprint"]
+    assert publisher.run("dismiss", name, "--why", "it is a demo", "--from", "report.json").code == 0
+    assert publisher.publish([("app.py", 2, "R1")]).out == "pull request 7: 1 fixed\n"
+    assert publisher.server.threads[0].is_resolved
 
 
 def test_a_mark_in_the_comment_of_another_account_is_not_trusted(publisher: Publisher) -> None:

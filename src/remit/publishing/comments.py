@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from remit.contract.kinds import slug
+from remit.merging.dismissals import fingerprint_of
 from remit.merging.model import Merge, MergedFinding
 from remit.reports.layout import format_count
 from remit.reports.merge.parts import (
@@ -22,7 +23,7 @@ from remit.reports.merge.parts import (
     score,
     severity_of,
 )
-from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.files import Workspace
 
 #: The most characters of an agent's explanation.
 _MAX_DETAILS = 1_500
@@ -95,7 +96,7 @@ def comments_of(findings: Iterable[MergedFinding], workspace: Workspace | None) 
     marks: Counter[str] = Counter()
     comments = []
     for finding in findings:
-        code = fingerprint(finding, workspace)
+        code = fingerprint_of(finding, workspace)
         marks[code] += 1
         code = code if marks[code] == 1 else f"{code}-{marks[code]}"
         has_line = finding.verified is not False and finding.line is not None
@@ -106,24 +107,10 @@ def comments_of(findings: Iterable[MergedFinding], workspace: Workspace | None) 
     return comments
 
 
-def fingerprint(finding: MergedFinding, workspace: Workspace | None) -> str:
-    """Identify a finding by its path, its category, and the cited code; by its title if there is no code.
-
-    The number of the line is not part of it: code that moves keeps its comment.
-    """
-    code = ""
-    file = workspace.read(finding.path) if workspace is not None and finding.path is not None else None
-    if isinstance(file, SourceFile) and finding.line is not None and 1 <= finding.line <= len(file.lines):
-        code = " ".join(file.lines[finding.line - 1].split())
-    what = code or " ".join(finding.title.lower().split())
-    whole = "\0".join((finding.path or "", finding.category, what))
-    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:24]
-
-
 def fixed_body(body: str, mark: Mark, commit: str) -> str:
     """Return a comment whose finding is gone, with its new mark."""
     text = _MARK.sub("", body).rstrip()
-    return f"{text}\n\n_Not found any more at {commit[:12]}._\n\n{mark._replace(state='fixed')}"
+    return f"{text}\n\n_Not reported any more at {commit[:12]}: fixed or dismissed._\n\n{mark._replace(state='fixed')}"
 
 
 def review_body(merge: Merge, count: int, listed: Iterable[Comment], hidden: int) -> str:

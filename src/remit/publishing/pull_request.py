@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from remit.merging.dismissals import DISMISSED
 from remit.merging.model import Merge
 from remit.publishing.comments import Comment, Mark, comments_of, fixed_body, marks_in, review_body
 from remit.publishing.github_api import GitHub, GitHubError, OutcomeUnknown, RequestRejected
@@ -115,8 +116,9 @@ def plan_changes(merge: Merge, state: PullRequestState, workspace: Workspace | N
 def _fixed(
     merge: Merge, state: PullRequestState, comments: Sequence[Comment], workspace: Workspace | None
 ) -> Iterator[Thread]:
-    """Yield the threads whose finding is gone, if one of the agents that reported it has looked again."""
-    present = {comment.fingerprint for comment in (*comments, *comments_of(merge.dropped, workspace))}
+    """Yield the threads whose finding is gone or dismissed, if an agent that reported it has looked again."""
+    dropped = [finding for finding in merge.dropped if DISMISSED not in finding.flags]
+    present = {comment.fingerprint for comment in (*comments, *comments_of(dropped, workspace))}
     answered = {report.agent for report in merge.agents if report.status == "SUCCESS"}
     for thread in state.threads.values():
         is_settled = thread.is_resolved
