@@ -240,6 +240,8 @@ def _after_words(text: str, at: int) -> LineMention | None:
             last, end = _number(up_to[1]), up_to.end()
     ranges: list[Range] = [(line, last)]
     end = _more(text, end, ranges, _MORE_WORDS, ascending=True) if many else end
+    if mark[2].lower() == "lines" and ":" in text[mark.end(2) : mark.end()] and ranges == [(line, None)]:
+        return None  # a number of lines
     closing = _WORDS_END.match(text, end)
     return LineMention(tuple(ranges), at, closing.end() if closing else end)
 

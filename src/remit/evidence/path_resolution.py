@@ -110,7 +110,8 @@ class PathResolver:
         if not is_absolute(path):
             return self._workspace.normal(path)
         for root in self._roots:
-            rest = normalize_path(path, root)
+            is_home = path.startswith("~") and path.startswith(f"{root}/")
+            rest = self._workspace.normal(path[len(root) + 1 :]) if is_home else normalize_path(path, root)
             if rest:
                 return rest
         rest = path.lstrip("/")

@@ -37,18 +37,22 @@ class FileIndex:
     @cached_property
     def paths(self) -> list[str]:
         """All files, sorted by path."""
-        return sorted(self._paths)
+        return sorted(set(self._paths))
 
     @cached_property
-    def _by_name(self) -> dict[str, list[str]]:
-        names: dict[str, list[str]] = {}
+    def _by_name(self) -> dict[str, str | list[str]]:
+        """The paths by their last part: one path, or a list of several. Most names occur once, and lists are slow."""
+        names: dict[str, str | list[str]] = {}
         for path in self._paths:
             name = path[path.rfind("/") + 1 :]
-            group = names.get(name)
-            if group is None:
-                names[name] = [path]
-            else:
+            if name not in names:
+                names[name] = path
+                continue
+            group = names[name]
+            if isinstance(group, list):
                 group.append(path)
+            else:
+                names[name] = [group, path]
         return names
 
     @cached_property
@@ -65,11 +69,12 @@ class FileIndex:
         if not found and not end.isascii():
             found = self._ending_with(unicodedata.normalize("NFC", end))
         named = DEPENDENCIES.intersection(end.split("/"))
-        return sorted(path for path in found if DEPENDENCIES.isdisjoint(path.split("/")[:-1]) or named)
+        return sorted({path for path in found if named or DEPENDENCIES.isdisjoint(path.split("/")[:-1])})
 
     def _ending_with(self, end: str) -> list[str]:
         name = end[end.rfind("/") + 1 :]
-        group = self._by_name.get(name, [])
+        found = self._by_name.get(name, [])
+        group = found if isinstance(found, list) else [found]
         if len(end) == len(name):
             return group
         if len(group) <= _FEW:
@@ -81,7 +86,7 @@ class FileIndex:
         """Yield the matches in a group, which is sorted by the reversed paths: those with the same end are adjacent."""
         group = self._sorted_groups.get(name)
         if group is None:
-            group = self._sorted_groups[name] = sorted(path[::-1] for path in self._by_name[name])
+            group = self._sorted_groups[name] = sorted({path[::-1] for path in self._by_name[name]})
         wanted = end[::-1]
         for at in range(bisect_left(group, wanted), len(group)):
             if not group[at].startswith(wanted):
@@ -106,4 +111,4 @@ def project_files(root: str | os.PathLike[str]) -> list[str]:
         run_git(root, *SWITCHABLE) or b""
     )  # the repository's list of ignored files may be a pipe
     listed = run_git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", settings=settings) or b""
-    return list(dict.fromkeys(filter(None, decode_output(listed).split("\0"))))
+    return decode_output(listed).removesuffix("\0").split("\0") if listed else []

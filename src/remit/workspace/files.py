@@ -233,7 +233,8 @@ class WorkTree(Workspace):
             return "forbidden"
         except OSError:
             return {}
-        return {unicodedata.normalize("NFC", name): name for name in entries} | {name: name for name in entries}
+        composed = {unicodedata.normalize("NFC", name): name for name in entries if not name.isascii()}
+        return composed | {name: name for name in entries}
 
     def _list(self) -> list[str]:
         found: list[str] = []

@@ -1,0 +1,177 @@
+"""Lines whose file is named elsewhere in the text, and the scope in which claims are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from corpus.tree import shown
+
+from remit.checking import Options, check_text
+from remit.evidence.sources import Sources
+from remit.workspace.files import WorkTree
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("tree")
+    for path, lines in {"src/app.py": 400, "src/store.py": 200, "docs/page.md": 50, "haproxy.cfg": 30}.items():
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text("value = 1\n" * lines)
+    return root
+
+
+def found(text: str, tree: Path) -> list[str]:
+    (verdict,) = check_text(text, "-", Options(), Sources(workspace=WorkTree(tree)))
+    return [shown(reference).replace(" verified", "") for reference in verdict.evidence.references]
+
+
+# --- The file is named near the line
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`src/app.py:90-110` sets it (line 93)", ["src/app.py:90-110", "src/app.py:93"]),
+        ("`src/app.py` (main() function, lines 257-367)", ["src/app.py:257-367"]),
+        ("`src/app.py` is called at `:36`, `:41` and `:48-50`", ["src/app.py:36", "src/app.py:41", "src/app.py:48-50"]),
+        (
+            "`src/app.py` (menus: lines 51–52, 232–233; L300-L310)",
+            ["src/app.py:51-52", "src/app.py:232-233", "src/app.py:300-310"],
+        ),
+        ("`src/app.py:29-32`, `12-27`", ["src/app.py:29-32", "src/app.py:12-27"]),
+        ("`src/app.py:29-32` and `12-27`, `40-41`", ["src/app.py:29-32", "src/app.py:12-27", "src/app.py:40-41"]),
+        ("Line 12, in the loop of `src/app.py`", ["src/app.py:12"]),
+        ("`src/app.py` opens it.\nIt is closed at line 12.", ["src/app.py:12"]),
+        ("- `src/app.py`\n  - Lines 16-17: the call\n  - line 42", ["src/app.py:16-17", "src/app.py:42"]),
+        ("- `src/app.py`\n  - the call\n    - line 42", ["src/app.py:42"]),
+        (
+            "**Settings** (`src/app.py:90-110`):\n- one (line 93)\n- two (line 97)",
+            ["src/app.py:90-110", "src/app.py:93", "src/app.py:97"],
+        ),
+        ("### Sync (`src/app.py`)\n\n- stages all (line 35-47)", ["src/app.py:35-47"]),
+        ("| File | Note |\n|---|---|\n| `src/app.py` | see line 12 |", ["src/app.py", "src/app.py:12"]),
+        ("`src/app.py` を見る（12行目）", ["src/app.py:12"]),
+        ("`src/store.py:3`, then `src/app.py:4`; again at `:9`", ["src/store.py:3", "src/app.py:4", "src/app.py:9"]),
+    ],
+)
+def test_a_line_belongs_to_the_last_file_that_is_named(text: str, expected: list[str], tree: Path) -> None:
+    assert found(text, tree) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "line 12 is empty",
+        "It listens on :8080 and `:9090`.",
+        "`src/app.py` listens on port `:8080`.",
+        "`src/app.py` prints it; see line 12 of the log",
+        "`src/app.py` prints it; see line 12 in the output",
+        "`src/app.py` has 120 lines",
+        "`src/app.py`: Lines: 390",
+        "`src/app.py` is an L4 proxy with an L2 cache",
+        "`src/app.py` takes 3 command line 2 arguments",
+        "- `src/app.py`\n- line 12 is a sibling",
+        "- `src/app.py` is one thing\n\nFar away, in another list:\n\n- line 12",
+        "Use `.txt/.md` files (line 12)",
+    ],
+)
+def test_other_numbers_are_not_lines_of_a_file(text: str, tree: Path) -> None:
+    assert found(text, tree) == []
+
+
+def test_a_line_past_the_end_of_a_near_file_is_out_of_range(tree: Path) -> None:
+    assert found("`src/store.py:10` sets it (line 999)", tree) == [
+        "src/store.py:10",
+        "src/store.py:999 out-of-range > src/store.py:200",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [(108, ["src/app.py:88-109", "src/app.py:108"]), (999, ["src/app.py:88-109"])]
+)
+def test_a_line_far_below_its_file_counts_only_if_the_file_has_it(line: int, expected: list[str], tree: Path) -> None:
+    text = f"#### A conflict\n**File**: `src/app.py:88-109`\n\nIt is wrong. The logic at line {line} returns early."
+    assert found(text, tree) == expected
+
+
+def test_a_line_below_a_file_that_is_to_be_created_is_not_reported(tree: Path) -> None:
+    assert found("Create `src/handlers/logs.py` with:\n- `handle` (line 16)\n- `send` (line 24)", tree) == []
+
+
+# --- Forms that are not references
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| Method | Path |\n|---|---|\n| POST | `/api/search` |",
+        "| Endpoint | Use |\n|---|---|\n| `/api/search/{id}` | search |",
+        "| Route | File |\n|---|---|\n| `/health` | – |",
+        "`POST /api/search` (line 12)",
+        "**GET** `/api/search:12`",
+        "The command `/delete` (line 12) stops it",
+        "`haproxy.cfg`: L4 proxy",
+        "It calls api.example.org:8443 and example.org:443",
+        "It calls api.example.rs:8443",
+        "`src/app.py` 120行",
+        "`src/app.py`（约120行）",
+        "`src/app.py` 共 120 行",
+        "Rename `ui/*_view.py:3`",
+        "[a tool](https://github.com/other/tool/blob/main/lib/tool.py#L58)",
+        "[`tool.py:58`](https://github.com/other/tool/blob/main/lib/tool.py#L58)",
+    ],
+)
+def test_routes_hosts_counts_and_other_projects_are_not_references(text: str, tree: Path) -> None:
+    assert found(text, tree) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("| Path | Use |\n|---|---|\n| `src/app.py` | start |", ["src/app.py"]),
+        ("| Path | Use |\n|---|---|\n| `src/ghost.py` | start |", ["src/ghost.py missing-file"]),
+        ("| Path | Use |\n|---|---|\n| `/src/app.py` | start |", ["src/app.py"]),
+        ("`haproxy.cfg` L4", ["haproxy.cfg:4"]),
+        ("`src/app.py` 第120行", ["src/app.py:120"]),
+        ("`src/app.py` 12-18行", ["src/app.py:12-18"]),
+        ("[app](https://github.com/acme/shop/blob/main/src/app.py#L58)", ["src/app.py:58"]),
+        ("[`:58`](https://github.com/acme/shop/blob/main/src/app.py#L58)", ["src/app.py:58"]),
+        ("[app.py:58-60](src/app.py#L58)", ["src/app.py:58-60"]),
+        ("[tool/app.py:58](src/app.py#L58)", ["src/app.py:58"]),
+        ("| File | Action |\n|---|---|\n| `src/new.py` | Create |", ["src/new.py planned"]),
+        ("| File | Action |\n|---|---|\n| `src/new.py` | Modify |", ["src/new.py missing-file"]),
+        ("| File | Action |\n|---|---|\n| `src/app.py` → `src/main.py` | Move |", ["src/app.py"]),
+    ],
+)
+def test_the_counterparts_of_these_are_references(text: str, expected: list[str], tree: Path) -> None:
+    assert found(text, tree) == expected
+
+
+# --- The scope
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See `src/app.py:12`.",
+        "# Audit\n\n## What we saw\n\nSee `src/app.py:12`.",
+        "See `src/app.py:12`.\n\n## Explore Result\n\n### Status\nSUCCESS",
+        "## Explore Result\n\n### Status\nSUCCESS\n\n## Appendix\n\nSee `src/app.py:12`.",
+        "See `src/app.py:12`.\n\n## Testing Results\n\nAll pass.",
+        "```markdown\n## Explore Result\n\n### Status\nSUCCESS\n```\n\nSee `src/app.py:12`.",
+        "> a note\n>\n> See `src/app.py:12`.",
+        "---\ngit_commit: abc\n---\n\nSee `src/app.py:12`.",
+    ],
+)
+def test_claims_are_found_in_the_whole_text(text: str, tree: Path) -> None:
+    (verdict,) = check_text(text, "-", Options(), Sources(workspace=WorkTree(tree)))
+    (reference,) = verdict.evidence.references
+    lines = text.split("\n")
+    assert (reference.path, "src/app.py:12" in lines[reference.at - 1]) == ("src/app.py", True)
+
+
+def test_an_invented_file_around_a_result_is_reported_with_its_line(tree: Path) -> None:
+    text = "See `src/ghost.py:1`.\n\n## Explore Result\n\n### Status\nSUCCESS\n\n## Notes\n\nSee `src/phantom.py:2`."
+    (verdict,) = check_text(text, "-", Options(select=("reference-missing-file",)), Sources(workspace=WorkTree(tree)))
+    assert [one.line for one in verdict.violations] == [1, 10]

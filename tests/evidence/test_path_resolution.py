@@ -1,0 +1,262 @@
+"""Which file of the checkout a written path means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from corpus.tree import evidence_of, shown
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remit.checking import Options, check_text
+from remit.evidence.receipts import Receipt, ReceiptIndex
+from remit.evidence.sources import Sources
+from remit.workspace.file_index import FileIndex
+from remit.workspace.files import WorkTree
+
+
+def plant(root: Path, files: dict[str, int]) -> Path:
+    """Write files with that many lines."""
+    for path, lines in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x = 1\n" * lines)
+    return root
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    files = {
+        "README.md": 9,
+        "web/src/app.ts": 40,
+        "web/src/index.ts": 10,
+        "api/src/index.ts": 30,
+        "api/src/main.py": 50,
+        "api/node_modules/x/only_there.js": 50,
+        "docs/plans/plan.md": 5,
+        "docs/notes.md": 20,
+    }
+    return plant(tmp_path, files)
+
+
+def outcomes(text: str, tree: Path, document: str = "") -> list[str]:
+    (verdict,) = check_text(
+        text, str(tree / document) if document else "-", Options(), Sources(workspace=WorkTree(tree))
+    )
+    return [shown(reference) for reference in verdict.evidence.references]
+
+
+# --- The end of a path
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("app.ts:12", "app.ts:12 abbreviated > web/src/app.ts:12"),
+        ("src/app.ts:12", "src/app.ts:12 abbreviated > web/src/app.ts:12"),
+        ("web/src/app.ts:12", "web/src/app.ts:12 verified"),
+        (".../src/app.ts:12", "src/app.ts:12 abbreviated > web/src/app.ts:12"),
+        ("…/app.ts:12", "app.ts:12 abbreviated > web/src/app.ts:12"),
+        ("app.ts:41", "app.ts:41 out-of-range > web/src/app.ts:40"),
+        ("p.ts:12", "p.ts:12 missing-file"),
+        ("rc/app.ts:12", "rc/app.ts:12 missing-file > web/src/app.ts:12"),
+        ("other/src/app.ts:12", "other/src/app.ts:12 missing-file > web/src/app.ts:12"),
+        ("App.ts:12", "App.ts:12 missing-file > web/src/app.ts:12"),
+        ("only_there.js:3", "only_there.js:3 missing-file"),
+        ("x/only_there.js:3", "x/only_there.js:3 missing-file"),
+        ("node_modules/x/only_there.js:3", "node_modules/x/only_there.js:3 missing-file"),
+        ("README.md:3", "README.md:3 verified"),
+    ],
+)
+def test_a_short_path_means_the_only_file_that_ends_with_it(written: str, expected: str, tree: Path) -> None:
+    assert outcomes(f"see `{written}` there", tree) == [expected]
+
+
+def test_a_path_that_several_files_end_with_is_ambiguous(tree: Path) -> None:
+    (reference,) = evidence_of("see `index.ts:5` there", tree).references
+    assert (reference.outcome, reference.candidates) == ("ambiguous", ("api/src/index.ts", "web/src/index.ts"))
+
+
+def test_only_files_that_have_the_line_are_candidates(tree: Path) -> None:
+    (reference,) = evidence_of("see `index.ts:25` there", tree).references
+    assert (reference.outcome, reference.candidates) == ("ambiguous", ("api/src/index.ts",))
+
+
+def test_a_line_that_no_candidate_has_is_out_of_range(tree: Path) -> None:
+    (reference,) = evidence_of("see `index.ts:31` there", tree).references
+    assert (reference.outcome, reference.why) == (
+        "out-of-range",
+        "none of the 2 files that end with this path has this line",
+    )
+
+
+@pytest.mark.parametrize(
+    "other", ["It starts in `api/src/index.ts`.", "It starts in api/src/index.ts:1.", "```\napi/src/index.ts\n```"]
+)
+def test_the_candidate_that_the_document_names_in_full_is_meant(other: str, tree: Path) -> None:
+    assert "index.ts:5 abbreviated > api/src/index.ts:5" in outcomes(f"{other}\n\nSee `index.ts:5` there.", tree)
+
+
+def test_two_candidates_that_the_document_names_in_full_stay_ambiguous(tree: Path) -> None:
+    text = "Both `api/src/index.ts` and `web/src/index.ts` start it. See `index.ts:5` there."
+    assert outcomes(text, tree) == ["index.ts:5 ambiguous"]
+
+
+def test_the_candidate_that_the_agent_opened_is_meant(tree: Path) -> None:
+    receipts = ReceiptIndex([Receipt(tool="Read", path="web/src/index.ts")], str(tree))
+    sources = Sources(workspace=WorkTree(tree), receipts=receipts)
+    (verdict,) = check_text("see `index.ts:5` there", "-", Options(), sources)
+    assert [shown(one) for one in verdict.evidence.references] == ["index.ts:5 abbreviated > web/src/index.ts:5"]
+
+
+def test_ignored_files_are_not_meant_by_a_short_path(tree: Path) -> None:
+    import subprocess
+
+    plant(tree, {"dist/bundle.js": 20, "notes/draft.txt": 20})
+    (tree / ".gitignore").write_text("dist/\n")
+    subprocess.run(["git", "init", "-q", tree], check=True)
+    assert outcomes("`bundle.js:3` and `draft.txt:3`", tree) == [
+        "bundle.js:3 missing-file",
+        "draft.txt:3 abbreviated > notes/draft.txt:3",
+    ]
+    assert outcomes("`dist/bundle.js:3`", tree) == ["dist/bundle.js:3 verified"]
+
+
+# --- The document's own folder
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("../notes.md:3", "docs/notes.md:3 verified"),
+        ("../../web/src/app.ts:3", "web/src/app.ts:3 verified"),
+        ("[the app](../../web/src/app.ts#L3)", "web/src/app.ts:3 verified"),
+        ("plan.md:3", "docs/plans/plan.md:3 verified"),
+        ("../../../app.ts:3", "../../../app.ts:3 outside"),
+        ("README.md:3", "README.md:3 verified"),
+    ],
+)
+def test_a_path_may_start_in_the_folder_of_the_document(written: str, expected: str, tree: Path) -> None:
+    assert outcomes(f"see {written} there", tree, "docs/plans/plan.md") == [expected]
+
+
+def test_a_path_upwards_is_outside_if_the_document_is_elsewhere(tree: Path) -> None:
+    assert outcomes("see ../notes.md:3 there", tree) == ["../notes.md:3 outside"]
+
+
+# --- Roots of other machines
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/home/me/shop/web/src/app.ts:3", ["web/src/app.ts:3 verified"]),
+        ("C:\\work\\shop\\web\\src\\app.ts:3", ["web/src/app.ts:3 verified"]),
+        ("~/shop/web/src/app.ts:3", ["web/src/app.ts:3 verified"]),
+        ("/web/src/app.ts:3", ["web/src/app.ts:3 verified"]),
+        ("/web/src/ghost.ts:3", ["web/src/ghost.ts:3 missing-file"]),
+        ("/README.md:3", ["README.md:3 verified"]),
+        ("/etc/README.md:3", ["/etc/README.md:3 outside"]),
+        ("/etc/hosts.txt:3", ["/etc/hosts.txt:3 outside"]),
+        (
+            "/home/me/shop/web/src/app.ts:3 and /home/me/shop/README.md:4",
+            ["web/src/app.ts:3 verified", "README.md:4 verified"],
+        ),
+        (
+            "/home/me/shop/web/src/app.ts:3 and /home/me/shop/web/ghost.ts:4",
+            ["web/src/app.ts:3 verified", "web/ghost.ts:4 missing-file"],
+        ),
+        (
+            "/home/me/shop/web/src/app.ts:3 and /home/me/other/ghost.ts:4",
+            ["web/src/app.ts:3 verified", "/home/me/other/ghost.ts:4 outside"],
+        ),
+    ],
+)
+def test_a_root_of_another_machine_is_left_out(text: str, expected: list[str], tree: Path) -> None:
+    assert outcomes(f"see {text} there", tree) == expected
+
+
+def test_the_folder_of_a_transcript_is_left_out(tree: Path) -> None:
+    receipts = ReceiptIndex([], str(tree), other_roots=["/build/42"])
+    (verdict,) = check_text(
+        "see `/build/42/README.md:3`", "-", Options(), Sources(workspace=WorkTree(tree), receipts=receipts)
+    )
+    assert [shown(one) for one in verdict.evidence.references] == ["README.md:3 verified"]
+
+
+# --- Another code base
+
+
+def test_references_to_another_code_base_are_reported_once(tree: Path) -> None:
+    text = "\n".join(f"- `engine/part_{number}.cc:{number + 1}`" for number in range(80))
+    (verdict,) = check_text(text, "-", Options(select=("evidence",)), Sources(workspace=WorkTree(tree)))
+    (violation,) = (one for one in verdict.violations if one.rule == "reference-missing-file")
+    assert "these 80 references point to another code base: there is no engine/ here" in violation.message
+    assert [one.outcome for one in verdict.evidence.references] == ["missing-file", *["unchecked"] * 79]
+
+
+@pytest.mark.parametrize("folder", ["web/src", "web/lib"])
+def test_missing_files_in_a_folder_of_the_checkout_are_reported_each(folder: str, tree: Path) -> None:
+    text = "\n".join(f"- `{folder}/part_{number}.cc:{number + 1}`" for number in range(20))
+    assert {one.split(" ")[1] for one in outcomes(text, tree)} == {"missing-file"}
+
+
+def test_a_few_references_elsewhere_among_many_are_reported_each(tree: Path) -> None:
+    held = "\n".join(f"- `web/src/app.ts:{number + 1}`" for number in range(20))
+    lost = "\n".join(f"- `engine/part_{number}.cc:1`" for number in range(10))
+    assert sum("missing-file" in one for one in outcomes(f"{held}\n\n{lost}", tree)) == 10
+
+
+# --- Braces
+
+
+def test_one_range_after_braces_belongs_to_a_file_that_has_it(tmp_path: Path) -> None:
+    plant(tmp_path, {"src/bridge.h": 10, "src/bridge.mm": 300})
+    assert outcomes("`src/bridge.{h,mm}` (lines 148-228)", tmp_path) == ["src/bridge.mm:148-228 verified"]
+    assert len(outcomes("`src/bridge.{h,mm}` (lines 400-500)", tmp_path)) == 2
+
+
+# --- The index of names
+
+names = st.sampled_from(["a", "b", "index.ts", "main.py", "vendor", "node_modules"])
+paths = st.lists(names, min_size=1, max_size=5).map("/".join)
+
+
+@given(st.lists(paths, max_size=60, unique=True), paths)
+def test_the_index_finds_what_a_plain_search_finds(files: list[str], end: str) -> None:
+    hidden = {"vendor", "node_modules"}
+    expected = [
+        path
+        for path in files
+        if (path == end or path.endswith(f"/{end}"))
+        and (hidden.isdisjoint(path.split("/")[:-1]) or not hidden.isdisjoint(end.split("/")))
+    ]
+    assert FileIndex(files).ending_with(end) == sorted(expected)
+
+
+@given(st.integers(17, 60), paths)
+def test_a_large_group_of_equal_names_is_searched_as_well(count: int, end: str) -> None:
+    files = [f"d{number}/src/index.ts" for number in range(count)]
+    assert FileIndex(files).ending_with("d3/src/index.ts") == ["d3/src/index.ts"]
+    assert len(FileIndex(files).ending_with("src/index.ts")) == count
+    assert FileIndex(files).ending_with("3/src/index.ts") == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["ghost.ts:3", "src/ghost.ts:3", "lib/src/ghost.ts:3", ".../ghost.ts:3"]),
+    st.lists(st.sampled_from(["a", "lib", "src", "web"]), max_size=4).map("/".join),
+    st.sampled_from(["ghost.ts", "Ghost.ts", "xghost.ts", "ghost.ts.bak"]),
+)
+def test_more_files_never_turn_a_missing_file_into_a_verified_one(written: str, folder: str, name: str) -> None:
+    """Only a file with exactly the written path verifies a reference; any other file at most makes it abbreviated."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as root:
+        base = plant(Path(root), {"README.md": 9})
+        assert outcomes(f"see `{written}`", base)[0].split(" ")[1] == "missing-file"
+        added = f"{folder}/{name}" if folder else name
+        plant(base, {added: 9})
+        outcome = outcomes(f"see `{written}`", base)[0].split(" ")[1]
+    path = written.split(":", maxsplit=1)[0].removeprefix(".../")
+    assert outcome == ("verified" if added == path else "abbreviated" if added.endswith(f"/{path}") else "missing-file")
