@@ -306,11 +306,11 @@ def test_at_most_four_searches_of_a_job_run_at_once(work: Path, monkeypatch: pyt
 
 KILLER = """
 import os, signal, subprocess, sys, time
-subprocess.Popen(["sleep", "4242"], start_new_session=True)
+subprocess.Popen(["sleep", sys.argv[1]], start_new_session=True)
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        os.execvp("sleep", ["sleep", "4243"])
+        os.execvp("sleep", ["sleep", sys.argv[1]])
     os._exit(0)
 parent = os.getppid()
 while True:
@@ -327,12 +327,13 @@ time.sleep(60)
 def test_killing_the_supervisor_leaves_no_daemon_and_is_reported(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "sandbox_problem", lambda: "bubblewrap (bwrap) is not installed")
     (work / "killer.py").write_text(KILLER)
-    got = ask(box(work), "Bash", command=f"exec {shlex.quote(sys.executable)} killer.py")
+    mark = str(900_000 + os.getpid())
+    got = ask(box(work, shell_seconds=30), "Bash", command=f"exec {shlex.quote(sys.executable)} killer.py {mark}")
     assert got.failed
     assert got.text.startswith("The process that supervises the command was killed.")
     assert "some may still run" in got.text
     deadline = time.monotonic() + 5
-    while (left := [*alive("sleep 4242"), *alive("sleep 4243")]) and time.monotonic() < deadline:
+    while (left := alive(f"sleep {mark}")) and time.monotonic() < deadline:
         time.sleep(0.02)
     for process in left:
         os.kill(process, signal.SIGKILL)

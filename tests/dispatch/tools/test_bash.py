@@ -57,6 +57,7 @@ def test_no_secret_of_the_worker_is_in_its_environment(bench: Bench, monkeypatch
         n for n in names if n[:3] == "LC_"
     } == {
         *("HOME", "TMPDIR", "TERM", "PAGER", "GIT_PAGER", "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT", "NO_COLOR"),
+        "REMIT_CALL",
     }
 
 

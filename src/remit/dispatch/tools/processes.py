@@ -24,6 +24,7 @@ _CHUNK = 65_536
 #: A variable of the environment of a call's processes, with a different value for each call.
 MARK = "REMIT_CALL"
 _KILL_ROUNDS = 20
+_WATCH_SECONDS = 0.1
 _PAUSE = 0.02
 _MAX_ERRORS = 4_096
 _START = "import sys;sys.path.insert(0,sys.argv[1]);from remit.dispatch.tools.{module} import main;main(sys.argv[2:])"
@@ -74,6 +75,8 @@ async def run_process(
         _feed(process.stdin, stdin), output.read(process.stdout), errors.read(process.stderr), process.wait()
     )
     status: int | None = None
+    watching = asyncio.create_task(_end_abandoned(process, environment.get(MARK, "")))
+    is_abandoned = False
     try:
         async with asyncio.timeout(seconds):
             await asyncio.shield(work)
@@ -81,15 +84,22 @@ async def run_process(
     except TimeoutError:
         pass  # stopped below, like after a cancellation or a failed reader
     finally:
+        watching.cancel()
+        is_abandoned = process.returncode is not None and process.returncode < 0
         if process.returncode is None:
             send_signal(signal.SIGTERM, [process.pid])  # before any await, which could be cancelled again
             await asyncio.shield(_stop(process))
         await close_pipes(process, work)
-    abandoned = process.returncode is not None and process.returncode < 0
-    if abandoned:
-        await asyncio.to_thread(_kill_marked, environment.get(MARK, ""))
     text = errors.data.decode("utf-8", "replace").strip()
-    return ProcessResult(status, bytes(output.data), output.dropped, text, is_abandoned=abandoned)
+    return ProcessResult(status, bytes(output.data), output.dropped, text, is_abandoned=is_abandoned)
+
+
+async def _end_abandoned(process: asyncio.subprocess.Process, mark: str) -> None:
+    """Wait until a supervisor is killed, and kill what is left of its program, which may keep the pipes open."""
+    while process.returncode is None:  # noqa: ASYNC110 (`wait` also waits for a descendant that keeps a pipe open)
+        await asyncio.sleep(_WATCH_SECONDS)
+    if process.returncode < 0:
+        await asyncio.to_thread(_kill_marked, mark)
 
 
 def _kill_marked(mark: str) -> None:
