@@ -637,6 +637,19 @@ def test_the_cost_of_all_quotes_of_a_result_is_limited(tree: Path, monkeypatch: 
         monkeypatch.undo()
 
 
+def test_the_search_for_similar_lines_is_limited(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = (
+        at("src/app.py:14", "    user = store.find_users(name)")
+        + "\n\n"
+        + at("src/app.py:14", "user = store.find_u(name)")
+    )
+    assert all(quote.found is not None for quote in evidence_of(body, tree).quotes)
+    monkeypatch.setattr(quotes, "MAX_GUESSED", 1)
+    found = evidence_of(body, tree).quotes
+    assert [quote.outcome for quote in found] == ["mismatch", "mismatch"]
+    assert [quote.found is not None for quote in found] == [True, False]
+
+
 def test_the_search_in_other_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.py", "b.py", "z.py"):
         (tmp_path / name).write_text("pass\n" if name != "z.py" else "the_same_line_again(1, 2)\n", encoding="utf-8")

@@ -31,6 +31,8 @@ MIN_SIMILARITY = 0.90
 #: A suggestion for a quote that was not found: its minimum similarity and its maximum distance.
 MIN_GUESS = 0.50
 GUESS_REACH = 50
+#: Similar lines are searched for at most this many quotes of a result.
+MAX_GUESSED = 500
 #: Limits of the search in other files: characters in total, characters of one file, files, and quotes.
 MAX_SEARCHED = 64 * 1024 * 1024
 MAX_SEARCHED_FILE = 1024 * 1024
@@ -75,6 +77,7 @@ class QuoteChecker:
         self._characters_left = MAX_SCANNED
         self._comparisons_left = MAX_COMPARED
         self._is_skipped = False
+        self._guesses_left = MAX_GUESSED
         self._tokens: OrderedDict[tuple[str, int], FileTokens] = OrderedDict()
 
     @cached_property
@@ -251,6 +254,9 @@ class QuoteChecker:
         """Record the lines near the location that are most similar to a quote that was not found."""
         from remit.evidence.similarity import first_difference
 
+        self._guesses_left -= 1
+        if self._guesses_left < 0:
+            return
         line = min(max(quote.line or 1, 1), len(file.lines))
         last = max(line, min(quote.end_line or line, len(file.lines)))
         low, high = (line - GUESS_REACH, last + GUESS_REACH) if quote.line is not None else (1, len(file.lines))
