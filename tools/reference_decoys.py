@@ -27,6 +27,18 @@ DECOYS: dict[str, tuple[Example, ...]] = {
         "user@example.com:22",
         "localhost:5000/app:3",
         "[::1]:8080",
+        "api.example.org:8443",
+        "example.org:443",
+        found="",
+    ),
+    "Routes and counts": each(
+        "GET /api/users:12",
+        "`POST /api/users` (line 12)",
+        "the command `/delete` (line 12)",
+        "`src/app.py`: L4 proxy",
+        "`src/app.py` 120行",
+        "`src/app.py`（约120行）",
+        "`src/app.py`, lines: 120",
         found="",
     ),
     "Images and versions": each(
