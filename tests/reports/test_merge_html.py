@@ -184,11 +184,11 @@ def test_nothing_found_needs_no_filters() -> None:
 
 @pytest.mark.slow
 def test_more_findings_than_cards_are_rows_and_all_can_be_filtered() -> None:
-    tree = seen(merge_of(*(finding(f"QA-{number}") for number in range(2050))))
-    assert tree.tags.count("article") == 2000
-    assert tree.values("data-severity").count("important") == 2050
+    tree = seen(merge_of(*(finding(f"QA-{number}") for number in range(1050))))
+    assert tree.tags.count("article") == page.MAX_CARDS
+    assert tree.values("data-severity").count("important") == 1050
     assert "50 findings of lower rank, without details" in "".join(tree.text["caption"])
-    assert "finding-2050" in tree.values("id")
+    assert "finding-1050" in tree.values("id")
 
 
 def test_more_text_than_anybody_reads_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,3 +247,22 @@ def test_the_edges_of_controls_can_be_seen(scheme: int) -> None:
     assert contrast(palette["edge"], palette["page"]) >= 3
     assert contrast(palette["focus"], palette["page"]) >= 3
     assert contrast(palette["bar"], palette["card"]) >= 3
+
+
+MANY = tuple(AgentReport(f"agent-{number}", "SUCCESS", "accept") for number in range(120))
+
+
+def test_a_report_of_many_inputs_starts_with_findings() -> None:
+    shown = merge_html(merge_of(finding(), agents=MANY))
+    assert shown.index('id="findings-title"') < shown.index("Agents (120)") < shown.index("agent-119")
+    few = merge_html(merge_of(finding(), agents=MANY[:12]))
+    assert few.index("agents-title") < few.index('id="findings-title"')
+
+
+def test_ten_thousand_findings_are_cards_and_closed_pages() -> None:
+    shown = merge_html(merge_of(*(finding(f"QA-{number}") for number in range(10_000))))
+    assert shown.count('<article class="card') == page.MAX_CARDS
+    assert shown.count('<details class="page">') == (10_000 - page.MAX_CARDS) // 500
+    assert "<summary>1,001 to 1,500</summary>" in shown
+    assert 'id="finding-10000"' in shown
+    assert shown.count("content-visibility: auto") == 1

@@ -172,3 +172,21 @@ def test_an_empty_merge_is_reported() -> None:
 
 def test_a_title_of_a_million_characters_is_cut() -> None:
     assert len(written(merge_of(finding(title="x" * 1_000_000)))) < 2000
+
+
+def test_a_report_of_many_inputs_starts_with_findings() -> None:
+    agents = tuple(AgentReport(f"agent-{number}", "SUCCESS", "accept") for number in range(120))
+    text = written(merge_of(finding(), agents=agents))
+    assert text.index("\nFindings  1") < text.index("\nAgents\n") < text.index("agent-119")
+
+
+def test_the_text_has_no_heading_of_issue_details() -> None:
+    text = written(example())
+    assert "####" not in text
+    assert "**" not in text
+
+
+def test_dismissed_findings_have_their_own_list() -> None:
+    quiet = finding("B608", flags=("dismissed",), reason="dismissed by Ada: a constant")
+    text = written(merge_of(dropped=(quiet, finding("B311", reason="confidence 70 is under 80"))))
+    assert text.index("Dismissed  1") < text.index("a constant") < text.index("Dropped  1") < text.index("under 80")

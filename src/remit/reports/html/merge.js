@@ -3,6 +3,7 @@
   const form = document.getElementById("filters");
   if (!form) return;
   const entries = [...document.querySelectorAll("#findings [data-severity]")];
+  const pages = [...document.querySelectorAll("#findings details.page")];
   const shown = document.getElementById("shown");
   const boxes = [...form.querySelectorAll("input[name=severity]")];
   const { agent, flag, q } = form.elements;
@@ -21,9 +22,12 @@
         has(entry, "agents", agent.value) &&
         has(entry, "flags", flag.value) &&
         (words === "" || text(entry).includes(words));
-      entry.hidden = !fits;
+      if (entry.hidden === fits) entry.hidden = !fits;
       number += fits ? 1 : 0;
     }
+    // Pages are closed until a filter leaves something in them.
+    const isFiltered = number !== entries.length;
+    for (const page of pages) page.open = isFiltered && page.querySelector("tbody tr:not([hidden])") !== null;
     shown.textContent = number === entries.length ? `All ${number} shown` : `${number} of ${entries.length} shown`;
   }
 
@@ -58,6 +62,12 @@
 
   function reveal(id) {
     const entry = id && document.getElementById(id);
+    const page = entry && entry.closest("details.page");
+    if (page) {
+      page.open = true;
+      entry.hidden = false;
+      entry.scrollIntoView();
+    }
     const inside = entry && entry.querySelector("details");
     if (inside) {
       inside.open = true;

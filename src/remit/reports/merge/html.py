@@ -46,10 +46,12 @@ from remit.workspace.files import Workspace
 
 TITLE = "Review findings"
 #: The most findings that are shown in full, and the most characters of them; the rest are rows of a table.
-MAX_CARDS = 2000
+MAX_CARDS = 1000
 MAX_TEXT = 8 * 1024 * 1024
 #: The most rows of a table; the rest are counted.
 MAX_ROWS = 10_000
+#: More rows are split into pages, which are closed: a browser lays out what is open.
+_ROWS_IN_PAGE = 500
 #: A longer location may be wrapped.
 _MAX_UNBROKEN = 48
 #: Lines of source before and after the cited ones.
@@ -57,6 +59,8 @@ _AROUND = 3
 #: More agents on one finding, or longer text of one agent, are cut; the JSON form has all of it.
 _MAX_OPINIONS = 20
 _MAX_WORDS = 2000
+#: More agents are listed after the findings.
+_MAX_AGENTS = 12
 #: The most entries of a section, and the most lines of one of them.
 _MAX_ENTRIES = 200
 _MAX_LINES = 200
@@ -127,6 +131,7 @@ def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TI
             groups=section_groups(merge),
             no_findings=no_findings_text(merge),
             max_entries=_MAX_ENTRIES,
+            max_agents=_MAX_AGENTS,
             max_lines=_MAX_LINES,
             max_words=_MAX_WORDS,
             rest_caption=f"{format_count(len(rest), 'finding')} of lower rank, without details",
@@ -136,6 +141,7 @@ def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TI
             status_chips=_STATUS_CHIPS,
             verdict_chips=_VERDICT_CHIPS,
             max_rows=MAX_ROWS,
+            rows_in_page=_ROWS_IN_PAGE,
             max_unbroken=_MAX_UNBROKEN,
         )
     )
