@@ -96,6 +96,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("merge.policy", "text", "mean", "how the scores of agents that agree are combined: mean, max or floor"),
     Setting("merge.window", "number", 0, "findings that are at most this many lines apart count as one location"),
     Setting("merge.weights", "numbers", {}, "expertise: agent or agent/category = weight"),
+    Setting("merge.expertise", "number", 1, "the weight of an agent in the categories of its definition's expertise"),
     Setting("merge.categories", "table", {}, "categories of other tools' rules: rule or pattern = category"),
     Setting("gate.mode", "text", "standard", "what the gate does when a rule is violated: observe, standard or strict"),
     Setting("gate.limits", "numbers", {}, "how much an orchestrator may do itself: limit = number"),

@@ -150,3 +150,38 @@ def test_a_merge_of_all_kinds_can_be_merged_again(remit: Remit, tmp_path: Path) 
 def test_the_merged_report_of_all_kinds_is_itself_accepted(remit: Remit, tmp_path: Path) -> None:
     (tmp_path / "merged.md").write_text(remit("merge", *files(*ALL_KINDS), "--format", "markdown"), encoding="utf-8")
     assert remit("check", str(tmp_path / "merged.md"), "--repo", ".").startswith("ACCEPT")
+
+
+def test_the_seeds_own_example_agrees_across_categories(remit: Remit, tmp_path: Path) -> None:
+    """security-auditor reports SEC-001 with 95, and qa-engineer reports the same as QA-001 with 78."""
+    table = "| ID | Issue | File:Line | Severity | Confidence |\n|---|---|---|---|---|\n"
+    for agent, name, score in (("Security Auditor", "SEC-001", 95), ("QA Engineer", "QA-001", 78)):
+        row = f"| {name} | SQL injection in search | `examples/shop/shop/catalog.py:63` | critical | {score} |\n"
+        text = f"## {agent} Result\n\n### Status\nSUCCESS\n\n### Summary\nx\n\n### Findings\n\n#### Issues Detected\n"
+        (tmp_path / f"{name}.md").write_text(text + table + row, encoding="utf-8")
+    words = ["merge", str(tmp_path), "--repo", ".", "--format", "json"]
+    (finding,) = json.loads(remit(*words))["findings"]
+    assert (finding["confidence"], finding["flags"]) == (96.5, ["agreed", "revise"])
+    assert finding["members"] == [
+        {"agent": "qa-engineer", "id": "QA-001"},
+        {"agent": "security-auditor", "id": "SEC-001"},
+    ]
+
+
+def test_the_expertise_of_definitions_counts_if_a_project_sets_its_weight(
+    remit: Remit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test_the_seeds_own_example_agrees_across_categories(remit, tmp_path)
+    monkeypatch.setenv("REMIT_MERGE_EXPERTISE", "3")
+    (finding,) = json.loads(remit("merge", str(tmp_path), "--repo", ".", "--format", "json"))["findings"]
+    assert finding["mean"] == (3 * 95 + 78) / 4
+
+
+def test_bullets_of_issues_have_the_score_of_their_result(remit: Remit, tmp_path: Path) -> None:
+    text = (ROOT / "examples/results/exploration.md").read_text("utf-8")
+    bullet = "### Issues\n- Cart is slow: it reads twice (`examples/shop/shop/cart.py:50`) | Severity: minor\n\n"
+    (tmp_path / "a.md").write_text(text.replace("### Next Steps", f"{bullet}### Next Steps"), encoding="utf-8")
+    merged = json.loads(remit("merge", str(tmp_path / "a.md"), "--repo", ".", "--format", "json"))
+    (finding,) = merged["findings"]
+    assert finding["confidence"] == merged["agents"][0]["confidence"]
+    assert finding["flags"] == []

@@ -145,11 +145,20 @@ def _settings(flags: dict[str, Any], configured: Configuration) -> MergeSettings
         MergeSettings(
             threshold=float(threshold),
             policy=flags["policy"] or configured["merge.policy"],
-            weights=configured["merge.weights"],
+            weights=_expert_weights(float(configured["merge.expertise"])) | configured["merge.weights"],
             window=int(configured["merge.window"]),
             expect=flags["expect"],
         )
     )
+
+
+def _expert_weights(weight: float) -> dict[str, float]:
+    """Return the weight of each agent in the categories that its definition names as its expertise."""
+    if weight == 1:
+        return {}
+    from remit.registry.api import reload_registry
+
+    return {f"{slug(one.name)}/{category.lower()}": weight for one in reload_registry() for category in one.expertise}
 
 
 def _filtered(merged: Merge, flags: dict[str, Any], sources: Sources) -> Merge:
