@@ -136,16 +136,15 @@ def apply_dismissals(merge: Merge, dismissals: Sequence[Dismissal], workspace: W
         by_path[one.path].append(one)
     kept: list[MergedFinding] = []
     dropped: list[MergedFinding] = []
-    for finding in merge.findings:
+    for finding in (*merge.findings, *merge.dropped):
         marked = msgspec.structs.replace(finding, fingerprint=fingerprint_of(finding, workspace))
         found = next((one for one in by_path.get(finding.path or "", ()) if matches(one, finding, workspace)), None)
-        if found is None:
-            kept.append(marked)
-        else:
+        if found is not None:
             flags = tuple(sorted({*finding.flags, DISMISSED}))
             dropped.append(msgspec.structs.replace(marked, reason=found.reason, flags=flags))
-    rest = (msgspec.structs.replace(one, fingerprint=fingerprint_of(one, workspace)) for one in merge.dropped)
-    return update_counts(merge, kept, [*rest, *dropped])
+        else:
+            (dropped if isinstance(finding.reason, str) else kept).append(marked)
+    return update_counts(merge, kept, dropped)
 
 
 def matches(dismissal: Dismissal, finding: MergedFinding, workspace: Workspace | None) -> bool:

@@ -48,6 +48,8 @@ _MAX_LINES = 25
 _MAX_SEARCHED = 5
 #: The most cited lines that are shown per finding.
 _MAX_SOURCE = 3
+#: The characters of a fingerprint that are shown; `remit dismiss` accepts a part.
+_SHOWN_ID = 8
 _MARGIN = " " * 6
 _BULLET = re.compile(r"(?:-|\d{1,3}\.) ")
 
@@ -225,10 +227,10 @@ def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
     )
     state = _fit(escape_control(evidence_state(finding)), room)
     notes = [
+        f"#{escape_control(finding.fingerprint[:_SHOWN_ID])}" if finding.fingerprint else "",
         f"{agreement(finding, agents)} agents",
         escape_control(finding.category),
         *map(escape_control, shared_flags(finding)),
-        f"#{escape_control(finding.fingerprint)}" if finding.fingerprint else "",
     ]
     left = room - display_width(state)
     words = _fit(" · " + " · ".join(filter(None, notes)), left) if left > len(" · …") else ""
