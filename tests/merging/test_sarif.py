@@ -891,3 +891,58 @@ def test_two_tools_that_see_the_same_fault_agree() -> None:
     assert (query.agents, query.category, query.verified) == (("bandit", "ruff"), "security", True)
     assert "agreed" in query.flags
     assert (merged.counts.critical, merged.counts.conflicts) == (0, 0)
+
+
+#: The files that the samples of four tools are about.
+PROJECT = {
+    "app.py": (
+        "import subprocess\nfrom flask import Flask, request\n\napp = Flask(__name__)\n\n\ndef create(\n"
+        '    host="0.0.0.0",\n    key="hunter2-secret",\n):\n    app.config.from_mapping(\n        SECRET_KEY="dev",\n'
+        '        DATABASE="x.sqlite",\n    )\n    return app\n\n\n@app.route("/run")\ndef run():\n'
+        '    return subprocess.check_output(\n        request.args["command"],\n        shell=True,\n    )\n'
+    ),
+    "Dockerfile": "FROM python:3.11\nRUN apt-get update\nADD . /app\nCMD python -m shop\n",
+    "main.tf": 'resource "aws_s3_bucket" "b" {\n  bucket = "x"\n  acl    = "public-read"\n}\n',
+    ".github/workflows/ci.yml": (
+        "name: ci\non: [push, pull_request_target]\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n"
+        '      - uses: actions/checkout@v4\n      - run: echo "${{ github.event.pull_request.title }}"\n'
+    ),
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> WorkTree:
+    for name, text in PROJECT.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return WorkTree(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "agent", "count"),
+    [
+        ("bandit-multiline.sarif", "bandit", 4),
+        ("zizmor.sarif", "zizmor", 5),
+        ("semgrep.sarif", "semgrep-oss", 1),
+        ("checkov.sarif", "checkov", 14),
+    ],
+)
+def test_results_of_real_tools_stay_where_the_tool_put_them(
+    project: WorkTree, name: str, agent: str, count: int
+) -> None:
+    data = (FIXTURES / name).read_bytes().replace(b"file:///checkout", project.root.as_uri().encode())
+    (report,) = read_sarif(data, name, project, {})
+    assert (report.agent, report.status, len(report.rows)) == (agent, "SUCCESS", count)
+    assert {row.verified for row in report.rows} == {True}
+    regions = [
+        each["locations"][0]["physicalLocation"]["region"]["startLine"]
+        for each in json.loads(data)["runs"][0]["results"]
+    ]
+    assert sorted(row.opinion.line or 0 for row in report.rows) == sorted(regions)
+    assert merge_reports([report], MergeSettings()).counts.rows == count
+
+
+def test_a_wrong_snippet_of_bandit_does_not_move_its_finding(project: WorkTree) -> None:
+    (report,) = read_sarif((FIXTURES / "bandit-multiline.sarif").read_bytes(), "bandit.sarif", project, {})
+    (shell,) = [row for row in report.rows if row.opinion.rule == "B602"]
+    assert (shell.opinion.line, shell.opinion.claimed_line, shell.verified) == (20, None, True)
