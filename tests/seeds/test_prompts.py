@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from remit.contract.kinds import CATEGORIES, KINDS
 from remit.orchestrate.orchestrator_tools import orchestrator_prompt
 from remit.registry.lookup import load_registry
 from remit.registry.tools import OFFERED, AllowList
+from remit.rules.examples import TREE, sample_text
 from remit.surfaces.cli.group import remit
 
 FORMS = [kind for kind in KINDS if kind != "error"]
@@ -83,3 +86,28 @@ def test_the_skill_has_the_examples_of_lookups_and_states_only_what_is_so() -> N
         "Your final answer is checked",
     ):
         assert words in text
+
+
+def test_explore_has_a_definition_that_only_reads() -> None:
+    done = CliRunner().invoke(remit, ["agents", "explain", "Explore", "--format", "json"])
+    assert done.exit_code == 0, done.output
+    brief = json.loads(done.stdout)
+    assert brief["definition"]["plugin"] == "built-in"
+    assert set(brief["tools"]) == {"Read", "Grep", "Glob", "LS"}
+    assert "## Explore Result" in brief["contract"]
+
+
+def test_a_result_under_another_agents_name_is_refused_where_the_caller_knows_who_was_asked(tmp_path: Path) -> None:
+    shutil.copytree(TREE, tmp_path / "tree")
+    (tmp_path / "review.md").write_text(sample_text("review"))
+    arguments = ["check", str(tmp_path / "review.md"), "--repo", str(tmp_path / "tree")]
+
+    def checked(*more: str) -> tuple[int, str]:
+        done = CliRunner().invoke(remit, [*arguments, *more], standalone_mode=False)
+        return done.return_value, done.output
+
+    assert checked()[0] == 0
+    assert checked("--agent", "some-plugin:security_auditor")[0] == 0
+    code, shown = checked("--agent", "qa-engineer")
+    assert code == 1
+    assert "L1 agent-mismatch" in shown
