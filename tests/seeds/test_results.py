@@ -82,7 +82,7 @@ def test_a_row_may_write_its_confidence_in_several_ways_or_not_at_all(score: str
     assert rules(sample("review", "| Minor | 85 |", f"| Minor | {score} |"), tmp_path) == []
 
 
-def test_the_breakdown_may_be_a_section_of_its_own(tmp_path: Path) -> None:
+def test_the_breakdown_may_be_a_separate_section(tmp_path: Path) -> None:
     lines = "verified_confidence: 95\ninferred_confidence: 85\ncombined_confidence: 90\n"
     bullets = "".join(f"- {line}\n" for line in lines.splitlines())
     own = sample("generic", lines, f"\n### Confidence Breakdown\n{bullets}")
@@ -226,7 +226,7 @@ def test_a_summary_that_denies_failed_tests_is_a_conflict_without_receipts(
         ("Added a way out of a session. It is small.", "2 failed, 12 passed"),
     ],
 )
-def test_a_summary_that_agrees_with_its_tests_is_no_conflict(summary: str, output: str, tmp_path: Path) -> None:
+def test_a_summary_that_agrees_with_its_tests_is_not_a_conflict(summary: str, output: str, tmp_path: Path) -> None:
     assert ("self-conflict", "L2") not in rules(with_tests(summary, output), tmp_path)
 
 
