@@ -184,3 +184,11 @@ def test_a_project_without_git_is_compared(start: Callable[..., ScratchProject])
     assert "src/app.py" in told_person(after)
     shop.shell(shop.state.changes[-1]["command"])
     assert (shop.path / "src/app.py").read_text() == UNCOMMITTED
+
+
+def test_lines_that_a_line_shows_in_another_way_use_up_the_budget(shop: ScratchProject) -> None:
+    (shop.path / "src/long.py").write_text("x = 1\n" * 250)
+    first, _ = shop.run("""python3 -c "exec('print(open(\\'src/long.py\\').read())')" """)
+    assert decision_of(first) == "warn"
+    assert shop.state.window.lines >= 250
+    assert decision_of(shop.before("cat src/app.py src/util.py README.md docs/specs/spec.md")[1]) == "deny"

@@ -88,6 +88,7 @@ def _with_grant(
     names = None if may_write(call, settings) else paths
     flags: dict[str, object] = {
         "revert": revert,
+        "opaque": effects.unknown,
         "git": effects.moves_checkout,
         "locks": any(program in PACKAGE_MANAGERS for program in effects.programs),
         "remit": any(program in effects.programs for program in (*_GATE_COMMANDS, "remit gate trust")),

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from remit.gate.settings import GateSettings
 
 
+#: The output of command lines that were not understood counts as one file.
+_OUTPUT = "(output of commands)"
+
+
 def settle(
     call: ToolUse,
     response: object,
@@ -69,7 +73,7 @@ def _settle(
 ) -> Ruling:
     grant = state.pending.pop(call.tool_use_id, None) if call.tool_use_id and not call.agent_id else None
     if grant is None:
-        return Ruling()
+        return _settle_output(call, response, state)
     paths: dict[str, int] = grant["paths"] if isinstance(grant.get("paths"), dict) else {}
     if grant.get("kind") == "edit":
         return Ruling() if failed else _settle_edit(call, paths, grant, response, state, settings, project, folder)
@@ -78,6 +82,15 @@ def _settle(
             state.window.subtract(name, lines, whole=True)
         return Ruling()
     return _settle_time(paths, duration, state, settings) or _settle_read(call, paths, response, state)
+
+
+def _settle_output(call: ToolUse, response: object, state: SessionState) -> Ruling:
+    """Count the lines that a command line showed although the gate did not understand what it reads."""
+    own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), {})
+    shown = _shown_lines(call, response) if own.get("opaque") and not call.agent_id else None
+    if shown:
+        state.window.add(_OUTPUT, shown)
+    return Ruling()
 
 
 def _settle_time(

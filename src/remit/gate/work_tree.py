@@ -134,7 +134,7 @@ def _scan_folder(
     known = before.get
     same = 0
     try:
-        with os.scandir(os.path.join(project, folder)) as entries:
+        with os.scandir(project + "/" + folder) as entries:
             for entry in entries:
                 name = entry.name
                 if wanted and name not in wanted:
@@ -144,15 +144,17 @@ def _scan_folder(
                         waiting.append(prefix + name)
                     continue
                 about = entry.stat(follow_symlinks=False)
-                old = known(name)
-                if old is not None and old[0] == about.st_ctime_ns and old[2] == about.st_size:
-                    found[name] = old
+                old = known(name, _GONE)
+                if old[0] == about.st_ctime_ns:
                     same += 1
                 elif prefix + name not in ignored:
                     found[name] = (about.st_ctime_ns, about.st_mtime_ns, about.st_size, about.st_mode)
     except OSError:  # it was removed, or it cannot be read
         return found
-    return before if same == len(found) == len(before) else found
+    if same == len(before) and not found:
+        return before
+    names = frozenset(os.listdir(project + "/" + folder))
+    return {**{name: entry for name, entry in before.items() if name in names and name not in found}, **found}
 
 
 def _compare(folder: str, before: dict[str, Entry], after: dict[str, Entry]) -> list[StatChange]:

@@ -74,7 +74,7 @@ def plan_install(target: InstallTarget, *, mode: str | None = None, http: str | 
         },
         folders=[*dict.fromkeys([*earlier.folders, *_own_folders(target, earlier, files, changes)])],
         settings=target.record_path(target.settings),
-        made=[*dict.fromkeys([*earlier.made, *_made(before or "{}", after or "{}")])],
+        made=[*dict.fromkeys([*earlier.made, *_containers(before or "{}", after or "{}")])],
         rules=[*dict.fromkeys([*earlier.rules, *_added_rules(target, before or "{}")])],
         made_settings=earlier.made_settings or before is None,
         configuration=configured[1] if configured is not None else earlier.configuration,
@@ -98,7 +98,7 @@ def _settings_change(target: InstallTarget, entries: dict[str, dict[str, Any]]) 
     return FileChange(target.settings, None if text is None else text.encode(), after.encode(), is_shared=True)
 
 
-def _made(before: str, after: str) -> list[str]:
+def _containers(before: str, after: str) -> list[str]:
     return [*added_by(before, after), *containers_added(before, after)]
 
 
