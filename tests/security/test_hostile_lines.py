@@ -40,6 +40,7 @@ def test_no_effect_on_a_protected_file_is_unreported(
         if changed and not told_person(after) and not told_person(first):
             unreported[line] = changed[:3]
         for folder, copy in ((shop.path, template), (shop.home, tmp_path / "template-home")):
+            shop.path.mkdir(exist_ok=True)
             shop.shell(f"chmod -R u+rwx {folder}")
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(copy, folder, symlinks=True)
