@@ -74,7 +74,7 @@ class Proposals:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._headings: list[tuple[int, int, str]] = []
-        #: For each heading the index of the heading above it; -1 if there is none.
+        #: For each heading the index of the heading above it; -1 at the top.
         self._parents: list[int] = []
         fence, stack = "", [(-1, 0)]
         for first, lines in document.line_runs:
