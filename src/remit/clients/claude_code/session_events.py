@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from remit.clients.claude_code.payload import flag, text
@@ -171,5 +172,7 @@ def session_ended(_: object, context: ProjectContext) -> Answer | None:
     from remit.gate.session_store import remove_old_sessions
 
     remove_old_sessions(context.folder)
+    for name in ("before", "calls", "reverts"):
+        remove_old_sessions(os.path.join(context.folder, name))
     results.remove_expired(context.folder)
     return None
