@@ -70,9 +70,18 @@ async def drive_with_progress(
     merged = await merge_plan(database, found.plan) if shows_results else None
     files: dict[str, Path] = {}
     if merged is not None:
+        merged = await asyncio.to_thread(_without_dismissed, merged, Path(found.plan.workspace))
         folder = settings.data / "reports"
         files = await asyncio.to_thread(write_reports, merged, Path(found.plan.workspace), folder, f"plan-{plan}")
     return DrivenPlan(found, uses, stopped, merged, files)
+
+
+def _without_dismissed(merged: Merge, root: Path) -> Merge:
+    """Return a merge with the ids of its findings, and without those that a person has dismissed."""
+    from remit.evidence.sources import open_sources
+    from remit.surfaces.cli.dismissals import with_dismissals
+
+    return with_dismissals(merged, open_sources(root).workspace)
 
 
 def write_reports(merged: Merge, root: Path, folder: Path, stem: str) -> dict[str, Path]:
