@@ -196,8 +196,12 @@ def _nowhere(tree: Tree, file: Source, random_: random.Random) -> Iterator[Claim
     if cased != file.path and len(namesakes) == 1:
         yield _wrong("a wrong case", form, cased, line, "missing-file", (file.path, line), random_)
     yield _wrong("a folder", form, folder, line, "missing-file", ..., random_, only_slash=True)
-    outside = random_.choice((f"../{file.path}", f"/elsewhere/{file.path}", f"~/{file.path}", f".git/{name}"))
+    outside = random_.choice((f"../{file.path}", f"/elsewhere/zq_{name}", f"~/zq_{name}", f".git/{name}"))
     yield _wrong("outside", form, outside, line, "outside", None, random_)
+    if folder and not form.startswith("./"):
+        foreign = form.format(p=f"/home/me/work/{file.path}", a=line)
+        own = random.Random(line)
+        yield Claim("a foreign root", _framed(foreign, own), (Label((file.path, line, None), "verified"),))
 
 
 def _wrong(
