@@ -31,7 +31,7 @@ from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, STEPS, failure_
 from remit.gate.declarations import KINDS as DECLARATIONS
 from remit.gate.rules import FIRM, INSTEAD, RULES
 from remit.gate.settings import AGENTS, GUARDED, LIMITS, MODES, PATHS
-from remit.orchestrate import answers, orchestrator, phase, plan, plan_file, progress, progress_file
+from remit.orchestrate import answers, orchestrator, phase, plan, plan_file, progress_file
 from remit.orchestrate.orchestrator_tools import TOOLS as RESPONSIBILITIES
 from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
 from remit.orchestrate.plan_file import read_plan
@@ -419,7 +419,7 @@ def test_numbers_of_plans_are_those_of_the_code() -> None:
     assert f"the first {FALLBACK_LINES} lines of up to {FALLBACK_FILES} files" in text
     assert f"after {feedback.MAX_LINES} lines or {feedback.MAX_CHARACTERS:,} characters" in text
     assert f"at most {phase.MAX_INPUTS} results whole" in text
-    assert f"the last {progress.MAX_LOG} entries of the log" in text
+    assert f"the last {progress_file.MAX_LOG} entries of the log" in text
     assert f"refused after {orchestrator.MAX_SAME} failures" in text
     assert f"| `parallel` | {PARALLEL} |" in text
 

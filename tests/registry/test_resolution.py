@@ -189,7 +189,7 @@ def test_another_model_is_given_its_maker_where_that_can_be_known(name: str, ful
 @pytest.mark.parametrize("kind", KINDS)
 def test_kind_and_profile_decide_the_part_on_how_to_answer(kind: str, profile: str) -> None:
     made = of(f"kind: {kind}\nprofile: {profile}")
-    assert (made.kind, made.profile, made.contract) == (kind, profile, instructions(kind, profile))
+    assert (made.kind, made.profile, made.contract) == (kind, profile, instructions(kind, profile, agent="one"))
     other = of("", kind=kind, profile=profile)
     assert other.contract == made.contract
 
@@ -207,7 +207,7 @@ def test_the_configuration_may_give_an_agent_its_kind_and_every_job_its_profile(
 ) -> None:
     Path("remit.toml").write_text('profile = "v1"\n[agents.kinds]\none = "review"\n')
     made = of("")
-    assert (made.kind, made.profile, made.contract) == ("review", "v1", instructions("review", "v1"))
+    assert (made.kind, made.profile, made.contract) == ("review", "v1", instructions("review", "v1", agent="one"))
     assert of("profile: lenient").profile == "lenient"
 
 

@@ -37,7 +37,7 @@ def text(lines: Any) -> str:
 
 def test_the_shape_of_a_job_is_the_fixed_one() -> None:
     shown = json.loads(msgspec.json.encode(job_shape(job())))
-    assert set(shown) - {"diff"} == {
+    assert set(shown) - {"diff", "status"} == {
         *("schema", "id", "agent", "definition", "state", "outcome", "error", "attempts", "turns", "tool_calls"),
         *("tokens", "cost", "verdict", "result", "created", "started", "finished"),
     }

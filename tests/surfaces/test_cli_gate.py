@@ -379,7 +379,7 @@ class TestMergeOfASession:
 
     def test_neither_files_nor_a_session_is_an_error(self, remit: Remit) -> None:
         found = remit("merge")
-        assert (found.code, "pass files, or a session with --session last" in found.err) == (2, True)
+        assert (found.code, "pass files, a session with --session last" in found.err) == (2, True)
         assert "no session is recorded" in remit("merge", "--session", "last").err
 
     def test_a_report_of_a_subagent_cannot_drive_the_terminal(self, remit: Remit, project: Path) -> None:
