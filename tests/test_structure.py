@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,3 +152,9 @@ def test_the_gate_and_the_shell_reader_need_the_standard_library_only(package: s
     )
     needed = {name.partition(".")[0] for name in graph.find_upstream_modules(package, as_package=True)}
     assert needed - sys.stdlib_module_names == {"remit"}
+
+
+def test_names_of_test_modules_are_unique() -> None:
+    """Without packages, pytest imports only one of two test modules with the same name."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []

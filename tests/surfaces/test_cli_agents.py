@@ -116,7 +116,7 @@ def test_agents_alone_lists_them(remit: Remit) -> None:
     assert (ran.code, ran.err) == (0, "")
     first, *rows, last = ran.out.splitlines()
     assert first == "built-in  11 definitions"
-    assert len(rows) == 10
+    assert len(rows) == 11
     assert last.startswith("`remit agents explain NAME`")
 
 
