@@ -24,7 +24,7 @@ READ = tools(("Read", {"file_path": "a.py"}), text="Let me look.")
 @both_providers
 async def test_completed_and_accepted(play: Play, model: str) -> None:
     """The result cites files, so the agent must have read them."""
-    document = result("generic")
+    document = result("generic").replace("Release Helper", "Keeper")
     reads = [("Read", {"file_path": str(path.relative_to(sample_project()))}) for path in _files()]
     async with play(tools(*reads, ("Bash", {"command": "true"})), {"text": document}) as fleet:
         fleet.project = sample_project()

@@ -80,7 +80,7 @@ def test_the_name_of_an_agent_cannot_leave_the_frame(name: str) -> None:
 
 @pytest.mark.anyio
 async def test_a_long_result_is_capped_at_300_lines_and_the_rest_is_in_a_file(play: Play) -> None:
-    long = result("a", found="\n".join(f"Line {number} of many." for number in range(1000)))
+    long = result("a", found="\n".join(f"- Line {number} of many." for number in range(1000)))
     async with play(conversations={"task of a": says(long), "task of b": says(result("b"))}) as fleet:
         spec = plan(phase("first", one("a")), phase("second", one("b"), inputs=("first",)))
         async with begun(fleet, spec) as run:

@@ -279,7 +279,7 @@ def test_doctor_lists_the_checks_first_and_marks_failures(tmp_path: Path) -> Non
     health, _, settings = ran.out.partition("\n\n")
     marks = dict(re.findall(r"^(ok|note|WRONG) +(\S+)", health, re.MULTILINE))
     assert set(marks) == {"ok", "note", "WRONG"}
-    assert [line for line in health.splitlines() if line.startswith("WRONG definitions 10 definitions from 2 plugins;")]
+    assert [line for line in health.splitlines() if line.startswith("WRONG definitions 11 definitions from 2 plugins;")]
     assert "WRONG database" in health
     assert health.splitlines()[-1] == "problems: definitions, database"
     told = " ".join(health.split())

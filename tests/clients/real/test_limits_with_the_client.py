@@ -113,7 +113,8 @@ def test_no_other_call_changed_the_specification(stage: Stage) -> None:
 
 @pytest.mark.parametrize("key", ["state_edit", "state_shell"])
 def test_the_gates_own_files_are_not_edited_directly(stage: Stage, key: str) -> None:
-    assert "guarded-state" in result(stage, key)
+    # The client's own rules, which the installation adds, may come first.
+    assert any(word in result(stage, key) for word in ("guarded-state", "denied by your permission settings"))
     assert json.loads((stage.project / _COMPILED).read_text(encoding="utf-8"))
 
 

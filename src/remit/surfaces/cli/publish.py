@@ -20,7 +20,12 @@ _PULL = re.compile(r"refs/pull/(\d{1,9})/")
 
 @click.group("publish")
 def command() -> None:
-    """Post a merge where people review code."""
+    """Post a merge where people review code.
+
+    \b
+    Examples:
+      remit publish github report.json --pr 12
+    """
 
 
 @command.command("github")
