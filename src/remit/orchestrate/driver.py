@@ -54,7 +54,9 @@ class Driver:
         except UsageError:
             if (await plans.get_plan(self._database, self._plan)).state != "cancelled":
                 raise
-            return "cancelled"  # by another process, so that this one has lost the lease
+            # Another process cancelled it, so this one has lost the lease. It may have submitted a job since then.
+            await jobs.cancel_plan(self._database, self._plan, "a person cancelled the plan")
+            return "cancelled"
         finally:
             await self._lease.release()
 
