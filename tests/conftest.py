@@ -41,8 +41,8 @@ _PROCESS_FIXTURES = frozenset({"source", "model", "server", "remote", "each_conf
 _PROCESS_FOLDERS = ("tests/clients/real/", "tests/dispatch/crash/")
 #: The mark of a module whose tests all start programs.
 _PROCESS_MODULE = re.compile(r"^pytestmark = .*\bpytest\.mark\.process\b", re.MULTILINE)
-#: Programs that any test may start: a git command on a small checkout takes a few milliseconds.
-_CHEAP_PROGRAMS = frozenset({"git"})
+#: Programs that any test may start: a git or shell command on a small checkout takes a few milliseconds.
+_CHEAP_PROGRAMS = frozenset({"bash", "git", "sh"})
 
 #: Modules with tests that take many seconds. They run first: a process that starts one last keeps the others waiting.
 _LONG_MODULES = (

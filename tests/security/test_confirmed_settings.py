@@ -9,8 +9,6 @@ from scratch_project import ScratchProject, decision_of, told_person
 
 from remit.clients.claude_code.compiling import compile_project
 
-pytestmark = pytest.mark.process
-
 OBSERVE = '[gate]\nmode = "observe"\n'
 EDIT = "echo x > src/app.py"
 

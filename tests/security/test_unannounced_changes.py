@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-import pytest
 from scratch_project import FILES, ScratchProject, decision_of, told_person
-
-pytestmark = pytest.mark.process
 
 EXPLORER = {"agent_id": "a1", "agent_type": "code-explorer"}
 WRITER = {"agent_id": "a2", "agent_type": "backend-specialist"}

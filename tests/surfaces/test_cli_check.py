@@ -161,7 +161,7 @@ def test_the_keys_of_the_json_report_are_exactly_those_that_others_build_on(desk
     assert list(result["violations"][0]) == ["rule", "code", "level", "line", "message", "help"]
     references = ["text", "path", "line", "end_line", "outcome", "found", "seen", "at", "candidates"]
     assert list(result["references"][0]) == references
-    assert list(result["quotes"][0]) == ["path", "line", "outcome", "found", "similarity", "at"]
+    assert list(result["quotes"][0]) == ["path", "line", "outcome", "found", "similarity", "at", "match", "difference"]
     assert list(result["confidence"]) == ["claimed", "verified", "inferred", "supported"]
     assert list(result["not_run"][0]) == ["rule", "why"]
     assert result["references"][0]["seen"] is None
