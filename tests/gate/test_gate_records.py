@@ -12,7 +12,17 @@ import pytest
 from remit.gate import guarded, work_tree
 from remit.gate.guarded import changed_outside, is_guarded_outside, outside_files, remit_table_digest
 from remit.gate.reverse_patch import FileVersion, digest_of, keep_reverse_patch
-from remit.gate.work_tree import TreeRecord, read_version
+from remit.gate.work_tree import (
+    StatChange,
+    TreeRecord,
+    content_before,
+    is_rewritten,
+    keep_copies,
+    load_tree,
+    read_version,
+    refresh_ignored,
+    scan,
+)
 
 
 @pytest.fixture
@@ -116,3 +126,76 @@ def test_nothing_to_revert_gives_no_patch(tmp_path: Path) -> None:
     same = FileVersion(b"x\n", 0o100644)
     assert keep_reverse_patch(str(tmp_path / "gate"), str(tmp_path), {"a.py": (same, same)}, "one") is None
     assert len(digest_of(b"x")) == 32
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A checkout with one commit that ignores `out`."""
+    path = tmp_path / "project"
+    (path / "src").mkdir(parents=True)
+    (path / "src" / "app.py").write_text("x = 1\n", encoding="utf-8")
+    (path / ".gitignore").write_text("out/\n", encoding="utf-8")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "start"]):
+        subprocess.run([*git, *words], cwd=path, check=True)
+    return path
+
+
+def test_a_removed_folder_is_a_change_of_its_files(project: Path, tmp_path: Path) -> None:
+    record, _ = scan(str(project), TreeRecord())
+    (project / "src" / "app.py").unlink()
+    (project / "src").rmdir()
+    _, changes = scan(str(project), record)
+    assert [(change.path, change.is_removed) for change in changes] == [("src/app.py", True)]
+
+
+def test_a_project_with_too_many_files_has_an_incomplete_record(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_tree, "MAX_FILES", 1)
+    record, changes = scan(str(project), TreeRecord())
+    assert (record.is_complete, changes) == (False, [])
+
+
+def test_new_output_is_dropped_from_the_record(project: Path, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    refresh_ignored(str(gate), str(project))
+    assert load_tree(str(gate)) is None
+    (project / "out").mkdir()
+    (project / "out" / "a.o").write_text("", encoding="utf-8")
+    record, _ = scan(str(project), TreeRecord())
+    assert "out" in record.folders
+    (gate / work_tree.FILE).write_bytes(record.dumps())
+    refresh_ignored(str(gate), str(project))
+    after = load_tree(str(gate))
+    assert after is not None
+    assert "out" not in after.folders
+    assert "src" in after.folders
+
+
+def test_content_that_was_not_kept_is_lost(project: Path, tmp_path: Path) -> None:
+    record, _ = scan(str(project), TreeRecord())
+    entry = record.folders["src"]["app.py"]
+    change = StatChange("src/app.py", entry, entry)
+    assert content_before(str(tmp_path), str(project), record, change) is None, "there is no commit"
+    record.head = "HEAD"
+    assert content_before(str(tmp_path), str(project), record, change) == b"x = 1\n"
+    assert is_rewritten(str(tmp_path), str(project), record, change)
+    longer = StatChange("src/app.py", (*entry[:2], entry[2] + 5, entry[3]), entry)
+    assert content_before(str(tmp_path), str(project), record, longer) is None
+    assert not is_rewritten(str(tmp_path), str(project), record, longer)
+    record.copies = {"src/app.py": (entry[0] + 1, "a copy of another version")}
+    assert content_before(str(tmp_path), str(project), record, change) is None
+
+
+def test_copies_are_kept_once_and_up_to_a_size(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record, _ = scan(str(project), TreeRecord())
+    gate = str(tmp_path / "gate")
+    keep_copies(gate, str(project), record, ["src/app.py", "src/missing.py", ".git/config"])
+    assert list(record.copies) == ["src/app.py"]
+    kept = dict(record.copies)
+    keep_copies(gate, str(project), record, ["src/app.py"])
+    assert record.copies == kept
+    other, _ = scan(str(project), TreeRecord())
+    monkeypatch.setattr(work_tree, "MAX_COPY", 2)
+    keep_copies(gate, str(project), other, ["src/app.py"])
+    assert other.copies == {}
