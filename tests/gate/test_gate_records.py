@@ -79,7 +79,7 @@ def test_the_table_of_remit_is_read_without_a_parser(tmp_path: Path, text: str, 
 
 
 @pytest.mark.parametrize("data", [b"", b"nonsense", work_tree.marshal.dumps((0, 1, 2, 3, 4, 5), 2)])
-def test_a_damaged_record_is_no_record(data: bytes) -> None:
+def test_a_damaged_record_is_ignored(data: bytes) -> None:
     assert TreeRecord.loads(data) is None
 
 
