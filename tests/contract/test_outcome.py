@@ -37,7 +37,7 @@ def test_only_false_makes_a_failure_final() -> None:
     assert final.text.endswith("(not recoverable)")
 
 
-def test_a_file_that_stands_in_for_a_result_keeps_its_path() -> None:
+def test_a_file_read_instead_of_a_result_keeps_its_path() -> None:
     text = frame_file('src/a".py', "x = 1", "code-explorer", 1, 20)
     assert '<file path="src/a&quot;.py" lines="1-1" of="20">\nx = 1\n</file>' in text
     assert "code-explorer" in text
