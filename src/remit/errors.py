@@ -10,7 +10,9 @@ An invalid *document* is never an exception: it is data, a `Violation` in a `Ver
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class RemitError(Exception):

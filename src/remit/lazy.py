@@ -6,11 +6,11 @@ loading `hashlib`, would take longer than the check.
 
 from __future__ import annotations
 
-import re
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from typing import Any
 
 
@@ -31,6 +31,8 @@ class _LazyPattern:
             raise AttributeError(name)
         compiled = self.__dict__.get("_compiled")
         if compiled is None:
+            import re  # late: it takes longer to load than a hook runs
+
             compiled = self.__dict__["_compiled"] = re.compile(self._text, self._flags)
         found = self.__dict__[name] = getattr(compiled, name)
         return found

@@ -352,7 +352,7 @@ def test_a_state_is_read_from_anything_and_can_be_used(values) -> None:
 def test_a_decision_loads_only_a_little_of_the_standard_library() -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "import json; before = set(sys.modules)\n"
+        "before = set(sys.modules)\n"
         "from remit.gate.session_store import open_session\n"
         "from remit.gate.model import ToolUse\nfrom remit.gate.decide import decide\n"
         "from remit.gate.settings import GateSettings\n"
@@ -370,5 +370,16 @@ def test_a_decision_loads_only_a_little_of_the_standard_library() -> None:
     loaded = set(done.stdout.split())
     foreign = {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names | {"remit"}}
     assert foreign == set()
-    assert not loaded & {"typing", "pathlib", "dataclasses", "inspect", "subprocess", "hashlib", "difflib", "ast"}
+    assert not loaded & {
+        "typing",
+        "pathlib",
+        "dataclasses",
+        "inspect",
+        "subprocess",
+        "hashlib",
+        "difflib",
+        "ast",
+        "json",
+        "re",
+    }
     assert not loaded & {"remit.shell.interpret", "remit.gate.trivial_edit"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 from remit.errors import UsageError
@@ -10,6 +9,7 @@ from remit.gate.delegations import judge_launch, judge_tools, may_write, open_de
 from remit.gate.model import MAX_NAME_LENGTH, Decision, ToolUse
 from remit.gate.ruling import Ruling, strictest
 from remit.gate.session import SessionState
+from remit.lean_json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def _fault(error: Exception, call: ToolUse, state: SessionState, settings: GateS
 def read_payload(data: bytes) -> dict[str, Any]:
     """Parse the payload of a tool call or of the end of a turn."""
     try:
-        payload = json.loads(data)
+        payload = loads(data)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"standard input is not JSON: {error}; pass the payload of a hook") from error
     if not isinstance(payload, dict):

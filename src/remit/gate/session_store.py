@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import time
 
 from remit.errors import UsageError
 from remit.gate.session import SCHEMA, SessionState
+from remit.lean_json import dumps, loads
 from remit.workspace.atomic_write import file_lock, replace_file
 
 TYPE_CHECKING = False
@@ -177,7 +177,7 @@ def _parse(data: bytes) -> SessionState | None:
     if len(data) > MAX_FILE_SIZE:
         return None
     try:
-        values = json.loads(data)
+        values = loads(data)
     except (ValueError, RecursionError):
         return None
     if not isinstance(values, dict) or values.get("schema") != SCHEMA:
@@ -186,7 +186,7 @@ def _parse(data: bytes) -> SessionState | None:
 
 
 def _save(path: str, state: SessionState) -> None:
-    data = json.dumps(state.as_dict(), separators=(",", ":")).encode("ascii")
+    data = dumps(state.as_dict(), allow_nan=True)
     try:
         replace_file(path, data, mode=0o600, sync=False)
     except OSError as error:

@@ -20,8 +20,9 @@ installation's compiler, so a file from elsewhere is compiled again.
 
 from __future__ import annotations
 
-import json
 import os
+
+from remit.lean_json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def read_compiled(project: str) -> dict[str, Any] | None:
         descriptor = os.open(os.path.join(folder_of(project), FILE), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
             data = file.read(MAX_BYTES + 1)
-        values = json.loads(data) if len(data) <= MAX_BYTES else None
+        values = loads(data) if len(data) <= MAX_BYTES else None
     except (OSError, ValueError, RecursionError):
         return None
     return values if _is_valid(values) else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
+
+from remit.lean_json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def parse(data: bytes) -> dict[str, Any]:
     if not data.strip():
         raise Unreadable("it is empty")
     try:
-        payload = json.loads(data, parse_constant=_drop_constant)
+        payload = loads(data, _drop_constant)
     except UnicodeDecodeError:
         raise Unreadable("it is not UTF-8") from None
     except RecursionError:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from remit.lean_json import dumps
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -90,9 +92,7 @@ def encode(answer: Answer | None) -> bytes:
     """Encode an answer as one line of JSON, or as nothing. Raises ValueError for values that JSON lacks."""
     if answer is None:
         return b""
-    import json
-
-    return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+    return dumps(answer) + b"\n"
 
 
 def fault_answer(event: str, problem: str, *, is_closed: bool) -> Answer:
