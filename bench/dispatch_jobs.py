@@ -29,7 +29,7 @@ from remit.dispatch.toolset import Calls, job_tools
 from remit.registry.model import Brief
 from remit.store import jobs
 from remit.store.budgets import Reservation
-from remit.store.database import Database
+from remit.store.database import Database, NamedQuery
 from remit.store.submissions import Submission, submit
 from remit.store.transcript import Transcript, UsageSums
 from remit.testing import project
@@ -80,11 +80,8 @@ class _Forgetful(Transcript):
     async def broken(self) -> UsageSums:
         return UsageSums()
 
-    async def call(self, call: str) -> None:
-        return None
-
-    async def _write(self, query: str, **values: Any) -> None:
-        return None
+    async def _write(self, statement: NamedQuery) -> list[Any]:
+        return [{"state": None}]
 
 
 class _Silent(EventWriter):
@@ -93,14 +90,14 @@ class _Silent(EventWriter):
     async def emit(self, kind: str, data: dict[str, Any]) -> None:
         return None
 
-    async def _flush(self) -> None:
-        self._text, self._length = [], 0
+    async def flush(self) -> None:
+        self._take_text()
 
 
 class _Free(ModelClient):
     """Asks without a budget, a turn to wait for, or a circuit."""
 
-    async def reserve(self, sent: int) -> Reservation:
+    async def reserve(self, input_tokens: int, write: NamedQuery | None = None) -> Reservation:
         return Reservation(0, 0, 0.0, 8_192)
 
     async def settle(self, reserved: Reservation, *_: Any, **__: Any) -> None:
@@ -115,7 +112,7 @@ async def _conversed(database: Database, job: jobs.Job, folder: Path, *, is_dura
     made = (Transcript, EventWriter, ModelClient) if is_durable else (_Forgetful, _Silent, _Free)
     transcript, events = made[0](database, job.id, job.attempt), made[1](database, job.id, job.attempt)
     client = made[2](database, job.id, job.attempt, _MODEL, None)
-    calls = Calls(transcript, events.emit, is_redacting=True)
+    calls = Calls(transcript, events, is_redacting=True)
     tools = job_tools(Toolbox(project(), ["Read"], spill=folder / "spill"), calls)
     begun = time.perf_counter()
     ended = await Conversation(_brief(), "go", transcript, calls, [tools], client, events).run()

@@ -9,6 +9,7 @@ import pytest
 from support.running import Fleet, Play, both_providers, tools
 
 from remit.dispatch import toolset
+from remit.dispatch.events import EventWriter
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
 from remit.dispatch.toolset import Calls
 from remit.dispatch.worker import Worker
@@ -16,7 +17,7 @@ from remit.store import jobs
 from remit.store import workers as fleet_store
 from remit.store.events import add_event, unfinished_text
 from remit.store.jobs import AttemptFenced, Job
-from remit.store.transcript import Transcript
+from remit.store.transcript import EarlierCall, Transcript
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -157,13 +158,18 @@ async def test_a_call_after_a_pause_runs_only_if_the_worker_still_owns_the_job(
     async with play() as fleet:
         job = await claimed(fleet, await fleet.submit())
 
-        async def tell(kind: str, _: dict[str, Any]) -> None:
-            if kind == "tool":  # the call is recorded and does not run yet
+        class Frozen(Transcript):
+            """A transcript of a worker that freezes when a call is stored and does not run yet."""
+
+            async def begin_call(self, *arguments: Any, **options: Any) -> EarlierCall | None:
+                earlier = await super().begin_call(*arguments, **options)
                 setattr(clocks, clock, getattr(clocks, clock) + 3600)
                 if not is_ours:
                     await taken_over(fleet, job)
+                return earlier
 
-        calls = Calls(Transcript(fleet.database, job.id, job.attempt), tell, is_redacting=True)
+        events = EventWriter(fleet.database, job.id, job.attempt)
+        calls = Calls(Frozen(fleet.database, job.id, job.attempt), events, is_redacting=True)
         if is_ours:
             assert await calls.answer("one", SPEC, {"command": "true"}, run) == "done"
         else:

@@ -97,7 +97,7 @@ async def test_the_reservation_of_a_call_whose_worker_died_counts_against_the_bu
         assert await fleet.rows("SELECT tree_tokens, tree_reserved_tokens FROM remit.jobs WHERE id = %s", top) == [
             (9000 + 2 * 15, 0)
         ]
-        left = await fleet.database.rows("budgets.left", job=number, top=top)
+        left = await fleet.database.rows("budgets.left", job=number)
         assert (left[0]["tokens"], left[0]["tree_tokens"]) == (20_000 - 9000 - 15, 100_000 - 9000 - 2 * 15)
 
 

@@ -202,7 +202,7 @@ class Attempt:
         from remit.dispatch.toolset import Calls
 
         job, settings = self._job, self._settings
-        calls = Calls(self._transcript, self._events.emit, is_redacting=settings.is_redacting)
+        calls = Calls(self._transcript, self._events, is_redacting=settings.is_redacting)
         limit = settings.provider_limits.get(provider_of(brief.model))
         client = ModelClient(self._database, job.id, job.attempt, brief.model, int(limit) if limit else None)
         return AttemptParts(self._database, settings, job, brief, root, self._transcript, self._events, calls, client)

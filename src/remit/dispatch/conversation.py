@@ -47,7 +47,8 @@ from remit.dispatch.model_client import (
 from remit.dispatch.models import OUTPUT_TOKENS, build_model, instruction_blocks, model_settings
 from remit.dispatch.toolset import Calls
 from remit.registry.model import Brief
-from remit.store.transcript import Transcript, UsageSums
+from remit.store.database import NamedQuery
+from remit.store.transcript import StoredEvent, Transcript, UsageSums
 
 #: Jobs that start at the same time share one client per provider.
 _BUILDING = threading.Lock()
@@ -146,10 +147,10 @@ class Conversation:
         """Send one request to the model: the request is stored before it, the response after it."""
         if self._sums.turns >= self._brief.max_turns + count_corrections(self._messages):
             raise RunStopped("max-turns", f"all {self._sums.turns} turns are used up and the work is not finished")
-        await self._save_request(node.request)
-        await self._events.emit("turn", {"turn": self._sums.turns + 1})
+        write = self._request_statement(node.request)
         input_tokens = estimate_input(self._brief, self._messages)
-        reserved = await self._client.reserve(input_tokens)
+        reserved = await self._client.reserve(input_tokens, write)
+        failpoint("request-saved")
         self._output = reserved.output
         request = RequestUsage(self._brief.model, input_tokens)
         try:
@@ -164,9 +165,10 @@ class Conversation:
             raise
         response = following.model_response
         repair_surrogates(response)
-        await self._client.settle(reserved, response_usage(response))
+        used = response_usage(response)
+        await self._client.settle(reserved, used, self._response_statement(response, used))
         failpoint("settled")
-        await self._save_response(response)
+        failpoint("response-saved")
         return following
 
     async def _stream(self, node: Any, run: AgentRun[None, str], request: RequestUsage) -> None:
@@ -181,30 +183,29 @@ class Conversation:
                         await self._events.add_text(event.delta.content_delta)
                 if stream.response.finish_reason is None:
                     raise TransportFailed("the provider's answer is incomplete")
-        finally:
+        except BaseException:
             await self._events.flush()  # a job that is ended in the middle of an answer keeps all text received so far
+            raise
 
-    async def _save_request(self, request: ModelRequest) -> None:
+    def _request_statement(self, request: ModelRequest) -> NamedQuery:
+        """Return the statement that stores a request and the start of its turn."""
+        events = self._events.take("turn", {"turn": self._sums.turns + 1})
         if self._messages and isinstance(self._messages[-1], ModelRequest):
-            return  # stored by an earlier attempt
-        await self._save(request)
-        failpoint("request-saved")
+            return self._transcript.events_statement(events)  # an earlier attempt stored the request
+        return self._message_statement(request, events)
 
-    async def _save_response(self, response: ModelResponse) -> None:
-        self._sums = add_usage(self._sums, response_usage(response))
-        await self._save(response)
-        failpoint("response-saved")
-        sums = self._sums
-        await self._events.emit(
-            "usage",
-            {"turns": sums.turns, "input": sums.input, "output": sums.output, "cached": sums.cached, "cost": sums.cost},
-        )
+    def _response_statement(self, response: ModelResponse, used: UsageSums) -> NamedQuery:
+        """Return the statement that stores a response and the usage up to it."""
+        self._sums = sums = add_usage(self._sums, used)
+        usage = {"turns": sums.turns, "input": sums.input, "output": sums.output, "cached": sums.cached}
+        return self._message_statement(response, self._events.take("usage", {**usage, "cost": sums.cost}))
 
-    async def _save(self, message: ModelMessage) -> None:
+    def _message_statement(self, message: ModelMessage, events: Sequence[StoredEvent]) -> NamedQuery:
         data = ModelMessagesTypeAdapter.dump_json([without_brief(message)])[1:-1]
-        messages = [*self._messages, message]
-        await self._transcript.save_message(len(self._messages), data, self._sums, text_so_far(messages) or None)
-        self._messages = messages
+        number = len(self._messages)
+        self._messages = [*self._messages, message]
+        partial = text_so_far(self._messages) or None
+        return self._transcript.message_statement(number, data, self._sums, partial, events)
 
     def _final(self) -> RunEnd | None:
         """Return the end if the last response calls no tool or was cut off, else None."""

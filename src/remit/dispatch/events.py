@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from remit.store.database import Database
 from remit.store.events import add_event
 from remit.store.storable import to_storable
+from remit.store.transcript import StoredEvent
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
@@ -46,6 +47,10 @@ class EventWriter:
             await self._flush()
             await add_event(self._database, self._job, kind, to_storable(data), self._attempt)
 
+    def take(self, kind: str, data: dict[str, Any]) -> list[StoredEvent]:
+        """Return an event, after the text that was streamed before it, for a write of the transcript."""
+        return [*self._take_text(), StoredEvent(kind, data)]
+
     async def add_text(self, piece: str) -> None:
         """Add a piece of the streamed answer, and write the batch if it is due."""
         self._text.append(piece)
@@ -60,11 +65,13 @@ class EventWriter:
             await self._flush()
 
     async def _flush(self) -> None:
-        if self._text:
-            text = join_surrogates("".join(self._text))
-            self._text, self._length = [], 0
-            await add_event(self._database, self._job, "text", to_storable({"text": text}), self._attempt)
-        self._since = time.monotonic()
+        for kind, data in self._take_text():
+            await add_event(self._database, self._job, kind, to_storable(data), self._attempt)
+
+    def _take_text(self) -> list[StoredEvent]:
+        text = join_surrogates("".join(self._text))
+        self._text, self._length, self._since = [], 0, time.monotonic()
+        return [StoredEvent("text", {"text": text})] if text else []
 
 
 def repair_surrogates(response: ModelResponse) -> None:

@@ -21,7 +21,7 @@ from remit.registry.model import Brief
 from remit.registry.tools import find_tool
 from remit.secrets.scan import redact
 from remit.store import budgets, jobs, workers
-from remit.store.database import Database
+from remit.store.database import Database, NamedQuery
 from remit.store.transcript import UsageSums
 
 T = TypeVar("T")
@@ -59,18 +59,31 @@ class ModelClient:
         self._model = model
         self._limit = limit
 
-    async def reserve(self, input_tokens: int) -> budgets.Reservation:
-        """Reserve the cost of the next request. Raises RunStopped if the budget does not allow one."""
+    async def reserve(self, input_tokens: int, write: NamedQuery | None = None) -> budgets.Reservation:
+        """Reserve the cost of the next request, and write something in the same transaction.
+
+        Raises RunStopped if the budget does not allow a request.
+        """
         wanted = budgets.BudgetRequest(input_tokens, OUTPUT_TOKENS, _MIN_OUTPUT, *model_prices(self._model))
-        reserved = await budgets.reserve(self._database, self._job, self._attempt, wanted)
+        reserved = await budgets.reserve(self._database, self._job, self._attempt, wanted, write)
         if isinstance(reserved, budgets.BudgetExhausted):
             raise RunStopped("budget", reserved.reason)
         return reserved
 
-    async def settle(self, reserved: budgets.Reservation, used: UsageSums, *, is_broken: bool = False) -> None:
-        """Count the actual usage of a request; `is_broken`: it was interrupted and did not complete a turn."""
+    async def settle(
+        self,
+        reserved: budgets.Reservation,
+        used: UsageSums,
+        write: NamedQuery | None = None,
+        *,
+        is_broken: bool = False,
+    ) -> None:
+        """Count the actual usage of a request, and write something in the same transaction.
+
+        `is_broken`: the request was interrupted and did not complete a turn.
+        """
         actual = budgets.ActualUsage(used.input, used.output, used.cost)
-        await budgets.settle(self._database, self._job, self._attempt, reserved, actual, is_broken=is_broken)
+        await budgets.settle(self._database, self._job, self._attempt, reserved, actual, write, is_broken=is_broken)
 
     async def ask(self, request: Callable[[], Awaitable[T]]) -> T:
         """Send a request as soon as the provider is available. Raises TransportFailed if a retry makes sense."""

@@ -13,6 +13,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
+from remit.dispatch.events import EventWriter
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import RunStopped
 from remit.dispatch.tools.model import ToolOutput, ToolSpec
@@ -32,7 +33,6 @@ _UNKNOWN = (
     "Check the state of the project before you continue."
 )
 _ANY = SchemaValidator(core_schema.any_schema())
-Emit = Callable[[str, dict[str, Any]], Awaitable[None]]
 Run = Callable[[dict[str, Any], str], Awaitable[ToolOutput]]
 Answer = Callable[[str, dict[str, Any], str], Awaitable[ToolOutput]]
 
@@ -40,9 +40,9 @@ Answer = Callable[[str, dict[str, Any], str], Awaitable[ToolOutput]]
 class Calls:
     """The tool calls of one attempt at a job."""
 
-    def __init__(self, transcript: Transcript, emit: Emit, *, is_redacting: bool) -> None:
+    def __init__(self, transcript: Transcript, events: EventWriter, *, is_redacting: bool) -> None:
         self._transcript = transcript
-        self._emit = emit
+        self._events = events
         self._is_redacting = is_redacting
         #: The current turn. Providers assign call ids, and may use an id again in another turn.
         self.turn = 0
@@ -51,25 +51,26 @@ class Calls:
     async def answer(self, call_id: str, spec: ToolSpec, arguments: Any, run: Run) -> str:
         """Return the stored output of a call, or run it now and store its output."""
         call = f"{self.turn}:{call_id}"
-        earlier = await self._transcript.call(call)
+        named = arguments if isinstance(arguments, dict) else {"arguments": arguments}
+        stored = await asyncio.to_thread(redacted_arguments, named) if self._is_redacting else named
+        confirmed = _Moment()
+        events = self._events.take("tool", {"call": call, "name": spec.name, "arguments": _short(named)})
+        earlier = await self._transcript.begin_call(
+            call, self.turn, spec.name, stored, events, is_repeatable=spec.is_repeatable
+        )
         if earlier is not None and earlier.state != "pending":
             return earlier.output or ""
         if earlier is not None and not spec.is_repeatable:
             return await self._answer_unknown(call, spec, arguments)
-        named = arguments if isinstance(arguments, dict) else {"arguments": arguments}
-        stored = await asyncio.to_thread(redacted_arguments, named) if self._is_redacting else named
-        confirmed = _Moment()
-        await self._transcript.begin_call(call, self.turn, spec.name, stored)
-        await self._emit("tool", {"call": call, "name": spec.name, "arguments": _short(named)})
         failpoint("tool-begun")
         await self._confirm_ownership(confirmed)
         output = await run(named, call)
         failpoint("tool-ran")
         text = redact(output.text) if self._is_redacting else output.text
-        await self._transcript.finish_call(call, text, output.receipt, is_failed=output.failed)
-        failpoint("tool-finished")
         why = {"why": _line(text)} if output.failed else {}
-        await self._emit("tool-done", {"call": call, "name": spec.name, "failed": output.failed, **why})
+        events = self._events.take("tool-done", {"call": call, "name": spec.name, "failed": output.failed, **why})
+        await self._transcript.finish_call(call, text, output.receipt, events, is_failed=output.failed)
+        failpoint("tool-finished")
         self._loop_guard.add(self.turn, spec.name, stored, text, failed=output.failed)
         return text
 
@@ -92,8 +93,8 @@ class Calls:
         """Answer a call that was running when its worker died. It may have taken effect; it is stored as failed."""
         text = _UNKNOWN.format(name=spec.name)
         receipt = Receipt(tool=spec.name, arguments=redacted_arguments(recorded_arguments(arguments)), failed=True)
-        await self._transcript.finish_call(call, text, receipt, is_failed=True, state="unknown")
-        await self._emit("tool-done", {"call": call, "name": spec.name, "failed": True, "why": text})
+        events = self._events.take("tool-done", {"call": call, "name": spec.name, "failed": True, "why": text})
+        await self._transcript.finish_call(call, text, receipt, events, is_failed=True, state="unknown")
         return text
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from psycopg.rows import DictRow
 
-from remit.store.database import Database, rows
+from remit.store.database import Database, NamedQuery, send
 from remit.store.jobs import AttemptFenced
 
 
@@ -45,29 +45,39 @@ class BudgetRequest(NamedTuple):
     output_price: float = 0.0
 
 
-async def reserve(database: Database, job: int, attempt: int, wanted: BudgetRequest) -> Reservation | BudgetExhausted:
-    """Reserve an amount for a call; with fewer output tokens if the budget is nearly used up."""
-    return await database.with_retry(lambda: _reserve(database, job, attempt, wanted))
+async def reserve(
+    database: Database, job: int, attempt: int, wanted: BudgetRequest, write: NamedQuery | None = None
+) -> Reservation | BudgetExhausted:
+    """Reserve an amount for a call; with fewer output tokens if the budget is nearly used up.
+
+    `write` is a fenced statement of the same transaction. It also takes effect if the budget is used up.
+    """
+    return await database.with_retry(lambda: _reserve(database, job, attempt, wanted, write))
 
 
-async def _reserve(database: Database, job: int, attempt: int, wanted: BudgetRequest) -> Reservation | BudgetExhausted:
-    async with database.transaction() as connection:
-        found = await rows(connection, "budgets.top", job=job)
-        if not found:
+async def _reserve(
+    database: Database, job: int, attempt: int, wanted: BudgetRequest, write: NamedQuery | None
+) -> Reservation | BudgetExhausted:
+    """Reserve in two round trips: one up to the decision, one for its effect. The tree's lock comes first."""
+    async with database.pipeline() as connection:
+        locked = await send(connection, "budgets.lock_tree", job=job)
+        written = await send(connection, write.name, **write.values) if write is not None else None
+        await send(connection, "budgets.free", job=job)
+        remaining = await send(connection, "budgets.left", job=job)
+        found = await locked.fetchall()
+        if not found or (written is not None and not await written.fetchall()):
             raise AttemptFenced(job, attempt)
-        top = found[0]["top"]
-        await rows(connection, "budgets.lock_top", top=top)
-        await rows(connection, "budgets.free", job=job, top=top)
-        left = (await rows(connection, "budgets.left", job=job, top=top))[0]
-        output = _output(left, wanted)
+        top = found[0]["id"]
+        output = _output((await remaining.fetchall())[0], wanted)
         if isinstance(output, BudgetExhausted):
             return output
         tokens = wanted.input + output
         cost = wanted.input * wanted.input_price + output * wanted.output_price
-        if not await rows(connection, "budgets.reserve", job=job, attempt=attempt, tokens=tokens, cost=cost):
+        reserved = await send(connection, "budgets.reserve", job=job, attempt=attempt, tokens=tokens, cost=cost)
+        await send(connection, "budgets.reserve_tree", top=top, tokens=tokens, cost=cost)
+        if not await reserved.fetchall():
             raise AttemptFenced(job, attempt)
-        await rows(connection, "budgets.reserve_tree", top=top, tokens=tokens, cost=cost)
-        return Reservation(top, tokens, cost, output)
+    return Reservation(top, tokens, cost, output)
 
 
 def _output(left: DictRow, wanted: BudgetRequest) -> int | BudgetExhausted:
@@ -105,28 +115,38 @@ def _used_up(name: str, left: str, needed: str) -> str:
 
 
 async def settle(
-    database: Database, job: int, attempt: int, reserved: Reservation, used: ActualUsage, *, is_broken: bool = False
+    database: Database,
+    job: int,
+    attempt: int,
+    reserved: Reservation,
+    used: ActualUsage,
+    write: NamedQuery | None = None,
+    *,
+    is_broken: bool = False,
 ) -> None:
     """Release a reservation and count the actual usage. Does nothing if the job has been taken over meanwhile.
 
     The usage of a finished turn is added to the job when the turn is stored; that of an interrupted call
-    (`is_broken`) is added here.
+    (`is_broken`) is added here. `write` is a fenced statement of the same transaction; if the job has been taken over,
+    AttemptFenced is raised for it.
     """
+    own = {"job": job, "attempt": attempt}
     broken = used if is_broken else ActualUsage()
+    of_tree = {
+        "reserved_tokens": reserved.tokens,
+        "reserved_cost": reserved.cost,
+        "tokens": used.input + used.output,
+        "cost": used.cost,
+        "turns": 0 if is_broken else 1,
+    }
 
-    async def work() -> None:
-        async with database.transaction() as connection:
-            await rows(connection, "budgets.lock_top", top=reserved.top)
-            if await rows(connection, "budgets.settle", job=job, attempt=attempt, **broken._asdict()):
-                await rows(
-                    connection,
-                    "budgets.settle_tree",
-                    top=reserved.top,
-                    reserved_tokens=reserved.tokens,
-                    reserved_cost=reserved.cost,
-                    tokens=used.input + used.output,
-                    cost=used.cost,
-                    turns=0 if is_broken else 1,
-                )
+    async def work() -> bool:
+        async with database.pipeline() as connection:
+            await send(connection, "budgets.lock_tree", job=job)
+            await send(connection, "budgets.settle_tree", top=reserved.top, **own, **of_tree)
+            await send(connection, "budgets.settle", **own, **broken._asdict())
+            written = await send(connection, write.name, **write.values) if write is not None else None
+        return written is None or bool(await written.fetchall())
 
-    await database.with_retry(work)
+    if not await database.with_retry(work):
+        raise AttemptFenced(job, attempt)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -24,6 +24,7 @@ from remit.workspace.git_folder import keep_out_of_git
 
 T = TypeVar("T")
 Connection = psycopg.AsyncConnection[DictRow]
+Cursor = psycopg.AsyncCursor[DictRow]
 #: How long a statement is retried while the database is unavailable, for example during a restart.
 RETRY_SECONDS = 60.0
 _PAUSE_SECONDS = 0.25
@@ -46,6 +47,13 @@ _SHARED = re.compile(r"\{(\w+)\}")
 
 class DatabaseUnavailable(EnvironmentBroken):
     """The database did not become available in time."""
+
+
+class NamedQuery(NamedTuple):
+    """A query of the store by its name, and its values."""
+
+    name: str
+    values: dict[str, Any]
 
 
 class Database:
@@ -76,6 +84,12 @@ class Database:
     async def transaction(self) -> AsyncIterator[Connection]:
         """Open a transaction and return its connection."""
         async with self._connection() as connection, connection.transaction():
+            yield connection
+
+    @asynccontextmanager
+    async def pipeline(self) -> AsyncIterator[Connection]:
+        """Open a transaction in which `send` does not wait for the response of the server."""
+        async with self._connection() as connection, connection.pipeline(), connection.transaction():
             yield connection
 
     async def rows(self, name: str, /, **values: Any) -> list[DictRow]:
@@ -124,6 +138,11 @@ async def rows(connection: Connection, name: str, /, **values: Any) -> list[Dict
     """Return the rows of a named query in an open transaction."""
     cursor = await connection.execute(query(name), values)
     return await cursor.fetchall() if cursor.description else []
+
+
+async def send(connection: Connection, name: str, /, **values: Any) -> Cursor:
+    """Send a named query in a pipeline. Fetching its rows waits for it and for all that was sent before it."""
+    return await connection.execute(query(name), values)
 
 
 def data_folder(configured: str, start: Path) -> Path:

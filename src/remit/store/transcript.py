@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.evidence.receipts import Receipt
-from remit.store.database import Database
+from remit.store.database import Database, NamedQuery
 from remit.store.jobs import AttemptFenced
 from remit.store.storable import to_storable
 
@@ -27,15 +29,18 @@ class UsageSums(NamedTuple):
     is_priced: bool = True
 
 
-class StoredCall(NamedTuple):
-    """A tool call in the transcript."""
+class StoredEvent(NamedTuple):
+    """An event that is stored together with a step of the conversation."""
 
-    call: str
-    name: str
-    arguments: dict[str, Any]
+    kind: str
+    data: dict[str, Any]
+
+
+class EarlierCall(NamedTuple):
+    """A tool call that an earlier attempt began: its state and, once it has ended, its output."""
+
     state: str
     output: str | None
-    is_failed: bool
 
 
 class FinishedCall(NamedTuple):
@@ -62,50 +67,87 @@ class Transcript:
 
     async def save_message(self, number: int, message: bytes, sums: UsageSums, partial: str | None = None) -> None:
         """Store a message, with the usage of the job up to it and its text so far."""
-        await self._write(
+        await self._write(self.message_statement(number, message, sums, partial))
+
+    def message_statement(
+        self, number: int, message: bytes, sums: UsageSums, partial: str | None, events: Sequence[StoredEvent] = ()
+    ) -> NamedQuery:
+        """Return the statement that stores a message, as a part of a transaction. It returns no row if fenced."""
+        return self._statement(
             "transcript.save_message",
             number=number,
             message=_jsonb(message),
             partial=to_storable(partial),
+            events=_events(events),
             **sums._asdict(),
         )
+
+    def events_statement(self, events: Sequence[StoredEvent]) -> NamedQuery:
+        """Return the statement that stores events, as a part of a transaction. It returns no row if fenced."""
+        return self._statement("transcript.add_events", events=_events(events))
 
     async def broken(self) -> UsageSums:
         """Return the usage of interrupted calls to the model, in this attempt and in earlier ones."""
         row = await self._database.row("transcript.broken", job=self.job)
         return UsageSums(input=row["input"], output=row["output"], cost=float(row["cost"])) if row else UsageSums()
 
-    async def call(self, call: str) -> StoredCall | None:
-        """Return a tool call that has started, or None."""
-        row = await self._database.row("transcript.call", job=self.job, call=call)
-        return StoredCall(**row) if row else None
-
     async def last_calls(self) -> list[FinishedCall]:
         """Return the finished calls of the last turns, in the order they finished."""
         return [FinishedCall(**row) for row in await self._database.rows("transcript.last_calls", job=self.job)]
 
-    async def begin_call(self, call: str, turn: int, name: str, arguments: dict[str, Any]) -> None:
-        """Store that a tool is about to run."""
-        await self._write(
-            "transcript.begin_call", call=call, turn=turn, name=name, arguments=_jsonb(msgspec.json.encode(arguments))
+    async def begin_call(
+        self,
+        call: str,
+        turn: int,
+        name: str,
+        arguments: dict[str, Any],
+        events: Sequence[StoredEvent] = (),
+        *,
+        is_repeatable: bool = True,
+    ) -> EarlierCall | None:
+        """Store that a tool is about to run. Return the call of an earlier attempt, if there is one.
+
+        A call that has ended stays as it is, and so does a pending one that must not be repeated.
+        """
+        rows = await self._write(
+            self._statement(
+                "transcript.begin_call",
+                call=call,
+                turn=turn,
+                name=name,
+                arguments=_jsonb(msgspec.json.encode(arguments)),
+                events=_events(events),
+                is_repeatable=is_repeatable,
+            )
         )
+        return EarlierCall(rows[0]["state"], rows[0]["output"]) if rows[0]["state"] else None
 
     async def finish_call(
-        self, call: str, output: str, receipt: Receipt | None, *, is_failed: bool, state: str = "done"
+        self,
+        call: str,
+        output: str,
+        receipt: Receipt | None,
+        events: Sequence[StoredEvent] = (),
+        *,
+        is_failed: bool,
+        state: str = "done",
     ) -> None:
         """Store the output of a tool call."""
         await self._write(
-            "transcript.finish_call",
-            call=call,
-            output=to_storable(output),
-            is_failed=is_failed,
-            state=state,
-            receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
+            self._statement(
+                "transcript.finish_call",
+                call=call,
+                output=to_storable(output),
+                is_failed=is_failed,
+                state=state,
+                receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
+                events=_events(events),
+            )
         )
 
     async def touch(self) -> None:
         """Mark the job as alive although no step has finished. Raises AttemptFenced if another attempt owns it."""
-        await self._write("jobs.touch")
+        await self._write(self._statement("jobs.touch"))
 
     async def receipts(self) -> list[Receipt]:
         """Return the receipts of this job's tool calls."""
@@ -120,22 +162,32 @@ class Transcript:
     async def save_result(self, submission: int, document: str, verdict: str, report: bytes) -> None:
         """Store a result with its verdict and report."""
         await self._write(
-            "transcript.save_result",
-            submission=submission,
-            document=to_storable(document),
-            verdict=verdict,
-            report=_jsonb(report),
+            self._statement(
+                "transcript.save_result",
+                submission=submission,
+                document=to_storable(document),
+                verdict=verdict,
+                report=_jsonb(report),
+            )
         )
 
-    async def _write(self, query: str, **values: Any) -> None:
-        done = await self._database.rows(query, job=self.job, attempt=self.attempt, **values)
+    def _statement(self, query: str, **values: Any) -> NamedQuery:
+        return NamedQuery(query, {"job": self.job, "attempt": self.attempt, **values})
+
+    async def _write(self, statement: NamedQuery) -> list[DictRow]:
+        done = await self._database.rows(statement.name, **statement.values)
         if not done:
             raise AttemptFenced(self.job, self.attempt)
+        return done
 
 
 def _jsonb(data: bytes) -> Jsonb:
     """Return JSON for the database, which cannot store NUL characters."""
     return Jsonb(_NUL.sub(r"\1\\ufffd", data.decode()), dumps=lambda text: text)
+
+
+def _events(events: Sequence[StoredEvent]) -> Jsonb:
+    return Jsonb(to_storable([event._asdict() for event in events]))
 
 
 async def receipts_of(database: Database, job: int) -> list[Receipt]:

@@ -1,9 +1,9 @@
--- name: top
-SELECT coalesce(root, id) AS top FROM remit.jobs WHERE id = %(job)s
-
--- name: lock_top
--- The row of the first job of a tree contains the tree's budget.
-SELECT id FROM remit.jobs WHERE id = %(top)s FOR UPDATE
+-- name: lock_tree
+-- Lock the first job of a tree, whose row contains the tree's budget, and then the job itself. Only the first has no
+-- root, so it comes first.
+SELECT id FROM remit.jobs
+WHERE id = %(job)s OR id = (SELECT root FROM remit.jobs WHERE id = %(job)s)
+ORDER BY root NULLS FIRST FOR UPDATE
 
 -- name: left
 SELECT
@@ -12,7 +12,7 @@ SELECT
     top.tree_max_tokens - top.tree_tokens - top.tree_reserved_tokens AS tree_tokens,
     top.tree_max_cost - top.tree_cost - top.tree_reserved_cost AS tree_cost,
     top.tree_max_turns - top.tree_turns - top.tree_reserved_turns AS tree_turns
-FROM remit.jobs AS job JOIN remit.jobs AS top ON top.id = %(top)s
+FROM remit.jobs AS job JOIN remit.jobs AS top ON top.id = coalesce(job.root, job.id)
 WHERE job.id = %(job)s
 
 -- name: free
@@ -21,7 +21,8 @@ UPDATE remit.jobs AS top SET
     tree_reserved_tokens = greatest(0, top.tree_reserved_tokens - job.reserved_tokens),
     tree_reserved_cost = greatest(0, top.tree_reserved_cost - job.reserved_cost),
     tree_reserved_turns = greatest(0, top.tree_reserved_turns - 1)
-FROM remit.jobs AS job WHERE top.id = %(top)s AND job.id = %(job)s AND job.reserved_tokens > 0
+FROM remit.jobs AS job
+WHERE job.id = %(job)s AND top.id = coalesce(job.root, job.id) AND job.reserved_tokens > 0
 
 -- name: reserve
 UPDATE remit.jobs SET reserved_tokens = %(tokens)s, reserved_cost = %(cost)s
@@ -34,24 +35,25 @@ UPDATE remit.jobs SET
     tree_reserved_turns = tree_reserved_turns + 1
 WHERE id = %(top)s
 
+-- name: settle_tree
+-- Before `settle`. Without a reservation it was settled before, and the response was lost. Each request reserves a turn,
+-- which is released if the request completes none.
+UPDATE remit.jobs AS top SET
+    tree_reserved_tokens = greatest(0, top.tree_reserved_tokens - %(reserved_tokens)s),
+    tree_reserved_cost = greatest(0, top.tree_reserved_cost - %(reserved_cost)s),
+    tree_reserved_turns = greatest(0, top.tree_reserved_turns - 1),
+    tree_tokens = top.tree_tokens + %(tokens)s, tree_cost = top.tree_cost + %(cost)s,
+    tree_turns = top.tree_turns + %(turns)s
+FROM remit.jobs AS job
+WHERE top.id = %(top)s AND job.id = %(job)s AND job.attempt = %(attempt)s AND job.reserved_tokens > 0
+
 -- name: settle
--- No reservation: it was settled before, and the response was lost.
 UPDATE remit.jobs SET
     reserved_tokens = 0, reserved_cost = 0,
     broken_input = broken_input + %(input)s, broken_output = broken_output + %(output)s,
     broken_cost = broken_cost + %(cost)s::numeric,
     input_tokens = input_tokens + %(input)s, output_tokens = output_tokens + %(output)s, cost = cost + %(cost)s::numeric
 WHERE id = %(job)s AND attempt = %(attempt)s AND reserved_tokens > 0
-RETURNING id
-
--- name: settle_tree
--- Each request reserves a turn, which is released if the request completes none.
-UPDATE remit.jobs SET
-    tree_reserved_tokens = greatest(0, tree_reserved_tokens - %(reserved_tokens)s),
-    tree_reserved_cost = greatest(0, tree_reserved_cost - %(reserved_cost)s),
-    tree_reserved_turns = greatest(0, tree_reserved_turns - 1),
-    tree_tokens = tree_tokens + %(tokens)s, tree_cost = tree_cost + %(cost)s, tree_turns = tree_turns + %(turns)s
-WHERE id = %(top)s
 
 -- name: seconds_left
 -- The seconds that a job may still run by the database's clock: by its own limit or its tree's, whichever ends first.
