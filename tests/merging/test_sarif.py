@@ -134,6 +134,10 @@ def test_a_result_becomes_a_sighting() -> None:
         ({"level": "error"}, {"properties": {"security-severity": 4}}, "important"),
         ({"level": "error"}, {"properties": {"security-severity": 3.9}}, "minor"),
         ({"level": "error"}, {"properties": {"security-severity": "much"}}, "important"),
+        ({"level": "note"}, {"properties": {"security-severity": "CRITICAL"}}, "critical"),
+        ({"level": "note"}, {"properties": {"security-severity": "High"}}, "important"),
+        ({"level": "error"}, {"properties": {"security-severity": "low"}}, "minor"),
+        ({"level": "note", "properties": {"ToolSeverity": "Critical"}}, {}, "critical"),
         ({"level": "error", "properties": {"severity": "CRITICAL"}}, {}, "critical"),
         ({"level": "note"}, {"properties": {"tags": ["vulnerability", "CRITICAL"]}}, "critical"),
         ({"level": "error", "properties": {"issue_severity": "HIGH"}}, {}, "important"),
@@ -491,7 +495,7 @@ def test_a_place_may_be_given_by_the_index_of_an_artifact(tree: WorkTree) -> Non
         ({"startLine": 30, "endLine": 31, "endColumn": 1}, 30, None),
         ({"startLine": 30, "endLine": 33}, 30, None),
         ({"startLine": 28, "endLine": 33}, 28, 30),
-        ({"charOffset": 12}, None, None),
+        ({"charOffset": 12}, 1, None),
     ],
 )
 def test_lines_that_are_there_are_verified(
@@ -697,6 +701,85 @@ def test_taxa_related_locations_flows_and_fixes_are_details() -> None:
         "Flow: src/a.py:4 (source) -> src/a.py:9",
         "Fix: Use a parameter.",
     ]
+
+
+def test_further_locations_of_a_result_are_details() -> None:
+    """A tool may report one result with all its places."""
+    places = [place(line=line) for line in (3, 7, 7, 9)]
+    assert one(result(locations=places)).opinion.details == "Also at: src/a.py:7; src/a.py:9"
+    many = one(result(locations=[place(line=line) for line in range(1, 250)])).opinion.details
+    assert many.startswith("Also at: src/a.py:2; ")
+    assert many.endswith("; src/a.py:101; and 148 more places")
+
+
+def test_a_result_without_a_file_names_what_it_is_about() -> None:
+    location = {"logicalLocations": [{"fullyQualifiedName": "Shop.Cart.Add()"}, {"name": "Add"}]}
+    assert one(result(locations=[location])).opinion.details == "In: Shop.Cart.Add()"
+    assert one(result(locations=[{"logicalLocations": [{"name": "Add"}]}])).opinion.details == "In: Add"
+
+
+def test_steps_of_a_flow_may_be_functions_and_what_is_left_out_is_counted() -> None:
+    step = {"location": {"logicalLocations": [{"name": "get_form"}]}}
+    flow = {"threadFlows": [{"locations": [step, {"location": place(line=4)}]}]}
+    assert one(result(codeFlows=[flow])).opinion.details == "Flow: get_form -> src/a.py:4"
+    long = {"threadFlows": [{"locations": [{"location": place(line=line)} for line in range(1, 23)]}]}
+    details = one(result(codeFlows=[long] * 5)).opinion.details.split("\n\n")
+    assert details[0].endswith("src/a.py:20 -> and 2 more places")
+    assert details[-1] == "and 2 more flows"
+
+
+def test_every_thread_of_a_flow_is_a_detail() -> None:
+    threads = [{"locations": [{"location": place(line=line)}]} for line in (4, 5)]
+    assert one(result(codeFlows=[{"threadFlows": threads}])).opinion.details == "Flow: src/a.py:4\n\nFlow: src/a.py:5"
+
+
+def test_a_taxon_may_be_named_by_its_index() -> None:
+    taxonomies = [{"name": "OTHER"}, {"name": "CWE", "taxa": [{"id": "CWE-1"}, {"id": "CWE-89"}]}]
+    named = {"index": 1, "toolComponent": {"name": "CWE", "index": 1}}
+    assert one(result(taxa=[named]), taxonomies=taxonomies).opinion.details == "Taxa: CWE-89"
+    assert one(result(taxa=[{"index": 7}]), taxonomies=taxonomies).opinion.details == ""
+
+
+def test_a_message_whose_string_is_elsewhere_shows_its_arguments_or_its_markdown() -> None:
+    assert one(result(message={"id": "far", "arguments": ["runs[0]", "", "a tool"]})).opinion.title == "runs[0], a tool"
+    assert one(result(message={"markdown": "It **breaks**."})).opinion.title == "It **breaks**."
+
+
+@pytest.mark.parametrize(
+    ("region", "lines"),
+    [
+        ({"charOffset": 0}, (1, None)),
+        ({"charOffset": 4, "charLength": 1}, (1, None)),
+        ({"charOffset": 5, "charLength": 1}, (2, None)),
+        ({"charOffset": 2, "charLength": 6}, (1, 2)),
+        ({"charOffset": 2, "charLength": 4_000}, (1, 3)),
+        ({"byteOffset": 6, "byteLength": 2}, (2, None)),
+        ({"byteOffset": 5}, (1, None)),
+        ({"charOffset": 4_000}, (None, None)),
+        ({"charOffset": -1}, (None, None)),
+        ({"charOffset": "5"}, (None, None)),
+        ({"charOffset": 5, "startLine": 3}, (3, None)),
+    ],
+)
+def test_an_offset_is_a_line(tmp_path: Path, region: dict[str, Any], lines: tuple[int | None, int | None]) -> None:
+    (tmp_path / "a.sol").write_bytes("fü()\nbar()\nbaz()".encode())
+    location = {"physicalLocation": {"artifactLocation": {"uri": "a.sol"}, "region": region}}
+    found = at(location, WorkTree(tmp_path))
+    assert (found.opinion.line, found.end_line, found.verified) == (*lines, True)
+
+
+@pytest.mark.parametrize(("offset", "line"), [(0, 1), (3, 1), (4, 1), (5, 2), (10, 3)])
+def test_an_offset_counts_the_carriage_returns_of_the_file(tmp_path: Path, offset: int, line: int) -> None:
+    (tmp_path / "a.sol").write_bytes(b"one\r\ntwo\r\nthree")
+    location = {"physicalLocation": {"artifactLocation": {"uri": "a.sol"}, "region": {"charOffset": offset}}}
+    assert at(location, WorkTree(tmp_path)).opinion.line == line
+
+
+def test_an_offset_in_a_file_with_two_kinds_of_line_ends_is_no_line(tmp_path: Path) -> None:
+    (tmp_path / "a.sol").write_bytes(b"one\r\ntwo\nthree\r\nfour\n")
+    location = {"physicalLocation": {"artifactLocation": {"uri": "a.sol"}, "region": {"charOffset": 5}}}
+    assert at(location, WorkTree(tmp_path)).opinion.line is None
+    assert at(location, None).opinion.line is None
 
 
 def test_the_taxa_of_a_rule_are_found_through_its_relationships() -> None:

@@ -34,6 +34,8 @@ class SourceFile:
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
+        #: How many of its lines end with a carriage return, which `text` does not have.
+        self.returns = data.count(b"\r\n")
         self.text = data.decode("utf-8", "replace").replace("\r\n", "\n")
 
     @cached_property

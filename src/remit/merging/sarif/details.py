@@ -14,6 +14,7 @@ from remit.merging.sarif.values import MAX_HEAD, MAX_NAME, as_dict, as_list, as_
 
 _MAX_TAXA = 10
 _MAX_RELATED = 10
+_MAX_OTHERS = 100
 _MAX_FLOWS = 3
 _MAX_STEPS = 20
 _MAX_FIXES = 3
@@ -57,10 +58,14 @@ def line_hash(result: dict[str, Any], tool: str, rule: str) -> str:
 
 def more_details(result: dict[str, Any], rule: dict[str, Any], tool: SarifTool, paths: ArtifactPaths) -> str:
     """Return the further parts of a result, each as a labelled paragraph."""
+    flows = as_list(result.get("codeFlows"))
     parts = [
+        _labelled("In", _logical_names(result)),
+        _labelled("Also at", _places(_other_locations(result), paths, _MAX_OTHERS)),
         _labelled("Taxa", _taxa(result, rule, tool)),
-        _labelled("Related", _related(result, paths)),
-        *(_labelled("Flow", steps, " -> ") for steps in _flows(result, paths)),
+        _labelled("Related", _places(as_list(result.get("relatedLocations")), paths, _MAX_RELATED)),
+        *(_labelled("Flow", steps, " -> ") for steps in _flows(flows, paths)),
+        _more(len(flows) - _MAX_FLOWS, "flow"),
         _labelled("Fix", _fixes(result)),
     ]
     return "\n\n".join(filter(None, parts))
@@ -71,29 +76,54 @@ def _labelled(label: str, texts: Iterator[str], separator: str = "; ") -> str:
     return f"{label}: {separator.join(found)}" if found else ""
 
 
+def _more(count: int, word: str) -> str:
+    """State that something was left out; empty if nothing was."""
+    return f"and {count:,} more {word}{'' if count == 1 else 's'}" if count > 0 else ""
+
+
 def _taxa(result: dict[str, Any], rule: dict[str, Any], tool: SarifTool) -> Iterator[str]:
     """Yield the classes of a result, such as CWE-89, its own and those of its rule."""
     named = [as_dict(taxon) for taxon in as_list(result.get("taxa"))[:_MAX_TAXA]]
     named += [as_dict(as_dict(each).get("target")) for each in as_list(rule.get("relationships"))[:_MAX_TAXA]]
     for taxon in named:
-        name = as_text(taxon.get("id"), MAX_NAME)
         family = as_text(as_dict(taxon.get("toolComponent")).get("name"), MAX_NAME)
+        name = as_text(taxon.get("id"), MAX_NAME) or tool.taxon_at(taxon)
         title = tool.taxon_title(family, name)
         label = name if not family or name.upper().startswith(family.upper()) else f"{family}-{name}"
         yield f"{label} ({title})" if title and name else label
 
 
-def _related(result: dict[str, Any], paths: ArtifactPaths) -> Iterator[str]:
-    for related in as_list(result.get("relatedLocations"))[:_MAX_RELATED]:
-        yield _place(as_dict(related), paths)
+def _logical_names(result: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of what a result is about, if it names no file: a function, a package, a setting."""
+    first = as_dict(next(iter(as_list(result.get("locations"))), None))
+    if not first.get("physicalLocation"):
+        yield _logical_name(first)
 
 
-def _flows(result: dict[str, Any], paths: ArtifactPaths) -> Iterator[Iterator[str]]:
-    """Yield the first thread of each code flow, step by step."""
-    for flow in as_list(result.get("codeFlows"))[:_MAX_FLOWS]:
-        threads = as_list(as_dict(flow).get("threadFlows"))
-        steps = as_list(as_dict(threads[0]).get("locations")) if threads else []
-        yield (_place(as_dict(as_dict(step).get("location")), paths) for step in steps[:_MAX_STEPS])
+def _logical_name(location: dict[str, Any]) -> str:
+    named = as_dict(next(iter(as_list(location.get("logicalLocations"))), None))
+    return as_text(named.get("fullyQualifiedName"), MAX_NAME) or as_text(named.get("name"), MAX_NAME)
+
+
+def _other_locations(result: dict[str, Any]) -> list[Any]:
+    """Return the locations after the first with a file: each of them must be changed to fix the result."""
+    every = as_list(result.get("locations"))
+    first = next((at for at, one in enumerate(every) if as_dict(as_dict(one).get("physicalLocation"))), 0)
+    return [one for at, one in enumerate(every) if at != first]
+
+
+def _places(locations: list[Any], paths: ArtifactPaths, limit: int) -> Iterator[str]:
+    for location in locations[:limit]:
+        yield _place(as_dict(location), paths)
+    yield _more(len(locations) - limit, "place")
+
+
+def _flows(flows: list[Any], paths: ArtifactPaths) -> Iterator[Iterator[str]]:
+    """Yield the threads of the first code flows, step by step."""
+    for flow in flows[:_MAX_FLOWS]:
+        for thread in as_list(as_dict(flow).get("threadFlows"))[:_MAX_FLOWS]:
+            steps = as_list(as_dict(thread).get("locations"))
+            yield _places([as_dict(step).get("location") for step in steps], paths, _MAX_STEPS)
 
 
 def _place(location: dict[str, Any], paths: ArtifactPaths) -> str:
@@ -101,7 +131,7 @@ def _place(location: dict[str, Any], paths: ArtifactPaths) -> str:
     path = paths.path(as_dict(physical.get("artifactLocation"))) or ""
     line = region_of(physical)[0]
     words = " ".join(as_text(as_dict(location.get("message")).get("text"), _MAX_WORDS).split())
-    place = f"{path}:{line}" if path and line else path
+    place = f"{path}:{line}" if path and line else path or _logical_name(location)
     return f"{place} ({words})" if place and words else place or words
 
 

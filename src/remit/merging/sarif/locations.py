@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from bisect import bisect_right
+from itertools import accumulate
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from remit.evidence.model import OUTCOMES, Outcome, Quote
@@ -98,6 +100,54 @@ def region_of(physical: dict[str, Any]) -> tuple[int | None, int | None, bool]:
     if last is not None and last > line and as_dict(region).get("endColumn") == 1:
         last -= 1  # it ends before the first character of that line
     return line, last if last is not None and last > line else None, last is not None and last < line
+
+
+class Offset(NamedTuple):
+    """A region that is given by an offset instead of a line."""
+
+    start: int
+    end: int
+    in_bytes: bool
+
+
+def offset_of(physical: dict[str, Any]) -> Offset | None:
+    """Return the offset of a region without a line; None if it has a line or no valid offset."""
+    region = as_dict(physical.get("region"))
+    if region.get("startLine") is not None:
+        return None
+    for unit, in_bytes in (("char", False), ("byte", True)):
+        start, length = region.get(f"{unit}Offset"), region.get(f"{unit}Length")
+        if type(start) is int and 0 <= start <= _MAX_LINE:
+            more = length if type(length) is int and 0 < length <= _MAX_LINE else 1
+            return Offset(start, start + more - 1, in_bytes)
+    return None
+
+
+class OffsetLines:
+    """The lines of offsets; the line starts of the last file are kept."""
+
+    def __init__(self) -> None:
+        self._file: SourceFile | None = None
+        self._starts: dict[bool, list[int]] = {}
+
+    def lines(self, offset: Offset, file: SourceFile) -> tuple[int | None, int | None]:
+        """Return the first line and, if it differs, the last; None if the offset is not in the file.
+
+        A file with two kinds of line ends gives no line: its offsets cannot be counted.
+        """
+        if file.returns and file.returns < len(file.lines) - 1:
+            return None, None
+        if self._file is not file:
+            self._file, self._starts = file, {}
+        starts = self._starts.setdefault(offset.in_bytes, [])
+        if not starts:
+            more = 2 if file.returns else 1
+            each = (len(line.encode("utf-8", "replace")) if offset.in_bytes else len(line) for line in file.lines)
+            starts += accumulate((size + more for size in each), initial=0)
+        if offset.start >= starts[-1]:
+            return None, None
+        first, last = bisect_right(starts, offset.start), min(bisect_right(starts, offset.end), len(file.lines))
+        return first, last if last > first else None
 
 
 def snippet_of(physical: dict[str, Any]) -> str:

@@ -24,8 +24,11 @@ from remit.merging.model import Opinion, Report, ReportedFinding
 from remit.merging.sarif.details import dropped_reason, line_hash, more_details, result_flags, run_problems
 from remit.merging.sarif.locations import (
     ArtifactPaths,
+    Offset,
+    OffsetLines,
     failure_reason,
     is_never_a_file,
+    offset_of,
     region_of,
     region_outcome,
     snippet_of,
@@ -96,6 +99,8 @@ class _Claim(NamedTuple):
     is_broken: bool
     #: Whether its location is an image or a package.
     is_package: bool
+    #: Where it is, if the tool gives no line.
+    offset: Offset | None = None
 
 
 class _Reader:
@@ -112,6 +117,7 @@ class _Reader:
         self._counted = _MAX_COUNTED
         self._is_current = True
         self._head: str | None = None
+        self._offsets = OffsetLines()
 
     def report(self, run: Fields) -> Report:
         """Return the report of one run."""
@@ -196,7 +202,8 @@ class _Reader:
             fingerprint=line_hash(result, tool.name, name),
             reason=reason,
         )
-        return _Claim(row, snippet_of(physical), is_broken, is_never_a_file(path or "", name, result))
+        is_package = is_never_a_file(path or "", name, result)
+        return _Claim(row, snippet_of(physical), is_broken, is_package, offset_of(physical))
 
     def _details(self, message: str, rule: dict[str, Any], extra: str) -> str:
         if self._words <= 0:
@@ -217,7 +224,16 @@ class _Reader:
             if workspace is None or quotes is None or claim.stated.path is None:
                 yield claim.stated
             else:
-                yield self._checked(claim, workspace.read(claim.stated.path), quotes)
+                file = workspace.read(claim.stated.path)
+                yield self._checked(self._with_line(claim, file), file, quotes)
+
+    def _with_line(self, claim: _Claim, file: SourceFile | Absent) -> _Claim:
+        """Return a claim with the line of its offset."""
+        if claim.offset is None or not isinstance(file, SourceFile):
+            return claim
+        line, end_line = self._offsets.lines(claim.offset, file)
+        opinion = msgspec.structs.replace(claim.stated.opinion, line=line)
+        return claim._replace(stated=msgspec.structs.replace(claim.stated, opinion=opinion, end_line=end_line))
 
     def _checked(self, claim: _Claim, file: SourceFile | Absent, quotes: QuoteChecker) -> ReportedFinding:
         stated, stated_opinion, end_line = claim.stated, claim.stated.opinion, claim.stated.end_line

@@ -23,6 +23,14 @@ _CERTAINTY = {"very-high": 95.0, "high": 85.0, "medium": 70.0, "low": 50.0}
 #: Properties in which tools state a severity in words.
 _SEVERITY_KEYS = ("severity", "issue_severity", "problem.severity", "impact", "risk", "priority", "level")
 _CRITICAL = frozenset({"critical", "blocker"})
+#: Some rules have a word instead of a number as `security-severity`.
+_SECURITY_WORDS: dict[str, Severity] = {
+    "critical": "critical",
+    "high": "important",
+    "medium": "important",
+    "moderate": "important",
+    "low": "minor",
+}
 #: Tags that are categories; the first of these that a rule carries counts.
 _TAGS = ("security", "performance", "testing", "documentation", "architecture", "quality")
 #: For rules without such a tag; the keys are as in the configured table.
@@ -50,6 +58,7 @@ class SarifTool:
         rules = (rule for pack in (*reversed(self._packs), self._rules) for rule in reversed(pack))
         self._by_id = {as_text(rule.get("id")): rule for rule in rules}
         self._strings = as_dict(driver.get("globalMessageStrings"))
+        self._families = [as_list(family.get("taxa")) for family in map(as_dict, taxonomies)]
         self._taxa = {
             (as_text(family.get("name"), MAX_NAME).upper(), as_text(taxon.get("id"), MAX_NAME)): _short_text(taxon)
             for family in [*map(as_dict, taxonomies), *components]
@@ -67,6 +76,11 @@ class SarifTool:
             rule = self._by_id.get(name) or self._by_id.get(name.rpartition("/")[0]) or {}
         return as_text(name or own, MAX_NAME), rule
 
+    def taxon_at(self, taxon: dict[str, Any]) -> str:
+        """Return the id of a taxon that is named by its index in a taxonomy; empty if there is none."""
+        family = item_at(self._families, as_dict(taxon.get("toolComponent")).get("index", 0)) or []
+        return as_text(as_dict(item_at(family, taxon.get("index"))).get("id"), MAX_NAME)
+
     def taxon_title(self, family: str, name: str) -> str:
         """Return the short description of a taxon; empty if the file does not have it."""
         return self._taxa.get((family.upper(), name), "")
@@ -77,7 +91,9 @@ class SarifTool:
         text = as_text(message.get("text"), limit)
         for strings in (as_dict(rule.get("messageStrings")), self._strings):
             text = text or as_text(as_dict(strings.get(as_text(message.get("id")))).get("text"), limit)
+        text = text or as_text(message.get("markdown"), limit)
         arguments = [as_text(argument, 1_000) for argument in as_list(message.get("arguments"))]
+        text = text or ", ".join(filter(None, arguments[:_MAX_FILLED]))  # its string is in another file
         if arguments:
             values = {"{{": "{", "}}": "}", **{f"{{{at}}}": argument for at, argument in enumerate(arguments)}}
             text = _PLACEHOLDER.sub(lambda found: values.get(found[0], found[0]), text, count=_MAX_FILLED)
@@ -104,10 +120,11 @@ def result_title(message: str, rule: dict[str, Any], name: str = "") -> str:
 def result_severity(result: dict[str, Any], rule: dict[str, Any]) -> Severity:
     """Return the severity of a result: from its security score, else in the tool's own words, else from its level."""
     bags = (as_dict(result.get("properties")), as_dict(rule.get("properties")))
-    for bag in bags:
-        score = as_number(bag.get("security-severity"))
-        if score is not None:
+    for stated in (bag.get("security-severity") for bag in bags):
+        if (score := as_number(stated)) is not None:
             return "critical" if score >= 9 else "important" if score >= 4 else "minor"
+        if isinstance(stated, str) and (word := stated.strip().lower()) in _SECURITY_WORDS:
+            return _SECURITY_WORDS[word]
     if any(_states_critical(bag) for bag in bags):
         return "critical"
     level = result.get("level")
@@ -118,7 +135,8 @@ def result_severity(result: dict[str, Any], rule: dict[str, Any]) -> Severity:
 
 
 def _states_critical(bag: dict[str, Any]) -> bool:
-    words = [bag.get(key) for key in _SEVERITY_KEYS] + as_list(bag.get("tags"))[:_MAX_TAGS]
+    stated = [bag[key] for key in list(bag)[:_MAX_TAGS] if key in _SEVERITY_KEYS or key.lower().endswith("severity")]
+    words = stated + as_list(bag.get("tags"))[:_MAX_TAGS]
     return any(isinstance(word, str) and word.lower() in _CRITICAL for word in words)
 
 
