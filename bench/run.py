@@ -1,19 +1,32 @@
-"""Measure Remit and print a table: `python3 dev.py bench [PART] [--strict]`.
+"""Measure Remit and print a table: `python3 dev.py bench [PART] [--strict] [--format json] [--compare FILE]`.
 
-Every other file in this folder has a function `benches() -> list[Bench]`.
+Every other file in this folder has a function `benches() -> list[Bench]`. The figures of the last run are kept in
+`.cache/bench/last.json` and those of the run before in `previous.json`, for `--compare`.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
+import os
+import platform
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
 from measure import Bench  # noqa: E402 (the path must be known first)
+
+LAST = HERE.parent / ".cache/bench/last.json"
+PREVIOUS = LAST.with_name("previous.json")
+#: A figure that is worse than before by more than this factor is marked.
+REGRESSION = 1.10
+Row = dict[str, Any]
+Before = dict[tuple[str, str], Row]
 
 
 def registry() -> dict[str, list[Bench]]:
@@ -25,33 +38,99 @@ def registry() -> dict[str, list[Bench]]:
     return found
 
 
-def format_figure(bench: Bench, value: float) -> tuple[str, str, str]:
-    """Return the figure, the goal and whether it is met."""
-    shown = f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
-    if bench.goal is None:
-        return f"{shown} {bench.unit}", "", ""
-    met = value <= bench.goal if bench.goal > 0 else value >= -bench.goal
-    return f"{shown} {bench.unit}", f"{'≤' if bench.goal > 0 else '≥'} {abs(bench.goal):g}", "met" if met else "NOT MET"
+def is_met(value: float, goal: float | None) -> bool | None:
+    """Return whether a figure meets its goal; None if it has none. A negative goal is a minimum."""
+    if goal is None:
+        return None
+    return value <= goal if goal > 0 else value >= -goal
+
+
+def change(row: Row, before: Before) -> float | None:
+    """Return how many times as bad a figure is as before; None if it was not measured."""
+    earlier = before.get((row["name"], row["against"]))
+    if earlier is None or not earlier["figure"] or not row["figure"]:
+        return None
+    ratio = float(row["figure"]) / float(earlier["figure"])
+    return 1 / ratio if (row["goal"] or 0) < 0 else ratio
+
+
+def as_line(row: Row) -> str:
+    """Return a figure as a line of the table."""
+    value, goal = row["figure"], row["goal"]
+    figure = f"{value:,.2f} {row['unit']}" if value < 100 else f"{value:,.0f} {row['unit']}"
+    limit = "" if goal is None else f"{'≤' if goal > 0 else '≥'} {abs(goal):g}"
+    met = {None: "", True: "met", False: "NOT MET"}[row["is_met"]]
+    line = f"{row['name']:<68} {row['against']:<38} {figure:>12}  {limit:<6} {met:<7}"
+    if row.get("change") is not None:
+        line += f"  {row['change']:.2f} x before{'  REGRESSION' if row['change'] > REGRESSION else ''}"
+    return line.rstrip()
+
+
+def measure(part: str, before: Before, *, is_quiet: bool) -> list[Row]:
+    """Measure the benches whose file or name contains a text; print each unless `is_quiet`."""
+    rows = []
+    for file, benches in registry().items():
+        for bench in benches:
+            if part not in f"{file} {bench.name}":
+                continue
+            started = time.monotonic()
+            value = bench.measure()
+            row: Row = {
+                "name": bench.name,
+                "against": bench.baseline,
+                "figure": round(value, 4),
+                "unit": bench.unit,
+                "goal": bench.goal,
+                "is_met": is_met(value, bench.goal),
+                "notes": bench.explain() if bench.explain else [],
+                "seconds": round(time.monotonic() - started, 1),
+            }
+            row["change"] = change(row, before)
+            rows.append(row)
+            print(bench.name if is_quiet else as_line(row), file=sys.stderr if is_quiet else sys.stdout, flush=True)
+    return rows
+
+
+def keep(report: Row) -> None:
+    """Keep the figures of this run, and those of the last one as the previous."""
+    LAST.parent.mkdir(parents=True, exist_ok=True)
+    if LAST.is_file():
+        LAST.replace(PREVIOUS)
+    LAST.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def figures_of(path: Path) -> Before:
+    """Return the figures of an earlier run by name and baseline."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))["figures"]
+        return {(row["name"], row["against"]): row for row in rows}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SystemExit(f"{path} has no figures of an earlier run: {error}") from error
 
 
 def main() -> int:
-    """Measure and print; with --strict, the exit code is 1 if a goal is not met."""
+    """Measure and print; with --strict, the exit code is 1 if a goal is not met or a figure got worse."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
     parser.add_argument("part", nargs="?", default="", help="part of a bench's file or name; default: all")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is not met")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is not met or a figure got worse")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--compare", metavar="FILE", help="show the ratio to the figures of an earlier run")
     arguments = parser.parse_args()
-    missed, notes = 0, []
-    print(f"{'what':<68} {'against':<38} {'figure':>12}  {'goal':<6} {''}")
-    for part, benches in registry().items():
-        for bench in benches:
-            if arguments.part not in f"{part} {bench.name}":
-                continue
-            figure, goal, met = format_figure(bench, bench.measure())
-            missed += met == "NOT MET"
-            print(f"{bench.name:<68} {bench.baseline:<38} {figure:>12}  {goal:<6} {met}".rstrip(), flush=True)
-            notes += bench.explain() if bench.explain else []
-    print(*notes, sep="\n", end="\n" if notes else "")
-    return 1 if arguments.strict and missed else 0
+    is_json = arguments.format == "json"
+    before = figures_of(Path(arguments.compare)) if arguments.compare else {}
+    if not is_json:
+        print(f"{'what':<68} {'against':<38} {'figure':>12}  {'goal':<6}")
+    rows = measure(arguments.part, before, is_quiet=is_json)
+    machine = {"processors": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()}
+    report = {"machine": machine, "figures": rows}
+    if not arguments.part:
+        keep(report)
+    if is_json:
+        print(json.dumps(report, indent=1))
+    else:
+        print(*(note for row in rows for note in row["notes"]), sep="\n")
+    is_worse = any(row["is_met"] is False or (row["change"] or 0) > REGRESSION for row in rows)
+    return 1 if arguments.strict and is_worse else 0
 
 
 if __name__ == "__main__":

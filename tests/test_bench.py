@@ -1,0 +1,62 @@
+"""The figures of `dev.py bench`: goals, and the comparison with an earlier run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCH = Path(__file__).resolve().parent.parent / "bench"
+sys.path.insert(0, str(BENCH))
+
+import run  # type: ignore[import-not-found]  # noqa: E402 (the path must be known first)
+
+
+def row(figure: float, goal: float | None = None) -> dict[str, Any]:
+    return {"name": "a job", "against": "nothing", "figure": figure, "unit": "x", "goal": goal, "is_met": None}
+
+
+@pytest.mark.parametrize(("figure", "goal", "met"), [(2, 2, True), (2.1, 2, False), (5, -4, True), (3, -4, False)])
+def test_a_goal_is_a_maximum_and_a_negative_one_a_minimum(figure: float, goal: float, met: bool) -> None:
+    assert run.is_met(figure, goal) is met
+
+
+def test_without_a_goal_a_figure_is_neither_met_nor_missed() -> None:
+    assert run.is_met(1, None) is None
+
+
+@pytest.mark.parametrize(("now", "then", "goal", "expected"), [(3, 2, None, 1.5), (2, 4, None, 0.5), (2, 4, -1, 2)])
+def test_a_change_above_one_is_always_for_the_worse(
+    now: float, then: float, goal: float | None, expected: float
+) -> None:
+    before = {("a job", "nothing"): row(then)}
+
+    assert run.change(row(now, goal), before) == expected
+
+
+def test_a_figure_that_was_not_measured_before_has_no_change() -> None:
+    assert run.change(row(1), {}) is None
+
+
+@pytest.mark.parametrize(("changed", "is_marked"), [(1.09, False), (1.11, True), (0.5, False)])
+def test_a_figure_that_got_worse_by_more_than_a_tenth_is_marked(changed: float, is_marked: bool) -> None:
+    assert ("REGRESSION" in run.as_line({**row(1), "change": changed})) is is_marked
+
+
+def test_figures_are_read_back_by_name_and_baseline(tmp_path: Path) -> None:
+    file = tmp_path / "last.json"
+    file.write_text(json.dumps({"figures": [row(1), {**row(2), "against": "something"}]}), encoding="utf-8")
+
+    assert [found["figure"] for found in run.figures_of(file).values()] == [1, 2]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"figures": [1]}'])
+def test_a_file_without_figures_is_an_error_that_names_it(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "last.json"
+    file.write_text(content, encoding="utf-8")
+
+    with pytest.raises(SystemExit, match=r"last\.json has no figures"):
+        run.figures_of(file)
