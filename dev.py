@@ -403,7 +403,7 @@ def lock(extra: list[str]) -> None:
     for name, arguments in (
         ("dev", ["pyproject.toml", "--extra", "all", "--group", "dev"]),
         ("base", ["pyproject.toml", *build]),
-        ("run", ["pyproject.toml", "--extra", "run", "--extra", "review", *build]),
+        ("run", ["pyproject.toml", "--extra", "serve", "--extra", "review", *build]),
         ("client", ["--group", "client", "--no-deps"]),
     ):
         with step(f"requirements/{name}.lock"):

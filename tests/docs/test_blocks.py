@@ -47,7 +47,13 @@ pytestmark = pytest.mark.process
 #: Pages whose blocks of text are not run: drawings, and the commands of a release.
 SHOWN_ONLY = frozenset({"docs/architecture.md", "RELEASING.md"})
 #: Set-up commands. They are not run; the files and commands that they name must exist.
-SET_UP = ("python3 dev.py ", "python3 -m pip install ", "python3 tests/support/model_server.py ", "export ")
+SET_UP = (
+    "remit serve --",
+    "python3 dev.py ",
+    "python3 -m pip install ",
+    "python3 tests/support/model_server.py ",
+    "export ",
+)
 NOTES = frozenset(
     {"agents", "definition", "file", "model", "no references", "plan", "plugin", "program", "references", "refused"}
     | {"rejected", "repo", "revise", "warned"}

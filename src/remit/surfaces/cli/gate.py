@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from remit.clients.claude_code.recorded_project import current_project
 from remit.gate.declarations import KINDS
 from remit.reports.layout import Line
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.sessions import current_project
 
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 _SESSION = click.option(

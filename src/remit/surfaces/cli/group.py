@@ -47,6 +47,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "gate": ("gate.command", "Show decisions of the gate, declare exceptions, test a call."),
         "hook": ("claude_code.hook_command", "Handle a hook event; Claude Code runs it."),
     },
+    "Server": {
+        "serve": ("serve.command", "Start the dashboard and the API."),
+        "tokens": ("tokens.command", "Manage who may use the server."),
+    },
     "Remit itself": {
         "doctor": ("doctor.command", "Check the installation and show the effective settings."),
         "completion": ("completion.command", "Print the completion script of a shell."),
@@ -120,5 +124,6 @@ def remit() -> None:
       remit plan release.toml                 run a plan
       remit orchestrate "add a discount"      let a model delegate a task
       remit install claude-code               check the reports of its subagents
+      remit serve --open                      see and decide in the browser
       remit doctor                            check the installation
     """

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from remit.checking import Options
+from remit.clients.claude_code.recorded_project import current_project
 from remit.configuration import Configuration, load
 from remit.contract.kinds import slug
 from remit.errors import UsageError
@@ -24,7 +25,6 @@ from remit.merging.previous import read_merge
 from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.sessions import current_project
 from remit.workspace import git
 
 if TYPE_CHECKING:

@@ -91,6 +91,6 @@ class SessionProject:
 
 def current_project(cwd: object = None) -> SessionProject:
     """Return the project that contains a folder, or else the current folder."""
-    folder = cwd if isinstance(cwd, str) and os.path.isdir(cwd) else os.getcwd()  # noqa: PTH109, PTH112 (any text)
+    folder = cwd if isinstance(cwd, str) and os.path.isdir(cwd) else os.getcwd()
     root = project_of(folder)
     return SessionProject(root, load(Path(root)))

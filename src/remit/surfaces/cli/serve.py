@@ -1,0 +1,78 @@
+"""`remit serve`."""
+
+from __future__ import annotations
+
+import getpass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remit.errors import EnvironmentBroken
+from remit.surfaces.cli.printing import print_text
+from remit.surfaces.cli.store import need_extra, with_database
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.store.database import Database
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8321, show_default=True, help="0: any free port.")
+@click.option("--url", metavar="URL", help="The address that people use, if a proxy or a name stands before it.")
+@click.option("--certificate", type=_FILE, metavar="FILE", help="The certificate for HTTPS, with --key.")
+@click.option("--key", type=_FILE, metavar="FILE", help="The private key of the certificate.")
+@click.option("--behind-tls", "is_behind_tls", is_flag=True, help="A proxy in front of this server does HTTPS.")
+@click.option("--open", "is_opened", is_flag=True, help="Open the browser.")
+def command(*, is_opened: bool, **options: Any) -> int:
+    """Start the dashboard and the API on this machine, and print a link that signs you in.
+
+    The link can be used once. It stops with Ctrl-C. Others get access with `remit tokens add`. With REMIT_DATABASE_URL
+    it shows the jobs of all hosts that share the database.
+
+    \b
+    Examples:
+      remit serve --open
+      remit serve --port 0
+      remit serve --host 0.0.0.0 --url https://remit.example --behind-tls
+    """
+    need_serve_extra()
+    from remit.surfaces.server.running import Options, check_options, serve
+
+    wanted = Options(**options)
+    check_options(wanted)
+
+    def announce(address: str, link: str) -> None:
+        print_text(f"Remit runs on {address}; sign in with this link, which works once:\n  {link}\nCtrl-C stops it.")
+        if is_opened:
+            click.launch(link)
+
+    async def work(database: Database, settings: Settings) -> None:
+        await serve(database, settings, wanted, _user(), announce)
+
+    with_database(work)
+    click.echo("stopped", err=True)
+    return 0
+
+
+def need_serve_extra() -> None:
+    """Raise EnvironmentBroken if the packages of `remit[serve]` are missing."""
+    need_extra()
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise EnvironmentBroken(
+            f"this command needs the extra remit[serve] ({', '.join(missing)} not installed): "
+            "pip install 'remit[serve]'"
+        )
+
+
+def _user() -> str:
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container without an entry for the user
+        name = ""
+    return name if name.isprintable() and name.strip() else "operator"

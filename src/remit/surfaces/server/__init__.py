@@ -1,0 +1,1 @@
+"""The server of `remit serve`: pages, live updates, the API and hooks over HTTP. It makes no decisions."""

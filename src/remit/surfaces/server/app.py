@@ -1,0 +1,81 @@
+"""The application: all addresses of the server, behind the guard."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from remit.store.access import begin_session, end_session
+from remit.surfaces.server import job_pages, plan_pages, session_pages, streams
+from remit.surfaces.server.guard import Guard, cookie_of
+from remit.surfaces.server.problems import HANDLERS, NotFound
+from remit.surfaces.server.site import Site, asset, form_of, local_path, render, see_other, site_of
+
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+async def login(request: Request) -> Response:
+    """Exchange a token for a session, or ask for a token."""
+    site = site_of(request)
+    form = await form_of(request) if request.method == "POST" else {}
+    secret = form.get("token", "") or request.query_params.get("token", "")
+    target = local_path(form.get("next", "") or request.query_params.get("next", "/"))
+    cookie = await begin_session(site.database, secret.strip()) if secret else None
+    if cookie is None:
+        problem = "This token is not valid, was revoked, or its link was already used." if secret else ""
+        return render(request, "login.html", status=403 if secret else 200, problem=problem, target=target)
+    # Not a redirect: after a link on another site, the browser would not send the new cookie along.
+    response = render(request, "continue.html", target=target)
+    response.set_cookie(
+        site.address.cookie, cookie, httponly=True, samesite="strict", secure=site.address.is_secure, path="/"
+    )
+    return response
+
+
+async def logout(request: Request) -> Response:
+    """End the session."""
+    site = site_of(request)
+    await end_session(site.database, cookie_of(request.headers, site.address.cookie))
+    response = see_other("/login")
+    response.delete_cookie(site.address.cookie, httponly=True, samesite="strict", path="/")
+    return response
+
+
+async def static(request: Request) -> Response:
+    """Return a style, a script or an image of this package."""
+    name = request.path_params["name"]
+    kind = next((kind for ending, kind in _TYPES.items() if name.endswith(ending)), None)
+    file = files("remit.surfaces.server") / "static" / name
+    if kind is None or "/" in name or not file.is_file():
+        raise NotFound(f"there is no file {name}")
+    is_current = request.url.query == asset(name).partition("?")[2]
+    age = "public, max-age=31536000, immutable" if is_current else "no-cache"
+    return Response(file.read_bytes(), media_type=kind, headers={"cache-control": age})
+
+
+async def health(_: Request) -> Response:
+    """Answer that the server runs; nothing else without a session."""
+    return Response("ok\n", media_type="text/plain")
+
+
+def build_app(site: Site) -> ASGIApp:
+    """Return the application."""
+    routes = [
+        Route("/login", login, methods=["GET", "POST"]),
+        Route("/logout", logout, methods=["POST"]),
+        Route("/health", health),
+        Route("/static/{name}", static),
+        Route("/live", streams.live),
+        *job_pages.ROUTES,
+        *plan_pages.ROUTES,
+        *session_pages.ROUTES,
+    ]
+    app = Starlette(routes=routes, exception_handlers=HANDLERS)
+    app.state.site = site
+    app.state.streams = streams.StreamCount()
+    return Guard(app, site)

@@ -1,0 +1,114 @@
+"""How pages write times, amounts and states. Templates use these functions as filters; the templates escape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from remit.reports.layout import escape_control
+
+_GOOD, _WARN, _BAD, _LIVE = "good", "warn", "bad", "live"
+#: State, outcome, verdict or severity -> its colour. Others have none.
+TONES: Mapping[str, str] = {
+    **dict.fromkeys(("accept", "accepted", "completed", "confirm", "confirmed", "allow", "verified", "done"), _GOOD),
+    **dict.fromkeys(("abbreviated", "continue", "SUCCESS", "alive"), _GOOD),
+    **dict.fromkeys(("revise", "waiting", "escalated", "cancelled", "max-turns", "budget", "ask", "warn"), _WARN),
+    **dict.fromkeys(("relocated", "ambiguous", "important", "review", "retry", "PARTIAL", "returned", "L2"), _WARN),
+    **dict.fromkeys(("reject", "rejected", "error", "failed", "timeout", "refused", "truncated", "deny"), _BAD),
+    **dict.fromkeys(("mismatch", "missing-file", "out-of-range", "outside", "critical", "stuck", "FAILED", "L1"), _BAD),
+    **dict.fromkeys(("running", "live"), _LIVE),
+}
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
+
+def tone(word: object) -> str:
+    """Return the colour of a state."""
+    return TONES.get(str(word), "")
+
+
+def ago(at: datetime | None) -> str:
+    """Return how long ago a time is, such as `3 min`."""
+    return duration((datetime.now(UTC) - at).total_seconds()) if at is not None else ""
+
+
+def duration(seconds: float | None) -> str:
+    """Return a duration in its two largest units."""
+    if seconds is None:
+        return ""
+    whole = max(0, int(seconds))
+    if whole < _MINUTE:
+        return f"{max(0.0, seconds):.1f} s" if 0 < seconds < 10 else f"{whole} s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE} s" if whole < 10 * _MINUTE else f"{whole // _MINUTE} min"
+    if whole < _DAY:
+        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
+    return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
+
+
+def between(start: datetime | None, end: datetime | None) -> str:
+    """Return the time from a start to an end, or until now."""
+    return duration(((end or datetime.now(UTC)) - start).total_seconds()) if start is not None else ""
+
+
+def stamp(at: datetime | None) -> str:
+    """Return a time in the server's time zone, to the second."""
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}" if at is not None else ""
+
+
+def iso(at: datetime | None) -> str:
+    """Return a time for a machine."""
+    return at.astimezone(UTC).isoformat(timespec="seconds") if at is not None else ""
+
+
+def money(amount: float | None) -> str:
+    """Return an amount in dollars; small amounts with four digits."""
+    if amount is None:
+        return "–"
+    return f"${float(amount):,.2f}" if not amount or abs(amount) >= 1 else f"${float(amount):.4f}"
+
+
+def count(number: float | None) -> str:
+    """Return a number with separators; large ones in thousands or millions."""
+    if number is None:
+        return "–"
+    if number >= 10_000_000:
+        return f"{number / 1_000_000:.1f} M"
+    return f"{number / 1000:.1f} k" if number >= 100_000 else f"{number:,.0f}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share in percent."""
+    return "–" if share is None else f"{share:.0%}" if share in (0, 1) else f"{share:.1%}"
+
+
+def plain(text: object) -> str:
+    """Return a text without the control characters that could reorder or hide it."""
+    return "\n".join(map(escape_control, str(text).split("\n")))
+
+
+def one_line(text: object) -> str:
+    """Return a text as one line."""
+    return escape_control(" ".join(str(text).split()))
+
+
+def as_json(value: Any) -> str:
+    """Return a value as indented JSON."""
+    return plain(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+FILTERS: dict[str, Callable[..., str]] = {
+    "ago": ago,
+    "as_json": as_json,
+    "between": between,
+    "count": count,
+    "duration": duration,
+    "iso": iso,
+    "money": money,
+    "one_line": one_line,
+    "percent": percent,
+    "plain": plain,
+    "stamp": stamp,
+    "tone": tone,
+}

@@ -1,0 +1,123 @@
+"""The sessions of clients under contract: delegations, denied calls, budget, declarations, and what was noticed later.
+
+The hooks store sessions as files of a project, so the server shows those of the project that it was started in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from remit.clients.claude_code.recorded_project import SessionProject, current_project
+from remit.gate.log import is_denied, session_summary
+from remit.gate.session_store import RecordedSession
+from remit.reports.gate import log_shape, texts
+from remit.surfaces.server.problems import NotFound
+from remit.surfaces.server.site import Site, render, site_of
+
+_MAX_SESSIONS = 200
+_MAX_DECISIONS = 500
+#: The fields of stored entries that pages use.
+_DECISION = {
+    **dict.fromkeys(("at", "tool", "agent", "decision", "would", "rule", "reason", "exception", "id", "delegate_to")),
+    "paths": [],
+}
+_RESULT = dict.fromkeys(("agent", "at", "attempt", "outcome", "verdict", "would", "violations", "changed"))
+_CHANGE = {"at": None, "paths": [], "command": "", "decided": ""}
+
+
+def _project(site: Site) -> SessionProject:
+    return current_project(str(site.folder))
+
+
+async def session_list(request: Request) -> Response:
+    """List the sessions of the project, the latest first."""
+    site = site_of(request)
+    sessions = await asyncio.to_thread(_summaries, site)
+    return render(request, "sessions.html", sessions=sessions, folder=str(site.folder))
+
+
+def _summaries(site: Site) -> list[dict[str, Any]]:
+    return [_summary(one) for one in _project(site).recorded()[:_MAX_SESSIONS]]
+
+
+def _summary(found: RecordedSession) -> dict[str, Any]:
+    state = found.state
+    summary = session_summary(state)
+    delegations = summary["delegations"]
+    return {
+        "name": found.name,
+        "session": state.session or found.name,
+        "started": time_of(state.started),
+        "updated": time_of(state.updated),
+        "decisions": len(state.decisions),
+        "denied": sum(map(is_denied, state.decisions)),
+        "delegations": len(delegations),
+        "open": sum(one["state"] == "open" for one in delegations),
+        "warnings": len(state.warnings),
+        "changes": sum(not one.get("decided") for one in state.changes),
+    }
+
+
+def time_of(seconds: object) -> datetime | None:
+    """Return a stored time; None if it is missing or invalid."""
+    try:
+        return datetime.fromtimestamp(float(seconds), UTC) if seconds else None  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
+async def session_page(request: Request) -> Response:
+    """Show one session."""
+    site = site_of(request)
+    name = request.path_params["name"]
+    values = await asyncio.to_thread(_session_values, site, name)
+    if values is None:
+        raise NotFound(f"there is no session {name}")
+    return render(request, "session.html", **values)
+
+
+def _session_values(site: Site, name: str) -> dict[str, Any] | None:
+    project = _project(site)
+    found = next((one for one in project.recorded() if name in (one.name, one.state.session)), None)
+    if found is None:
+        return None
+    state, settings = found.state, project.settings()
+    log = log_shape(state, denied=False)
+    decisions = [_decision(one) for one in log["decisions"][-_MAX_DECISIONS:]]
+    results = [_entry(one, _RESULT) for one in project.results(found)]
+    return {
+        "summary": _summary(found),
+        "details": session_summary(state),
+        "mode": settings.mode,
+        "limits": settings.limits,
+        "denied": [one for one in decisions if is_denied(one)],
+        "saved": log["denied"],
+        "decisions": decisions,
+        "results": results,
+        "changes": [_entry(one, _CHANGE) for one in state.changes],
+    }
+
+
+def _entry(one: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    entry = {**defaults, **one}
+    entry["at"] = time_of(entry.get("at"))
+    if "paths" in defaults:
+        entry["paths"] = texts(entry.get("paths"))
+    return entry
+
+
+def _decision(one: Mapping[str, Any]) -> dict[str, Any]:
+    return _entry(one, _DECISION)
+
+
+ROUTES = (
+    Route("/sessions", session_list),
+    Route("/sessions/{name}", session_page),
+)

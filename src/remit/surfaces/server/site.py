@@ -1,0 +1,176 @@
+"""What every request of the server shares: the store, the settings, the addresses, and how a response is made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from remit.errors import UsageError
+from remit.lazy import digest
+from remit.store.access import Person, Role, audited
+from remit.store.database import Database
+from remit.surfaces.server import formats
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from remit.dispatch.settings import Settings
+    from remit.store.changes import ChangeFeed
+
+_PACKAGE = "remit.surfaces.server"
+#: The pages of the navigation: address and title. A page that a part of the address names is the current one.
+NAVIGATION = (("/", "Overview"), ("/jobs", "Jobs"), ("/plans", "Plans"), ("/sessions", "Sessions"))
+_MAX_FIELDS = 50
+_MAX_NUMBER = 2**63 - 1
+
+
+class Address(NamedTuple):
+    """Where the server listens, and the address that people use."""
+
+    host: str
+    port: int
+    #: The address in links: scheme, host and port.
+    url: str
+    #: Values of the header `Host` that are accepted.
+    hosts: frozenset[str]
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether people use HTTPS, with a certificate here or in a proxy."""
+        return self.url.startswith("https:")
+
+    @property
+    def cookie(self) -> str:
+        """The name of the session cookie. Browsers send cookies to all ports of a host, so it has the port."""
+        return f"remit_session_{urlsplit(self.url).port or (443 if self.is_secure else 80)}"
+
+
+class Site(NamedTuple):
+    """The parts that requests use."""
+
+    database: Database
+    settings: Settings
+    feed: ChangeFeed
+    address: Address
+    #: The folder that the server was started in.
+    folder: Path
+
+
+def site_of(request: Request) -> Site:
+    """Return the site of a request."""
+    site: Site = request.app.state.site
+    return site
+
+
+def person_of(request: Request) -> Person:
+    """Return who sends a request; the guard has let nobody else through."""
+    person: Person = request.state.person
+    return person
+
+
+def need_role(request: Request, role: Role) -> Person:
+    """Return who sends a request. Raises Forbidden if this needs another role."""
+    person = person_of(request)
+    if not person.may(role):
+        raise Forbidden(f"this needs the role {role}; your role is {person.role}")
+    return person
+
+
+class Forbidden(UsageError):
+    """The role of this person does not include the request."""
+
+
+def write(
+    request: Request, role: Role, action: str, target: str, details: dict[str, Any] | None = None
+) -> AbstractAsyncContextManager[None]:
+    """Check the role for a write, and log the write in the audit log around the block."""
+    person = need_role(request, role)
+    host = request.client.host if request.client else ""
+    return audited(site_of(request).database, person, host, action, target, details)
+
+
+def number_of(request: Request, name: str = "number") -> int:
+    """Return a number of the path."""
+    number = int(request.path_params[name])
+    if not 0 < number <= _MAX_NUMBER:
+        raise UsageError(f"there is no {name} {number}")
+    return number
+
+
+def before_of(request: Request) -> int | None:
+    """Return the number that a page of a list continues before, if there is one."""
+    text = request.query_params.get("before", "")
+    return int(text) if text.isascii() and text.isdecimal() and int(text) <= _MAX_NUMBER else None
+
+
+def choice_of(request: Request, name: str, choices: Collection[str]) -> str | None:
+    """Return a parameter of the address if it is one of the choices."""
+    value = request.query_params.get(name)
+    return value if value in choices else None
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """Return the fields of a posted form. Raises UsageError if it has too many."""
+    text = (await request.body()).decode("utf-8", "replace")
+    try:
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS))
+    except ValueError as error:
+        raise UsageError(f"the form has more than {_MAX_FIELDS} fields") from error
+
+
+def local_path(text: str) -> str:
+    """Return a path of this server from a parameter; the start page if it could lead elsewhere."""
+    is_local = text.startswith("/") and not text.startswith("//") and text.isprintable() and "\\" not in text
+    return text if is_local else "/"
+
+
+def see_other(path: str) -> Response:
+    """Return a redirect after a write."""
+    return RedirectResponse(local_path(path), status_code=303)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(formats.FILTERS)
+    environment.globals.update(asset=asset, navigation=NAVIGATION)
+    return environment
+
+
+@cache
+def _asset_digests() -> dict[str, str]:
+    return {file.name: digest(file.read_bytes())[:12] for file in (files(_PACKAGE) / "static").iterdir()}
+
+
+def asset(name: str) -> str:
+    """Return the address of a static file; it changes with the content, so that browsers may keep the file."""
+    return f"/static/{name}?v={_asset_digests()[name]}"
+
+
+def render(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
+    """Return a page."""
+    person = getattr(request.state, "person", None)
+    page = _environment().get_template(template)
+    text = page.render(
+        person=person,
+        path=request.url.path,
+        now=datetime.now().astimezone(),
+        request_url=_own_address(request),
+        **values,
+    )
+    return HTMLResponse(text, status_code=status)
+
+
+def _own_address(request: Request) -> str:
+    return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path

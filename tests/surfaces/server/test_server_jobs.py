@@ -1,0 +1,175 @@
+"""The overview, the list of jobs and the page of a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+import pytest
+from psycopg.types.json import Jsonb
+from support.postgres import Postgres
+from support.web import HOSTILE, RunningSite, add_hostile_job, add_job
+
+
+@pytest.fixture(scope="module")
+def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSite]:
+    with (
+        postgres.temporary_database() as address,
+        RunningSite(address, tmp_path_factory.mktemp("site")).running() as it,
+    ):
+        yield it
+
+
+class Elements(HTMLParser):
+    """The tags of a page with their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def assert_harmless(text: str) -> None:
+    """No hostile text has become markup, and nothing is inline."""
+    elements = Elements(text).found
+    assert [one for one in elements if one[0] == "img"] == []
+    assert [
+        one for one in elements if one[0] == "script" and not (one[1].get("src") or "").startswith("/static/")
+    ] == []
+    assert [one for one in elements if one[0] == "style" or "style" in one[1]] == []
+    assert [one for one in elements if any(name.startswith("on") for name in one[1])] == []
+    assert "\u202e" not in text
+
+
+def test_every_text_of_a_job_is_escaped(site: RunningSite) -> None:
+    job = add_hostile_job(site)
+    client = site.client()
+    page = client.get(f"/jobs/{job}").text
+    assert page.count("&lt;img src=x onerror=") > 20
+    for path in (f"/jobs/{job}", f"/jobs/{job + 1}", "/jobs", "/", f"/jobs?agent={HOSTILE[:60]}"):
+        assert_harmless(client.get(path).text)
+
+
+def test_the_result_is_beside_its_verdict(site: RunningSite) -> None:
+    job = add_job(site, state="finished", outcome="completed", verdict="revise", result="x")
+    violation = {
+        "rule": "status-missing",
+        "code": "RES001",
+        "level": "L1",
+        "line": 2,
+        "message": "no status",
+        "help": "h",
+    }
+    reference = {"text": "a.py:1", "path": "a.py", "line": 1, "end_line": None, "outcome": "verified", "at": 1}
+    report = {"violations": [violation], "references": [{**reference, "code": {"start": 1, "lines": ["def f():"]}}]}
+    site.rows(
+        "INSERT INTO remit.results (job, submission, document, verdict, report) VALUES (%s, 1, %s, 'revise', %s)",
+        *(job, "one\ntwo\nthree", Jsonb(report)),
+    )
+    page = site.client().get(f"/jobs/{job}").text
+    assert '<li id="L2" class="marked bad"' in page
+    assert '<a href="#L2">line 2</a>' in page
+    assert 'href="#claim-1"' in page
+    assert "def f():" in page
+
+
+def test_the_tree_shows_each_job_below_its_parent(site: RunningSite) -> None:
+    top = add_job(site, agent="top")
+    first = add_job(site, parent=top, root=top, depth=1)
+    second = add_job(site, parent=top, root=top, depth=1)
+    below = add_job(site, parent=first, root=top, depth=2)
+    page = site.client().get(f"/jobs/{second}").text
+    tree = page[page.index('<ul class="tree">') : page.index("</ul>", page.index('<ul class="tree">'))]
+    assert [int(number) for number in re.findall(r'href="/jobs/(\d+)"', tree)] == [top, first, below, second]
+    assert 'aria-current="true"' in tree
+
+
+def test_the_list_has_pages_and_filters(site: RunningSite) -> None:
+    site.rows(
+        "INSERT INTO remit.jobs (agent, brief, request, prompt, workspace, state, outcome, verdict, finished) "
+        "SELECT 'many', 'b', '{}', 'p', '/', 'finished', 'completed', (ARRAY['accept', 'revise'])[1 + mod(n, 2)], "
+        "now() FROM generate_series(1, 230) AS n"
+    )
+    client = site.client()
+    seen: list[int] = []
+    address = "/jobs?agent=many&verdict=accept"
+    while address:
+        page = client.get(address).text
+        seen += [int(number) for number in re.findall(r'<td class="num"><a href="/jobs/(\d+)"', page)]
+        older = re.search(r'rel="next" href="([^"]+)"', page)
+        address = "/jobs" + older[1].replace("&amp;", "&") if older else ""
+    assert len(seen) == len(set(seen)) == 115
+    assert seen == sorted(seen, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "query", ["state=nothing", "before=x", "before=99999999999999999999", "agent=%00", "verdict='"]
+)
+def test_a_wrong_filter_is_ignored(site: RunningSite, query: str) -> None:
+    assert site.client().get(f"/jobs?{query}").status_code == 200
+
+
+@pytest.mark.parametrize("number", ["0", "999999999", "99999999999999999999999"])
+def test_a_job_that_does_not_exist_is_not_found(site: RunningSite, number: str) -> None:
+    answer = site.client().get(f"/jobs/{number}")
+    assert answer.status_code == 404
+    assert "there is no" in answer.text
+
+
+def test_the_overview_counts_and_shows_stuck_jobs(site: RunningSite) -> None:
+    site.rows(
+        "INSERT INTO remit.workers (id, host, pid, queues, concurrency) VALUES (gen_random_uuid(), 'alpha', 7, '{}', 3)"
+    )
+    worker = site.rows("SELECT id FROM remit.workers WHERE host = 'alpha'")[0][0]
+    add_job(site, state="running", started="now", checkpoint="now", worker=worker, agent="busy", max_cost=2, cost=1)
+    add_job(site, state="running", started="2020-01-01", checkpoint="2020-01-01", worker=worker, agent="hung")
+    page = site.client("viewer").get("/").text
+    assert re.search(r"<b>2</b> running", page)
+    assert re.search(r"<b>1</b> stuck", page)
+    assert "alpha" in page
+    assert "50.0%" in page
+
+
+def test_a_viewer_sees_no_buttons_of_an_operator(site: RunningSite) -> None:
+    job = add_job(site)
+    assert "/cancel" not in site.client("viewer").get(f"/jobs/{job}").text
+    assert "/cancel" in site.client("operator").get(f"/jobs/{job}").text
+
+
+def test_a_job_that_failed_can_be_retried(site: RunningSite) -> None:
+    job = add_job(site, state="finished", outcome="error", error="no key", finished="now")
+    client = site.client()
+    assert f"/jobs/{job}/retry" in client.get(f"/jobs/{job}").text
+    assert client.post(f"/jobs/{job}/retry").status_code == 303
+    assert site.rows("SELECT state FROM remit.jobs WHERE id = %s", job) == [("queued",)]
+
+
+def test_a_stream_reports_changes_of_its_topics(site: RunningSite) -> None:
+    job, other = add_job(site), add_job(site)
+    with site.client().stream("GET", f"/live?topics=job:{job}") as stream:
+        lines = stream.iter_lines()
+        assert next(line for line in lines if line.startswith("event")) == "event: open"
+        site.rows("UPDATE remit.jobs SET is_cancelled = true WHERE id = %s", other)
+        site.rows("UPDATE remit.jobs SET is_cancelled = true WHERE id = %s", job)
+        assert next(line for line in lines if line.startswith("event: changed"))
+        assert next(lines) == f"data: job:{job}"
+
+
+def test_one_person_has_a_limited_number_of_streams(site: RunningSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remit.surfaces.server.streams.MAX_OWN_STREAMS", 1)
+    client, other = site.client(), site.client()
+    with client.stream("GET", "/live?topics=jobs") as stream:
+        lines = stream.iter_lines()  # the stream ends with the iterator
+        next(lines)
+        assert client.get("/live?topics=jobs").status_code == 503
+        with other.stream("GET", "/live?topics=jobs") as second:
+            assert second.status_code == 200
+
+
+@pytest.mark.parametrize("topics", ["", "job:x", "x" * 3, ",".join(f"job:{n}" for n in range(1, 30)), "job:1;DROP"])
+def test_unknown_topics_are_refused(site: RunningSite, topics: str) -> None:
+    assert site.client().get("/live", params={"topics": topics}).status_code == 422
