@@ -15,9 +15,9 @@ from psycopg.types.json import Jsonb
 
 from remit.dispatch.settings import load_settings
 from remit.store.access import Role, add_token
-from remit.store.changes import ChangeFeed
+from remit.store.change_feed import ChangeFeed
 from remit.store.database import Database, open_database
-from remit.surfaces.server.running import Options, address_of, bind, build_server
+from remit.surfaces.server.running import ServeOptions, address_of, bind, build_server
 from remit.surfaces.server.site import Site
 
 T = TypeVar("T")
@@ -56,9 +56,9 @@ class RunningSite:
         settings = load_settings(start=self.folder)._replace(database=self.database_address, data=self.folder / "data")
         listener = bind("127.0.0.1", 0)
         async with open_database(self.database_address, self.folder) as database, ChangeFeed(database) as feed:
-            address = address_of(Options(), listener.getsockname()[1])
+            address = address_of(ServeOptions(), listener.getsockname()[1])
             site = Site(database, settings, feed, address, self.folder)
-            server = build_server(site, Options())
+            server = build_server(site, ServeOptions())
             await feed.is_ready.wait()
             self._loop, self._database, self._stop, self.url = (
                 asyncio.get_running_loop(),

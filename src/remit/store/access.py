@@ -43,7 +43,7 @@ class Person(NamedTuple):
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-class Token(NamedTuple):
+class AccessToken(NamedTuple):
     """A token in the store; the text of a token is shown once, when it is made."""
 
     id: int
@@ -76,7 +76,7 @@ def digest_of_secret(secret: str) -> bytes:
 
 async def add_token(
     database: Database, name: str, role: Role, *, days: float | None = None, is_link: bool = False
-) -> tuple[Token, str]:
+) -> tuple[AccessToken, str]:
     """Make a token. Return it with its text, which cannot be read again."""
     if not is_storable(name) or not name.isprintable() or not 0 < len(name.strip()) <= _MAX_NAME:
         raise UsageError(f"the name of a token must have 1 to {_MAX_NAME} printable characters, not {name[:100]!r}")
@@ -92,12 +92,12 @@ async def add_token(
     )
     if row is None:
         raise RemitError("the token was not stored")
-    return Token(**row), secret
+    return AccessToken(**row), secret
 
 
-async def list_tokens(database: Database) -> list[Token]:
+async def list_tokens(database: Database) -> list[AccessToken]:
     """Return all tokens, also the revoked ones."""
-    return [Token(**row) for row in await database.rows("access.tokens")]
+    return [AccessToken(**row) for row in await database.rows("access.tokens")]
 
 
 async def revoke_token(database: Database, token: int) -> str:

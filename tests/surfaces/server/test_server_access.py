@@ -138,6 +138,13 @@ def test_every_write_is_in_the_audit_log(site: RunningSite) -> None:
     ]
 
 
+def test_only_an_operator_reads_the_audit_log(site: RunningSite) -> None:
+    job = add_job(site)
+    site.client("operator", "frank").post(f"/jobs/{job}/cancel")
+    assert f"job:{job}" in site.client("operator").get("/audit").text
+    assert site.client("reviewer").get("/audit").status_code == 403
+
+
 def test_every_answer_has_the_security_headers(site: RunningSite) -> None:
     client = site.client()
     for path in ("/", "/jobs", "/login", "/static/style.css", "/nothing", "/jobs/999999", "/health"):

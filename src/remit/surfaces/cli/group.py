@@ -49,7 +49,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Server": {
         "serve": ("serve.command", "Start the dashboard and the API."),
-        "tokens": ("tokens.command", "Manage who may use the server."),
+        "tokens": ("access_tokens.command", "Manage who may use the server."),
     },
     "Remit itself": {
         "doctor": ("doctor.command", "Check the installation and show the effective settings."),

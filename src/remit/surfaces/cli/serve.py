@@ -41,9 +41,9 @@ def command(*, is_opened: bool, **options: Any) -> int:
       remit serve --host 0.0.0.0 --url https://remit.example --behind-tls
     """
     need_serve_extra()
-    from remit.surfaces.server.running import Options, check_options, serve
+    from remit.surfaces.server.running import ServeOptions, check_options, serve
 
-    wanted = Options(**options)
+    wanted = ServeOptions(**options)
     check_options(wanted)
 
     def announce(address: str, link: str) -> None:

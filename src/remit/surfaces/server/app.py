@@ -10,12 +10,23 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from remit.store.access import begin_session, end_session
+from remit.store.access import audit_log, begin_session, end_session
 from remit.surfaces.server import job_pages, plan_pages, session_pages, streams
 from remit.surfaces.server.guard import Guard, cookie_of
 from remit.surfaces.server.problems import HANDLERS, NotFound
-from remit.surfaces.server.site import Site, asset, form_of, local_path, render, see_other, site_of
+from remit.surfaces.server.site import (
+    Site,
+    asset,
+    before_of,
+    form_of,
+    local_path,
+    need_role,
+    render,
+    see_other,
+    site_of,
+)
 
+_AUDIT_ROWS = 200
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -63,6 +74,15 @@ async def health(_: Request) -> Response:
     return Response("ok\n", media_type="text/plain")
 
 
+async def audit(request: Request) -> Response:
+    """Show who changed what over HTTP, the newest first."""
+    need_role(request, "operator")
+    entries = await audit_log(site_of(request).database, before=before_of(request), limit=_AUDIT_ROWS + 1)
+    after = entries[_AUDIT_ROWS - 1].id if len(entries) > _AUDIT_ROWS else None
+    is_first = before_of(request) is None
+    return render(request, "audit.html", entries=entries[:_AUDIT_ROWS], after=after, is_first=is_first)
+
+
 def build_app(site: Site) -> ASGIApp:
     """Return the application."""
     routes = [
@@ -71,6 +91,7 @@ def build_app(site: Site) -> ASGIApp:
         Route("/health", health),
         Route("/static/{name}", static),
         Route("/live", streams.live),
+        Route("/audit", audit),
         *job_pages.ROUTES,
         *plan_pages.ROUTES,
         *session_pages.ROUTES,

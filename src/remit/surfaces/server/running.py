@@ -20,7 +20,7 @@ import uvicorn
 from remit.dispatch.settings import Settings
 from remit.errors import EnvironmentBroken, UsageError
 from remit.store.access import add_token, drop_link
-from remit.store.changes import ChangeFeed
+from remit.store.change_feed import ChangeFeed
 from remit.store.database import Database
 from remit.surfaces.server.app import build_app
 from remit.surfaces.server.site import Address, Site
@@ -36,7 +36,7 @@ _MAX_REQUESTS = 500
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Options(NamedTuple):
+class ServeOptions(NamedTuple):
     """Where to listen, and how the server is reached."""
 
     host: str = _LOOPBACK
@@ -58,7 +58,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check_options(options: Options) -> None:
+def check_options(options: ServeOptions) -> None:
     """Raise UsageError for a server that others could reach without encryption or under an unknown name."""
     if (options.key is None) != (options.certificate is None):
         raise UsageError("pass both --certificate FILE and --key FILE")
@@ -101,7 +101,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def address_of(options: Options, port: int) -> Address:
+def address_of(options: ServeOptions, port: int) -> Address:
     """Return the addresses of the server; `port` is the one that it listens on."""
     if options.url is not None:
         parts = urlsplit(options.url)
@@ -143,7 +143,7 @@ class StoppableServer(uvicorn.Server):
 
 
 async def serve(
-    database: Database, settings: Settings, options: Options, person: str, announce: Callable[[str, str], None]
+    database: Database, settings: Settings, options: ServeOptions, person: str, announce: Callable[[str, str], None]
 ) -> None:
     """Run the server until a signal stops it. `announce` gets its address and a link that signs `person` in, once."""
     check_options(options)
@@ -162,7 +162,7 @@ async def serve(
         listener.close()
 
 
-def build_server(site: Site, options: Options) -> StoppableServer:
+def build_server(site: Site, options: ServeOptions) -> StoppableServer:
     """Return the server of a site; it does not listen yet."""
     config = uvicorn.Config(
         build_app(site),

@@ -18,13 +18,13 @@ from remit.errors import UsageError
 from remit.lazy import digest
 from remit.store.access import Person, Role, audited
 from remit.store.database import Database
-from remit.surfaces.server import formats
+from remit.surfaces.server import page_formats
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from remit.dispatch.settings import Settings
-    from remit.store.changes import ChangeFeed
+    from remit.store.change_feed import ChangeFeed
 
 _PACKAGE = "remit.surfaces.server"
 #: The pages of the navigation: address and title. A page that a part of the address names is the current one.
@@ -143,7 +143,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(_PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(formats.FILTERS)
+    environment.filters.update(page_formats.FILTERS)
     environment.globals.update(asset=asset, navigation=NAVIGATION)
     return environment
 

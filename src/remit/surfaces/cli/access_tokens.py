@@ -13,7 +13,7 @@ from remit.surfaces.cli.store import need_extra, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
-    from remit.store.access import Role, Token
+    from remit.store.access import AccessToken, Role
     from remit.store.database import Database
 
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -51,7 +51,7 @@ def add(name: str, role: Role, days: float | None, form: str) -> int:
     from remit.reports.formats import format_json
     from remit.store.access import add_token
 
-    async def work(database: Database, _: Settings) -> tuple[Token, str]:
+    async def work(database: Database, _: Settings) -> tuple[AccessToken, str]:
         return await add_token(database, name, role, days=days)
 
     token, secret = with_database(work)
@@ -76,7 +76,7 @@ def list_command(form: str) -> int:
     from remit.reports.formats import format_json
     from remit.store.access import list_tokens
 
-    async def work(database: Database, _: Settings) -> list[Token]:
+    async def work(database: Database, _: Settings) -> list[AccessToken]:
         return await list_tokens(database)
 
     tokens = with_database(work)
@@ -112,7 +112,7 @@ def revoke(token: int, form: str) -> int:
     return 0
 
 
-def _token_lines(tokens: Sequence[Token]) -> Iterator[Line]:
+def _token_lines(tokens: Sequence[AccessToken]) -> Iterator[Line]:
     if not tokens:
         yield [Piece("no tokens; `remit tokens add NAME` makes one", "dim")]
         return
