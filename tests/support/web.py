@@ -1,4 +1,4 @@
-"""The server of `remit serve` in a thread, on a database of its own, with rows whose every text is hostile."""
+"""The server of `remit serve` in a thread, on its own database, with rows whose every text is hostile."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ async def list_tokens(database: Database) -> list[AccessToken]:
 
 
 async def revoke_token(database: Database, token: int) -> str:
-    """Revoke a token, end its sessions and return its name. Raises UsageError if there is none."""
+    """Revoke a token, end its sessions and return its name. Raises UsageError if it does not exist."""
     row = await database.row("access.revoke", token=token)
     if row is None:
         raise UsageError(f"there is no token {token}; `remit tokens list` shows all tokens")

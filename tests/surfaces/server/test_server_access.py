@@ -25,7 +25,7 @@ PAGES = ("/", "/jobs", "/jobs/1", "/live?topics=jobs")
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_nobody_sees_a_page_without_a_session(site: RunningSite, path: str) -> None:
+def test_no_page_is_shown_without_a_session(site: RunningSite, path: str) -> None:
     answer = site.client(None).get(path)
     assert answer.status_code in (303, 401)
     assert "no-store" in answer.headers["cache-control"]

@@ -54,7 +54,7 @@ def test_every_text_of_a_job_is_escaped(site: RunningSite) -> None:
         assert_harmless(client.get(path).text)
 
 
-def test_the_result_is_beside_its_verdict(site: RunningSite) -> None:
+def test_the_result_is_next_to_its_verdict(site: RunningSite) -> None:
     job = add_job(site, state="finished", outcome="completed", verdict="revise", result="x")
     violation = {
         "rule": "status-missing",

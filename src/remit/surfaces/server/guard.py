@@ -28,7 +28,7 @@ _LARGE = ("/api/v1/check", "/api/v1/verify", "/api/v1/merge", "/hooks/")
 _MAX_HEADERS = 100
 _MAX_HEAD = 32 * 1024
 _SAFE = ("GET", "HEAD")
-#: Addresses that need no session: the login page and what it consists of. Hooks have a secret of their own.
+#: Addresses that need no session: the login page and what it consists of. Hooks send their own secret.
 _OPEN = ("/login", "/static/", "/hooks/", "/health")
 _API = ("/api/", "/hooks/")
 POLICY = (

@@ -24,12 +24,14 @@ from remit.surfaces.server.site import Site, render, site_of
 _MAX_SESSIONS = 200
 _MAX_DECISIONS = 500
 #: The fields of stored entries that pages use.
-_DECISION = {
+_DECISION: dict[str, Any] = {
     **dict.fromkeys(("at", "tool", "agent", "decision", "would", "rule", "reason", "exception", "id", "delegate_to")),
     "paths": [],
 }
-_RESULT = dict.fromkeys(("agent", "at", "attempt", "outcome", "verdict", "would", "violations", "changed"))
-_CHANGE = {"at": None, "paths": [], "command": "", "decided": ""}
+_RESULT: dict[str, Any] = dict.fromkeys(
+    ("agent", "at", "attempt", "outcome", "verdict", "would", "violations", "changed")
+)
+_CHANGE: dict[str, Any] = {"at": None, "paths": [], "command": "", "decided": ""}
 
 
 def _project(site: Site) -> SessionProject:

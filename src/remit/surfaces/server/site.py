@@ -72,7 +72,7 @@ def site_of(request: Request) -> Site:
 
 
 def person_of(request: Request) -> Person:
-    """Return who sends a request; the guard has let nobody else through."""
+    """Return who sends a request; the guard has refused all others."""
     person: Person = request.state.person
     return person
 
