@@ -45,6 +45,7 @@ SHARED_MODULE_NAMES = {
     *(
         "agents",
         "api",
+        "calibration",
         "check",
         "dismissals",
         "doctor",
@@ -54,6 +55,7 @@ SHARED_MODULE_NAMES = {
         "git",
         "health",
         "jobs",
+        "ledger",
         "merge",
         "model",
     ),

@@ -24,9 +24,11 @@ _KEY_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _LONG_KEY = lazy_pattern(
     rf"(?:^|[\[{{,])[ \t]*+{_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{_MAX_PARTS},}}+", re.MULTILINE
 )
-Shape = Literal["text", "list", "paths", "table", "number", "numbers", "lists", "tables"]
+Shape = Literal["text", "list", "paths", "table", "number", "numbers", "weights", "lists", "tables"]
 #: Shapes that an environment variable cannot hold.
-FILE_ONLY: tuple[Shape, ...] = ("table", "numbers", "lists", "tables")
+FILE_ONLY: tuple[Shape, ...] = ("table", "numbers", "weights", "lists", "tables")
+#: The value of `merge.weights` for weights from people's decisions.
+LEARNED = "learned"
 
 
 class Setting(NamedTuple):
@@ -93,9 +95,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("runners", "table", {}, "programs that may run as subagents: name = command line"),
     Setting("mcp_servers", "table", {}, "MCP servers that subagents may use: name = command line or URL"),
     Setting("merge.threshold", "number", 80, "keep findings of at least this confidence"),
-    Setting("merge.policy", "text", "mean", "how the scores of agents that agree are combined: mean, max or floor"),
+    Setting(
+        "merge.policy",
+        "text",
+        "mean",
+        "how the scores of agents that agree are combined: mean, max, floor, or learned from people's decisions",
+    ),
     Setting("merge.window", "number", 0, "findings that are at most this many lines apart count as one location"),
-    Setting("merge.weights", "numbers", {}, "expertise: agent or agent/category = weight"),
+    Setting("merge.weights", "weights", {}, 'expertise: agent or agent/category = weight; or "learned"'),
     Setting("merge.expertise", "number", 1, "the weight of an agent in the categories of its definition's expertise"),
     Setting("merge.categories", "table", {}, "categories of other tools' rules: rule or pattern = category"),
     Setting("gate.mode", "text", "standard", "what the gate does when a rule is violated: observe, standard or strict"),
@@ -299,6 +306,10 @@ _SHAPES: dict[Shape, tuple[Callable[[Any], bool], str]] = {
     "numbers": (
         lambda value: isinstance(value, dict) and all(_is_number(w) for w in value.values()),
         "a table of numbers",
+    ),
+    "weights": (
+        lambda value: value == LEARNED or (isinstance(value, dict) and all(_is_number(w) for w in value.values())),
+        f'a table of numbers, or "{LEARNED}"',
     ),
     "lists": (
         lambda value: isinstance(value, dict) and all(_is_list(w) for w in value.values()),

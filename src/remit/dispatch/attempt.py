@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -244,9 +244,11 @@ class Attempt:
         submission = await self._transcript.submissions() + 1
         # A program cannot correct its answer, so its first submission is also its last.
         attempt = submission if brief.runner == "model" else max(submission, 2)
-        judgement = await asyncio.to_thread(_judge, ended.text, brief, root, receipts, attempt)
+        judgement, facts = await asyncio.to_thread(_judge, ended.text, brief, root, receipts, attempt)
         failpoint("checked")
-        report = msgspec.json.encode({"verdict": judgement.decision, "violations": judgement.violations})
+        report = msgspec.json.encode(
+            {"verdict": judgement.decision, "violations": judgement.violations, "facts": facts}
+        )
         await self._transcript.save_result(submission, ended.text, judgement.decision, report)
         failpoint("result-saved")
         await self._events.emit(
@@ -285,9 +287,14 @@ def apply_limits(brief: Brief, settings: Settings) -> Brief:
     return brief if tools == brief.tools else msgspec.structs.replace(brief, tools=tools)
 
 
-def _judge(report: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int) -> Judgement:
+def _judge(
+    report: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int
+) -> tuple[Judgement, dict[str, Any]]:
+    """Return the judgement of a report, and its facts for the ledger."""
     from remit.acceptance import judge_report
     from remit.checking import Options
+    from remit.ledger.ledger_entries import facts_of
+    from remit.workspace import git
 
     options = Options(
         profile=brief.profile,
@@ -295,4 +302,5 @@ def _judge(report: str, brief: Brief, root: Path, receipts: list[Receipt], attem
         agent=brief.definition.name if brief.definition else None,
         attempt=attempt,
     )
-    return judge_report(report, options, root, receipts=receipts)
+    judgement = judge_report(report, options, root, receipts=receipts)
+    return judgement, facts_of(judgement.verdicts, git.head(root) or "")

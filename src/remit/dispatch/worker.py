@@ -30,7 +30,7 @@ from remit.dispatch.finish import fail_job, stop_job
 from remit.dispatch.models import KEYS
 from remit.dispatch.settings import Settings
 from remit.errors import EnvironmentBroken
-from remit.store import jobs, workers
+from remit.store import jobs, ledger, review_dismissals, workers
 from remit.store.database import CONNECTION_ERRORS, OPTIONS, RECONNECT_SECONDS, Database, DatabaseUnavailable
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.workers import HeartbeatThread
@@ -262,6 +262,8 @@ class Worker:
         for job in await jobs.end_hung(self._database, self._settings.hung_seconds):
             log.warning("job %s hung and was ended", job)
         await self._database.rows("workers.forget", seconds=max(3600.0, 20 * seconds))
+        await ledger.fold(self._database)
+        await review_dismissals.apply_dismissals(self._database)
 
     async def _take_over(self, seconds: float) -> None:
         """Queue the jobs of workers without a heartbeat for `seconds`, and jobs without a ticket."""

@@ -10,6 +10,7 @@ import msgspec
 
 from remit.contract.findings import Severity
 from remit.merging.model import (
+    FLAT_BONUS,
     LOW_SCORE,
     SCALE,
     Member,
@@ -19,8 +20,6 @@ from remit.merging.model import (
     ReportedFinding,
 )
 
-#: Added once, for any number of agents that agree.
-BONUS = 10.0
 #: The score of a finding whose tool gives none; a result's row without a score gets less.
 UNSCORED_TOOL = 80.0
 #: Before a second statement of an agent on the same finding.
@@ -193,8 +192,10 @@ def _agreed(mean: float, best: float, agents: int, settings: MergeSettings) -> f
     if agents == 1:
         return mean
     if settings.policy == "max":
-        return min(100.0, best + BONUS)
-    lifted = min(100.0, mean + BONUS)
+        return min(100.0, best + FLAT_BONUS)
+    if settings.policy == "learned":
+        return min(100.0, max(0.0, mean + settings.bonus(agents)))
+    lifted = min(100.0, mean + FLAT_BONUS)
     return max(lifted, best) if settings.policy == "floor" else lifted
 
 

@@ -32,9 +32,14 @@ class Input(NamedTuple):
 
 
 def read_input(
-    data: bytes, name: str, options: Options, sources: Sources, categories: Mapping[str, str] | None = None
+    data: bytes,
+    name: str,
+    options: Options,
+    sources: Sources,
+    categories: Mapping[str, str] | None = None,
+    checked: list[Verdict] | None = None,
 ) -> Input:
-    """Read the reports of one file."""
+    """Read the reports of one file. The verdicts on results are added to `checked`."""
     head = data[:_PEEK].removeprefix(b"\xef\xbb\xbf").lstrip()
     if name.endswith((".sarif", ".sarif.json")):
         return Input(read_sarif(data, name, sources.workspace, categories or {}))
@@ -44,7 +49,10 @@ def read_input(
             return Input(reports_of(earlier), earlier)
         if b'"runs"' in head or b"sarif" in head[:2000].lower():
             return Input(read_sarif(data, name, sources.workspace, categories or {}))
-    return Input([build_report(verdict, sources.workspace) for verdict in check_text(data, name, options, sources)])
+    verdicts = check_text(data, name, options, sources)
+    if checked is not None:
+        checked += verdicts
+    return Input([build_report(verdict, sources.workspace) for verdict in verdicts])
 
 
 def from_verdict(verdict: Verdict, sources: Sources) -> Input:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from remit.configuration import LEARNED
 from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Queueing, Resolving
 from remit.dispatch.submit import submit as submit_job
@@ -17,13 +18,14 @@ from remit.errors import UsageError
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.driver import Driver
 from remit.orchestrate.local_worker import ensure_worker
-from remit.orchestrate.phase import plan_inputs
+from remit.orchestrate.phase import merge_learned, plan_inputs
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.steps import ChangeCallback, PlanContext, SpareQueue
 from remit.registry.model import digest_of
 from remit.store import plans
 from remit.store.database import Database, open_database
+from remit.store.learning import learned_note
 from remit.store.plans import Delegation, Escalation, PhaseRow, PlanRow
 
 if TYPE_CHECKING:
@@ -156,11 +158,13 @@ async def drive_plan(  # noqa: PLR0913 (all but three are keywords with a defaul
     tree: int | None = None,
     on_change: ChangeCallback | None = None,
     can_ask: bool = False,
+    adds_items: bool = True,
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> str:
     """Drive a plan from its current state, and return the state in which it stops.
 
-    `can_ask`: a person is there who can be asked after a phase that needs a review.
+    `can_ask`: a person is there who can be asked after a phase that needs a review. `adds_items`: findings and
+    conflicts become review items.
     """
     row = await check_drivable(database, plan)
     owner = owner_of(row)
@@ -175,6 +179,7 @@ async def drive_plan(  # noqa: PLR0913 (all but three are keywords with a defaul
         on_change=on_change,
         can_ask=can_ask,
         owner=owner.job if owner is not None else None,
+        adds_items=adds_items,
     )
     return await Driver(context, plan, msgspec.convert(row.document, Plan)).run()
 
@@ -194,7 +199,7 @@ async def merge_plan(database: Database, row: PlanRow) -> Merge | None:
 
     A finding that one of the phases keeps is kept.
     """
-    from remit.merging.api import checked_settings, merge_inputs
+    from remit.merging.api import checked_settings
     from remit.merging.model import MergeSettings
 
     inputs = await plan_inputs(database, row)
@@ -202,4 +207,5 @@ async def merge_plan(database: Database, row: PlanRow) -> Merge | None:
         return None
     phases = msgspec.convert(row.document, Plan).phases
     settings = MergeSettings(threshold=min(one.threshold for one in phases), policy=phases[-1].policy)
-    return await asyncio.to_thread(merge_inputs, inputs, checked_settings(settings))
+    note = await learned_note(database) if settings.policy == LEARNED else None
+    return await asyncio.to_thread(merge_learned, inputs, checked_settings(settings), note)

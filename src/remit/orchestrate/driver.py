@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from remit.aio import run_with_keepalive
+from remit.configuration import LEARNED
 from remit.errors import UsageError
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
 from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, needs_person, render_inputs
 from remit.orchestrate.plan import PhaseSpec, Plan
 from remit.orchestrate.progress import KeyFacts, ProgressRecorder
 from remit.orchestrate.steps import DelegationStepper, PlanContext
-from remit.store import jobs, plans
+from remit.store import jobs, ledger, plans
 from remit.store.events import JobEndListener
+from remit.store.learning import learned_note
 from remit.store.plan_lease import PlanLease
 from remit.store.plans import Delegation, PhaseRow, PlanState
 
 if TYPE_CHECKING:
+    from remit.ledger.items import NewItem
+    from remit.ledger.ledger_entries import LedgerEntry
     from remit.merging.model import Merge
 
 log = logging.getLogger("remit.plan")
@@ -149,16 +153,18 @@ class Driver:
     ) -> PlanState | None:
         """Merge the results of a phase and store the decision."""
         inputs = [one for one in await self._inputs(spec) if one.state == "accepted"] if spec.merges_inputs else []
-        merging = PhaseMerge(await self._reader(), spec.threshold, spec.policy)
+        note = await learned_note(self._database) if spec.policy == LEARNED else None
+        merging = PhaseMerge(await self._reader(), spec.threshold, spec.policy, note)
         facts = KeyFacts()
         async for batch in delegation_batches(self._database, [*inputs, *delegations]):
             await asyncio.to_thread(merging.add, batch)
             await asyncio.to_thread(facts.add, batch)
         merged = await asyncio.to_thread(merging.merged)
         row.decision, row.merge = merged.decision, msgspec.to_builtins(merged)
+        entries, items = await self._record(row, merged)
         if merged.decision == "review" and not is_skipped:
             if self._asks(spec):
-                await self._lease.save_phase(row)  # so that the person who is asked sees the results
+                await self._lease.save_phase(row, entries, items)  # so that the person who is asked sees the results
                 row.merge = None
                 await self._ask(row, f"a person has to review the results of {spec.name}: {review_reason(merged)}")
                 return "waiting"
@@ -167,12 +173,23 @@ class Driver:
                 await plans.note(self._database, self._plan, "review", note)
                 await self._recorder.unreviewed(spec.name, review_reason(merged))
         row.state = "finished"
-        await self._lease.save_phase(row)
+        await self._lease.save_phase(row, entries, items)
         row.merge = None
         await plans.note(self._database, self._plan, "merge", f"{spec.name}: {merged.status}, {merged.decision}")
         await self._recorder.merged(spec.name, merged.decision, delegations, facts)
         await self._notify()
         return None
+
+    async def _record(self, row: PhaseRow, merged: Merge) -> tuple[list[LedgerEntry], list[NewItem]]:
+        """Return the ledger's entry of a finished phase, and the items that people decide."""
+        from remit.ledger.items import ItemOrigin
+        from remit.ledger.recorded_merge import record_of
+
+        versions = await ledger.versions_in_plan(self._database, self._plan)
+        key = f"plan-{self._plan}-{row.number}-{row.round}"
+        origin = ItemOrigin("plan", plan=self._plan)
+        recorded = await asyncio.to_thread(record_of, merged, origin, self._context.workspace, versions, key)
+        return [recorded.entry], recorded.items if self._context.adds_items else []
 
     def _asks(self, spec: PhaseSpec) -> bool:
         """Return whether a person is asked before the plan continues after a phase that needs a review."""

@@ -21,7 +21,7 @@ from remit.store.plans import Delegation, PlanRow
 if TYPE_CHECKING:
     from remit.checking import Options
     from remit.merging.inputs import Input
-    from remit.merging.model import Merge, Policy, Report
+    from remit.merging.model import LearnedNote, Merge, MergeSettings, Policy, Report
 
 #: Results that a task contains, and fallback reads; further results are named by their file.
 MAX_INPUTS = 20
@@ -94,8 +94,11 @@ class PlanReader:
 class PhaseMerge:
     """One merge of the results of delegations. They are added in batches, and only their reports are kept."""
 
-    def __init__(self, reader: PlanReader, threshold: float = 80, policy: Policy = "mean") -> None:
+    def __init__(
+        self, reader: PlanReader, threshold: float = 80, policy: Policy = "mean", note: LearnedNote | None = None
+    ) -> None:
         self._reader = reader
+        self._note = note
         self._threshold = threshold
         self._policy: Policy = policy
         self.inputs: list[Input] = []
@@ -108,11 +111,21 @@ class PhaseMerge:
 
     def merged(self) -> Merge:
         """Return the merge of everything that was added."""
-        from remit.merging.api import checked_settings, merge_inputs
+        from remit.merging.api import checked_settings
         from remit.merging.model import MergeSettings
 
-        settings = MergeSettings(threshold=self._threshold, policy=self._policy)
-        return merge_inputs(self.inputs, checked_settings(settings))
+        settings = checked_settings(MergeSettings(threshold=self._threshold, policy=self._policy))
+        return merge_learned(self.inputs, settings, self._note)
+
+
+def merge_learned(inputs: Sequence[Input], settings: MergeSettings, note: LearnedNote | None) -> Merge:
+    """Merge inputs. With the policy `learned`, `note` has the weights and the worth of agreement."""
+    from remit.ledger.learned import explained, with_learned
+    from remit.merging.api import merge_inputs
+
+    if note is None:
+        return merge_inputs(inputs, settings)
+    return explained(merge_inputs(inputs, with_learned(settings, note)), note)
 
 
 def needs_person(spec: PhaseSpec, delegations: Sequence[Delegation]) -> bool:

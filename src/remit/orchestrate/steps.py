@@ -75,6 +75,8 @@ class PlanContext(NamedTuple):
     can_ask: bool = False
     #: The job of the orchestrator that made the plan.
     owner: int | None = None
+    #: Whether findings and conflicts of its phases become review items.
+    adds_items: bool = True
 
 
 class DelegationStepper:

@@ -101,6 +101,16 @@ class Database:
         async with self._connection() as connection:  # in autocommit mode a statement is a transaction
             return await rows(connection, name, **values)
 
+    async def filtered(self, name: str, /, **values: Any) -> list[DictRow]:
+        """Return the rows of a query with optional filters. It is planned for these values, not once for all."""
+
+        async def work() -> list[DictRow]:
+            async with self._connection() as connection:
+                cursor = await connection.execute(query(name), values, prepare=False)
+                return await cursor.fetchall()
+
+        return await self.with_retry(work)
+
     async def row(self, name: str, /, **values: Any) -> DictRow | None:
         """Return the first row of a named query, or None."""
         found = await self.rows(name, **values)
@@ -259,4 +269,8 @@ def _queries(file: str) -> dict[str, str]:
     text = (files("remit.store") / "sql" / f"{file}.sql").read_text(encoding="utf-8")
     pieces = _NAME.split(text)
     named = {name: sql.strip() for name, sql in zip(pieces[1::2], pieces[2::2], strict=True)}
-    return {name: _SHARED.sub(lambda shared: named[shared[1]], sql) for name, sql in named.items()}
+
+    def with_shared(sql: str) -> str:
+        return _SHARED.sub(lambda shared: with_shared(named[shared[1]]), sql)
+
+    return {name: with_shared(sql) for name, sql in named.items()}

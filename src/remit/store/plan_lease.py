@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,6 +10,9 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from remit.errors import UsageError
+from remit.ledger.items import NewItem
+from remit.ledger.ledger_entries import LedgerEntry
+from remit.store import ledger, review_queue
 from remit.store.database import Connection, Database, rows
 from remit.store.plans import Delegation, Escalation, PhaseRow, PlanState
 from remit.store.storable import to_storable
@@ -56,9 +59,17 @@ class PlanLease:
         """Store a delegation and the step that changed it, in one transaction."""
         await self._write(lambda connection: self._save(connection, delegation, step, reason))
 
-    async def save_phase(self, phase: PhaseRow) -> None:
-        """Store a phase."""
-        await self._write(lambda connection: self._save_phase(connection, phase))
+    async def save_phase(
+        self, phase: PhaseRow, entries: Sequence[LedgerEntry] = (), items: Sequence[NewItem] = ()
+    ) -> None:
+        """Store a phase, in one transaction with its entries in the ledger and its review items."""
+
+        async def work(connection: Connection) -> None:
+            await self._save_phase(connection, phase)
+            await ledger.record_in(connection, entries)
+            await review_queue.add_items_in(connection, items)
+
+        await self._write(work)
 
     async def apply(
         self, escalation: Escalation, changed: list[Delegation], phase: PhaseRow, step: str, reason: str

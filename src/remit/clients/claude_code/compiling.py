@@ -59,6 +59,7 @@ def compile_project(project: Path, *, confirm: bool = False) -> Path:
         "profile": configured["profile"],
         "progress": str(progress_path(Path(configured["data"] or project / ".remit").absolute())),
         "check": check,
+        "digests": {name: definition.digest for name, definition in sorted(definitions.items())},
         "environment": environment(),
         "stamps": [stamp(path) for path in _dependencies(project, folders)],
         "notice": notice(changed) if changed else "",

@@ -9,6 +9,7 @@ import os
 import stat
 
 from remit.clients.claude_code.libraries import make_libraries_importable
+from remit.lazy import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 #: A larger transcript is not read; claims that only it could support are reported as unchecked.
 MAX_TRANSCRIPT_BYTES = 128 * 1024 * 1024
+#: The end of a transcript that is searched for the name of the model.
+_MODEL_BYTES = 256 * 1024
+_MODEL = lazy_pattern(r'"model" ?: ?"([A-Za-z0-9._:@/-]{1,100})"')
 
 
 def judge(
@@ -46,6 +50,25 @@ def check_document(judgement: Judgement, context: ProjectContext) -> str:
     from remit.reports.formats import check_json
 
     return check_json(list(judgement.verdicts), context.project)
+
+
+def definition_digest(context: ProjectContext, agent_type: str) -> str:
+    """Return the digest of an agent's definition when the settings were compiled; empty if it is unknown."""
+    from remit.clients.claude_code.compiled import read_compiled
+
+    digests = (read_compiled(context.project) or {}).get("digests")
+    found = digests.get(agent_type.rpartition(":")[2]) if isinstance(digests, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def model_of(transcript_path: str) -> str:
+    """Return the model that the last part of a transcript names; empty if it names no model."""
+    if not is_readable(transcript_path):
+        return ""
+    with open(transcript_path, "rb") as file:
+        file.seek(max(0, os.path.getsize(transcript_path) - _MODEL_BYTES))
+        found = _MODEL.findall(file.read(_MODEL_BYTES).decode("latin-1"))
+    return str(found[-1]) if found else ""
 
 
 def _options(context: ProjectContext, agent_type: str, attempt: int) -> Options:

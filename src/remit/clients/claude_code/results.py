@@ -49,12 +49,15 @@ class KeptResult:
         "agent_id",
         "at",
         "attempt",
+        "base",
         "changed",
         "check",
         "cited",
+        "definition",
         "digest",
         "failure",
         "files",
+        "model",
         "outcome",
         "partial",
         "path",
@@ -67,6 +70,8 @@ class KeptResult:
     )
 
     def __init__(self, values: Mapping[str, Any], base: str) -> None:
+        #: The path of its files without their endings.
+        self.base = base
         self.agent = _text(values.get("agent"))
         self.agent_id = _text(values.get("agent_id"))
         attempt, at = values.get("attempt"), values.get("at")
@@ -92,6 +97,9 @@ class KeptResult:
         self.failure = _text(values.get("failure"))
         self.recoverable = values.get("recoverable") is not False
         self.digest = _text(values.get("digest"))
+        #: The digest of the agent's definition and its model, if they were known.
+        self.definition = _text(values.get("definition"))
+        self.model = _text(values.get("model"))
         #: The client's `stop_hook_active`: whether a hook had already made the subagent continue.
         self.active = values.get("active") is True
         self.whole = values.get("whole") is not False

@@ -101,7 +101,7 @@ def keep(
 ) -> KeptResult:
     """Store a judged report. In observe mode nothing is enforced."""
     from remit.acceptance import verified_part
-    from remit.clients.claude_code.judging import check_document
+    from remit.clients.claude_code.judging import check_document, definition_digest, model_of
 
     failure = judged.failure if judged.is_accepted else None
     return results.keep_result(
@@ -121,6 +121,8 @@ def keep(
         profile=context.profile_of(run.agent),
         failure=failure.text if failure else "",
         recoverable=failure is None or failure.is_recoverable,
+        model=model_of(run.transcript),
+        definition=definition_digest(context, run.agent),
         **about,
     )
 

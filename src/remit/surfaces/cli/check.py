@@ -17,6 +17,7 @@ from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
 from remit.surfaces.cli.files import display_name, find_files, find_repository
 from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.recording import record_option, record_verdicts
 
 #: The number of files from which a progress bar is shown.
 _MIN_FILES_FOR_PROGRESS = 50
@@ -40,6 +41,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--ignore", multiple=True, metavar="RULE", help="Skip this rule, code or family.")
 @click.option("--require-claims", is_flag=True, help="Exit with 1 if a result has no claims.")
 @click.option("--claims", is_flag=True, help="Show every claim, not only those that do not hold.")
+@record_option
 @click.option(
     "--format",
     "form",
@@ -81,6 +83,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
             _print_for_programs(verdicts, flags["form"], str(root))
     finally:
         sources.close()
+    if flags["record"]:
+        record_verdicts(verdicts, "check", root)
     empty = any(not claims_of(verdict.evidence) for verdict in verdicts)
     is_accepted = all(verdict.accepted for verdict in verdicts)
     return 1 if not is_accepted or (empty and flags["require_claims"]) else 0

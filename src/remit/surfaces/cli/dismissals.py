@@ -10,15 +10,12 @@ import click
 from remit.configuration import load
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
+from remit.ledger.dismissing import add_dismissal, remove_dismissal, stored_dismissals
 from remit.merging.dismissals import (
     FILE,
-    Dismissal,
     apply_dismissals,
     find_finding,
     is_expired,
-    new_dismissal,
-    read_dismissals,
-    render_dismissals,
 )
 from remit.merging.model import Merge, MergeSettings
 from remit.surfaces.cli.files import find_repository
@@ -55,10 +52,8 @@ def dismiss_command(finding: str, why: str, source: Path | None, repo: Path | No
     workspace = open_sources(root).workspace
     merged = apply_dismissals(_report(source, root), (), workspace)
     found = find_finding(merged, finding)
-    entries = stored_dismissals(root)
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    entry = new_dismissal(found, workspace, why, git.user_name(root) or "", today)
-    _store(root, [*(one for one in entries if one.id != entry.id), entry])
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    entry = add_dismissal(root, found, why, git.user_name(root) or "", today)
     place = f"{found.path}:{found.line}" if found.path and found.line else found.path or "no location"
     click.echo(
         f"dismissed {entry.id}  {place}  {found.title[:100]}\ncommit {FILE} to share it; undo: remit restore {entry.id}"
@@ -82,21 +77,9 @@ def restore_command(name: str, repo: Path | None) -> int:
     if len(found) != 1:
         known = f"; dismissed: {', '.join(one.id for one in entries[:10])}" if entries else "; nothing is dismissed"
         raise UsageError(f"{'no dismissal' if not found else f'{len(found)} dismissals'} {name!r}{known}")
-    _store(root, [one for one in entries if one is not found[0]])
+    remove_dismissal(root, found[0].id)
     click.echo(f"restored {found[0].id}  {found[0].path or 'no location'}  {found[0].title[:100]}")
     return 0
-
-
-def stored_dismissals(root: Path | None) -> list[Dismissal]:
-    """Return the dismissals of a checkout; empty if there is no file."""
-    if root is None:
-        return []
-    try:
-        return read_dismissals((root / FILE).read_bytes())
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise UsageError(f"{root / FILE}: {error.strerror or error}") from error
 
 
 def with_dismissals(merged: Merge, workspace: Workspace | None) -> Merge:
@@ -127,13 +110,6 @@ def keep_last_merge(text: str, root: Path | None) -> None:
 def _root(repo: Path | None) -> Path:
     root, _ = find_repository(repo, [])
     return root.resolve()
-
-
-def _store(root: Path, entries: list[Dismissal]) -> None:
-    try:
-        replace_file(str(root / FILE), render_dismissals(entries).encode("utf-8", "replace"))
-    except OSError as error:
-        raise UsageError(f"{root / FILE}: {error.strerror or error}") from error
 
 
 def _report(source: Path | None, root: Path) -> Merge:

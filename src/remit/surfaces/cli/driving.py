@@ -35,7 +35,13 @@ class DrivenPlan(NamedTuple):
 
 
 async def drive_with_progress(
-    database: Database, settings: Settings, plan: int, resolving: Resolving, *, shows_results: bool = False
+    database: Database,
+    settings: Settings,
+    plan: int,
+    resolving: Resolving,
+    *,
+    shows_results: bool = False,
+    adds_items: bool = True,
 ) -> DrivenPlan:
     """Drive a plan and show its progress.
 
@@ -61,6 +67,7 @@ async def drive_with_progress(
                 resolving=resolving,
                 on_change=display.show,
                 can_ask=sys.stdin.isatty() and sys.stderr.isatty(),
+                adds_items=adds_items,
             )
         )
         stopped = await _until_done(driving, display)

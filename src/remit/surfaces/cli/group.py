@@ -51,6 +51,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("serve.command", "Start the dashboard and the API."),
         "tokens": ("access_tokens.command", "Manage who may use the server."),
     },
+    "Ledger": {
+        "ledger": ("ledger.ledger_command", "Export the ledger; show scorecards and learned weights."),
+        "calibration": ("ledger.calibration_command", "Show how often findings with a score were confirmed."),
+    },
     "Remit itself": {
         "doctor": ("doctor.command", "Check the installation and show the effective settings."),
         "completion": ("completion.command", "Print the completion script of a shell."),

@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from remit.checking import Options
+from remit.checking import Options, Verdict
 from remit.clients.claude_code.recorded_project import current_project
-from remit.configuration import Configuration, load
+from remit.configuration import LEARNED, Configuration, load
 from remit.contract.kinds import slug
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.merging.api import checked_settings, merge_inputs
 from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
-from remit.merging.model import MERGED_AGENT, SCALE, Merge, MergeSettings
+from remit.merging.model import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSettings
 from remit.merging.previous import read_merge
 from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.recording import record_merge
 from remit.workspace import git
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ _FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
 @click.option("--repo", type=_PATH, help="The checkout that claims are checked against.")
 @click.option("--profile", help="The profile that results are checked with; default: the configured one.")
 @click.option("--threshold", type=float, help="Keep findings of at least this confidence (default 80).")
-@click.option("--policy", help="How the scores of agents that agree are combined: mean (default), max or floor.")
+@click.option(
+    "--policy", help="How the scores of agents that agree are combined: mean (default), max, floor or learned."
+)
 @click.option("--expect", multiple=True, metavar="AGENT", help="An agent that must be among the inputs.")
 @click.option("--changed-since", metavar="REV", help="Keep findings on lines changed since this commit.")
 @click.option("--baseline", type=_PATH, help="Hide the findings of this earlier merge (JSON).")
@@ -58,6 +61,7 @@ _FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
     show_default=True,
     help="The SARIF profile: github for code scanning, ai for the AI profile.",
 )
+@click.option("--record", is_flag=True, help="Store the verdicts in the ledger, and findings in the review queue.")
 @click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="The output format."
@@ -87,16 +91,21 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     root, _ = find_repository(flags["repo"] or (Path(project.root) if project else workspace), files)
     sources = open_sources(root)
     options = Options(profile=flags["profile"] or configured["profile"], kinds=configured["agents.kinds"]).validated()
-    settings = _settings(flags, configured)
-    read = partial(read_input, options=options, sources=sources, categories=configured["merge.categories"])
+    settings, note = _settings(flags, configured)
+    checked: list[Verdict] | None = [] if flags["record"] else None
+    read = partial(
+        read_input, options=options, sources=sources, categories=configured["merge.categories"], checked=checked
+    )
     inputs = [_read_or_failed(file, read, is_only=len(files) == 1) for file in files]
     _warn_about_reports(zip(files, inputs, strict=True))
     if project is not None:
         inputs += project.inputs(flags["session"], options, sources)
-    merged = with_dismissals(merge_inputs([*inputs, *of_plan], settings), sources.workspace)
+    merged = with_dismissals(_merged([*inputs, *of_plan], settings, note), sources.workspace)
     keep_last_merge(msgspec.json.encode(merged).decode(), root)
     merged = _filtered(merged, flags, sources)
     _write(_formatted(merged, flags, sources), flags["output"])
+    if checked is not None:
+        record_merge(merged, "merge", root, verdicts=checked, plan=flags["plan"])
     return 1 if fails(merged, flags["fail_on"]) else 0
 
 
@@ -139,17 +148,45 @@ def _warn_about_reports(inputs: Iterable[tuple[Path | None, Input]]) -> None:
             )
 
 
-def _settings(flags: dict[str, Any], configured: Configuration) -> MergeSettings:
+def _settings(flags: dict[str, Any], configured: Configuration) -> tuple[MergeSettings, LearnedNote | None]:
+    """Return the settings, and what was learned from decisions if the settings use it."""
     threshold = flags["threshold"] if flags["threshold"] is not None else configured["merge.threshold"]
-    return checked_settings(
+    has_learned = configured["merge.weights"] == LEARNED
+    own = {} if has_learned else configured["merge.weights"]
+    settings = checked_settings(
         MergeSettings(
             threshold=float(threshold),
             policy=flags["policy"] or configured["merge.policy"],
-            weights=_expert_weights(float(configured["merge.expertise"])) | configured["merge.weights"],
+            weights=_expert_weights(float(configured["merge.expertise"])) | own,
             window=int(configured["merge.window"]),
             expect=flags["expect"],
         )
     )
+    if not has_learned and settings.policy != LEARNED:
+        return settings, None
+    from remit.ledger.learned import with_learned
+
+    note = _learned_note()
+    return with_learned(settings, note, has_weights=has_learned), note
+
+
+def _learned_note() -> LearnedNote:
+    from remit.store.learning import learned_note
+    from remit.surfaces.cli.store import with_database
+
+    async def work(database: Database, _: Settings) -> LearnedNote:
+        return await learned_note(database)
+
+    return with_database(work)
+
+
+def _merged(inputs: list[Input], settings: MergeSettings, note: LearnedNote | None) -> Merge:
+    merged = merge_inputs(inputs, settings)
+    if note is None:
+        return merged
+    from remit.ledger.learned import explained
+
+    return explained(merged, note)
 
 
 def _expert_weights(weight: float) -> dict[str, float]:

@@ -39,6 +39,7 @@ _ANALYSERS_THRESHOLD = 50.0
 @click.option("--verify", is_flag=True, help="Let a subagent that wrote none of the findings verify them.")
 @click.option("--new", "is_new", is_flag=True, help="Start a new review although the same one is unfinished.")
 @click.option("--list", "is_listed", is_flag=True, help="List the reviewers that apply, and why others do not.")
+@click.option("--record", is_flag=True, help="Store the report in the ledger, and its findings in the review queue.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in a browser.")
 @click.option(
     "--format",
@@ -114,7 +115,8 @@ def _run(
         from remit.surfaces.cli.driving import drive_with_progress
 
         number = await begin_plan(database, plan, root, is_new=is_new)
-        driven = await drive_with_progress(database, settings, number, Resolving())
+        # The review queue gets the findings of the report, with --record.
+        driven = await drive_with_progress(database, settings, number, Resolving(), adds_items=False)
         if driven.stopped or driven.found.plan.state != "finished":
             return driven, settings.data, None
         coverage = await review_coverage(database, driven.found, root, [scope])
@@ -177,6 +179,10 @@ def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: d
         merged = only_changed(merged, changed, options["changed_since"])
     files = write_reports(merged, root, data / "reports", f"review-{found.plan.id}")
     _print(merged, root, options["form"])
+    if options["record"]:
+        from remit.surfaces.cli.recording import record_merge
+
+        record_merge(merged, "review", root, plan=found.plan.id)
     from remit.reports.plans import job_summary
 
     click.echo(f"report: {files['html']}\n        {files['md']}", err=True)

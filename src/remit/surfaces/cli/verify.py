@@ -16,6 +16,7 @@ from remit.evidence.sources import Sources, open_sources
 from remit.reports.shapes import FixShape
 from remit.surfaces.cli.files import display_name, find_repository, find_texts
 from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
+from remit.surfaces.cli.recording import record_option, record_verdicts
 from remit.verifying import OPTIONS, fix_file
 
 _PATH = click.Path(path_type=Path)
@@ -30,6 +31,7 @@ _FORMATS = ["text", "json", "sarif", "github", "junit", "markdown"]
 @click.option("--require-claims", is_flag=True, help="Exit with 1 if a text has no claims.")
 @click.option("--claims", is_flag=True, help="Show every claim, not only those that fail.")
 @click.option("--fix", is_flag=True, help="Write full paths and correct lines into the files.")
+@record_option
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="The output format."
 )
@@ -62,6 +64,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
         _print(answer, f"{root} ({origin})" if flags["form"] == "text" else str(root), flags)
     finally:
         sources.close()
+    if flags["record"]:
+        record_verdicts(answer.verdicts, "verify", root)
     empty = any(not claims_of(verdict.evidence) for verdict in answer.verdicts)
     is_accepted = all(verdict.accepted for verdict in answer.verdicts)
     return 1 if not is_accepted or (empty and flags["require_claims"]) else 0

@@ -1,0 +1,71 @@
+"""The file of dismissals of a checkout: read it, add an entry, remove one. Concurrent changes are not lost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+
+from remit.errors import UsageError
+from remit.evidence.sources import open_sources
+from remit.merging.dismissals import FILE, Dismissal, new_dismissal, read_dismissals, render_dismissals
+from remit.merging.model import MergedFinding
+from remit.workspace.atomic_write import lock_descriptor, replace_file
+
+_WAIT_SECONDS = 10.0
+
+
+def stored_dismissals(root: Path | None) -> list[Dismissal]:
+    """Return the dismissals of a checkout; empty if there is no file."""
+    if root is None:
+        return []
+    try:
+        return read_dismissals((root / FILE).read_bytes())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UsageError(f"{root / FILE}: {error.strerror or error}") from error
+
+
+def add_dismissal(root: Path, finding: MergedFinding, why: str, by: str, on: date) -> Dismissal:
+    """Dismiss a finding in the file of a checkout. An entry with the same id is replaced."""
+    workspace = open_sources(root).workspace
+    entry = new_dismissal(finding, workspace, why, by, on.isoformat())
+    with _locked(root):
+        _store(root, [*(one for one in stored_dismissals(root) if one.id != entry.id), entry])
+    return entry
+
+
+def remove_dismissal(root: Path, name: str) -> Dismissal | None:
+    """Remove the entry with an id from the file of a checkout, and return it; None without such an entry."""
+    with _locked(root):
+        entries = stored_dismissals(root)
+        found = next((one for one in entries if one.id == name), None)
+        if found is not None:
+            _store(root, [one for one in entries if one is not found])
+    return found
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    """Lock the folder of the file, so that no other process replaces it meanwhile."""
+    try:
+        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise UsageError(f"{root}: {error.strerror or error}") from error
+    try:
+        lock_descriptor(folder, _WAIT_SECONDS)
+        yield
+    except TimeoutError:
+        raise UsageError(f"{root / FILE} is locked by another process") from None
+    finally:
+        os.close(folder)
+
+
+def _store(root: Path, entries: list[Dismissal]) -> None:
+    try:
+        replace_file(str(root / FILE), render_dismissals(entries).encode("utf-8", "replace"))
+    except OSError as error:
+        raise UsageError(f"{root / FILE}: {error.strerror or error}") from error

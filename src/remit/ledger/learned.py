@@ -1,0 +1,126 @@
+"""Learned weights: how often each agent was right in each category, and what the agreement of agents is worth.
+
+Only people's decisions count. A share with few decisions is shrunk to the team's mean (Beta-Binomial: the mean counts
+as `STRENGTH` decisions), so an agent without decisions has the team's weight; in a category, to what the agent's
+decisions in other categories state. The same decisions give the same weights; `digest` names them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from remit.merging.model import FLAT_BONUS, AgreementWorth, LearnedNote, LearnedWeight, Merge, MergeSettings
+
+#: How many decisions the mean counts as.
+STRENGTH = 10.0
+#: From this number on, agents that agree are counted together.
+MAX_AGREEING = 5
+
+
+class DecidedOpinion(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent stated about a finding that a person confirmed or rejected."""
+
+    item: int
+    agent: str
+    definition: str = ""
+    model: str = ""
+    category: str = ""
+    severity: str | None = None
+    #: The score after the check of its evidence, and the score that the agent gave; None if it gave none.
+    confidence: float
+    claimed: float | None = None
+    #: How many agents reported the finding.
+    agents: int = 1
+    is_confirmed: bool
+    at: datetime | None = None
+
+
+def learn(opinions: Iterable[DecidedOpinion]) -> LearnedNote:
+    """Return weights and the worth of agreement, with their sample sizes."""
+    ordered = sorted(opinions, key=lambda one: (one.item, one.agent))
+    decided: Counter[tuple[str, str]] = Counter()
+    confirmed: Counter[tuple[str, str]] = Counter()
+    for one in ordered:
+        for category in {"", one.category}:
+            decided[one.agent, category] += 1
+            confirmed[one.agent, category] += one.is_confirmed
+    team = _mean(sum(one.is_confirmed for one in ordered), len(ordered))
+    weights = []
+    for agent, category in sorted(decided):
+        own, right = decided[agent, category], confirmed[agent, category]
+        # The agent's other decisions state what to expect of it in a category. No decision counts twice.
+        others = decided[agent, ""] - own if category else 0
+        expected = shrunk_share(confirmed[agent, ""] - right, others, team) if others else team
+        weight = round(shrunk_share(right, own, expected), 4)
+        weights.append(LearnedWeight(agent=agent, category=category, weight=weight, decisions=own, confirmed=right))
+    return LearnedNote(
+        decisions=len({one.item for one in ordered}),
+        until=max((one.at.isoformat() for one in ordered if one.at), default=""),
+        digest=_digest(ordered),
+        team=round(team, 4),
+        weights=tuple(weights),
+        agreement=tuple(_agreement(ordered)),
+    )
+
+
+def shrunk_share(successes: float, trials: float, mean: float) -> float:
+    """Return a share that is shrunk to a mean: the posterior mean of a Beta-Binomial model."""
+    return (successes + STRENGTH * mean) / (trials + STRENGTH)
+
+
+def _mean(successes: float, trials: float) -> float:
+    """Return the team's mean; one half without decisions."""
+    return (successes + 1) / (trials + 2)
+
+
+def _agreement(ordered: Sequence[DecidedOpinion]) -> Iterable[AgreementWorth]:
+    """Yield how often findings of one, two and more agents were right, and the points that agreement adds.
+
+    Without decisions, two agents add as much as the default policy does.
+    """
+    items = {one.item: one for one in ordered}.values()
+    decided: Counter[int] = Counter(min(MAX_AGREEING, max(1, one.agents)) for one in items)
+    confirmed: Counter[int] = Counter(min(MAX_AGREEING, max(1, one.agents)) for one in items if one.is_confirmed)
+    alone = shrunk_share(confirmed[1], decided[1], _mean(sum(confirmed.values()), sum(decided.values())))
+    for agents in range(1, MAX_AGREEING + 1):
+        expected = min(1.0, alone + FLAT_BONUS / 100)
+        rate = alone if agents == 1 else shrunk_share(confirmed[agents], decided[agents], expected)
+        yield AgreementWorth(
+            agents=agents,
+            rate=round(rate, 4),
+            bonus=round(100 * (rate - alone), 2),
+            decisions=decided[agents],
+            confirmed=confirmed[agents],
+        )
+
+
+def _digest(ordered: Sequence[DecidedOpinion]) -> str:
+    """Return a digest of everything that the weights depend on."""
+    whole = hashlib.sha256()
+    for one in ordered:
+        whole.update(msgspec.json.encode([one.item, one.agent, one.category, one.agents, one.is_confirmed]))
+    return whole.hexdigest()[:16]
+
+
+def with_learned(settings: MergeSettings, note: LearnedNote, *, has_weights: bool = True) -> MergeSettings:
+    """Return the settings of a merge that uses what was learned: the weights, and the bonus of the policy `learned`."""
+    weights = {f"{one.agent}/{one.category}" if one.category else one.agent: one.weight for one in note.weights}
+    bonuses = tuple(one.bonus for one in note.agreement if one.agents > 1)
+    return msgspec.structs.replace(
+        settings,
+        weights=weights if has_weights else settings.weights,
+        default_weight=note.team if has_weights else settings.default_weight,
+        bonuses=bonuses if settings.policy == "learned" else (),
+    )
+
+
+def explained(merge: Merge, note: LearnedNote) -> Merge:
+    """Return a merge with what was learned about its agents, so that its report explains the scores."""
+    agents = {report.agent for report in merge.agents}
+    weights = tuple(one for one in note.weights if one.agent in agents)
+    return msgspec.structs.replace(merge, learned=msgspec.structs.replace(note, weights=weights))

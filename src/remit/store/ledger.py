@@ -1,0 +1,141 @@
+"""The ledger in the store: record entries once, list and stream them, and sum them by day and version of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+
+import msgspec
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from remit.ledger.items import AgentVersion
+from remit.ledger.ledger_entries import LedgerEntry
+from remit.ledger.scorecards import Scorecard, Sums
+from remit.store.database import Connection, Database, rows
+from remit.store.storable import to_storable
+
+#: Rows that are read or folded at a time.
+_BATCH = 1000
+_FOLD_BATCH = 20_000
+
+
+class DayTotal(msgspec.Struct, frozen=True):
+    """The sums of one day (UTC)."""
+
+    day: date
+    sums: Sums
+
+
+async def record(database: Database, entries: Sequence[LedgerEntry]) -> int:
+    """Store entries in one transaction, and return how many were new."""
+    if not entries:
+        return 0
+
+    async def work() -> int:
+        async with database.transaction() as connection:
+            return await record_in(connection, entries)
+
+    return await database.with_retry(work)
+
+
+async def record_in(connection: Connection, entries: Sequence[LedgerEntry]) -> int:
+    """Store entries in an open transaction, and return how many were new."""
+    new = 0
+    for entry in entries:
+        values = to_storable({name: getattr(entry, name) for name in LedgerEntry.__struct_fields__ if name != "id"})
+        values |= {"outcomes": Jsonb(values["outcomes"]), "violations": Jsonb(values["violations"])}
+        new += len(await rows(connection, "ledger.record", **values))
+    return new
+
+
+class EntryFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which entries are meant. None: any."""
+
+    agent: str | None = None
+    source: str | None = None
+    verdict: str | None = None
+    job: int | None = None
+    plan: int | None = None
+    session: str | None = None
+
+
+ANY = EntryFilter()
+
+
+async def list_entries(
+    database: Database, wanted: EntryFilter = ANY, *, before: int | None = None, limit: int = 100
+) -> list[LedgerEntry]:
+    """Return entries, the newest first. `before` is the id of the last entry of the page before."""
+    values = msgspec.structs.asdict(wanted)
+    found = await database.filtered("ledger.list", **values, before=before, limit=limit)
+    return [as_entry(row) for row in found]
+
+
+async def stream_entries(database: Database) -> AsyncIterator[LedgerEntry]:
+    """Yield all entries, the oldest first, in batches: memory does not grow with the ledger."""
+    after = 0
+    while found := await database.rows("ledger.since", after=after, limit=_BATCH):
+        for row in found:
+            yield as_entry(row)
+        after = found[-1]["id"]
+
+
+def as_entry(row: DictRow) -> LedgerEntry:
+    """Return an entry from its row."""
+    return LedgerEntry(**row)
+
+
+async def fold(database: Database, limit: int = _FOLD_BATCH) -> int:
+    """Add new entries to the sums of their days, and return their number. Each entry is added once."""
+
+    async def work() -> int:
+        async with database.transaction() as connection:
+            return int((await rows(connection, "ledger.fold", limit=limit))[0]["rows"])
+
+    return await database.with_retry(work)
+
+
+async def day_totals(database: Database, days: int = 7) -> list[DayTotal]:
+    """Return the sums of the last days (UTC), the oldest first. A day without entries has zeros."""
+    today = datetime.now(UTC).date()
+    since = today - timedelta(days=days - 1)
+    found = await database.filtered("ledger.by_day", since=since, agent=None, definition=None, model=None)
+    by_day = {row["day"]: _sums(row) for row in found}
+    every = [since + timedelta(days=number) for number in range(days)]
+    return [DayTotal(day, by_day.get(day, Sums())) for day in every]
+
+
+async def versions(
+    database: Database,
+    *,
+    agent: str | None = None,
+    since: date | None = None,
+    is_daily: bool = False,
+    definition: str | None = None,
+    model: str | None = None,
+) -> list[Scorecard]:
+    """Return the sums of each agent, definition and model, without decisions; with `is_daily`, for each day."""
+    query = "ledger.by_version_day" if is_daily else "ledger.by_version"
+    found = await database.filtered(query, since=since, agent=agent, definition=definition, model=model)
+    return [
+        Scorecard(
+            agent=row["agent"],
+            definition=row["definition"],
+            model=row["model"],
+            first_day=row["first_day"],
+            last_day=row["last_day"],
+            sums=_sums(row),
+        )
+        for row in found
+    ]
+
+
+def _sums(row: DictRow) -> Sums:
+    return Sums(**{name: row[name] for name in Sums.__struct_fields__})
+
+
+async def versions_in_plan(database: Database, plan: int) -> dict[str, AgentVersion]:
+    """Return the definition and model of each agent that had a job in a plan."""
+    found = await database.rows("ledger.versions_of_plan", plan=plan)
+    return {row["agent"]: AgentVersion(row["definition"], row["model"]) for row in found}

@@ -1,0 +1,321 @@
+"""The review queue: items for people, locks with a lease, and decisions that can be repeated and undone.
+
+An item that a reviewer gets is locked until the lease ends or the reviewer decides, so two reviewers never get the
+same one. The sender chooses the id of a decision: if the reply is lost and the request repeated, nothing is doubled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal, get_args
+from uuid import UUID
+
+import msgspec
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from remit.errors import UsageError
+from remit.ledger.items import ItemKind, NewItem
+from remit.store.database import Connection, Database, rows
+from remit.store.storable import to_storable
+
+ItemState = Literal["open", "confirmed", "rejected", "unsure"]
+Verb = Literal["confirm", "reject", "unsure", "skip"]
+VERBS: tuple[Verb, ...] = get_args(Verb)
+#: How long a reviewer keeps an item without a sign of life.
+LEASE_SECONDS = 300.0
+#: Characters of a note.
+MAX_NOTE = 4_000
+_STATES: dict[str, ItemState] = {"confirm": "confirmed", "reject": "rejected", "unsure": "unsure"}
+
+
+class ItemTaken(UsageError):
+    """Another reviewer has locked the item."""
+
+    def __init__(self, item: int, by: str) -> None:
+        super().__init__(f"item {item} is locked by {by}")
+        self.by = by
+
+
+class AlreadyDecided(UsageError):
+    """The item was decided meanwhile."""
+
+    def __init__(self, item: int, decision: ReviewDecision) -> None:
+        super().__init__(f"item {item} was already decided by {decision.reviewer}: {decision.verb}")
+        self.decision = decision
+
+
+class ReviewItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An item of the queue. `body` has the finding and its conflicts as in `remit.merge/1`, or the result."""
+
+    id: int
+    key: str
+    kind: ItemKind
+    state: ItemState
+    rank: int
+    source: str
+    job: int | None
+    plan: int | None
+    session: str | None
+    project: str
+    revision: str
+    fingerprint: str
+    agents: list[str]
+    category: str
+    severity: str | None
+    title: str
+    path: str
+    line: int | None
+    end_line: int | None
+    confidence: float | None
+    body: dict[str, Any]
+    locked_by: str | None
+    locked_until: datetime | None
+    created: datetime
+    updated: datetime
+    decision: str | None
+    decided: datetime | None
+    decided_by: str | None
+    note: str | None
+
+
+class ReviewDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reviewer decided on an item."""
+
+    id: str
+    item: int
+    verb: Verb
+    reviewer: str
+    note: str
+    at: datetime
+    undone: datetime | None
+    #: Whether the finding is, or has yet to be, in the file of dismissals: "", pending, written, removing, removed.
+    dismissal: str
+    #: Whether this decision was stored before, by the same request.
+    is_repeated: bool = False
+
+
+class ItemFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which items are meant. None: any. `path` is the start of a path."""
+
+    state: ItemState | None = "open"
+    kind: ItemKind | None = None
+    severity: str | None = None
+    agent: str | None = None
+    category: str | None = None
+    project: str | None = None
+    plan: int | None = None
+    path: str | None = None
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How many items are in each state."""
+
+    open: int
+    confirmed: int
+    rejected: int
+    unsure: int
+    locked: int
+    #: Open items that this reviewer has skipped.
+    skipped: int
+    decided_today: int
+
+    @property
+    def total(self) -> int:
+        """All items."""
+        return self.open + self.confirmed + self.rejected + self.unsure
+
+
+OPEN = ItemFilter()
+
+
+async def add_items(database: Database, items: Sequence[NewItem]) -> list[int]:
+    """Store items and return the ids of those that are open. A stored item is updated, unless it was decided."""
+    if not items:
+        return []
+
+    async def work() -> list[int]:
+        async with database.transaction() as connection:
+            return await add_items_in(connection, items)
+
+    return await database.with_retry(work)
+
+
+async def add_items_in(connection: Connection, items: Sequence[NewItem]) -> list[int]:
+    """Store items in an open transaction."""
+    added = []
+    for item in sorted(items, key=lambda one: one.key):  # in one order, so that two writers never wait for each other
+        values = to_storable(msgspec.to_builtins(item))
+        opinions = values.pop("opinions")
+        values["body"] = Jsonb(values["body"])
+        found = await rows(connection, "review_queue.add", **values)
+        if found:
+            number = found[0]["id"]
+            added.append(number)
+            await rows(connection, "review_queue.drop_opinions", item=number)
+            for opinion in opinions:
+                await rows(connection, "review_queue.add_opinion", item=number, **opinion)
+    return sorted(added)
+
+
+async def get_item(database: Database, item: int) -> ReviewItem:
+    """Return an item. Raises UsageError if it does not exist."""
+    row = await database.row("review_queue.get", item=item)
+    if row is None:
+        raise UsageError(f"there is no review item {item}")
+    return ReviewItem(**row)
+
+
+async def list_items(
+    database: Database, wanted: ItemFilter = OPEN, *, after: tuple[int, int] | None = None, limit: int = 100
+) -> list[ReviewItem]:
+    """Return items, the worst first. `after` is the rank and id of the last item of the page before."""
+    rank, last = after or (None, None)
+    found = await database.filtered(
+        "review_queue.list", **msgspec.structs.asdict(wanted), rank=rank, after=last, limit=limit
+    )
+    return [ReviewItem(**row) for row in found]
+
+
+async def next_item(
+    database: Database,
+    reviewer: str,
+    wanted: ItemFilter = OPEN,
+    *,
+    seconds: float = LEASE_SECONDS,
+    with_skipped: bool = False,
+) -> ReviewItem | None:
+    """Lock the next item for a reviewer and return it, or None. An item that the reviewer has locked comes first."""
+    values = {**msgspec.structs.asdict(wanted), "reviewer": reviewer, "seconds": seconds, "with_skipped": with_skipped}
+    found = await database.filtered("review_queue.next", **values)
+    return await get_item(database, found[0]["id"]) if found else None
+
+
+async def lock_item(database: Database, item: int, reviewer: str, *, seconds: float = LEASE_SECONDS) -> ReviewItem:
+    """Lock an item that a reviewer opened by its link. Raises ItemTaken if another reviewer has locked it."""
+    await get_item(database, item)
+    is_locked = await database.rows("review_queue.lock", item=item, reviewer=reviewer, seconds=seconds)
+    found = await get_item(database, item)
+    if not is_locked and found.locked_by not in (None, reviewer):
+        raise ItemTaken(item, found.locked_by or "another reviewer")
+    return found
+
+
+async def renew_lock(database: Database, item: int, reviewer: str, *, seconds: float = LEASE_SECONDS) -> bool:
+    """Keep a lock. Return False if it has ended."""
+    return bool(await database.rows("review_queue.renew", item=item, reviewer=reviewer, seconds=seconds))
+
+
+async def release_lock(database: Database, item: int, reviewer: str) -> None:
+    """Give an item back without a decision."""
+    await database.rows("review_queue.release", item=item, reviewer=reviewer)
+
+
+async def decide(
+    database: Database, decision: str | UUID, item: int, verb: Verb, reviewer: str, note: str = ""
+) -> ReviewDecision:
+    """Store a decision and return it. `decision` is an id that the sender has chosen for this decision.
+
+    Raises ItemTaken if another reviewer has locked the item, and AlreadyDecided if it was decided meanwhile.
+    """
+    if verb not in VERBS:
+        raise UsageError(f"unknown decision {verb!r}; choose from {', '.join(VERBS)}")
+    name, text = _uuid(decision), str(to_storable(note))[:MAX_NOTE]
+
+    async def work() -> ReviewDecision:
+        async with database.transaction() as connection:
+            held = await rows(connection, "review_queue.hold", item=item)
+            if not held:
+                raise UsageError(f"there is no review item {item}")
+            stored = await _decision(connection, name)
+            if stored is not None:
+                return _repeated(stored, item, verb)
+            return await _decide(connection, held[0], name, verb, reviewer, text)
+
+    return await database.with_retry(work)
+
+
+async def _decide(
+    connection: Connection, held: DictRow, name: str, verb: Verb, reviewer: str, note: str
+) -> ReviewDecision:
+    item = held["id"]
+    if held["locked_by"] not in (None, reviewer):
+        raise ItemTaken(item, held["locked_by"])
+    if held["state"] in ("confirmed", "rejected"):
+        earlier = await _decision(connection, held["decision"])
+        if earlier is not None:
+            raise AlreadyDecided(item, earlier)
+    is_dismissal = verb == "reject" and held["kind"] != "result" and bool(held["fingerprint"] and held["project"])
+    values = {"item": item, "verb": verb, "reviewer": reviewer, "note": note}
+    dismissal = "pending" if is_dismissal else ""
+    added = await rows(connection, "review_queue.add_decision", decision=name, dismissal=dismissal, **values)
+    if not added:  # the same id for another item
+        raise UsageError(f"the decision {name} belongs to another item")
+    if verb == "skip":
+        await rows(connection, "review_queue.skip", item=item, reviewer=reviewer)
+    else:
+        await rows(connection, "review_queue.close", item=item, state=_STATES[verb], decision=name)
+    return ReviewDecision(**added[0])
+
+
+def _repeated(stored: ReviewDecision, item: int, verb: Verb) -> ReviewDecision:
+    if (stored.item, stored.verb) != (item, verb):
+        raise UsageError(f"the decision {stored.id} was already used for item {stored.item}: {stored.verb}")
+    return msgspec.structs.replace(stored, is_repeated=True)
+
+
+async def undo(
+    database: Database, decision: str | UUID, reviewer: str, *, seconds: float = LEASE_SECONDS
+) -> ReviewDecision:
+    """Undo a decision: its item is open again, and locked for the reviewer. A repeated request changes nothing."""
+    name = _uuid(decision)
+
+    async def work() -> ReviewDecision:
+        async with database.transaction() as connection:
+            stored = await _decision(connection, name)
+            if stored is None:
+                raise UsageError(f"there is no decision {name}")
+            held = (await rows(connection, "review_queue.hold", item=stored.item))[0]
+            if held["locked_by"] not in (None, reviewer):
+                raise ItemTaken(stored.item, held["locked_by"])
+            undone = await rows(connection, "review_queue.undo", decision=name, reviewer=reviewer)
+            if not undone:
+                current = await _decision(connection, name)
+                return msgspec.structs.replace(current or stored, is_repeated=True)
+            values = {"item": stored.item, "decision": name, "reviewer": reviewer, "skipper": stored.reviewer}
+            await rows(connection, "review_queue.reopen", seconds=seconds, **values)
+            return ReviewDecision(**undone[0])
+
+    return await database.with_retry(work)
+
+
+async def history(
+    database: Database,
+    *,
+    item: int | None = None,
+    reviewer: str | None = None,
+    before: datetime | None = None,
+    limit: int = 50,
+) -> list[ReviewDecision]:
+    """Return decisions, the newest first, also those that were undone."""
+    found = await database.filtered("review_queue.history", item=item, reviewer=reviewer, before=before, limit=limit)
+    return [ReviewDecision(**row) for row in found]
+
+
+async def progress(database: Database, wanted: ItemFilter = OPEN, *, reviewer: str | None = None) -> Progress:
+    """Return how many items that match are in each state; the state of the filter does not matter."""
+    values = {**msgspec.structs.asdict(wanted), "state": None, "reviewer": reviewer}
+    return Progress(**(await database.filtered("review_queue.progress", **values))[0])
+
+
+async def _decision(connection: Connection, name: str) -> ReviewDecision | None:
+    found = await rows(connection, "review_queue.decision", decision=name)
+    return ReviewDecision(**found[0]) if found else None
+
+
+def _uuid(decision: str | UUID) -> str:
+    try:
+        return str(decision if isinstance(decision, UUID) else UUID(decision))
+    except ValueError:
+        raise UsageError(f"the id of a decision must be a UUID, not {decision!r}") from None

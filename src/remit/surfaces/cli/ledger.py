@@ -1,0 +1,261 @@
+"""The commands `remit ledger` and `remit calibration`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from remit.errors import UsageError
+from remit.surfaces.cli.printing import print_lines, print_text
+from remit.surfaces.cli.store import with_database
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.ledger.learned import DecidedOpinion
+    from remit.ledger.scorecards import Scorecard
+    from remit.store.database import Database
+
+_PATH = click.Path(path_type=Path)
+_SCHEMA = "remit.ledger/1"
+#: The longest line of an export that is read.
+_MAX_LINE = 1_000_000
+_from_option = click.option(
+    "--from", "source", type=_PATH, help="Read decisions from an export, not from the database."
+)
+_form_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
+
+
+@click.group("ledger")
+def ledger_command() -> None:
+    """Export the ledger, and show what it states about agents.
+
+    The ledger has every verdict of jobs, plans and sessions, and those of commands with --record.
+
+    \b
+    Examples:
+      remit ledger export > ledger.jsonl
+      remit ledger agents
+      remit ledger weights
+    """
+
+
+@ledger_command.command("export")
+@click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
+def export_command(output: Path | None) -> int:
+    """Write the ledger as JSON lines: each verdict, then what agents stated about findings that people decided.
+
+    \b
+    Examples:
+      remit ledger export --output ledger.jsonl
+      remit ledger export | jq 'select(.type == "verdict" and .verdict == "reject")'
+    """
+
+    async def work(database: Database, settings: Settings) -> int:
+        from remit.store import learning
+        from remit.store.ledger import stream_entries
+
+        del settings
+        number = 0
+        with output.open("wb") if output is not None else sys.stdout.buffer as file:
+            async for entry in stream_entries(database):
+                file.write(_line("verdict", entry))
+                number += 1
+            for opinion in await learning.decided_opinions(database):
+                file.write(_line("opinion", opinion))
+                number += 1
+            file.flush()
+        return number
+
+    try:
+        number = with_database(work)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise UsageError(f"{output}: {error.strerror or error}") from error
+    if output is not None:
+        click.echo(f"{number} lines written to {output}", err=True)
+    return 0
+
+
+def _line(kind: str, value: Any) -> bytes:
+    return msgspec.json.encode({"schema": _SCHEMA, "type": kind, **msgspec.structs.asdict(value)}) + b"\n"
+
+
+@ledger_command.command("import")
+def import_command() -> int:
+    """Import the sessions of this project that the hooks have recorded. Nothing is counted twice.
+
+    \b
+    Examples:
+      remit ledger import
+    """
+    from remit.clients.claude_code.session_import import import_sessions
+    from remit.clients.claude_code.recorded_project import current_project
+
+    project = current_project()
+
+    async def work(database: Database, _: Settings) -> int:
+        return await import_sessions(database, project.folders, project.root)
+
+    number = with_database(work)
+    click.echo(f"{number} new {'entry' if number == 1 else 'entries'} in the ledger")
+    return 0
+
+
+@ledger_command.command("agents")
+@click.argument("agent", required=False)
+@click.option("--compare", is_flag=True, help="Compare the last two versions of AGENT.")
+@_form_option
+def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
+    """Show a scorecard for each agent, definition and model.
+
+    \b
+    Examples:
+      remit ledger agents
+      remit ledger agents security-auditor --compare
+    """
+    from remit.ledger import scorecards
+    from remit.reports.ledger import difference_lines, scorecard_lines, scorecard_shape, version_name
+
+    async def work(database: Database, _: Settings) -> list[Scorecard]:
+        from remit.store import learning
+        from remit.store.ledger import fold
+
+        await fold(database)
+        return await learning.scorecards(database, agent=agent)
+
+    cards = with_database(work)
+    if compare:
+        if agent is None or len(cards) < 2:
+            raise UsageError("--compare needs an AGENT with at least two versions in the ledger")
+        newest, before = cards[:2]
+        print_text(f"{version_name(before)}  ->  {version_name(newest)}")
+        print_lines(difference_lines(scorecards.compare(before, newest)))
+    elif form == "json":
+        shape = {"schema": "remit.scorecards/1", "scorecards": [scorecard_shape(card) for card in cards]}
+        print_text(msgspec.json.format(msgspec.json.encode(shape)).decode())
+    else:
+        print_lines(scorecard_lines(cards))
+    return 0
+
+
+@ledger_command.command("weights")
+@_from_option
+@_form_option
+def weights_command(source: Path | None, form: str) -> int:
+    """Show the weights that `merge.weights = "learned"` uses, and what agreement is worth.
+
+    The same decisions give the same weights: --from computes them from an export.
+
+    \b
+    Examples:
+      remit ledger weights
+      remit ledger weights --from ledger.jsonl --format json
+    """
+    from remit.ledger.learned import learn
+    from remit.reports.ledger import learned_lines
+
+    note = learn(_decided(source))
+    if form == "json":
+        shape = {"schema": "remit.weights/1", **msgspec.structs.asdict(note)}
+        print_text(msgspec.json.format(msgspec.json.encode(shape)).decode())
+    else:
+        print_lines(learned_lines(note))
+    return 0
+
+
+@click.command("calibration")
+@click.option("--agent", metavar="NAME", help="Only the findings of this agent.")
+@click.option(
+    "--score",
+    type=click.Choice(["claimed", "checked"]),
+    default="claimed",
+    show_default=True,
+    help="The score that the agent gave, or the score after the check of its evidence.",
+)
+@_from_option
+@click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "svg"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
+def calibration_command(agent: str | None, score: str, source: Path | None, output: Path | None, form: str) -> int:
+    """Show how often findings with a score were confirmed by people.
+
+    There is no curve under 50 decisions, and no recalibration under 200.
+
+    \b
+    Examples:
+      remit calibration
+      remit calibration --agent security-auditor --format svg --output calibration.svg
+    """
+    from remit.ledger.calibration import calibrate
+    from remit.reports.calibration import calibration_lines, calibration_svg
+    from remit.reports.layout import plain_lines
+
+    decided = [one for one in _decided(source) if agent is None or one.agent == agent]
+    scores = [(one.claimed if score == "claimed" else one.confidence, one.is_confirmed) for one in decided]
+    found = calibrate((value / 100, right) for value, right in scores if value is not None)
+    if form == "json":
+        text = msgspec.json.format(msgspec.json.encode(found)).decode()
+    elif form == "svg":
+        text = calibration_svg(found, title=f"Calibration of {agent}" if agent else "Calibration")
+    elif output is None:
+        print_lines(calibration_lines(found))
+        return 0
+    else:
+        text = plain_lines(calibration_lines(found))
+    if output is None:
+        print_text(text)
+        return 0
+    try:
+        output.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{output}: {error.strerror or error}") from error
+    click.echo(f"written to {output}", err=True)
+    return 0
+
+
+def _decided(source: Path | None) -> list[DecidedOpinion]:
+    """Return what agents stated about decided findings, from the database or from an export."""
+    if source is not None:
+        try:
+            with source.open("rb") as file:
+                return list(_read_opinions(file, str(source)))
+        except OSError as error:
+            raise UsageError(f"{source}: {error.strerror or error}") from error
+
+    async def work(database: Database, _: Settings) -> list[DecidedOpinion]:
+        from remit.store import learning
+
+        return await learning.decided_opinions(database)
+
+    return with_database(work)
+
+
+def _read_opinions(lines: Iterable[bytes], name: str) -> Iterator[DecidedOpinion]:
+    from remit.ledger.learned import DecidedOpinion
+
+    for number, line in enumerate(lines, 1):
+        if b'"opinion"' not in line[:200] or len(line) > _MAX_LINE:
+            continue
+        try:
+            yield msgspec.json.decode(line, type=DecidedOpinion)
+        except msgspec.DecodeError as error:
+            raise UsageError(f"{name}:{number}: not an export of the ledger: {error}") from error

@@ -1,0 +1,58 @@
+"""`--record`: store verdicts and merges of a command in the ledger, and findings in the review queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from remit.checking import Verdict
+from remit.surfaces.cli.store import with_database
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.ledger.items import NewItem
+    from remit.ledger.ledger_entries import EntrySource, LedgerEntry
+    from remit.merging.model import Merge
+    from remit.store.database import Database
+
+record_option = click.option("--record", is_flag=True, help="Store the verdicts in the ledger.")
+
+
+def record_verdicts(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> None:
+    """Store verdicts on documents in the ledger."""
+    _record(_entries(verdicts, source, root), [])
+
+
+def record_merge(
+    merged: Merge, source: EntrySource, root: Path, *, verdicts: Sequence[Verdict] = (), plan: int | None = None
+) -> None:
+    """Store a merge and the verdicts of its inputs in the ledger, and its findings as review items."""
+    from remit.ledger.items import ItemOrigin
+    from remit.ledger.recorded_merge import record_of
+
+    recorded = record_of(merged, ItemOrigin(source, plan=plan), root.resolve())
+    _record([*_entries(verdicts, source, root), recorded.entry], recorded.items)
+
+
+def _entries(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> list[LedgerEntry]:
+    from remit.ledger.ledger_entries import document_entry
+    from remit.workspace import git
+
+    revision = git.head(root) or ""
+    return [document_entry(one, source, project=str(root.resolve()), revision=revision) for one in verdicts]
+
+
+def _record(entries: list[LedgerEntry], items: list[NewItem]) -> None:
+    async def work(database: Database, _: Settings) -> tuple[int, int]:
+        from remit.store import ledger, review_queue
+
+        return await ledger.record(database, entries), len(await review_queue.add_items(database, items))
+
+    new, queued = with_database(work)
+    text = f"recorded: {new} new {'entry' if new == 1 else 'entries'} in the ledger"
+    if items:
+        text += f", {queued} open review {'item' if queued == 1 else 'items'}"
+    click.echo(text, err=True)
