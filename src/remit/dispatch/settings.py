@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.configuration import Configuration, load
+from remit.dispatch.webhook import NoticeSettings
 from remit.errors import ConfigurationError
 from remit.gate.settings import GateSettings, from_configuration
 from remit.registry.api import allow_list
@@ -46,6 +47,7 @@ class Settings(NamedTuple):
     allow_tools: tuple[str, ...]
     #: What an orchestrator may do itself.
     gate: GateSettings
+    notices: NoticeSettings = NoticeSettings("", "")
 
     @property
     def keepalive_seconds(self) -> float:
@@ -70,6 +72,7 @@ def load_settings(configured: Configuration | None = None, start: Path | None = 
         shutdown_seconds=float(configured["shutdown_seconds"]),
         allow_tools=tuple(map(str, allow_list(configured, None))),
         gate=from_configuration(configured),
+        notices=NoticeSettings(configured["notices.webhook"], configured["notices.link"]).checked(),
     )
 
 

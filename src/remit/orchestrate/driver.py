@@ -153,8 +153,8 @@ class Driver:
     ) -> PlanState | None:
         """Merge the results of a phase and store the decision."""
         inputs = [one for one in await self._inputs(spec) if one.state == "accepted"] if spec.merges_inputs else []
-        note = await learned_note(self._database) if spec.policy == LEARNED else None
-        merging = PhaseMerge(await self._reader(), spec.threshold, spec.policy, note)
+        learned = await learned_note(self._database) if spec.policy == LEARNED else None
+        merging = PhaseMerge(await self._reader(), spec.threshold, spec.policy, learned)
         facts = KeyFacts()
         async for batch in delegation_batches(self._database, [*inputs, *delegations]):
             await asyncio.to_thread(merging.add, batch)

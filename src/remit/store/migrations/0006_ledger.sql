@@ -289,4 +289,4 @@ $$;
 CREATE TRIGGER item AFTER INSERT OR UPDATE ON remit.review_items FOR EACH ROW EXECUTE FUNCTION remit.on_item();
 
 -- Lists of one agent's jobs, page by page.
-CREATE INDEX jobs_agent ON remit.jobs (agent, id DESC);
+CREATE INDEX IF NOT EXISTS jobs_agent ON remit.jobs (agent, id DESC);
