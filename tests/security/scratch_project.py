@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import signal
@@ -13,8 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from remit.clients.claude_code.compiled import COMPILER, SCHEMA, environment, stamp
 from remit.clients.claude_code.events import handle_event
+from remit.gate import paths
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
 
@@ -68,8 +70,6 @@ FILES = {
     "scripts/evil.patch": "--- a/src/app.py\n+++ b/src/app.py\n@@ -1 +1 @@\n-VALUE = 1\n+VALUE = 2\n",
 }
 _HOME = {".claude/settings.json": "{}\n", ".gitconfig": "[user]\n\tname = dev\n\temail = dev@localhost\n"}
-#: Files of these folders are not effects: git's own, the gate's own while hooks run, and scratch.
-_APART = (".git/", ".remit/gate/")
 
 
 def corpus(name: str) -> dict[str, list[str]]:
@@ -85,6 +85,7 @@ class ScratchProject:
         self.path = root / "shop"
         self.home = root / "home"
         self.calls = 0
+        self.has_run = False
         self.session = SESSION
         for name, text in FILES.items():
             file = self.path / name
@@ -183,7 +184,8 @@ class ScratchProject:
     def run(self, line: str, **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Run a command line unless it is denied. Return the answers before and after it."""
         call, first = self.before(line, **fields)
-        if decision_of(first) in ("deny", "ask"):
+        self.has_run = decision_of(first) not in ("deny", "ask")
+        if not self.has_run:
             return first, {}
         return first, self.after(call, line, self.shell(line), **fields)
 
@@ -193,27 +195,6 @@ class ScratchProject:
         self.session = f"{SESSION}-{self.calls}"
         yield
         self.session = SESSION
-
-    def snapshot(self) -> dict[str, str]:
-        """Return a digest of each file of the project and of the user's folder of the client."""
-        return {**dict(self._digests(self.path)), **dict(self._digests(self.home / ".claude"))}
-
-    def _digests(self, root: Path) -> Iterator[tuple[str, str]]:
-        for folder, _, names in os.walk(root):
-            for name in names:
-                path = Path(folder, name)
-                relative = path.relative_to(self.path).as_posix() if root == self.path else f"~/{name}"
-                if not relative.startswith(_APART):
-                    yield relative, _digest(path)
-
-
-def _digest(path: Path) -> str:
-    mode = path.lstat().st_mode & 0o7777
-    if path.is_symlink():
-        return f"link {path.readlink()}"
-    if not path.is_file():
-        return f"special {mode}"
-    return f"{mode} {hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
 def decision_of(answer: dict[str, Any]) -> str:
@@ -226,3 +207,12 @@ def decision_of(answer: dict[str, Any]) -> str:
 def told_person(answer: dict[str, Any]) -> str:
     """Return what the person reads."""
     return str(answer.get("systemMessage", ""))
+
+
+def use_as_home(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the scratch home folder. Folders of pytest are temporary ones, in which the gate lets everybody write."""
+    is_scratch = paths._is_scratch
+    monkeypatch.setattr(paths, "_is_scratch", lambda real: is_scratch(real) and not real.startswith(str(root)))
+    monkeypatch.setenv("HOME", str(root / "home"))
+    for name in ("REMIT_GATE_MODE", "CLAUDE_CONFIG_DIR", "TMPDIR"):
+        monkeypatch.delenv(name, raising=False)

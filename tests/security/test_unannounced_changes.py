@@ -189,3 +189,64 @@ def test_lines_that_a_line_shows_in_another_way_use_up_the_budget(shop: ScratchP
     assert decision_of(first) == "warn"
     assert shop.state.window.lines >= 250
     assert decision_of(shop.before("cat src/app.py src/util.py README.md docs/specs/spec.md")[1]) == "deny"
+
+
+def test_a_change_that_keeps_size_and_modification_time_is_reported(shop: ScratchProject) -> None:
+    lines = "cp -p src/util.py x; sed -i s/2/3/ src/util.py; touch -r x src/util.py; rm x\n"
+    (shop.path / "scripts/evil.sh").write_text(lines)
+    assert "src/util.py" in told_person(shop.run(HIDDEN)[1])
+
+
+def test_a_folder_that_is_moved_behind_a_link_is_reported_and_reverted(shop: ScratchProject) -> None:
+    (shop.path / "scripts/evil.sh").write_text("mv src src2; ln -s src2 src\n")
+    assert "src/app.py" in told_person(shop.run(HIDDEN)[1])
+    shop.run(shop.state.changes[-1]["command"])
+    assert not (shop.path / "src").is_symlink()
+    assert (shop.path / "src/app.py").read_text() == UNCOMMITTED
+
+
+def test_a_guarded_file_is_reverted_without_another_report(shop: ScratchProject) -> None:
+    (shop.path / "scripts/evil.sh").write_text("echo 'x = 1' >> remit.toml\n")
+    assert "remit.toml" in told_person(shop.run(HIDDEN)[1])
+    assert "unannounced-change" not in told_person(shop.run(shop.state.changes[-1]["command"])[1])
+    assert (shop.path / "remit.toml").read_text() == FILES["remit.toml"]
+
+
+def test_a_change_of_very_many_files_is_reverted_as_a_whole(shop: ScratchProject) -> None:
+    (shop.path / "scripts/evil.sh").write_text("for n in $(seq 300); do echo x > src/n$n.py; done\n")
+    assert "and 294 more" in told_person(shop.run(HIDDEN)[1])
+    assert shop.run(shop.state.changes[-1]["command"]) == ({}, {})
+    assert not list((shop.path / "src").glob("n*.py"))
+
+
+def test_a_folder_that_is_only_named_like_dependencies_is_reported(shop: ScratchProject) -> None:
+    lines = "mkdir -p src/venv/lib node_modules; echo x > src/venv/lib/evil.py; touch src/venv/pyvenv.cfg\n"
+    (shop.path / "scripts/evil.sh").write_text(lines)
+    told = told_person(shop.run(HIDDEN)[1])
+    assert "src/venv/lib/evil.py" in told
+    assert "node_modules" not in told, "it is empty"
+    (shop.path / "scripts/evil.sh").write_text("echo y > src/venv/lib/evil.py\n")
+    assert "src/venv/lib/evil.py" in told_person(shop.run(HIDDEN)[1]), "its files are recorded from now on"
+
+
+def test_dependencies_are_not_reported_where_package_managers_install_them(shop: ScratchProject) -> None:
+    call, _ = shop.before("npm ci")
+    (shop.path / "node_modules/a").mkdir(parents=True)
+    (shop.path / "node_modules/a/index.js").write_text("x")
+    assert shop.after(call, "npm ci") == {}
+    call, _ = shop.before("python3 -m venv .venv")
+    (shop.path / ".venv").mkdir()
+    (shop.path / ".venv/pyvenv.cfg").write_text("x")
+    assert shop.after(call, "python3 -m venv .venv") == {}
+    call, _ = shop.before("python3 -m venv src/venv")
+    (shop.path / "src/venv").mkdir()
+    (shop.path / "src/venv/pyvenv.cfg").write_text("x")
+    assert "src/venv/pyvenv.cfg" in told_person(shop.after(call, "python3 -m venv src/venv"))
+
+
+def test_an_environment_that_a_person_made_between_two_calls_is_left_out(shop: ScratchProject) -> None:
+    shop.run("true")
+    (shop.path / "src/venv").mkdir()
+    (shop.path / "src/venv/a.py").write_text("x")
+    (shop.path / "scripts/evil.sh").write_text("echo x > src/venv/a.py\n")
+    assert shop.run(HIDDEN)[1] == {}

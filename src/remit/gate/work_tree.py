@@ -1,7 +1,8 @@
 """Record the files of a project by their stat data, and find those that changed between two records.
 
-A record is linear in the number of files and opens none of them. What git ignores is left out. Files that differ from
-the last commit are copied, so that a change of them can be reverted.
+A record is linear in the number of files and opens none of them. A folder whose change time is the recorded one has the
+recorded names, so only its files are looked at; a file is unchanged if its change time is, which no program can set.
+What git ignores is left out, and so are folders of dependencies.
 """
 
 from __future__ import annotations
@@ -9,318 +10,281 @@ from __future__ import annotations
 import marshal
 import os
 import stat
+import time
 
+from remit.gate import file_versions
+from remit.gate.file_versions import StatChange
 from remit.globs import SKIPPED_WITH_VENV
 from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from remit.gate.file_versions import Entry
 
-    #: Change time, modification time (both in nanoseconds), size, mode.
-    Entry = tuple[int, int, int, int]
-    Folders = dict[str, dict[str, Entry]]
+    #: The change time of the folder; the names of its files; their change times; the rest of their stat data.
+    Folder = tuple[int, list[bytes], list[int], bytes]
 
 #: Relative to the gate's folder.
 FILE = "tree"
-COPIES = "before"
-_VERSION = 1
+_VERSION = 2
 #: More files are not compared; the user reads that.
 MAX_FILES = 100_000
-#: Limits of what is copied: bytes of a file, and of all files of one record.
-MAX_COPY = 1_000_000
-_MAX_COPIES = 32_000_000
-_MAX_COPIED_FILES = 2_000
-#: With more changed files than this, git is asked which of them are committed.
-_MANY = 20
-_GIT_SECONDS = 5.0
+#: Files of a new folder of dependencies that are named.
+_MAX_NEW = 500
+#: A record with more folders to list than this is saved, although no file has changed.
+_MANY_FOLDERS = 8
 #: The parts of `.git` that decide what git runs and ignores.
-_GIT_PARTS = {".git": ("config", "hooks", "info"), ".git/info": ("exclude", "attributes"), ".git/hooks": ()}
-_SKIPPED = SKIPPED_WITH_VENV - {".git"}
-_GONE: Entry = (0, 0, -1, 0)
+_GIT_PARTS = {b".git": (b"config", b"hooks", b"info"), b".git/info": (b"exclude", b"attributes"), b".git/hooks": ()}
+#: Folders of dependencies: left out if git ignores them, if they were there from the start or if a package manager
+#: made them.
+_DEPENDENCIES = frozenset({b"node_modules", b".venv", b"venv"})
+_SKIPPED = frozenset(os.fsencode(name) for name in SKIPPED_WITH_VENV - {".git"}) - _DEPENDENCIES
+_GONE: Entry = (0, 0, -1, 0, 0)
+#: Clocks of file systems advance in steps of at most this time.
+_CLOCK_STEP = 0.02
+_OPEN_FOLDER = (
+    getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if os.name == "posix" else 0
+)
 
 
 class TreeRecord:
-    """A record: folder -> name -> stat data; the copies that were made; and the commit of all files without a copy."""
+    """A record: folder -> stat data of its files; the copies that were made; the commit of all files without a copy."""
 
-    __slots__ = ("copies", "folders", "head", "ignored", "is_complete")
+    __slots__ = ("copies", "dependencies", "folders", "head", "ignored", "is_complete", "left_out", "listed", "newest")
 
     def __init__(self) -> None:
-        self.folders: Folders = {}
+        self.folders: dict[bytes, Folder] = {}
         #: Path -> [change time of the file when it was copied, digest of the copy].
         self.copies: dict[str, tuple[int, str]] = {}
         self.head = ""
         #: Files and folders that git ignores; a folder ends with a slash.
-        self.ignored: frozenset[str] = frozenset()
+        self.ignored: frozenset[bytes] = frozenset()
+        #: Folders of dependencies -> whether they are left out.
+        self.left_out: dict[bytes, bool] = {}
         self.is_complete = True
+        #: Of the scan that made the record: new folders of dependencies, the number of folders that were listed, and
+        #: the newest change time in them.
+        self.dependencies: list[bytes] = []
+        self.listed = 0
+        self.newest = 0
 
     def dumps(self) -> bytes:
         """Return the record as bytes."""
-        values = (_VERSION, self.folders, self.copies, self.head, sorted(self.ignored), self.is_complete)
+        values = (
+            *(_VERSION, self.folders, self.copies, self.head),
+            *(sorted(self.ignored), self.left_out, self.is_complete),
+        )
         return marshal.dumps(values, 2)
 
     @classmethod
     def loads(cls, data: bytes) -> TreeRecord | None:
         """Return a record from its bytes, or None if they are not one."""
         try:
-            version, folders, copies, head, ignored, is_complete = marshal.loads(data)  # noqa: S302 - plain data
+            version, folders, copies, head, ignored, left_out, is_complete = marshal.loads(data)  # noqa: S302 - plain data
         except (ValueError, EOFError, TypeError):
             return None
         if version != _VERSION or not isinstance(folders, dict) or not isinstance(copies, dict):
             return None
         tree = cls()
         tree.folders, tree.copies, tree.head = folders, copies, head
-        tree.ignored, tree.is_complete = frozenset(ignored), is_complete
+        tree.ignored, tree.left_out, tree.is_complete = frozenset(ignored), left_out, is_complete
         return tree
 
+    def successor(self) -> TreeRecord:
+        """Return an empty record with the same copies and the same files left out."""
+        tree = TreeRecord()
+        tree.copies, tree.head, tree.ignored, tree.left_out = self.copies, self.head, self.ignored, self.left_out
+        return tree
 
-class StatChange:
-    """A file that differs between two records; an entry of size -1 means that it does not exist."""
+    def entry(self, path: str) -> Entry | None:
+        """Return the stat data of a file."""
+        folder, _, name = os.fsencode(path).rpartition(b"/")
+        return _entries(self.folders.get(folder)).get(name)
 
-    __slots__ = ("after", "before", "path")
+    def save(self, folder: str) -> None:
+        """Save the record in the gate's folder."""
+        replace_file(os.path.join(folder, FILE), self.dumps(), mode=0o600, sync=False)
 
-    def __init__(self, path: str, before: Entry, after: Entry) -> None:
-        self.path = path
-        self.before = before
-        self.after = after
+    def wait_for_the_clock(self) -> None:
+        """Wait until a later change of a file that has just changed gets another time than the recorded one."""
+        left = self.newest / 1e9 + _CLOCK_STEP - time.time()
+        if 0 < left <= _CLOCK_STEP:
+            time.sleep(left)
 
-    @property
-    def is_new(self) -> bool:
-        """Whether the file did not exist before."""
-        return self.before[2] < 0
-
-    @property
-    def is_removed(self) -> bool:
-        """Whether the file does not exist any more."""
-        return self.after[2] < 0
-
-    @property
-    def is_same_content(self) -> bool:
-        """Whether only the number of links or the owner changed, as far as stat data can tell."""
-        return self.before[1:] == self.after[1:]
+    def leave_out(self, paths: list[str], *, is_left_out: bool = True) -> None:
+        """Leave folders of dependencies out from now on, or record their files from now on."""
+        self.left_out = {**self.left_out, **{os.fsencode(path): is_left_out for path in paths}}
 
 
 def scan(project: str, earlier: TreeRecord) -> tuple[TreeRecord, list[StatChange]]:
     """Return a new record of the project, and the files that differ from an earlier one."""
-    tree = TreeRecord()
-    tree.copies, tree.head, tree.ignored = earlier.copies, earlier.head, earlier.ignored
-    changes: list[StatChange] = []
-    waiting = [""]
+    tree, root = earlier.successor(), os.fsencode(project) + b"/"
+    waiting = [] if earlier.folders else [b""]
     count = 0
-    while waiting:
+    for folder, known in earlier.folders.items():
+        if _is_unchanged(root + folder, known):
+            tree.folders[folder] = known
+            count += len(known[1])
+        else:
+            waiting.append(folder)
+    changes: list[StatChange] = []
+    gone: list[bytes] = []
+    while waiting and count <= MAX_FILES:
         folder = waiting.pop()
-        before = earlier.folders.get(folder) or {}
-        names = _scan_folder(project, folder, before, tree.ignored, waiting)
-        tree.folders[folder] = names
-        if names is not before:
-            changes += _compare(folder, before, names)
-        count += len(names)
-        if count > MAX_FILES:
-            tree.is_complete = False
-            return tree, []
-    if len(tree.folders) < len(earlier.folders) or not tree.folders.keys() >= earlier.folders.keys():
-        for folder in earlier.folders.keys() - tree.folders.keys():
-            changes += _compare(folder, earlier.folders[folder], {})
-    return tree, changes
+        before = earlier.folders.get(folder)
+        found = _list_folder(root, folder, tree, before, earlier, waiting)
+        if found is None:
+            gone.append(folder)
+            continue
+        tree.folders[folder] = found
+        changes += _compare(folder, _entries(before), _entries(found))
+        count += len(found[1])
+    tree.is_complete = count <= MAX_FILES
+    for folder in _all_below(gone, tree):
+        changes += _compare(folder, _entries(earlier.folders.get(folder)), {})
+        tree.folders.pop(folder, None)
+    return tree, changes if tree.is_complete else []
 
 
-def _scan_folder(
-    project: str, folder: str, before: dict[str, Entry], ignored: frozenset[str], waiting: list[str]
-) -> dict[str, Entry]:
-    """Return the files of a folder: the earlier dict itself if nothing changed. Add its folders to `waiting`."""
-    prefix = folder + "/" if folder else ""
-    wanted = _GIT_PARTS.get(folder)
-    found: dict[str, Entry] = {}
-    known = before.get
-    same = 0
+def _is_unchanged(path: bytes, known: Folder) -> bool:
+    changed_at, names, times, _ = known
+    lstat = os.lstat
     try:
-        with os.scandir(project + "/" + folder) as entries:
+        folder = os.open(path, _OPEN_FOLDER)
+    except OSError:
+        return False
+    try:
+        return os.fstat(folder).st_ctime_ns == changed_at and times == [
+            lstat(name, dir_fd=folder).st_ctime_ns for name in names
+        ]
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+
+
+def _list_folder(
+    root: bytes, folder: bytes, tree: TreeRecord, before: Folder | None, earlier: TreeRecord, waiting: list[bytes]
+) -> Folder | None:
+    """Return the files of a folder, or None if it does not exist. Add its new folders to `waiting`."""
+    prefix = folder + b"/" if folder else b""
+    wanted = _GIT_PARTS.get(folder)
+    names: dict[bytes, Entry] = {}
+    known = set(before[1]) if before else ()
+    try:
+        about = os.lstat(root + folder)
+        if not stat.S_ISDIR(about.st_mode):
+            return None
+        changed_at = about.st_ctime_ns
+        with os.scandir(root + folder) as entries:
             for entry in entries:
-                name = entry.name
+                name, path = entry.name, prefix + entry.name
                 if wanted and name not in wanted:
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    if name not in _SKIPPED and f"{prefix}{name}/" not in ignored:
-                        waiting.append(prefix + name)
-                    continue
-                about = entry.stat(follow_symlinks=False)
-                old = known(name, _GONE)
-                if old[0] == about.st_ctime_ns:
-                    same += 1
-                elif prefix + name not in ignored:
-                    found[name] = (about.st_ctime_ns, about.st_mtime_ns, about.st_size, about.st_mode)
+                    if path not in earlier.folders and _is_recorded(name, path, tree):
+                        waiting.append(path)
+                elif name in known or path not in tree.ignored:
+                    about = entry.stat(follow_symlinks=False)
+                    times = (about.st_ctime_ns, about.st_mtime_ns)
+                    names[name] = (*times, about.st_size, about.st_mode, about.st_ino)
     except OSError:  # it was removed, or it cannot be read
-        return found
-    if same == len(before) and not found:
-        return before
-    names = frozenset(os.listdir(project + "/" + folder))
-    return {**{name: entry for name, entry in before.items() if name in names and name not in found}, **found}
+        return None
+    times_of_files = [one[0] for one in names.values()]
+    tree.listed += 1
+    tree.newest = max(tree.newest, changed_at, *times_of_files, 0)
+    return changed_at, list(names), times_of_files, marshal.dumps([one[1:] for one in names.values()], 2)
 
 
-def _compare(folder: str, before: dict[str, Entry], after: dict[str, Entry]) -> list[StatChange]:
-    prefix = folder + "/" if folder else ""
-    changed = [
-        StatChange(prefix + name, before.get(name, _GONE), entry)
-        for name, entry in after.items()
-        if before.get(name) is not entry and before.get(name) != entry
-    ]
-    return changed + [StatChange(prefix + name, before[name], _GONE) for name in before if name not in after]
+def _is_recorded(name: bytes, path: bytes, tree: TreeRecord) -> bool:
+    """Return whether the files of a new folder are recorded, and note a new folder of dependencies."""
+    if name in _SKIPPED or path + b"/" in tree.ignored:
+        return False
+    if name not in _DEPENDENCIES:
+        return True
+    if path not in tree.left_out:
+        tree.dependencies.append(path)
+    return not tree.left_out.get(path, True)
+
+
+def _entries(folder: Folder | None) -> dict[bytes, Entry]:
+    if folder is None:
+        return {}
+    _, names, times, rest = folder
+    return {name: (at, *more) for name, at, more in zip(names, times, marshal.loads(rest), strict=True)}  # noqa: S302
+
+
+def _compare(folder: bytes, before: dict[bytes, Entry], after: dict[bytes, Entry]) -> list[StatChange]:
+    prefix = os.fsdecode(folder) + "/" if folder else ""
+    changed = [(name, before.get(name, _GONE), entry) for name, entry in after.items() if before.get(name) != entry]
+    changed += [(name, entry, _GONE) for name, entry in before.items() if name not in after]
+    return [StatChange(prefix + os.fsdecode(name), old, new) for name, old, new in changed]
+
+
+def _all_below(gone: list[bytes], tree: TreeRecord) -> list[bytes]:
+    """Return removed folders with all recorded folders below them, which a link may still lead to."""
+    if not gone:
+        return []
+    starts = tuple(folder + b"/" for folder in gone)
+    return [*gone, *(folder for folder in tree.folders if folder.startswith(starts))]
 
 
 def load_tree(folder: str, name: str = FILE) -> TreeRecord | None:
     """Return the last record in the gate's folder, or None."""
-    data = read_bytes(os.path.join(folder, name), 1 << 28)
+    data = file_versions.read_bytes(os.path.join(folder, name), 1 << 28)
     return TreeRecord.loads(data) if data is not None else None
 
 
 def first_record(folder: str, project: str) -> TreeRecord:
     """Record a project for the first time, with copies of all files that are not committed."""
     tree = TreeRecord()
-    tree.head, tree.ignored = _git_line(project, "rev-parse", "HEAD"), ignored_paths(project)
+    tree.head, tree.ignored = file_versions.head_of(project), file_versions.ignored_paths(project)
+    found, _ = scan(project, tree)
+    paths = [os.fsdecode(path) for path in found.dependencies]
+    committed = file_versions.committed_folders(project, paths) if paths else set()
+    tree.leave_out([path for path in paths if path not in committed])
+    tree.leave_out(sorted(committed), is_left_out=False)
     tree, changes = scan(project, tree)
-    keep_copies(folder, project, tree, [change.path for change in changes])
+    keep_copies(folder, project, tree, changes)
     return tree
 
 
-def ignored_paths(project: str) -> frozenset[str]:
-    """Return the files and folders that git ignores and that contain no committed file."""
-    arguments = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    return frozenset(_git_names(project, *arguments) or ())
+def record_again(folder: str, project: str, tree: TreeRecord, changes: list[StatChange]) -> None:
+    """Save the record after a scan, with copies of the changed files. Without a change, the earlier one is as good."""
+    if changes or tree.listed > _MANY_FOLDERS:
+        keep_copies(folder, project, tree, changes)
+        tree.save(folder)
+
+
+def keep_copies(folder: str, project: str, tree: TreeRecord, changes: list[StatChange]) -> None:
+    """Copy the changed files into the gate's folder, so that their next change can be reverted."""
+    paths = {one.path: one.after for one in changes if not one.is_removed and not one.path.startswith(".git/")}
+    tree.copies = {**tree.copies, **file_versions.keep_copies(folder, project, paths, tree.copies, tree.head)}
 
 
 def refresh_ignored(folder: str, project: str) -> None:
     """Look again which files are ignored, so that new folders of output are not recorded any more."""
     tree = load_tree(folder)
     if tree is not None:
-        tree.ignored = ignored_paths(project)
-        tree.folders = {name: files for name, files in tree.folders.items() if not _is_below(name + "/", tree.ignored)}
-        replace_file(os.path.join(folder, FILE), tree.dumps(), mode=0o600, sync=False)
+        tree.ignored = file_versions.ignored_paths(project)
+        tree.folders = {name: files for name, files in tree.folders.items() if not _is_below(name, tree.ignored)}
+        tree.save(folder)
 
 
-def _is_below(folder: str, ignored: frozenset[str]) -> bool:
-    parts = folder.split("/")
-    return any("/".join(parts[:count]) + "/" in ignored for count in range(1, len(parts)))
+def _is_below(folder: bytes, ignored: frozenset[bytes]) -> bool:
+    parts = folder.split(b"/")
+    return any(b"/".join(parts[: count + 1]) + b"/" in ignored for count in range(len(parts)))
 
 
-def keep_copies(folder: str, project: str, tree: TreeRecord, paths: Iterable[str]) -> None:
-    """Copy these files into the gate's folder, except those that are as committed and those above a limit."""
-    paths = [path for path in paths if not path.startswith(".git/")]
-    if len(paths) > _MANY and tree.head:
-        dirty = uncommitted(project, tree.head)
-        paths = paths if dirty is None else sorted(dirty.intersection(paths))
-    total = 0
-    for path in paths[:_MAX_COPIED_FILES]:
-        entry = tree.folders.get(os.path.dirname(path), {}).get(os.path.basename(path))
-        if entry is None or entry[2] > MAX_COPY or total + entry[2] > _MAX_COPIES:
-            continue
-        if tree.copies.get(path, (0, ""))[0] == entry[0]:
-            continue
-        data = read_version(os.path.join(project, path), entry[3], MAX_COPY)
-        if data is not None:
-            total += len(data)
-            tree.copies = {**tree.copies, path: (entry[0], _store(folder, data))}
-
-
-def _store(folder: str, data: bytes) -> str:
-    from remit.gate.reverse_patch import digest_of
-    from remit.gate.session_store import make_private
-
-    name = digest_of(data)
-    path = os.path.join(folder, COPIES, name)
-    if not os.path.lexists(path):
-        make_private(os.path.dirname(path))
-        replace_file(path, data, mode=0o600, sync=False)
-    else:
-        os.utime(path)  # it is in use
-    return name
-
-
-def content_before(folder: str, project: str, tree: TreeRecord, change: StatChange) -> bytes | None:
-    """Return the content of a file at the time of a record: its copy, or what was committed; None if it is lost."""
-    changed_at, name = tree.copies.get(change.path, (0, ""))
-    if name and changed_at == change.before[0]:
-        return read_bytes(os.path.join(folder, COPIES, name), MAX_COPY)
-    if name or not tree.head:
-        return None
-    prefix = _git_line(project, "rev-parse", "--show-prefix")
-    data = _git(project, "cat-file", "blob", f"{tree.head}:{prefix}{change.path}")
-    if data is not None and len(data) != change.before[2]:
-        data = data.replace(b"\n", b"\r\n")  # as git may have checked it out
-    return data if data is not None and len(data) == change.before[2] else None
-
-
-def is_rewritten(folder: str, project: str, tree: TreeRecord, change: StatChange) -> bool:
-    """Return whether a file was written again with the same content and mode."""
-    if change.is_new or change.is_removed or change.before[2:] != change.after[2:]:
-        return False
-    old = content_before(folder, project, tree, change)
-    return old is not None and old == read_version(os.path.join(project, change.path), change.after[3], MAX_COPY)
-
-
-def read_version(path: str, mode: int, limit: int) -> bytes | None:
-    """Return the content of a file, or the target of a link."""
-    if stat.S_ISLNK(mode):
-        try:
-            return os.fsencode(os.readlink(path))
-        except OSError:
-            return None
-    return read_bytes(path, limit) if stat.S_ISREG(mode) else None
-
-
-def read_bytes(path: str, limit: int) -> bytes | None:
-    """Return the content of a regular file of at most `limit` bytes, else None."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except (OSError, ValueError):
-        return None
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        data = file.read(limit + 1)
-    return data if len(data) <= limit else None
-
-
-def are_ignored(project: str, paths: list[str]) -> set[str]:
-    """Return the paths that git ignores."""
-    import subprocess
-
-    from remit.workspace.safe_git import command, environment
-
-    try:
-        found = subprocess.run(
-            command(project, "check-ignore", "-z", "--stdin"),
-            input=b"\0".join(os.fsencode(path) for path in paths),
-            env=environment(project),
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return set()
-    return {os.fsdecode(name) for name in found.stdout.split(b"\0") if name}
-
-
-def uncommitted(project: str, commit: str = "HEAD") -> set[str] | None:
-    """Return the files that differ from a commit, and those that were never committed; None without git."""
-    changed = _git_names(project, "diff-index", "-z", "--name-only", "--relative", commit)
-    others = _git_names(project, "ls-files", "-z", "--others", "--exclude-standard")
-    return None if changed is None or others is None else {*changed, *others}
-
-
-def _git(project: str, *arguments: str) -> bytes | None:
-    from remit.errors import EnvironmentBroken
-    from remit.workspace.safe_git import run_git  # late: most calls change nothing
-
-    try:
-        return run_git(project, *arguments, seconds=_GIT_SECONDS)
-    except EnvironmentBroken:
-        return None
-
-
-def _git_line(project: str, *arguments: str) -> str:
-    return os.fsdecode(_git(project, *arguments) or b"").strip()
-
-
-def _git_names(project: str, *arguments: str) -> list[str] | None:
-    data = _git(project, *arguments)
-    return None if data is None else [os.fsdecode(name) for name in data.split(b"\0") if name]
+def add_folder(project: str, tree: TreeRecord, folder: str) -> list[StatChange]:
+    """Record the files of a new folder, at most a few hundred, and return them as changes."""
+    found: list[StatChange] = []
+    waiting = [os.fsencode(folder)]
+    while waiting and len(found) < _MAX_NEW:
+        name, below = waiting.pop(), TreeRecord()
+        files = _list_folder(os.fsencode(project) + b"/", name, below, None, below, waiting)
+        waiting += below.dependencies
+        if files is not None:
+            tree.folders[name] = files
+            found += _compare(name, {}, _entries(files))
+    return found

@@ -66,7 +66,6 @@ class Effects:
         "programs",
         "reads",
         "removes",
-        "restores",
         "searches",
         "unknown",
         "why",
@@ -77,8 +76,6 @@ class Effects:
         self.reads: list[tuple[str, int | None, int]] = []
         self.writes: list[str] = []
         self.searches: list[tuple[str, str, str | None, int | None]] = []
-        #: The writes that only restore committed content.
-        self.restores: list[str] = []
         #: The writes that remove, move or replace a folder as a whole.
         self.removes: list[str] = []
         #: Whether git checks out another commit.
@@ -99,7 +96,7 @@ class Effects:
 
     def add(self, other: Effects) -> None:
         """Add the effects of a part of the line."""
-        for name in ("reads", "writes", "searches", "restores", "removes", "patterns", "programs"):
+        for name in ("reads", "writes", "searches", "removes", "patterns", "programs"):
             getattr(self, name).extend(getattr(other, name))
         self.moves_checkout = self.moves_checkout or other.moves_checkout
         if other.unknown:

@@ -151,10 +151,8 @@ def _write_output(command: Command, sub: str, args: list[Argument]) -> None:
 
 
 def _restore(command: Command, paths: list[Argument]) -> None:
-    before = len(command.effects.writes)
     for arg in paths:
         command.write(arg)
-    command.effects.restores += command.effects.writes[before:]
 
 
 def _checkout(command: Command, args: list[Argument]) -> None:

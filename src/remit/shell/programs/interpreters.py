@@ -108,6 +108,7 @@ def _run_code(command: Command, code: str) -> None:
 
 def _run_module(command: Command, args: list[Argument]) -> None:
     name = args[0].text
+    command.effects.programs.append(f"python -m {name}")
     if name == "json.tool":
         operands = CommandOptions(args[1:]).operands
         for arg in operands[:1]:

@@ -1,0 +1,238 @@
+"""Earlier versions of files: copies of those that are not committed, and the content of commits.
+
+A change without permission is reverted to such a version. Git is asked through `safe_git`: nothing of the repository
+runs.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from remit.workspace.atomic_write import replace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    #: Change time, modification time (both in nanoseconds), size, mode, number of the file on its disk.
+    Entry = tuple[int, int, int, int, int]
+
+#: Relative to the gate's folder.
+COPIES = "before"
+#: Limits of what is copied: bytes of a file, and of all files of one record.
+MAX_COPY = 1_000_000
+_MAX_COPIES = 32_000_000
+_MAX_COPIED_FILES = 2_000
+#: With more changed files than this, git is asked which of them are committed.
+_MANY = 20
+_GIT_SECONDS = 5.0
+
+
+class StatChange:
+    """A file that differs between two records; an entry of size -1 means that it does not exist."""
+
+    __slots__ = ("after", "before", "path")
+
+    def __init__(self, path: str, before: Entry, after: Entry) -> None:
+        self.path = path
+        self.before = before
+        self.after = after
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the file did not exist before."""
+        return self.before[2] < 0
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether the file does not exist any more."""
+        return self.after[2] < 0
+
+
+def keep_copies(
+    folder: str, project: str, entries: dict[str, Entry], copies: dict[str, tuple[int, str]], head: str
+) -> dict[str, tuple[int, str]]:
+    """Copy files into the gate's folder, except those that are as committed and those above a limit."""
+    paths = list(entries)
+    if len(paths) > _MANY and head:
+        dirty = uncommitted(project, head)
+        paths = paths if dirty is None else sorted(dirty.intersection(paths))
+    total = 0
+    kept = {}
+    for path in paths[:_MAX_COPIED_FILES]:
+        changed_at, _, size, mode, _ = entries[path]
+        if size > MAX_COPY or total + size > _MAX_COPIES or copies.get(path, (0, ""))[0] == changed_at:
+            continue
+        data = read_version(os.path.join(project, path), mode, MAX_COPY)
+        if data is not None:
+            total += len(data)
+            kept[path] = (changed_at, _store(folder, data))
+    return kept
+
+
+def _store(folder: str, data: bytes) -> str:
+    from remit.gate.reverse_patch import digest_of
+    from remit.gate.session_store import make_private
+
+    name = digest_of(data)
+    path = os.path.join(folder, COPIES, name)
+    if not os.path.lexists(path):
+        make_private(os.path.dirname(path))
+        replace_file(path, data, mode=0o600, sync=False)
+    else:
+        os.utime(path)  # it is in use
+    return name
+
+
+def contents_before(
+    folder: str, project: str, copies: dict[str, tuple[int, str]], head: str, changes: Iterable[StatChange]
+) -> dict[str, bytes | None]:
+    """Return the content of files at the time of a record: their copy, or what was committed; None if it is lost."""
+    found: dict[str, bytes | None] = {}
+    committed: dict[str, int] = {}
+    for change in changes:
+        changed_at, name = copies.get(change.path, (0, ""))
+        if name and changed_at == change.before[0]:
+            found[change.path] = read_bytes(os.path.join(folder, COPIES, name), MAX_COPY)
+        elif name or not head:
+            found[change.path] = None
+        else:
+            committed[change.path] = change.before[2]
+    if committed:
+        blobs = _committed(project, head, list(committed))
+        found |= {path: _as_checked_out(blobs.get(path), size) for path, size in committed.items()}
+    return found
+
+
+def _as_checked_out(data: bytes | None, size: int) -> bytes | None:
+    if data is not None and len(data) != size:
+        data = data.replace(b"\n", b"\r\n")  # as git may have checked it out
+    return data if data is not None and len(data) == size else None
+
+
+def _committed(project: str, head: str, paths: list[str]) -> dict[str, bytes]:
+    """Return the content of files in a commit, as far as it can be read: one process for all of them."""
+    prefix = _git_line(project, "rev-parse", "--show-prefix")
+    asked = [path for path in paths if "\n" not in path]
+    output = _ask_git(project, [f"{head}:{prefix}{path}" for path in asked], "\n", "cat-file", "--batch") or b""
+    found, at = {}, 0
+    for path in asked:
+        line, _, _ = output[at : at + 4_000].partition(b"\n")
+        at += len(line) + 1
+        words = line.split(b" ")
+        if len(words) == 3 and words[2].isdigit():
+            size = int(words[2])
+            if words[1] == b"blob":
+                found[path] = output[at : at + size]
+            at += size + 1
+    return found
+
+
+def without_rewritten(
+    folder: str, project: str, copies: dict[str, tuple[int, str]], head: str, changes: list[StatChange]
+) -> list[StatChange]:
+    """Leave out files that were written again, or whose owner or links changed, with the same content and mode."""
+    same = [one for one in changes if not (one.is_new or one.is_removed) and one.before[2:4] == one.after[2:4]]
+    if not same:
+        return changes
+    before = contents_before(folder, project, copies, head, same)
+    rewritten = {
+        one.path
+        for one in same
+        if before[one.path] is not None
+        and before[one.path] == read_version(os.path.join(project, one.path), one.after[3], MAX_COPY)
+    }
+    return [one for one in changes if one.path not in rewritten]
+
+
+def read_version(path: str, mode: int, limit: int) -> bytes | None:
+    """Return the content of a file, or the target of a link."""
+    if stat.S_ISLNK(mode):
+        try:
+            return os.fsencode(os.readlink(path))
+        except OSError:
+            return None
+    return read_bytes(path, limit) if stat.S_ISREG(mode) else None
+
+
+def read_bytes(path: str, limit: int) -> bytes | None:
+    """Return the content of a regular file of at most `limit` bytes, else None."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError):
+        return None
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        data = file.read(limit + 1)
+    return data if len(data) <= limit else None
+
+
+def head_of(project: str) -> str:
+    """Return the commit that is checked out, or an empty text."""
+    return _git_line(project, "rev-parse", "HEAD")
+
+
+def ignored_paths(project: str) -> frozenset[bytes]:
+    """Return the files and folders that git ignores and that contain no committed file."""
+    arguments = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    return frozenset((_git(project, *arguments) or b"").split(b"\0")) - {b""}
+
+
+def are_ignored(project: str, paths: list[str]) -> set[str]:
+    """Return the paths that git ignores."""
+    output = _ask_git(project, paths, "\0", "check-ignore", "-z", "--stdin") or b""
+    return {os.fsdecode(name) for name in output.split(b"\0") if name}
+
+
+def committed_folders(project: str, folders: list[str]) -> set[str]:
+    """Return the folders in which a file is committed."""
+    names = _git_names(project, "ls-files", "-z", "--", *folders) or []
+    return {folder for folder in folders if any(name.startswith(f"{folder}/") for name in names)}
+
+
+def uncommitted(project: str, commit: str = "HEAD") -> set[str] | None:
+    """Return the files that differ from a commit, and those that were never committed; None without git."""
+    changed = _git_names(project, "diff-index", "-z", "--name-only", "--relative", commit)
+    others = _git_names(project, "ls-files", "-z", "--others", "--exclude-standard")
+    return None if changed is None or others is None else {*changed, *others}
+
+
+def _ask_git(project: str, texts: list[str], end: str, *arguments: str) -> bytes | None:
+    """Return the output of a command that reads its questions from standard input, whatever its exit code is."""
+    import subprocess
+
+    from remit.workspace.safe_git import command, environment
+
+    try:
+        found = subprocess.run(
+            command(project, *arguments),
+            input=b"".join(os.fsencode(text + end) for text in texts),
+            env=environment(project),
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout
+
+
+def _git(project: str, *arguments: str) -> bytes | None:
+    from remit.errors import EnvironmentBroken
+    from remit.workspace.safe_git import run_git  # late: most calls change nothing
+
+    try:
+        return run_git(project, *arguments, seconds=_GIT_SECONDS)
+    except EnvironmentBroken:
+        return None
+
+
+def _git_line(project: str, *arguments: str) -> str:
+    return os.fsdecode(_git(project, *arguments) or b"").strip()
+
+
+def _git_names(project: str, *arguments: str) -> list[str] | None:
+    data = _git(project, *arguments)
+    return None if data is None else [os.fsdecode(name) for name in data.split(b"\0") if name]
