@@ -118,8 +118,8 @@ def test_a_line_below_a_file_that_is_to_be_created_is_not_reported(tree: Path) -
         "`src/app.py`（约120行）",
         "`src/app.py` 共 120 行",
         "Rename `ui/*_view.py:3`",
-        "[a tool](https://github.com/other/tool/blob/main/lib/tool.py#L58)",
-        "[`tool.py:58`](https://github.com/other/tool/blob/main/lib/tool.py#L58)",
+        "[a tool](https://github.com/other/tool/blob/main/lib/tool.py)",
+        "| File | Lines |\n|---|---|\n| total | 1,200 |",
     ],
 )
 def test_routes_hosts_counts_and_other_projects_are_not_references(text: str, tree: Path) -> None:
@@ -135,6 +135,12 @@ def test_routes_hosts_counts_and_other_projects_are_not_references(text: str, tr
         ("`haproxy.cfg` L4", ["haproxy.cfg:4"]),
         ("`src/app.py` 第120行", ["src/app.py:120"]),
         ("`src/app.py` 12-18行", ["src/app.py:12-18"]),
+        ("| File | Lines |\n|---|---|\n| src/app.py | 1,200 |", ["src/app.py"]),
+        (
+            "| File | Lines |\n|---|---|\n| src/app.py | 12, 15 and 18 |",
+            ["src/app.py:12", "src/app.py:15", "src/app.py:18"],
+        ),
+        ("| File | Lines |\n|---|---|\n| src/app.py | 12 and 15 |", ["src/app.py:12", "src/app.py:15"]),
         ("[app](https://github.com/acme/shop/blob/main/src/app.py#L58)", ["src/app.py:58"]),
         ("[`:58`](https://github.com/acme/shop/blob/main/src/app.py#L58)", ["src/app.py:58"]),
         ("[app.py:58-60](src/app.py#L58)", ["src/app.py:58-60"]),

@@ -28,8 +28,17 @@ _NEXT = r"(?:,\s?(?:and|or)|[,;/&、，和と]|and|or|及び|および|以及)"
 _COLON = lazy_pattern(r"[`*]{0,3}[:：]`?(?=[~≈]?L?\d)", re.IGNORECASE)
 _LOOSE_COLON = lazy_pattern(r"[`*]{0,3}\s?[:：]\s?(?=[~≈]?L?\d)", re.IGNORECASE)
 _MORE_COLON = lazy_pattern(rf"`?\s?{_NEXT}\s?`?[:：](?=L?\d)", re.IGNORECASE)
-_MORE_LOOSE = lazy_pattern(
-    rf"(?:(?:,(?:\s?(?:and|&|or)\s)?|\s(?:and|&|or)\s)\s?\d++(?:{_DASH}\d++)?)++{_CLOSED}", re.IGNORECASE
+#: A further line without a colon: `:32, 34 and 52`. `and` before the last one makes the numbers a list.
+_LOOSE = lazy_pattern(
+    rf"`?(?:,|\s(?:and|&|or)\s|,\s(?:and|&|or)\s)\s?`?(?=\d++(?:{_DASH}\d++)?(?![\w%]))", re.IGNORECASE
+)
+_JOINED = lazy_pattern(r"\b(?:and|or)\b|&", re.IGNORECASE)
+#: What may follow a list of lines; a number before any other word may be a count: `:32, 34 tests fail`.
+_LIST_ENDS = lazy_pattern(r"`|\s*(?:$|[)\]|;:：,(（<—–→]|-\s|\.(?!\d))")
+_VERB_FOLLOWS = lazy_pattern(
+    r"`?\s++(?:for|are|is|was|were|in|at|on|to|by|as|and|or|but|which|that|where|all|both|each|have|has|do|does|use|uses|"
+    r"call|calls|contain|contains|show|shows|should|must|can|may|also|respectively|with|without|not|via)\b",
+    re.IGNORECASE,
 )
 _UP_TO = lazy_pattern(
     rf"`\s?{_DASH}\s?`:?L?(\d++)`|`{_DASH}(\d++)(?![\w.])|`?\s(?:{_DASH}|to|through|until)\s`?:L?(\d++)"
@@ -198,16 +207,29 @@ def _more_after_colon(text: str, end: int, ranges: list[Range]) -> int:
     """Add the further lines that are listed after a colon, and return their end."""
     end = _more(text, end, ranges, _TIGHT, ascending=True)
     end = _more(text, end, ranges, _MORE_COLON, ascending=False)
-    if loose := _MORE_LOOSE.match(text, end):
-        others = _listed(loose.group())
-        starts = [ranges[-1][1] or ranges[-1][0], *(first for first, _ in others)]
-        if starts == sorted(starts):
-            ranges.extend(others)
-            end = loose.end()
-    return end
+    return _more_loose(text, end, ranges)
 
 
-_TIGHT = lazy_pattern(r",(?=\d)")
+def _more_loose(text: str, start: int, ranges: list[Range]) -> int:
+    """Add the further lines of `:32, 34, 36 and 52`, without a last number that may be a count; return their end."""
+    end = start
+    listed: list[tuple[Range, int]] = []
+    previous, is_joined = ranges[-1][1] or ranges[-1][0], False
+    while (sign := _LOOSE.match(text, end)) and (following := _one(text, sign.end())):
+        if following[0][0] <= previous:
+            break
+        listed.append(following)
+        previous, end = following[0][1] or following[0][0], following[1]
+        is_joined = bool(_JOINED.search(sign[0]))
+    if listed and not _LIST_ENDS.match(text, end):
+        is_list = len(listed) > 1 and is_joined
+        if not is_list and not (_VERB_FOLLOWS.match(text, end) and (is_joined or len(listed) > 1)):
+            listed.pop()
+    ranges.extend(one for one, _ in listed)
+    return listed[-1][1] if listed else start
+
+
+_TIGHT = lazy_pattern(r"[,/](?=\d)")
 _ENDS = lazy_pattern(_CLOSED)
 
 

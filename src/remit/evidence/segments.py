@@ -43,7 +43,7 @@ _ROUTE_COLUMNS = frozenset(
         "路由",
     }
 )
-_SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++\s?[-–—])")
+_SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++(?:\s?[-–—]|,\s\d|,(?!\d{3}(?!\d))\d|\s(?:and|&)\s\d))")
 _FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
 _QUOTE_MARK = lazy_pattern(r"^[ \t]*>[ \t]?")
 #: At most this many lines without text are skipped in a paragraph.
@@ -205,7 +205,7 @@ class _Walker:
 
 
 def _lines_of_row(names: list[str], cells: tuple[str, ...]) -> str:
-    """Return the content of the line column: a number or range under Line, only a range under Lines (else a count)."""
+    """Return the content of the line column: any number under Line, a range or a list under Lines (else a count)."""
     for name, cell in zip(names, cells, strict=False):
         if name in _LINE_COLUMNS or (name == "lines" and _SPREAD.match(cell)):
             return cell
