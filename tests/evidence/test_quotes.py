@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from remit.checking import check_text
 from remit.evidence import quotes
-from remit.evidence.model import Difference, Quote
+from remit.evidence.model import Difference, Location, Quote
 from remit.evidence.quote_text import quote_readings
 from remit.evidence.quotes import QuoteChecker
 from remit.evidence.receipts import Receipt
@@ -605,6 +605,30 @@ def test_lines_quoted_far_away_are_relocated(case: tuple[list[str], int, int], g
     assert quote.found is not None
     found = " ".join(" ".join(lines[(quote.found.line or 0) - 1 :]).split())
     assert " ".join(text.split()) in found
+
+
+COMMON = ["else:", "return None", "try:", ")", "}", "pass", "end"]
+
+
+@given(st.lists(st.sampled_from(COMMON), min_size=60, max_size=120), st.data())
+def test_a_quote_far_from_the_cited_line_is_relocated_even_if_one_of_its_lines_is_common(
+    around: list[str], data: st.DataObject
+) -> None:
+    first = data.draw(st.integers(1, len(around)))
+    quoted = ["unique_name = compute(1)", *data.draw(st.lists(st.sampled_from(COMMON), max_size=3))]
+    quoted.insert(data.draw(st.integers(0, len(quoted))), "other_name = compute(2)")
+    quoted = data.draw(st.sampled_from([quoted, [data.draw(st.sampled_from(COMMON)), *quoted]]))
+    lines = [*around[: first - 1], *quoted, *around[first - 1 :]]
+    last = first + len(quoted) - 1
+    line = data.draw(st.integers(1, len(lines)).filter(lambda line: line < first - 5 or line > last + 5))
+    quote = check("\n".join(quoted), lines, line)
+    assert (quote.outcome, quote.found) == ("relocated", Location("a.py", first))
+
+
+def test_lines_that_are_omitted_around_the_cited_line_do_not_verify_a_quote() -> None:
+    lines = ["def one():", "    total = 0", *["    total += 1"] * 100, "    return total"]
+    assert check("def one():\n    total = 0\n    return total", lines, 1, 103).outcome == "verified"
+    assert check("def one():\n    total = 0\n    return total", lines, 50).outcome == "relocated"
 
 
 @given(file_and_run(), st.text(st.sampled_from("äöüßÄÖÜéèà"), min_size=10, max_size=60))

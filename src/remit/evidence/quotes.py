@@ -91,12 +91,13 @@ class QuoteChecker:
         self._is_skipped = False
         readings = quote_readings(quote.text)
         cited = cited_lines(quote, file)
-        if cited is not None and (near := self._near(quote, file, readings, cited)) is not None:
+        long = [pieces for pieces in readings if _size(pieces) >= MIN_MOVED]
+        near = self._near(quote, file, readings, cited) if cited is not None else None
+        if cited is not None and near is not None and not self._is_elsewhere(quote, file, long, near, cited):
             quote.outcome, quote.similarity = "verified", 1.0
             if quote.line is not None and near.gap(*cited):
                 quote.found = Location(file.path, near.line)
             return True
-        long = [pieces for pieces in readings if _size(pieces) >= MIN_MOVED]
         for pieces in long:
             if (moved := self._nearest(file, pieces, quote.line or 1)) is not None:
                 self._relocate(quote, file, moved.line)
@@ -106,6 +107,20 @@ class QuoteChecker:
             self._relocate(quote, file, other.line)
             return True
         return False
+
+    def _is_elsewhere(
+        self, quote: Quote, file: SourceFile, long: list[list[str]], near: QuoteMatch, cited: tuple[int, int]
+    ) -> bool:
+        """Return whether a quote that omits lines without a mark is in one piece elsewhere in the file.
+
+        This applies only if its lines are not all near the cited ones: then the piece is the better explanation.
+        """
+        if quote.match != "condensed" or quote.line is None:
+            return False
+        first, last = cited
+        if first - REACH <= near.line and near.last <= last + REACH:
+            return False
+        return any(len(pieces) == 1 and self._nearest(file, pieces, quote.line) is not None for pieces in long)
 
     def _relocate(self, quote: Quote, file: SourceFile, line: int) -> None:
         quote.outcome, quote.similarity = "relocated", 1.0

@@ -114,9 +114,11 @@ def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], re
     expected = first + len(quote.starts)
     best: tuple[tuple[int, int], TokenMatch] | None = None
     for end in nsmallest(_MAX_ENDS, _bits(states[-1]), key=lambda end: abs(file.line(end) - expected)):
-        match = _match(quote, file, _path(quote, file, states, end))
-        gap = max(0, match.line - last, first - match.last) if match is not None else 0
-        if match is None or gap > reach:
+        path = _path(quote, file, states, end)
+        # A line of the quote must be near the cited lines; omitted lines around them prove nothing.
+        gap = min(max(0, line - last, first - line) for line in {file.line(at) for at in path})
+        match = _match(quote, file, path) if gap <= reach else None
+        if match is None:
             continue
         rank = (gap, match.last - match.line)
         if best is None or rank < best[0]:
