@@ -15,7 +15,8 @@ from remit.lazy import lazy_pattern
 _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
 _NOUNS = (
     r"(?:fix(?:ed|es)?|solutions?|recommendations?|remediations?|mitigations?|suggestions?|proposals?|after|"
-    r"修正[案後]?|対策|推奨|改善案?|変更後|提案|建议|修复|解决方案|修改后)"
+    r"(?:修正|変更|改善)(?:案|後|例|方法|コード)|修正|改善|対策|推奨|提案|解决方案|"
+    r"(?:建议|修复|改进|优化)(?:方案|建议|代码|修改|修复|做法|方法|后)?|修改(?:方案|建议|后))"
 )
 _KINDS = (
     r"(?:(?:suggested|recommended|proposed|possible|secure|safer?|correct(?:ed)?|better|improved|fixed|new|expected|"
@@ -29,11 +30,29 @@ _KINDS = (
 _PROPOSED_LABEL = lazy_pattern(
     rf"{_LEAD}{_KINDS}[\s*_]{{0,4}}(?:[(（].{{0,120}}?[)）][\s*_]{{0,4}})?(?:[:：]|$)", re.IGNORECASE
 )
-#: An instruction that introduces code: `Add this to src/app.py:`
+#: An instruction that introduces code: `Then add this to src/app.py:`
 _INSTRUCTION = lazy_pattern(
-    rf"{_LEAD}(?:\*\*)?(?:add|create|implement|introduce|replace|change|update|use|write|insert|modify|extract|rename|"
-    r"wrap|define|append|prepend|consider|switch|convert|refactor)\b[^\n]{0,200}[:：][\s*_]{0,4}$|"
-    r"[^\n]{0,200}\b(?:would|should|could|might) (?:then )?(?:be|become|look like)(?: this)?[:：][\s*_]{0,4}$",
+    rf"{_LEAD}(?:\*\*)?(?:(?:then|now|next|first|second|third|finally|also|please|and|instead|step \d{{1,2}}|you|we|"
+    r"i|can|could|should|must|would|will|to|let's|let us)[,:]?\s){0,4}"
+    r"(?:add|create|implement|introduce|replace|change|update|use|write|insert|modify|extract|rename|"
+    r"wrap|define|append|prepend|consider|switch|convert|refactor|fix|rewrite|put|move|apply|guard)\b[^\n]{0,200}"
+    r"[:：][\s*_]{0,4}$|"
+    r"[^\n]{0,200}\b(?:would|should|could|might|must) (?:then )?(?:be|become|look like|read)(?: this)?[:：]"
+    r"[\s*_]{0,4}$",
+    re.IGNORECASE,
+)
+#: The beginning of a line that introduces proposed code, or the output of a program.
+_INTRODUCTION = lazy_pattern(
+    rf"{_LEAD}(?:(?:the|a|an)\s)?(?:proposed|suggested|recommended|planned|possible|corrected|improved|new version|"
+    r"(?:(?:expected|actual|sample|example|test|console|terminal|command|program)\s)?(?:output|stdout|stderr|traceback|"
+    r"stack ?trace)|出力(?:例|結果)?|输出)\b[^\n]{0,200}[:：][\s*_]{0,4}$|"
+    r"[^\n]{0,200}\b(?:prints|outputs|logs)[:：][\s*_]{0,4}$",
+    re.IGNORECASE,
+)
+#: A line that introduces code as it is: `src/app.py:8 currently says:`
+_INTRODUCES_EXISTING = lazy_pattern(
+    r"[^\n]{0,200}\b(?:current(?:ly)?|existing|today|as[- ]is|now (?:says|reads|has|is|looks)|original(?:ly)?|"
+    r"at present)\b[^\n]{0,120}[:：][\s*_]{0,4}$|[^\n]{0,120}(?:現在|現状|目前|当前|现有)[^\n]{0,120}[:：][\s*_]{0,4}$",
     re.IGNORECASE,
 )
 #: Labels that state a location and nothing else; the heading above them decides.
@@ -98,8 +117,10 @@ class Proposals:
                 continue
             if _FENCE.match(text) or _HEADING.match(text):
                 break
-            if _PROPOSED_LABEL.match(text) or _INSTRUCTION.match(text):
+            if _PROPOSED_LABEL.match(text) or _INSTRUCTION.match(text) or _INTRODUCTION.match(text):
                 return True
+            if _INTRODUCES_EXISTING.match(text):
+                return False
             if _LABEL.match(text):
                 if _LOCATION_LABEL.match(text):
                     break
