@@ -8,7 +8,7 @@ from reference_forms import Example, each, in_column
 DECOYS: dict[str, tuple[Example, ...]] = {
     "URLs": each(
         "https://example.com/src/app.py:12",
-        "https://github.com/acme/shop/blob/main/src/app.py#L12-L18",
+        "https://github.com/acme/shop/blob/main/src/app.py",
         "[the docs](https://example.com/a/b.html#L12)",
         "<http://localhost:8080/app.js:3>",
         "file:///project/src/app.py:12",

@@ -260,3 +260,61 @@ def test_more_files_never_turn_a_missing_file_into_a_verified_one(written: str, 
         outcome = outcomes(f"see `{written}`", base)[0].split(" ")[1]
     path = written.split(":", maxsplit=1)[0].removeprefix(".../")
     assert outcome == ("verified" if added == path else "abbreviated" if added.endswith(f"/{path}") else "missing-file")
+
+
+# --- Paths of the machine, and paths that stand for any file
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("/etc/passwd:1", "/etc/passwd:1 outside"),
+        ("/etc/app.conf:3", "etc/app.conf:3 verified"),
+        ("/etc/conf.d/gone.conf:3", "/etc/conf.d/gone.conf:3 outside"),
+        ("/web/src/app.ts:3", "web/src/app.ts:3 verified"),
+        ("/web/src/gone.ts:3", "web/src/gone.ts:3 missing-file"),
+    ],
+)
+def test_a_path_of_the_machine_is_outside_even_if_the_checkout_has_such_a_folder(
+    written: str, expected: str, tree: Path
+) -> None:
+    plant(tree, {"etc/app.conf": 5, "docker/etc/passwd": 5})
+    assert outcomes(f"see `{written}` there", tree) == [expected]
+
+
+def test_a_leading_slash_before_one_path_does_not_make_another_one_relative(tree: Path) -> None:
+    expected = ["web/src/app.ts:3 verified", "/etc/passwd:1 outside"]
+    assert outcomes("`/web/src/app.ts:3` reads `/etc/passwd:1`", tree) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`path/to/file.py:12`",
+        "`/path/to/your/module.ts:10`",
+        "`your_file.py:3` and `some/file.py:4`",
+        "for example `src/foo.py:12`",
+        "the `file.py:12` format",
+        "| File |\n|---|\n| `path/to/file.py` |",
+        "```python\n# path/to/file.py:12\nreturn something_else(1)\n```",
+    ],
+)
+def test_a_path_that_stands_for_any_file_is_not_a_reference(text: str, tree: Path) -> None:
+    evidence = evidence_of(text, tree)
+    assert (evidence.references, evidence.quotes) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`foo.py:12` is wrong", "foo.py:12 missing-file"),
+        ("for example `api/src/ghost.py:12`", "api/src/ghost.py:12 missing-file"),
+        ("`yourself.py:3`", "yourself.py:3 missing-file"),
+        ("for example `main.py:12`", "main.py:12 abbreviated > api/src/main.py:12"),
+        ("`path/to/main.py:3`", "path/to/main.py:3 verified"),
+        ("`path/to/main.py:30`", "path/to/main.py:30 out-of-range > path/to/main.py:9"),
+    ],
+)
+def test_a_name_that_may_be_a_file_is_a_reference(text: str, expected: str, tree: Path) -> None:
+    plant(tree, {"path/to/main.py": 9} if "path/to" in text else {})
+    assert outcomes(text, tree) == [expected]

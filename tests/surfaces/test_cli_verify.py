@@ -399,8 +399,31 @@ class TestCommit:
             (verdict,) = check_text(text, "-", Options(profile=profile), open_sources(project))
             assert [one.outcome for one in verdict.evidence.references] == ["missing-file"]
 
-    def test_a_link_to_another_repository_is_not_a_claim(self, remit: Remit) -> None:
-        link = "https://github.com/o/other/blob/0123456789abcdef0123456789abcdef01234567/src/x.py#L4"
+    @pytest.mark.parametrize(
+        ("address", "remote", "why"),
+        [
+            ("o/other/blob/{}/src/app/cart.py#L4", "", "the repository has no commit 0123456789ab"),
+            ("o/other/blob/main/src/other/cart.py#L4", "", "the link does not name a commit of this repository"),
+            ("o/other/-/blob/main/src/app/cart.py#L4", "git@x.org:o/r.git", "another repository: o/other"),
+            ("o/other/src/commit/{}/cart.py#L4", "https://x.org/o/r", "another repository: o/other"),
+            ("O/R/blob/{}/src/app/cart.py#L4", "https://x.org/o/r", "the repository has no commit 0123456789ab"),
+        ],
+    )
+    def test_a_line_of_another_repository_is_not_checked(
+        self, remit: Remit, project: Path, address: str, remote: str, why: str
+    ) -> None:
+        if remote:
+            git(project, "remote", "add", "origin", remote)
+        link = "https://github.com/" + address.format("0123456789abcdef0123456789abcdef01234567")
+        for text in (f"As in {link}.", f"As in [`cart.py:4`]({link}).", f"{link}\n```python\nx = invented(1)\n```"):
+            ran = remit("verify", "-", "--claims", given=text.encode())
+            assert ran.code == 0
+            assert "verified" not in ran.out
+            assert " unchecked\n" in ran.out
+            assert why in " ".join(ran.out.split())
+
+    def test_a_link_to_another_repository_without_a_line_is_not_a_claim(self, remit: Remit) -> None:
+        link = "https://github.com/o/other/blob/main/src/x.py"
         assert remit("verify", "-", given=f"As in {link}.".encode()).out.startswith("no claims found\n")
 
     def test_the_name_of_a_branch_is_not_a_commit(self, remit: Remit, project: Path) -> None:

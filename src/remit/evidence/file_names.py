@@ -56,6 +56,24 @@ _HOST = lazy_pattern(r"(?:[A-Za-z0-9\-]++\.)++(?:com|org|net|io|dev|edu|gov)$")
 _IMAGE = lazy_pattern(r"(?:\b(?:docker|podman|images?|containers?|registry)\b[^\n]*|\bFROM\s+)[`\"']?$", re.IGNORECASE)
 _ABBREVIATIONS = lazy_pattern(r"[A-Z]{2,5}/[A-Z0-9.]{1,5}$")
 _BRACKET = lazy_pattern(r"[()\[\]{}]")
+#: A path that stands for any file, and a name that does so after `e.g.` or before `format`.
+_PLACEHOLDER = lazy_pattern(
+    r"(?:^|/)(?:(?:path|absolute/path|full/path|relative/path)/to/|some/(?:path|file|dir|folder)\b|"
+    r"(?:your|some)[-_]?(?:file|module|project|repo|repository|app|path|code|component|package|script|folder|dir|"
+    r"directory|service|test|config|feature|class|name|page|plugin)s?(?:[-_./]|$))",
+    re.IGNORECASE,
+)
+_ANY_NAME = lazy_pattern(
+    r"(?:(?:src|lib|app|tests?|foo|bar|baz|path|dir|folder|a|b|x)/)*+"
+    r"(?:foo|bar|baz|qux|foobar|example|sample|file|filename|module|my_?file|x|y|a|b)(?:[-_]?\d)?\.\w{1,5}$",
+    re.IGNORECASE,
+)
+_EXAMPLE_BEFORE = lazy_pattern(
+    r"(?:\be\.g\.|\bi\.e\.|\b(?:for (?:example|instance)|such as|like|formats?|form|notation|syntax|style|written as))"
+    r"[\s,:(`\"'*]{1,6}$",
+    re.IGNORECASE,
+)
+_EXAMPLE_AFTER = lazy_pattern(r"[`\"'*)]{0,3}[\s-](?:format|form|style|notation|syntax|pattern)\b", re.IGNORECASE)
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _UNUSUAL = lazy_pattern(r"[=\\%]")
 _KEY = lazy_pattern(r"[\w.\-]++=(?=.)")
@@ -91,6 +109,14 @@ def is_host(name: str, port: int) -> bool:
         return True
     is_address = port in _PORTS or labels[0] in _HOST_LABELS
     return labels[-1] in _COUNTRIES and len(labels) >= 3 and is_address
+
+
+def is_placeholder(path: str, before: str = "", after: str = "") -> bool:
+    """Return whether a path stands for any file: `path/to/file.py`, or `foo.py` after `e.g.` or before `format`."""
+    if _PLACEHOLDER.search(path):
+        return True
+    is_example = _EXAMPLE_BEFORE.search(before) or _EXAMPLE_AFTER.match(after)
+    return bool(is_example and _ANY_NAME.match(path))
 
 
 def looks_like_route(path: str) -> bool:

@@ -28,6 +28,7 @@ from remit.evidence.quote_locations import (
 )
 from remit.evidence.quotes import QuoteChecker
 from remit.evidence.references import (
+    PLACEHOLDER,
     UNNAMED,
     SuggestionFinder,
     attach_symbols,
@@ -65,8 +66,9 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> 
     if sources.workspace is not None:
         _check_permalinks(evidence.references, permalinks)
         _check_in_workspace(document, kind, evidence, quotes, sources, permalinks, path)
-        # A line without a file next to it may be a line of something else.
-        evidence.references = [one for one in evidence.references if one.why != UNNAMED]
+        # A line without a file next to it may be a line of something else, and a placeholder states nothing.
+        evidence.references = [one for one in evidence.references if one.why not in (UNNAMED, PLACEHOLDER)]
+        evidence.quotes = [quote for quote in evidence.quotes if quote.why != PLACEHOLDER]
         checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
         evidence.changes = checker.claims(document.result)
     _apply_receipts(evidence, sources)
@@ -172,7 +174,7 @@ def _check_in_workspace(
         return
     opened = receipts.touched if receipts is not None else ()
     roots = receipts.other_roots if receipts is not None else ()
-    here = [reference for reference in evidence.references if reference.commit is None]
+    here = [one for one in evidence.references if one.commit is None and not one.is_elsewhere]
     folder = workspace.folder_of(path) if path not in ("", "-") else ""
     resolver = PathResolver(workspace, folder=folder, roots=roots, opened=opened)
     resolver.resolve_all(here, document.whole_text)
@@ -208,8 +210,10 @@ def _check_quotes(
     for quote, reference in checked:
         if reference.carried == "far" and quote.outcome not in ("verified", "unchecked"):
             quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
-        elif reference.candidates and not reference.target:
+        elif reference.is_elsewhere or (reference.candidates and not reference.target):
             quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
+        elif reference.why == PLACEHOLDER:
+            quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
         else:
             _apply_quote_outcome(reference, quote)
 
@@ -220,6 +224,10 @@ def _check_quote(
     """Check a quote and return the reference that is its location: of several, the one at which it was found."""
     order = [*reversed(candidates), candidates[-1]] if len(candidates) > 1 else candidates
     for candidate in order:
+        if candidate.is_elsewhere:
+            quote.path, quote.line, quote.end_line = candidate.path, candidate.line, candidate.end_line
+            quote.outcome, quote.found = "unchecked", None
+            continue
         workspace = permalinks.workspace_of(candidate)
         several = candidate.candidates if not candidate.target else ()
         for path in several or (candidate.file,):
@@ -266,6 +274,8 @@ def _apply_receipts(evidence: Evidence, sources: Sources) -> None:
     receipts = sources.receipts
     if receipts is not None:
         for reference in evidence.references:
+            if reference.is_elsewhere:
+                continue
             reference.seen = receipts.how_seen(reference.file, reference.line)
         evidence.executed = receipts.executed
         if evidence.has_repository:

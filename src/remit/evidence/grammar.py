@@ -48,7 +48,7 @@ _PLAIN_SPAN = lazy_pattern(rf"[{_PATH_CHARACTERS}:]*+$")
 _URL = lazy_pattern(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+")
 _LINK = lazy_pattern(
     r"\[((?:[^\[\]\n]++|\[[^\[\]\n]*+\])++)\]"
-    r"\(([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+){0,8}+)(?:\s++\"[^\"\n]*+\")?\)"
+    r"\((?:<([^<>\n]++)>|([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+){0,8}+))(?:\s++\"[^\"\n]*+\")?\)"
 )
 _BRACES = lazy_pattern(
     r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?:,\s?[\w./@+\-]++){1,19}+)\}([\w./\\@+\-$~]*+)"
@@ -240,7 +240,7 @@ def _is_globbed(text: str, start: int, end: int, path: str) -> bool:
 def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
     """Yield the references of `[label](target)`. A link is one reference, its target; the label may have the line."""
     for link in _LINK.finditer(text):
-        label, target = link.groups()
+        label, target = link[1], link[2].replace(" ", "%20") if link[2] else link[3]
         if len(label) > MAX_PATH or len(target) > MAX_PATH:
             continue
         if "://" in target:

@@ -65,6 +65,8 @@ class Reference(msgspec.Struct):
     candidates: tuple[str, ...] = ()
     #: Where the text names the file of a line without one: next to it, next to it without a line, or far above.
     carried: Literal["", "near", "bare", "far"] = ""
+    #: Whether the path stands for any file: `path/to/file.py`. It is a reference only if there is such a file.
+    is_placeholder: bool = False
     #: Whether the file is to be created, according to the text.
     is_planned: bool = False
     #: The symbol that should be there.
@@ -77,6 +79,8 @@ class Reference(msgspec.Struct):
     is_quote_location: bool = False
     #: The commit that a permalink names; None: the reference is about the files that the document is checked against.
     commit: str | None = None
+    #: Whether it is a link to lines that are not in the repository; it is not checked and supports nothing.
+    is_elsewhere: bool = False
 
     @property
     def file(self) -> str:

@@ -24,6 +24,10 @@ MAX_READ = 20
 MAX_READ_IN_ALL = 2_000
 #: Fewer references than this are reported one by one.
 MIN_OTHER_CODE = 5
+#: Folders of a machine that absolute paths start with, and that a checkout may have, too.
+_SYSTEM_FOLDERS = frozenset(
+    {"etc", "usr", "var", "proc", "sys", "dev", "root", "home", "Users", "boot", "run", "tmp", "mnt"}
+)
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
 _path = attrgetter("path")
 _PATH = lazy_pattern(r"[\w.@+\-$~()\[\]]++(?:/[\w.@+\-$~()\[\]]++)++")
@@ -119,8 +123,13 @@ class PathResolver:
         return self._workspace.normal(rest) if is_own else None
 
     def _starts_in_checkout(self, rest: str) -> bool:
-        """Return whether the first part of a path is a folder of the checkout, or the only part is one of its files."""
+        """Return whether the first part of a path is a folder of the checkout, or the only part is one of its files.
+
+        A path like `/etc/passwd` is one of the machine unless the checkout has exactly this file.
+        """
         first, slash, _ = rest.partition("/")
+        if first in _SYSTEM_FOLDERS:
+            return self._exists(rest)
         found = self._workspace.read(first)
         return isinstance(found, Absent) and found.why == "folder" if slash else self._exists(first)
 
@@ -174,7 +183,8 @@ def _root_of(path: str, workspace: Workspace) -> Iterator[str]:
     for cut in range(1, len(parts) - (not is_named)):
         rest = "/".join(parts[cut:])
         if rest and parts[cut] and workspace.exists(rest):
-            yield "/".join(parts[:cut]) or "/"
+            if root := "/".join(parts[:cut]):  # a leading slash alone is not the root of another machine's checkout
+                yield root
             return
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from remit.contract.parse import Document
-from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
+from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, looks_like_file
 from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
 from remit.evidence.model import Quote, Reference
 from remit.evidence.proposals import Proposals, before_and_after
@@ -184,6 +184,7 @@ def _reference(written: WrittenReference, at: int, segment: Segment, workspace: 
         at=at,
         section=segment.section,
         block=segment.block,
+        is_placeholder=is_placeholder(written.path),
     )
 
 

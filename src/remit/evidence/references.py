@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter
 from typing import Literal
 
 from remit.evidence.carried_lines import LineCarrier
-from remit.evidence.file_names import Exists, has_known_ending, is_usual_name, looks_like_route
+from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, is_usual_name, looks_like_route
 from remit.evidence.grammar import WrittenReference, never_exists, references_in
 from remit.evidence.line_ranges import lines_alone
 from remit.evidence.model import Location, Reference
@@ -32,6 +32,7 @@ _FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "
 
 #: Why a loose reference that does not hold is left unchecked.
 UNNAMED = "the text does not name the file next to the line"
+PLACEHOLDER = "the path stands for any file"
 #: A text without one of these names no file: a dot in a name, a slash, `Makefile`.
 _NAMES_FILE = lazy_pattern(r"\w\.\w|[/\\]|file\b", re.IGNORECASE)
 _ARROW = lazy_pattern(r"(?:→|⇒|->|=>)[\s`*_]{0,5}$")
@@ -41,6 +42,8 @@ _NEW = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to cre
 #: Blocks whose files must exist.
 _DONE = ("files_created", "files_modified", "files")
 _MAX_CELLS = 40
+#: The characters around a reference that can make it an example.
+_AROUND = 30
 _WHY = {
     "large": "the file is larger than 10 MB",
     "binary": "the file is not text",
@@ -82,6 +85,9 @@ def find_references(
             section=segment.section,
             block=segment.block,
             carried=places.get(one, ""),
+            is_placeholder=is_placeholder(
+                one.path, segment.text[: one.start][-_AROUND:], segment.text[one.end :][:_AROUND]
+            ),
             is_planned=one.line is None and (creates or bool(_NEW.match(segment.text, one.end))),
         )
         for one in written
@@ -262,6 +268,8 @@ def look_up(
             _check_symbol(reference, file, symbols)
         if reference.target and reference.outcome == "verified":
             reference.outcome, reference.found = "abbreviated", Location(file.path, reference.line)
+    if reference.is_placeholder and reference.outcome in ("missing-file", "outside"):
+        reference.outcome, reference.found, reference.why = "unchecked", None, PLACEHOLDER
     is_doubtful = reference.carried == "bare" and reference.outcome == "missing-file"
     if is_doubtful or (reference.carried == "far" and reference.outcome not in ("verified", "abbreviated")):
         reference.outcome, reference.found = "unchecked", None

@@ -10,26 +10,32 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
+from remit.evidence.file_names import path_in_address
 from remit.evidence.model import Reference
 from remit.evidence.segments import Segment
 from remit.evidence.sources import Sources
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Workspace
 
+if TYPE_CHECKING:
+    from remit.workspace.commit import Commits
+
 _FRONTMATTER = lazy_pattern(r"\A\s*---[ \t]*\n(.{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _COMMIT_FIELD = lazy_pattern(
     r"^[ \t]*(?:git_commit|git-commit|commit)[ \t]*:[ \t]*[\"'`]?([0-9a-f]{7,64})[\"'`]?[ \t]*(?:#.*)?$",
     re.MULTILINE | re.IGNORECASE,
 )
-_PERMALINK = lazy_pattern(
-    r"https?://[\w.\-]{1,200}(?::\d{1,5})?(?:/[\w.\-~]{1,100}){1,10}?(?:/-)?/(?:blob|blame|raw)/([0-9a-f]{7,64})/"
+_LINK = lazy_pattern(
+    r"https?://[\w.\-]{1,200}(?::\d{1,5})?((?:/[\w.\-~]{1,100}){1,10}?)(?:/-)?/(?:blob|blame|raw|src/(?:commit|branch))/"
+    r"([^\s<>`\"'|()\[\]#?/]{1,200})/"
     r"([^\s<>`\"'|()\[\]#?]{1,400})(?:\?[^\s<>`\"'|()\[\]#]{0,200})?"
     r"(?:#L(\d{1,9})(?:C\d{1,9})?(?:-L?(\d{1,9})(?:C\d{1,9})?)?)?"
 )
+_COMMIT = lazy_pattern(r"[0-9a-f]{7,64}\Z")
 #: A label of a link is not longer than this.
 _MAX_LABEL = 300
 
@@ -47,32 +53,36 @@ class Revision(msgspec.Struct, frozen=True):
 
 
 class Permalink(NamedTuple):
-    """A link to lines of a file at a commit, and its position in a text. The label of a Markdown link is part of it."""
+    """A link to lines of a file on a server, and its position in a text. The label of a Markdown link is part of it."""
 
     start: int
     end: int
     text: str
+    #: The repository on the server: `owner/name`.
+    repository: str
+    #: The commit; empty if the link names a branch or a tag.
     commit: str
     path: str
     line: int | None
     end_line: int | None
 
 
-def permalinks_in(text: str) -> Iterator[Permalink]:
-    """Yield the permalinks of a text, in order."""
-    if "/blob/" not in text and "/blame/" not in text and "/raw/" not in text:
+def links_in(text: str) -> Iterator[Permalink]:
+    """Yield the links of a text to files on a server, in order."""
+    if not any(part in text for part in ("/blob/", "/blame/", "/raw/", "/src/")):
         return
     from urllib.parse import unquote  # late import: few documents have permalinks
 
-    for found in _PERMALINK.finditer(text):
-        commit, path, line, last = found.groups()
+    for found in _LINK.finditer(text):
+        repository, version, path, line, last = found.groups()
         address = found.group()
         if line is None:  # the end of a sentence
             address, path = address.rstrip(".,;:!"), path.rstrip(".,;:!")
         yield Permalink(
             *_link_span(text, found.start(), found.start() + len(address)),
             address,
-            commit,
+            repository.strip("/"),
+            version if _COMMIT.match(version) else "",
             unquote(path, errors="replace"),
             int(line) if line else None,
             int(last) if last else None,
@@ -112,13 +122,13 @@ def _named_commits(text: str) -> Iterator[tuple[str, Origin]]:
     head = _FRONTMATTER.match(text)
     if head and (field := _COMMIT_FIELD.search(head[1])):
         yield field[1].lower(), "frontmatter"
-    linked = Counter(link.commit for link in permalinks_in(text))
+    linked = Counter(link.commit for link in links_in(text) if link.commit)
     for name, _ in linked.most_common():
         yield name, "permalinks"
 
 
 class PermalinkReader:
-    """Turns permalinks into references at their commit. Links to other repositories are not references."""
+    """Turns permalinks into references at their commit. Lines of other repositories stay unchecked."""
 
     def __init__(self, sources: Sources) -> None:
         self._commits = sources.commits
@@ -131,27 +141,42 @@ class PermalinkReader:
         text, done = segment.text, 0
         found: list[Reference] = []
         pieces: list[str] = []
-        for link in permalinks_in(text):
-            commit = self._commits.get(link.commit, is_from_top=True)
-            if commit is None:
+        for link in links_in(text):
+            commit = self._commits.get(link.commit, is_from_top=True) if link.commit else None
+            why = self._why_elsewhere(link, self._commits) if commit is None else ""
+            if commit is None and not why:
                 continue
             pieces += (text[done : link.start], " " * (link.end - max(done, link.start)))
             done = link.end
-            path = commit.normal(link.path)
+            path = commit.normal(link.path) or link.path if commit is not None else link.text.partition("#")[0]
             found.append(
                 Reference(
                     text=link.text,
-                    path=path if path is not None else link.path,
+                    path=path,
                     line=link.line,
                     end_line=link.end_line,
                     at=segment.line,
                     row=segment.row,
                     section=segment.section,
                     block=segment.block,
-                    commit=commit.id,
+                    commit=commit.id if commit is not None else None,
+                    is_elsewhere=commit is None,
+                    why=why,
                 )
             )
         return (segment._replace(text="".join([*pieces, text[done:]])) if found else segment), found
+
+    def _why_elsewhere(self, link: Permalink, commits: Commits) -> str:
+        """Return why the lines of a link cannot be looked up here; empty if it is a link to a file of the checkout."""
+        if link.line is None or self._workspace is None:
+            return ""
+        if commits.repositories and link.repository.lower() not in commits.repositories:
+            return f"the link leads to another repository: {link.repository}"
+        if link.commit and commits.has_git:
+            return f"the repository has no commit {link.commit[:12]}"
+        if link.end - link.start > len(link.text) and path_in_address(link.text, self._workspace.exists):
+            return ""
+        return "the link does not name a commit of this repository"
 
     def workspace_of(self, reference: Reference) -> Workspace | None:
         """Return the files that a reference is looked up in: those of its own commit, else the workspace."""

@@ -30,14 +30,19 @@ def supported_confidence(evidence: Evidence, receipts: ReceiptIndex) -> float | 
     """Return 60·r + 25·q + 15·x, or None if there is no reference.
 
     r and q are the means over references and quotes; a reference or quote counts half if its file was never read. x is
-    1 if a command was executed. Files that a design plans to create are not evidence and are left out.
+    1 if a command was executed. Files that a design plans to create and links to other repositories are not evidence
+    and are left out.
     """
-    references = [reference for reference in evidence.references if reference.outcome != "planned"]
+    references = [reference for reference in evidence.references if _is_evidence(reference)]
     if not references:
         return None
     r = _mean(references, receipts)
     q = _mean(evidence.quotes, receipts) if evidence.quotes else r
     return round(60 * r + 25 * q + 15 * receipts.executed, 2)
+
+
+def _is_evidence(reference: Reference) -> bool:
+    return reference.outcome != "planned" and not reference.is_elsewhere
 
 
 def _mean(claims: Sequence[Reference | Quote], receipts: ReceiptIndex) -> float:

@@ -175,6 +175,21 @@ class Commits:
     def _top(self) -> str | None:
         return found_by_git(self._root)
 
+    @property
+    def has_git(self) -> bool:
+        """Whether the checkout belongs to a git repository."""
+        return self._top is not None
+
+    @cached_property
+    def repositories(self) -> frozenset[str]:
+        """The names of the repository on its servers, `owner/name` in lower case; empty if it has no remote."""
+        if self._top is None:
+            return frozenset()
+        from remit.workspace.git import remote_addresses  # late import: few documents have links to a server
+
+        paths = (address.split("://", 1)[1].partition("/")[2] for address in remote_addresses(self._top))
+        return frozenset(path.strip("/").lower().removesuffix(".git") for path in paths)
+
     def get(self, name: str, *, is_from_top: bool = False) -> Commit | None:
         """Return the commit with this id or prefix of an id, or None if the repository does not have it.
 

@@ -125,7 +125,7 @@ LINKS = (
     _right("[src/app.py:12-17](https://github.com/acme/shop/blob/main/src/app.py#L12-L17)", "src/app.py:12-17"),
     _right("[page](app/(shop)/cart/[id]/page.tsx#L12)", "app/(shop)/cart/[id]/page.tsx:12"),
     _right('[app.py:12](src/app.py#L12 "The login")', "src/app.py:12"),
-    Sample("https://github.com/acme/shop/blob/main/src/ghost.py#L12"),
+    Sample("https://github.com/acme/shop/blob/main/src/ghost.py"),
     Sample("See the [guide](https://example.com/guide.html#L12) first."),
     Sample("[app.py:12](src/app.py#L99)", ("src/app.py:99 out-of-range > src/app.py:40",)),
     Sample("[ghost.py:3](src/ghost.py#L3)", ("src/ghost.py:3 missing-file",)),

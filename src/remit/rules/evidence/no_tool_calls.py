@@ -22,8 +22,9 @@ class NoToolCalls(Rule):
     bad = (Example("generic", expect=("no-tool-calls",), receipts="nothing"),)
 
     def check(self, case: Case) -> Iterator[Fault]:
-        if case.evidence.tool_calls == 0 and case.evidence.references:
+        cited = sum(not reference.is_elsewhere for reference in case.evidence.references)
+        if case.evidence.tool_calls == 0 and cited:
             yield Fault(
                 line=case.document.title_line,
-                message=f"{len(case.evidence.references)} locations are cited, but no tool was used",
+                message=f"{cited} locations are cited, but no tool was used",
             )
