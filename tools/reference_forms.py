@@ -145,6 +145,12 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "src/app.py, lines 12, 15, 18 and 21 are wrong",
             found="src/app.py:12 src/app.py:15 src/app.py:18 src/app.py:21",
         ),
+        *each(
+            "`src/app.py:12, 31, 15-17, 20`",
+            "src/app.py:12,31,15-17,20",
+            "src/app.py:12/31/15-17/20",
+            found="src/app.py:12 src/app.py:31 src/app.py:15-17 src/app.py:20",
+        ),
         Example("src/app.py:12 and 15 are wrong", ("src/app.py:12", "src/app.py:15")),
         Example("src/app.py:12, 15 (both)", ("src/app.py:12", "src/app.py:15")),
         Example("src/app.py:12, 15 tests fail", ("src/app.py:12",)),

@@ -52,6 +52,16 @@ def found(text: str, tree: Path) -> list[str]:
         ("### Sync (`src/app.py`)\n\n- stages all (line 35-47)", ["src/app.py:35-47"]),
         ("| File | Note |\n|---|---|\n| `src/app.py` | see line 12 |", ["src/app.py", "src/app.py:12"]),
         ("`src/app.py` を見る（12行目）", ["src/app.py:12"]),
+        (
+            "`src/app.py:75-114` 顺序敏感（:107 注释），同文件 :178-188",
+            ["src/app.py:75-114", "src/app.py:107", "src/app.py:178-188"],
+        ),
+        (
+            "`src/app.py:5`, again `:105/:177` and `:9/12`",
+            ["src/app.py:5", "src/app.py:105", "src/app.py:177", "src/app.py:9", "src/app.py:12"],
+        ),
+        ("src/app.py:17 (sanitizer :72)", ["src/app.py:17", "src/app.py:72"]),
+        ("- `src/app.py`\n  - L5-10: the call", ["src/app.py:5-10"]),
         ("`src/store.py:3`, then `src/app.py:4`; again at `:9`", ["src/store.py:3", "src/app.py:4", "src/app.py:9"]),
     ],
 )
@@ -120,6 +130,9 @@ def test_a_line_below_a_file_that_is_to_be_created_is_not_reported(tree: Path) -
         "Rename `ui/*_view.py:3`",
         "[a tool](https://github.com/other/tool/blob/main/lib/tool.py)",
         "| File | Lines |\n|---|---|\n| total | 1,200 |",
+        "the server of `src/app.py` runs on :8080",
+        "| File | Note |\n|---|---|\n| RFC-053/097/108 | a list |",
+        "| File | Note |\n|---|---|\n| PHASE_ORDER/PHASE_KIND | names |",
     ],
 )
 def test_routes_hosts_counts_and_other_projects_are_not_references(text: str, tree: Path) -> None:
@@ -141,6 +154,16 @@ def test_routes_hosts_counts_and_other_projects_are_not_references(text: str, tr
             ["src/app.py:12", "src/app.py:15", "src/app.py:18"],
         ),
         ("| File | Lines |\n|---|---|\n| src/app.py | 12 and 15 |", ["src/app.py:12", "src/app.py:15"]),
+        (
+            "| # | Location |\n|---|---|\n| L2-1 | src/app.py:6 |\n| L1-3 | src/app.py:7 |",
+            ["src/app.py:6", "src/app.py:7"],
+        ),
+        ("src/app.py:17 maps :80 to it", ["src/app.py:17"]),
+        ("src/app.py:17 (the check :900)", ["src/app.py:17"]),
+        ("| File | Note |\n|---|---|\n| src/gone/thing | a list |", ["src/gone/thing missing-file"]),
+        ("| File | State |\n|---|---|\n| `src/new.py` | **MISSING** (no coverage) |", ["src/new.py planned"]),
+        ("| Commit | Files |\n|---|---|\n| `test(app): add tests` | `src/new.py` |", ["src/new.py planned"]),
+        ("| Task | Files |\n|---|---|\n| A | 2 new (src/new.py, src/app.py) |", ["src/new.py planned", "src/app.py"]),
         ("[app](https://github.com/acme/shop/blob/main/src/app.py#L58)", ["src/app.py:58"]),
         ("[`:58`](https://github.com/acme/shop/blob/main/src/app.py#L58)", ["src/app.py:58"]),
         ("[app.py:58-60](src/app.py#L58)", ["src/app.py:58-60"]),

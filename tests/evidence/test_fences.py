@@ -94,6 +94,19 @@ def test_a_thousand_locations_in_one_fence_are_a_thousand_quotes(tree: Path) -> 
         "**Fix:**\nThe comparison in src/app.py:14 takes the same time now.",
         "#### Proposed fix\n`src/app.py:14`",
         "#### Suggested change\n**File**: `src/app.py:14`",
+        "Proposed for `src/app.py:14`:",
+        "Then add it to `src/app.py` after line 14:",
+        "After the lookup (`src/app.py:14`), add:",
+        "Remove the lookup in `src/app.py:14`. Replace with:",
+        "You should replace `src/app.py:14` with:",
+        "The new version of `src/app.py:14`:",
+        "Expected output for `src/app.py:14`:",
+        "`src/app.py:14` prints:",
+        "**Modification** (`src/app.py:14`):",
+        "**建议修改：** `src/app.py:14`",
+        "#### 変更案\n`src/app.py:14`",
+        "#### Proposed fix\n**Step A: compare in constant time**\n`src/app.py:14`",
+        "#### Example: `src/app.py` (line 14)",
     ],
 )
 def test_code_that_the_text_calls_proposed_is_not_a_quote(above: str, tree: Path) -> None:
@@ -115,6 +128,10 @@ def test_code_that_the_text_calls_proposed_is_not_a_quote(above: str, tree: Path
         "#### Recommended Architecture\nThe lookup in src/app.py:14 stays as it is.",
         "The fix is needed in src/app.py:14:",
         "#### Fix the lookup of users\n`src/app.py:14`:",
+        "#### Implementation steps\n`src/app.py:14` currently says:",
+        "#### Proposed fix\n**Vulnerable code** (src/app.py:14):",
+        "修改前（`src/app.py:14`）：",
+        "In `src/app.py:14`, use of a name is unsafe:",
     ],
 )
 def test_code_that_exists_is_a_quote(above: str, tree: Path) -> None:
@@ -128,6 +145,42 @@ def test_proposed_code_with_a_location_inside_the_fence_keeps_only_the_reference
     assert [shown(reference) for reference in found.references] == ["src/app.py:14 verified"]
     found = evidence_of(f"**Fix**:\n{fence('# src/app.py:99', NEW)}", tree)
     assert [reference.outcome for reference in found.references] == ["out-of-range"]
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [" (Refactored)", " (example pattern)", " - proposed", " — change it to that", ", after line 14:", " (new)"],
+)
+def test_a_remark_after_the_location_can_call_the_code_proposed(remark: str, tree: Path) -> None:
+    assert evidence_of(fence(f"# src/app.py:14{remark}", NEW), tree).quotes == []
+
+
+@pytest.mark.parametrize("remark", [" (login)", " - the lookup", " news", ""])
+def test_another_remark_after_the_location_does_not(remark: str, tree: Path) -> None:
+    assert [one.outcome for one in evidence_of(fence(f"# src/app.py:14{remark}", NEW), tree).quotes] == ["mismatch"]
+
+
+# --- Code of the past
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "`src/app.py:14` - BEFORE FIX:",
+        "`src/app.py:14` was previously:",
+        "#### P0-1: logins are logged - ✅ FIXED\n`src/app.py:14`",
+        "#### Removed the second lookup\n**Before** (`src/app.py:14`):",
+    ],
+)
+def test_code_before_a_change_that_was_made_may_be_gone(above: str, tree: Path) -> None:
+    assert outcomes(f"{above}\n{fence(NEW)}", tree) == ["src/app.py:14 unchecked"]
+    assert outcomes(f"{above}\n{fence(LOOKUP)}", tree) == ["src/app.py:14 verified"]
+
+
+def test_a_location_in_a_fence_of_the_past_may_be_gone(tree: Path) -> None:
+    text = "#### P0-1 - FIXED\n" + fence("# src/app.py:99", NEW)
+    assert [one.outcome for one in evidence_of(text, tree).references] == ["unchecked"]
+    assert [one.outcome for one in evidence_of("Before\n" + text, tree).references] == ["unchecked"]
 
 
 def test_a_fence_that_shows_a_file_to_create_is_neither_quote_nor_reference(tree: Path) -> None:

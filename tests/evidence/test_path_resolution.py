@@ -64,7 +64,11 @@ def outcomes(text: str, tree: Path, document: str = "") -> list[str]:
         ("App.ts:12", "App.ts:12 missing-file > web/src/app.ts:12"),
         ("only_there.js:3", "only_there.js:3 missing-file"),
         ("x/only_there.js:3", "x/only_there.js:3 missing-file"),
-        ("node_modules/x/only_there.js:3", "node_modules/x/only_there.js:3 missing-file"),
+        ("node_modules/x/only_there.js:3", "node_modules/x/only_there.js:3 unchecked"),
+        ("api/node_modules/x/gone.js:3", "api/node_modules/x/gone.js:3 missing-file"),
+        ("web/.../app.ts:12", "web/.../app.ts:12 abbreviated > web/src/app.ts:12"),
+        ("api/.../app.ts:12", "api/.../app.ts:12 missing-file > web/src/app.ts:12"),
+        ("api/main.py:12", "api/main.py:12 missing-file > api/src/main.py:12"),
         ("README.md:3", "README.md:3 verified"),
     ],
 )
@@ -77,9 +81,23 @@ def test_a_path_that_several_files_end_with_is_ambiguous(tree: Path) -> None:
     assert (reference.outcome, reference.candidates) == ("ambiguous", ("api/src/index.ts", "web/src/index.ts"))
 
 
-def test_only_files_that_have_the_line_are_candidates(tree: Path) -> None:
+def test_files_that_have_the_line_are_the_first_candidates(tree: Path) -> None:
+    plant(tree, {"app/src/index.ts": 5})
     (reference,) = evidence_of("see `index.ts:25` there", tree).references
-    assert (reference.outcome, reference.candidates) == ("ambiguous", ("api/src/index.ts",))
+    expected = ("api/src/index.ts", "app/src/index.ts", "web/src/index.ts")
+    assert (reference.outcome, reference.candidates) == ("ambiguous", expected)
+
+
+def test_the_candidate_that_the_document_names_is_meant_only_if_it_has_the_line(tree: Path) -> None:
+    text = "It starts in `web/src/index.ts`. See `index.ts:25` there."
+    assert outcomes(text, tree) == ["index.ts:25 ambiguous"]
+    text = "It starts in `web/src/index.ts`. See `index.ts:99` there."
+    assert outcomes(text, tree) == ["index.ts:99 out-of-range > web/src/index.ts:10"]
+
+
+def test_a_longer_abbreviation_elsewhere_does_not_name_a_candidate(tree: Path) -> None:
+    plant(tree, {"lib/web/src/index.ts": 30})
+    assert outcomes("`lib/web/src/../src/index.ts` and `src/index.ts:5`", tree)[-1] == "src/index.ts:5 ambiguous"
 
 
 def test_a_line_that_no_candidate_has_is_out_of_range(tree: Path) -> None:

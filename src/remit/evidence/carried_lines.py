@@ -14,6 +14,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
+from remit.evidence.file_names import CJK, PORTS
 from remit.evidence.grammar import WrittenReference
 from remit.evidence.line_ranges import MAX_LINE
 from remit.evidence.segments import Segment
@@ -27,11 +28,12 @@ _NUMBER = rf"[~≈]?L?(?:\d{{1,6}})(?:\s?(?:{_DASH}|\bto\b|\bthrough\b)\s?L?\d{{
 _LIST = rf"{_NUMBER}(?:(?:,\s?(?:and\s|&\s)?|\s(?:and|&)\s|\s?/\s?){_NUMBER}){{0,19}}"
 #: Nothing may follow that makes the number a part of something else.
 _AFTER = r"(?![\w%]|[.:]\d|-[\w])"
-_HINT = lazy_pattern(r"lines?\W{0,4}\d|\bL\d|[`(\[,/\s]:\d|`\d|行", re.IGNORECASE)
+_HINT = lazy_pattern(rf"lines?\W{{0,4}}\d|\bL\d|[`(\[,/\s（【「，、；：{CJK}]:\d|`\d|行", re.IGNORECASE)
 _MENTION = lazy_pattern(
     rf"(?<![\w\-.])(?P<word>lines?|ln)[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
     rf"|(?<![\w/.\-:#@])(?P<letter>L\d{{2,6}}(?:{_DASH}L?\d{{1,6}})?|L\d{_DASH}L?\d{{1,6}})(?![\w.\-/]\w)"
-    rf"|(?:(?<=`)|(?<=[(\[])|(?<=\bat\s)|(?<=[`\d](?:,|/)\s)):(?P<colon>\d{{1,6}}(?:{_DASH}\d{{1,6}})?)(?![\w.:%]\w|\w)"
+    rf"|(?:(?<=[`(\[（【「，、；：{CJK}])|(?<=\bat\s)|(?<=[`\d](?:,|/)\s)|(?<=[{CJK}]\s)|(?P<loose>(?<=\w\s))):"
+    rf"(?P<colon>\d{{1,6}}(?:{_DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{_DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
     rf"|第\s?(?P<row>\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?)\s?行"
     rf"|(?<!\d)(?P<rows>\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜])\s?\d{{1,6}})?)\s?行目",
     re.IGNORECASE,
@@ -56,6 +58,8 @@ _PORT = lazy_pattern(
 _JOINS = lazy_pattern(
     r"[^.;:|]{0,60}\b(?:in|of|from|at|within|inside)\s+(?:the\s)?(?:file\s)?[`*_\"'(\[]{0,3}$", re.IGNORECASE
 )
+#: An ID in a table or heading: `L2-1`. A line has two digits or a second L.
+_ID = lazy_pattern(r"L\d[-–]\d", re.IGNORECASE)
 _LOOK_BACK = 40
 _MAX_JOIN = 100
 #: At most this many cells of a row are searched for a file.
@@ -74,6 +78,8 @@ class _Mention(NamedTuple):
     start: int
     end: int
     ranges: tuple[tuple[int, int | None], ...]
+    #: Whether only a word precedes it: `the check :72`. It is a line only next to another line of the file.
+    is_loose: bool = False
 
 
 class _Scope:
@@ -136,19 +142,24 @@ class LineCarrier:
         if segment.states_lines or not _HINT.search(segment.text):
             return
         yield from _second_ranges(segment.text, own)
-        mentions = list(_mentions(_masked(segment.text, own)))
+        mentions = list(_mentions(_masked(segment.text, own), has_ids=segment.kind in ("cell", "heading")))
         if not mentions:
             return
         named = self._named_files(segment)
         elsewhere: tuple[WrittenReference | None, bool] | None = None
         for mention in mentions:
             file, is_far = _in_segment(mention, segment.text, named), False
+            if mention.is_loose and (file is None or file.line is None or mention.ranges[0][0] in PORTS):
+                continue
             if file is None:
                 elsewhere = elsewhere or self._file_elsewhere(segment, row)
                 file, is_far = elsewhere
             if file is not None:
                 text = segment.text[mention.start : mention.end]
-                place: Literal["near", "bare", "far"] = "far" if is_far else "bare" if file.line is None else "near"
+                is_doubtful = is_far or mention.is_loose
+                place: Literal["near", "bare", "far"] = (
+                    "far" if is_doubtful else "bare" if file.line is None else "near"
+                )
                 for line, last in mention.ranges:
                     written = WrittenReference(mention.start, mention.end, text, file.path, line, last)
                     yield CarriedLine(written, place)
@@ -221,7 +232,8 @@ def _second_ranges(text: str, own: list[WrittenReference]) -> Iterator[CarriedLi
                 yield CarriedLine(WrittenReference(start, end, second[1], written.path, line, last), "near")
 
 
-def _mentions(text: str) -> Iterator[_Mention]:
+def _mentions(text: str, *, has_ids: bool) -> Iterator[_Mention]:
+    """Yield the lines in a text. In a cell or heading, which may have IDs, `L2-1` is not a line."""
     for found in _MENTION.finditer(text):
         start, end = found.span()
         listed = next(filter(None, found.group("listed", "letter", "colon", "row", "rows")))
@@ -231,8 +243,10 @@ def _mentions(text: str) -> Iterator[_Mention]:
                 continue
         if found["colon"] and _PORT.search(text, max(0, start - _LOOK_BACK), start):
             continue
+        if found["letter"] and has_ids and _ID.match(listed):
+            continue
         if not _OTHER_OWNER.match(text, end):
-            yield _Mention(start, end, _ranges(listed))
+            yield _Mention(start, end, _ranges(listed), found["loose"] is not None)
 
 
 def without_line_mentions(text: str) -> str:

@@ -68,13 +68,15 @@ _CHARACTER = r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'"
 _LEXEME = r"(?P<dots>\.{3,}+|…)|\\.|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?:\.\d\w*+)*+|[^\s]"
 _WORD = lazy_pattern(rf"(?:{_LEXEME})")
 _NAME_FOLLOWS = lazy_pattern(r"[\w$\[({\"'`*&]")
+_CLOSING = frozenset(")]}")
 _ORPHAN_END = lazy_pattern(r"\*/")
 
 
 class CodeTokens:
     """The tokens of some lines: `words` in order, and for each word the index of its line in `lines`."""
 
-    def __init__(self, text: str, path: str) -> None:
+    def __init__(self, text: str, path: str, *, without_commas: bool = False) -> None:
+        """Split a text; with `without_commas`, leave out a comma before a closing bracket, which means nothing."""
         self.words: list[str] = []
         self.lines: list[int] = []
         #: The comments in order: the index of the line, and the text without white space.
@@ -82,12 +84,19 @@ class CodeTokens:
         for kind, word, line in _tokens(text.translate(TYPOGRAPHY), path):
             if kind:
                 self.comments.append((line, "".join(word.split())))
-            else:
-                self.words.append(word)
-                self.lines.append(line)
+                continue
+            if without_commas and word in _CLOSING and self._ends_with_comma(word, line):
+                self.words.pop()
+                self.lines.pop()
+            self.words.append(word)
+            self.lines.append(line)
 
     def __len__(self) -> int:
         return len(self.words)
+
+    def _ends_with_comma(self, closing: str, line: int) -> bool:
+        """Return whether the last token is a comma that a closing bracket makes superfluous; `(x,)` is a tuple."""
+        return bool(self.words) and self.words[-1] == "," and (closing != ")" or self.lines[-1] != line)
 
     def starts_line(self, at: int) -> bool:
         """Return whether a token is the first one of its line."""

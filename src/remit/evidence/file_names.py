@@ -36,7 +36,7 @@ _USUAL_NAMES = frozenset(
 #: Endings of files that are also top-level domains, labels that hosts start with, and ports that they listen on.
 _COUNTRIES = frozenset({"sh", "rs", "py", "md", "pl", "cc", "ml", "pm", "cs", "gd", "st", "mm", "mk", "ps", "nim"})
 _HOST_LABELS = frozenset({"api", "app", "www", "auth", "db", "mail", "cdn", "git", "staging", "dev", "prod", "proxy"})
-_PORTS = frozenset({22, 25, 53, 80, 443, 3000, 3306, 5000, 5432, 6379, 8000, 8080, 8443, 8888, 9000, 9090, 27017})
+PORTS = frozenset({22, 25, 53, 80, 443, 3000, 3306, 5000, 5432, 6379, 8000, 8080, 8443, 8888, 9000, 9090, 27017})
 #: Longer runs of path characters are not paths.
 MAX_PATH = 1024
 #: The number of endings of a Japanese or Chinese run that are tried as names.
@@ -107,7 +107,7 @@ def is_host(name: str, port: int) -> bool:
     labels = name.split(".")
     if labels[-1] == "org":
         return True
-    is_address = port in _PORTS or labels[0] in _HOST_LABELS
+    is_address = port in PORTS or labels[0] in _HOST_LABELS
     return labels[-1] in _COUNTRIES and len(labels) >= 3 and is_address
 
 

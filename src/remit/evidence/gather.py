@@ -28,6 +28,7 @@ from remit.evidence.quote_locations import (
 )
 from remit.evidence.quotes import QuoteChecker
 from remit.evidence.references import (
+    PAST,
     PLACEHOLDER,
     UNNAMED,
     SuggestionFinder,
@@ -195,10 +196,10 @@ def _check_quotes(
 ) -> None:
     checker = QuoteChecker(workspace)
     checked = [
-        (quote, _check_quote(quote, candidates, checker, permalinks))
-        for quote, candidates in sorted(located_quotes, key=lambda located: located.quote.path)
+        (one.quote, _check_quote(one.quote, one.candidates, checker, permalinks), one.is_past)
+        for one in sorted(located_quotes, key=lambda located: located.quote.path)
     ]
-    failed = [quote for quote, _ in checked if quote.outcome in ("mismatch", "missing-file")]
+    failed = [quote for quote, _, _ in checked if quote.outcome in ("mismatch", "missing-file")]
     checker.find_moved(failed, document)
     for quote in failed:
         file = workspace.read(quote.path)
@@ -207,8 +208,10 @@ def _check_quotes(
             quote.why = f"it is in {quote.found.path}"
         elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
             checker.suggest(quote, file)
-    for quote, reference in checked:
-        if reference.carried == "far" and quote.outcome not in ("verified", "unchecked"):
+    for quote, reference, is_past in checked:
+        if is_past and quote.outcome in ("mismatch", "missing-file"):
+            quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, PAST, None
+        elif reference.carried == "far" and quote.outcome not in ("verified", "unchecked"):
             quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
         elif reference.is_elsewhere or (reference.candidates and not reference.target):
             quote.outcome, quote.found, quote.why = "unchecked", None, reference.why

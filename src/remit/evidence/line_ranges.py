@@ -30,7 +30,7 @@ _LOOSE_COLON = lazy_pattern(r"[`*]{0,3}\s?[:：]\s?(?=[~≈]?L?\d)", re.IGNORECA
 _MORE_COLON = lazy_pattern(rf"`?\s?{_NEXT}\s?`?[:：](?=L?\d)", re.IGNORECASE)
 #: A further line without a colon: `:32, 34 and 52`. `and` before the last one makes the numbers a list.
 _LOOSE = lazy_pattern(
-    rf"`?(?:,|\s(?:and|&|or)\s|,\s(?:and|&|or)\s)\s?`?(?=\d++(?:{_DASH}\d++)?(?![\w%]))", re.IGNORECASE
+    rf"`?(?:,\s(?:(?:and|&|or)\s)?|\s(?:and|&|or)\s)\s?`?(?=\d++(?:{_DASH}\d++)?(?![\w%]))", re.IGNORECASE
 )
 _JOINED = lazy_pattern(r"\b(?:and|or)\b|&", re.IGNORECASE)
 #: What may follow a list of lines; a number before any other word may be a count: `:32, 34 tests fail`.
@@ -205,25 +205,40 @@ def _sign(text: str, end: int) -> str:
 
 def _more_after_colon(text: str, end: int, ranges: list[Range]) -> int:
     """Add the further lines that are listed after a colon, and return their end."""
-    end = _more(text, end, ranges, _TIGHT, ascending=True)
+    end = _more_tight(text, end, ranges)
     end = _more(text, end, ranges, _MORE_COLON, ascending=False)
     return _more_loose(text, end, ranges)
 
 
+def _more_tight(text: str, start: int, ranges: list[Range]) -> int:
+    """Add the further lines of `:32,34,12-18` and `:32/34`, in any order; return their end. `:32,5` has a column."""
+    listed: list[Range] = []
+    end = _more(text, start, listed, _TIGHT, ascending=False)
+    is_column = len(listed) == 1 and text[start] == "," and listed[0][1] is None and listed[0][0] <= ranges[-1][0]
+    if is_column and ranges[-1][1] is None:
+        return start
+    ranges.extend(listed)
+    return end
+
+
 def _more_loose(text: str, start: int, ranges: list[Range]) -> int:
-    """Add the further lines of `:32, 34, 36 and 52`, without a last number that may be a count; return their end."""
-    end = start
-    listed: list[tuple[Range, int]] = []
-    previous, is_joined = ranges[-1][1] or ranges[-1][0], False
+    """Add the further lines of `:32, 34, 36 and 52`, without a last number that may be a count; return their end.
+
+    At the end of a sentence or a code span the lines may have any order.
+    """
+    end, listed, is_joined = start, list[tuple[Range, int]](), False
     while (sign := _LOOSE.match(text, end)) and (following := _one(text, sign.end())):
-        if following[0][0] <= previous:
-            break
         listed.append(following)
-        previous, end = following[0][1] or following[0][0], following[1]
-        is_joined = bool(_JOINED.search(sign[0]))
+        end, is_joined = following[1], bool(_JOINED.search(sign[0]))
     if listed and not _LIST_ENDS.match(text, end):
+        starts = [ranges[-1][1] or ranges[-1][0], *(first for (first, _), _ in listed)]
+        ascending = next((at for at in range(len(listed)) if starts[at + 1] <= starts[at]), len(listed))
+        if ascending < len(listed):
+            del listed[ascending:]
+            is_joined = True
         is_list = len(listed) > 1 and is_joined
-        if not is_list and not (_VERB_FOLLOWS.match(text, end) and (is_joined or len(listed) > 1)):
+        is_followed = _VERB_FOLLOWS.match(text, end) and (is_joined or len(listed) > 1)
+        if listed and not is_list and not is_followed:
             listed.pop()
     ranges.extend(one for one, _ in listed)
     return listed[-1][1] if listed else start

@@ -65,6 +65,8 @@ class Reference(msgspec.Struct):
     candidates: tuple[str, ...] = ()
     #: Where the text names the file of a line without one: next to it, next to it without a line, or far above.
     carried: Literal["", "near", "bare", "far"] = ""
+    #: Whether it is the location of code as it was before a change, which may be gone.
+    is_past: bool = False
     #: Whether the path stands for any file: `path/to/file.py`. It is a reference only if there is such a file.
     is_placeholder: bool = False
     #: Whether the file is to be created, according to the text.

@@ -67,10 +67,9 @@ class PathResolver:
         several = [one for one in references if one.candidates]
         if several:
             named = {path.removeprefix("./") for path in _PATH.findall(text)}
-            longer = {one.target for one in references if one.target and "/" in one.path}
             for _, group in groupby(sorted(several, key=_path), key=_path):
                 same = list(group)
-                known = _only_known(same[0].candidates, (named, self._opened, longer))
+                known = _only_known(same[0].candidates, (named, self._opened))
                 for one in same:
                     self._choose(one, known)
 
@@ -96,10 +95,18 @@ class PathResolver:
             return Resolved(path)
         if rest != path and self._is_there(rest):
             return Resolved(rest)
-        matches = self._workspace.index.ending_with(rest.strip("/"))
+        matches = self._ending_with(rest.strip("/"))
         if len(matches) == 1 and self._exists(matches[0]):
             return Resolved(rest, target=matches[0])
         return Resolved(rest, candidates=tuple(matches) if len(matches) > 1 else ())
+
+    def _ending_with(self, end: str) -> list[str]:
+        """Return the files whose path ends with another one; `src/.../app.ts` omits folders in the middle."""
+        start, dots, tail = end.rpartition("/.../")
+        if not dots:
+            return self._workspace.index.ending_with(end)
+        found = self._workspace.index.ending_with(tail)
+        return [path for path in found if f"/{start}/" in f"/{path.removesuffix(tail)}"]
 
     def _exists(self, path: str) -> bool:
         return self._workspace.exists(path)
@@ -134,13 +141,16 @@ class PathResolver:
         return isinstance(found, Absent) and found.why == "folder" if slash else self._exists(first)
 
     def _choose(self, reference: Reference, chosen: str | None) -> None:
-        """Set the chosen candidate as target, else keep the candidates that have the line."""
+        """Set the chosen candidate as target if it has the line, else keep all candidates."""
         candidates = reference.candidates
-        if chosen is not None:
+        if chosen is not None and self._has_line(chosen, reference):
             reference.target, reference.candidates = chosen, ()
             return
         having = [path for path in candidates[:MAX_READ] if self._has_line(path, reference)]
-        reference.candidates = (tuple(having) or candidates)[:MAX_SHOWN]
+        if chosen is not None and not having:
+            reference.target, reference.candidates = chosen, ()
+            return
+        reference.candidates = tuple(dict.fromkeys((*having, *candidates)))[:MAX_SHOWN]
         if not having and len(candidates) <= MAX_READ:
             reference.target = candidates[0]
             reference.why = f"none of the {len(candidates)} files that end with this path has this line"

@@ -22,7 +22,7 @@ _KINDS = (
     r"(?:(?:suggested|recommended|proposed|possible|secure|safer?|correct(?:ed)?|better|improved|fixed|new|expected|"
     r"desired|target|alternative|planned)\s\w{1,20}(?:\s\w{1,20})?|patch|replacement|corrected|exploit|attack|payload|"
     r"poc|proof of concept|request|response|output|suggested|recommended|proposed|should be|instead|"
-    r"changes?(?: required| needed)?|implementation|refactor(?:ed|ing)?|improvements?|alternatives?|"
+    r"changes?(?: required| needed)?|modifications?|implementation|refactor(?:ed|ing)?|improvements?|alternatives?|"
     r"(?:usage\s)?examples?(?:\s(?:usage|fix|implementation|solution|code))?|usage|template|sketch|pseudo-?code|"
     rf"例|示例|{_NOUNS})"
 )
@@ -30,15 +30,16 @@ _KINDS = (
 _PROPOSED_LABEL = lazy_pattern(
     rf"{_LEAD}{_KINDS}[\s*_]{{0,4}}(?:[(（].{{0,120}}?[)）][\s*_]{{0,4}})?(?:[:：]|$)", re.IGNORECASE
 )
-#: An instruction that introduces code: `Then add this to src/app.py:`
+#: An instruction that introduces code: `Then add this to src/app.py:`, `After line 12, insert:`
+_LINE_END = r"[:：][\s*_]{0,4}$"
 _INSTRUCTION = lazy_pattern(
-    rf"{_LEAD}(?:\*\*)?(?:(?:then|now|next|first|second|third|finally|also|please|and|instead|step \d{{1,2}}|you|we|"
-    r"i|can|could|should|must|would|will|to|let's|let us)[,:]?\s){0,4}"
+    rf"{_LEAD}(?:\*\*)?(?:(?:then|now|next|first|second|third|finally|also|please|and|instead|step \d{{1,2}}|you|we|i|"
+    r"can|could|should|must|would|will|to|let's|let us)[,:]?\s){0,4}"
     r"(?:add|create|implement|introduce|replace|change|update|use|write|insert|modify|extract|rename|"
-    r"wrap|define|append|prepend|consider|switch|convert|refactor|fix|rewrite|put|move|apply|guard)\b[^\n]{0,200}"
-    r"[:：][\s*_]{0,4}$|"
-    r"[^\n]{0,200}\b(?:would|should|could|might|must) (?:then )?(?:be|become|look like|read)(?: this)?[:：]"
-    r"[\s*_]{0,4}$",
+    rf"wrap|define|append|prepend|consider|switch|convert|refactor|rewrite)\b[^\n]{{0,200}}{_LINE_END}|"
+    rf"[^\n]{{0,200}}[,.;]\s(?:then\s)?(?:add|insert|replace|append|prepend|handle)\b[^\n]{{0,100}}{_LINE_END}|"
+    r"[^\n]{0,200}\b(?:would|should|could|might|must) (?:then )?(?:be|become|look like|read)(?: this)?"
+    rf"{_LINE_END}",
     re.IGNORECASE,
 )
 #: The beginning of a line that introduces proposed code, or the output of a program.
@@ -62,14 +63,28 @@ _LOCATION_LABEL = lazy_pattern(
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
 _PROPOSED_HEADING = lazy_pattern(
-    rf"{_LEAD}(?:(?:proposed|suggested|recommended(?!\sarchitecture)|planned)\b|{_NOUNS}\s*(?:[:：]|$)|"
+    rf"{_LEAD}(?:(?:proposed|suggested|recommended(?!\sarchitecture)|planned)\b|(?:{_NOUNS}|examples?)\s*(?:[:：]|$)|"
     r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b)",
     re.IGNORECASE,
 )
 _PLAN = lazy_pattern(r"\b(?:plan|proposal|rfc|roadmap)\b|計画|提案|计划|方案", re.IGNORECASE)
 _EXISTING = lazy_pattern(
-    r"\b(?:current|existing|analysis|background|research|findings?|evidence|discoveries|root cause|problem|before)\b|"
+    r"\b(?:current|existing|analysis|background|research|findings?|evidence|discoveries|root cause|problem|before|"
+    r"issue|vulnerab\w{1,10}|actual|original|old|bug)\b|"
     r"現状|现状",
+    re.IGNORECASE,
+)
+#: A text that reports a change that was made: the code before it is not in the files any more.
+_PAST_LABEL = lazy_pattern(
+    r"[^\n]{0,200}\b(?:before (?:the |this )?(?:fix|change|commit|refactor\w{0,5})|previously|used to be)\b",
+    re.IGNORECASE,
+)
+_BEFORE_LABEL = lazy_pattern(rf"{_LEAD}(?:before|old|previous|変更前|修正前|修改前|修复前)\b", re.IGNORECASE)
+_DONE_HEADING = lazy_pattern(
+    r".{0,200}(?:\b(?:FIXED|RESOLVED)\b|(?:✅|☑|\[x\])\s{0,3}(?i:fixed|resolved|done)\b|(?:修复|修正)(?:済み|完了|完成))"
+)
+_CHANGED_HEADING = lazy_pattern(
+    rf"{_LEAD}(?:removed|deleted|replaced|refactored|fixed|moved|renamed|simplified|changed|updated|migrated)\b",
     re.IGNORECASE,
 )
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})")
@@ -122,10 +137,24 @@ class Proposals:
             if _INTRODUCES_EXISTING.match(text):
                 return False
             if _LABEL.match(text):
-                if _LOCATION_LABEL.match(text):
-                    break
-                return False
+                if _EXISTING.search(text) and not _LOCATION_LABEL.match(text):
+                    return False
+                break
         return self._under_proposal(line, has_line=has_line)
+
+    def is_past(self, line: int) -> bool:
+        """Return whether the fence at a line shows code as it was before a change that the text reports as made."""
+        above = next(filter(str.strip, (self._document.line_text(line - back) for back in (1, 2))), "")
+        if _PAST_LABEL.match(above):
+            return True
+        at = bisect_left(self._headings, (line, 0, "")) - 1
+        if at >= 0 and _BEFORE_LABEL.match(above) and _CHANGED_HEADING.match(self._headings[at][2]):
+            return True
+        while at >= 0:
+            if _DONE_HEADING.match(self._headings[at][2]):
+                return True
+            at = self._parents[at]
+        return False
 
     def _under_proposal(self, line: int, *, has_line: bool) -> bool:
         """Return whether a heading above a line proposes code: the nearest if a line is cited, else all."""

@@ -28,6 +28,12 @@ _REMARK = lazy_pattern(r"\s*(?:$|[-–—:(|,])")
 _NOTHING = lazy_pattern(r"[\s`*:]*$")
 #: What may come between words and a location at the end of a comment: `In login() - a/b.py:12`, `login (a/b.py:12)`.
 _LOCATION_FOLLOWS = lazy_pattern(r"(?:\s[-–—]+\s|[:：]\s|[(（]\s?)[`*]{0,3}$")
+_PROPOSED_REMARK = lazy_pattern(
+    r"(?:[(\[（–—:,-]\s*(?:refactored|proposed|new|after(?=\s*[)\]:）]|$)|fixed|updated|modified|suggested|"
+    r"simplified|improved|planned|examples?|to (?:add|create|change)|add|create|insert|change|replace)\b|"
+    r"\b(?:after|before) line \d)",
+    re.IGNORECASE,
+)
 _DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
 _LINKED = lazy_pattern(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
@@ -77,6 +83,8 @@ class LocatedQuote(NamedTuple):
 
     quote: Quote
     candidates: list[Reference]
+    #: Whether it shows code as it was before a change; then it may be gone.
+    is_past: bool = False
 
 
 class FenceClaims(NamedTuple):
@@ -93,6 +101,8 @@ class _Part(NamedTuple):
     written_at: int
     first: int
     lines: list[str]
+    #: Whether the comment calls the code proposed: `# src/app.py (refactored)`.
+    is_proposed: bool = False
 
 
 def claims_of_fence(
@@ -118,7 +128,10 @@ def claims_of_fence(
             lined = [one for one in (*above, finding) if one and one.path == own.path and one.line is not None]
             candidates = lined[:1] or candidates
         has_line = any(one.line is not None for one in candidates)
-        is_proposed = bool(candidates) and proposals.is_proposed(fence.line, has_line=has_line)
+        is_proposed = bool(candidates) and (part.is_proposed or proposals.is_proposed(fence.line, has_line=has_line))
+        is_past = bool(candidates) and proposals.is_past(fence.line)
+        if own is not None:
+            own.is_past = is_past
         if own is not None and (own.line is not None or not (is_proposed or _is_missing(own, workspace))):
             found.references.append(own)
         elif own is not None:
@@ -127,7 +140,7 @@ def claims_of_fence(
             last = candidates[-1]
             text = "\n".join(part.lines)
             quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
-            found.quotes.append(LocatedQuote(quote, candidates))
+            found.quotes.append(LocatedQuote(quote, candidates, is_past))
     return found
 
 
@@ -153,17 +166,19 @@ def _parts(fence: Fence, lines: list[str], workspace: Workspace | None) -> Itera
         yield _Part(written, written_at, fence.first, lines)
         return
     body: list[str] = []
+    is_proposed = False
     for at, line in enumerate(lines):
         location = _in_comment(line, exists, is_first=not any(map(str.strip, lines[:at])) if at < 3 else False)
         if location is None or (at and _is_own_comment(line, written, workspace)):
             body.append(line)
             continue
         if any(map(str.strip, body)):
-            yield _Part(written, written_at, fence.first + first, body)
+            yield _Part(written, written_at, fence.first + first, body, is_proposed)
         elif written is not None:
             yield _Part(written, written_at, fence.first + first, [])
         written, written_at, first, body = location, fence.first + at, at + 1, []
-    yield _Part(written, written_at, fence.first + first, body)
+        is_proposed = bool(_PROPOSED_REMARK.search(line, line.find(location.text) + len(location.text)))
+    yield _Part(written, written_at, fence.first + first, body, is_proposed)
 
 
 def _is_own_comment(line: str, written: WrittenReference | None, workspace: Workspace | None) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import islice
+from itertools import islice, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from remit.evidence.model import Difference, Location, Quote
@@ -55,6 +55,7 @@ _NO_TEXT = (
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".mp4", ".woff", ".woff2", ".ttf"),
     *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
 )
+_BRACKETS = frozenset(")]}")
 _NO_WORD = lazy_pattern(r"\W")
 
 
@@ -78,7 +79,7 @@ class QuoteChecker:
         self._comparisons_left = MAX_COMPARED
         self._is_skipped = False
         self._guesses_left = MAX_GUESSED
-        self._tokens: OrderedDict[tuple[str, int], FileTokens] = OrderedDict()
+        self._tokens: OrderedDict[tuple[str, int, bool], FileTokens] = OrderedDict()
 
     @cached_property
     def _matcher(self) -> WindowMatcher:
@@ -152,9 +153,11 @@ class QuoteChecker:
 
         around = cited or (quote.line or 1, quote.line or 1)
         reach = REACH if cited is not None else len(file.lines)
-        for pieces in readings:
-            tokens = QuoteTokens(pieces, file.path)
-            indexed = self._file_tokens(file, around)
+        for pieces, without_commas in product(readings, (False, True)):
+            tokens = QuoteTokens(pieces, file.path, without_commas=without_commas)
+            if without_commas and not _BRACKETS.intersection(tokens.words):
+                continue
+            indexed = self._file_tokens(file, around, without_commas=without_commas)
             if is_too_large(tokens, indexed):
                 self._is_skipped = True
                 continue
@@ -167,17 +170,18 @@ class QuoteChecker:
                 return found
         return None
 
-    def _file_tokens(self, file: SourceFile, around: tuple[int, int]) -> FileTokens:
+    def _file_tokens(self, file: SourceFile, around: tuple[int, int], *, without_commas: bool) -> FileTokens:
         """Return the tokens of a file, or those near some lines if the file is large."""
         from remit.evidence.token_match import FileTokens
 
         first, last = 1, len(file.lines)
         if len(file.text) > _MAX_TOKENIZED:
             first, last = max(1, around[0] - _NEAR_LINES), min(last, around[0] + _NEAR_LINES)
-        key = file.path, first
+        key = file.path, first, without_commas
         found = self._tokens.get(key)
         if found is None:
-            found = self._tokens[key] = FileTokens("\n".join(file.lines[first - 1 : last]), file.path, first)
+            text = "\n".join(file.lines[first - 1 : last])
+            found = self._tokens[key] = FileTokens(text, file.path, first, without_commas=without_commas)
             if len(self._tokens) > _MAX_TOKEN_FILES:
                 self._tokens.popitem(last=False)
         return found

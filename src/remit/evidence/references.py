@@ -19,7 +19,7 @@ from remit.evidence.similarity import similarity_to
 from remit.evidence.symbols import SymbolFinder, is_near, occurs_near, symbol_after, symbols_called
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
-from remit.workspace.paths import folded_name, normalize_path
+from remit.workspace.paths import folded_name, is_absolute, normalize_path
 
 #: Misspelt names are compared with all names of the tree, at most this often; then only equal names are suggested.
 MAX_GUESSES = 50
@@ -33,17 +33,27 @@ _FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "
 #: Why a loose reference that does not hold is left unchecked.
 UNNAMED = "the text does not name the file next to the line"
 PLACEHOLDER = "the path stands for any file"
+PAST = "the text shows it as the code before a change"
 #: A text without one of these names no file: a dot in a name, a slash, `Makefile`.
 _NAMES_FILE = lazy_pattern(r"\w\.\w|[/\\]|file\b", re.IGNORECASE)
 _ARROW = lazy_pattern(r"(?:→|⇒|->|=>)[\s`*_]{0,5}$")
 #: A cell with what is to be done with a file, and a remark after a path.
-_CREATES = lazy_pattern(r"[\s*_`+]*+(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?[\s*_`]*$", re.IGNORECASE)
+_CREATES = lazy_pattern(
+    r"[\s*_`+❌✗⚠]*+(?:(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?[\s*_`]*$|"
+    r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
+    r"(?:created?|added?|written?)|deleted|removed|不存在|缺失|未作成|存在しない)(?!\w)|"
+    r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
+    re.IGNORECASE,
+)
+_NEW_BEFORE = lazy_pattern(r"\bnew\s?[(（:][^)）]{0,200}$", re.IGNORECASE)
 _NEW = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to create|planned|新規|新建)\b", re.IGNORECASE)
 #: Blocks whose files must exist.
 _DONE = ("files_created", "files_modified", "files")
 _MAX_CELLS = 40
 #: The characters around a reference that can make it an example.
 _AROUND = 30
+#: Folders of installed dependencies; a checkout without them cannot show what is in them.
+_DEPENDENCIES = frozenset({"node_modules", "bower_components", "site-packages", ".venv", "venv", "Pods"})
 _WHY = {
     "large": "the file is larger than 10 MB",
     "binary": "the file is not text",
@@ -64,7 +74,7 @@ def find_references(
     if segment.lines and len(written) == 1 and written[0].line is None:
         own = written[0]
         written = [own._replace(line=line, end_line=last) for line, last in lines_alone(segment.lines)] or written
-    written = [one for one in written if one.line is not None or not _is_new_name(segment, one) or exists(one.path)]
+    written = [one for one in written if one.line is not None or _is_path(segment, one, workspace, exists)]
     places: dict[WrittenReference, Literal["near", "bare", "far"]] = {}
     if carrier is not None and (carried := list(carrier.carried(segment, written, row))):
         places = dict(carried)
@@ -88,7 +98,7 @@ def find_references(
             is_placeholder=is_placeholder(
                 one.path, segment.text[: one.start][-_AROUND:], segment.text[one.end :][:_AROUND]
             ),
-            is_planned=one.line is None and (creates or bool(_NEW.match(segment.text, one.end))),
+            is_planned=one.line is None and (creates or _is_new(segment.text, one)),
         )
         for one in written
     ]
@@ -101,9 +111,26 @@ def find_references(
     return found
 
 
+def _is_path(segment: Segment, one: WrittenReference, workspace: Workspace | None, exists: Exists) -> bool:
+    """Return whether a path without a line names a file; `RFC-053/097` and the new name of a moved file do not."""
+    if exists(one.path):
+        return True
+    if _is_new_name(segment, one):
+        return False
+    if workspace is None or has_known_ending(one.path) or is_absolute(one.path) or one.path.startswith("."):
+        return True
+    first = workspace.read(one.path.replace("\\", "/").partition("/")[0])
+    return isinstance(first, Absent) and first.why != "missing"
+
+
 def _is_new_name(segment: Segment, written: WrittenReference) -> bool:
     """Return whether a path is what another one is to become: `a/b.py` → `c/d.py`."""
     return bool(_ARROW.search(segment.text, max(0, written.start - 12), written.start))
+
+
+def _is_new(text: str, one: WrittenReference) -> bool:
+    """Return whether the words around a path state that it is new: `2 new (a.py, b.py)`, `a.py (new)`."""
+    return bool(_NEW.match(text, one.end) or _NEW_BEFORE.search(text[: one.start]))
 
 
 def known_files(workspace: Workspace | None) -> Exists:
@@ -134,8 +161,11 @@ def display_path(written: str, workspace: Workspace | None) -> str:
 
 
 def attach_symbols(references: list[Reference], row: list[Segment], workspace: Workspace | None) -> None:
-    """Assign the symbols that a row contains as `name()` to its references, in order, at most one to each."""
-    called = [symbol for cell in row for symbol in symbols_called(cell.text)]
+    """Assign the symbols that a row contains as `name()` to its references, in order, at most one to each.
+
+    A cell that proposes something names symbols that are to be written.
+    """
+    called = [symbol for cell in row if not cell.proposes for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
         _assign_symbols(called[: len(references)], references, workspace)
 
@@ -189,7 +219,8 @@ class SuggestionFinder:
         self._comparisons_left -= len(paths)
         if self._comparisons_left < 0:
             return paths[0]
-        return max(paths, key=lambda other: (_common_tail(other, path), -len(other), other))
+        wanted = path.lower().split("/")
+        return max(paths, key=lambda other: (_common_tail(other, path), _in_order(wanted, other), -len(other), other))
 
     def _file_in_folder(self, folder: str) -> str | None:
         """Return the main file of a folder, else its first file."""
@@ -240,6 +271,14 @@ def _common_tail(one: str, other: str) -> int:
     return count
 
 
+def _in_order(wanted: list[str], path: str) -> int:
+    """Return how many parts of a path occur in another one, in their order, from the end."""
+    count = 0
+    for part in reversed(path.lower().split("/")):
+        count += count < len(wanted) and part == wanted[-1 - count]
+    return count
+
+
 def look_up(
     reference: Reference,
     workspace: Workspace,
@@ -270,6 +309,8 @@ def look_up(
             reference.outcome, reference.found = "abbreviated", Location(file.path, reference.line)
     if reference.is_placeholder and reference.outcome in ("missing-file", "outside"):
         reference.outcome, reference.found, reference.why = "unchecked", None, PLACEHOLDER
+    if reference.is_past and reference.outcome in ("missing-file", "out-of-range"):
+        reference.outcome, reference.found, reference.why = "unchecked", None, PAST
     is_doubtful = reference.carried == "bare" and reference.outcome == "missing-file"
     if is_doubtful or (reference.carried == "far" and reference.outcome not in ("verified", "abbreviated")):
         reference.outcome, reference.found = "unchecked", None
@@ -293,10 +334,23 @@ def _explain_absent(
         reference.outcome, reference.why = "planned", "this design creates it" if is_design else "it is to be created"
     else:
         reference.outcome = "missing-file"
+        if _is_dependency(reference.path, workspace):
+            reference.outcome, reference.why = "unchecked", "it is a dependency that is not in the checkout"
+            return
         reference.why = "it is a folder" if absent.why == "folder" else "there is no such file"
         suggested = suggestions.suggest(reference.path)
         if suggested is not None:
             reference.found = Location(suggested, _line_in(workspace, suggested, reference, symbols))
+
+
+def _is_dependency(path: str, workspace: Workspace) -> bool:
+    """Return whether a path is in a folder of installed dependencies that does not exist."""
+    parts = path.split("/")
+    at = next((at for at, part in enumerate(parts) if part in _DEPENDENCIES), None)
+    if at is None:
+        return False
+    folder = workspace.read("/".join(parts[: at + 1]))
+    return isinstance(folder, Absent) and folder.why == "missing"
 
 
 def _line_in(workspace: Workspace, path: str, reference: Reference, symbols: SymbolFinder) -> int | None:

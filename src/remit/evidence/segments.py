@@ -43,6 +43,17 @@ _ROUTE_COLUMNS = frozenset(
         "路由",
     }
 )
+_PROPOSAL_COLUMNS = frozenset(
+    """
+    fix fixes recommendation recommendations suggestion suggestions proposal solution solutions remedy remediation
+    mitigation action improvement refactoring after
+    修正 修正案 対策 改善案 提案 推奨 方案 建议 修复 修复建议 改进 解决方案
+    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
+)
+_PROPOSAL = lazy_pattern(
+    r"[\s*_]*+(?:create|add|extract|introduce|define|implement|write|replace|rename|use|move|split|新增|抽出|抽取|改为)\b",
+    re.IGNORECASE,
+)
 _SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++(?:\s?[-–—]|,\s\d|,(?!\d{3}(?!\d))\d|\s(?:and|&)\s\d))")
 _FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
 _QUOTE_MARK = lazy_pattern(r"^[ \t]*>[ \t]?")
@@ -75,6 +86,8 @@ class Segment(NamedTuple):
     states_lines: bool = False
     #: Whether it is in a column of addresses: a path is a file only if it looks like no address.
     may_be_route: bool = False
+    #: Whether it is in a column of proposals, or begins like one: `Create a helper`.
+    proposes: bool = False
 
 
 def segments(document: Document) -> Iterator[Segment]:
@@ -176,6 +189,7 @@ class _Walker:
                         is_location=is_location,
                         lines=lines if is_location else "",
                         may_be_route=names[at] in _ROUTE_COLUMNS,
+                        proposes=names[at] in _PROPOSAL_COLUMNS or bool(_PROPOSAL.match(cell)),
                         states_lines=bool(locations) and cell == lines,
                     )
 

@@ -40,14 +40,16 @@ class TokenMatch(NamedTuple):
 class QuoteTokens:
     """The tokens of a quote. `gaps` has the positions before which the quote marks an omission."""
 
-    def __init__(self, pieces: list[str], path: str) -> None:
+    def __init__(self, pieces: list[str], path: str, *, without_commas: bool = False) -> None:
         self.words: list[str] = []
         self.starts: set[int] = set()
         self.gaps: set[int] = set()
         self.comments: list[str] = []
         self.has_dots = False
         for number, piece in enumerate(pieces):
-            tokens = CodeTokens(piece, path)
+            tokens = CodeTokens(piece, path, without_commas=without_commas)
+            if without_commas and tokens.words[-1:] == [","] and tokens.words[-2:-1] in ([")"], ["]"], ["}"]):
+                del tokens.words[-1], tokens.lines[-1]  # the bracket that follows it is not part of the excerpt
             if number:
                 self.gaps.add(len(self.words))
             self.starts.update(len(self.words) + at for at in range(len(tokens)) if tokens.starts_line(at))
@@ -73,8 +75,8 @@ class QuoteTokens:
 class FileTokens:
     """The tokens of a file, or of a part of it that begins at line `first`, with an index."""
 
-    def __init__(self, text: str, path: str, first: int) -> None:
-        self.tokens = CodeTokens(text, path)
+    def __init__(self, text: str, path: str, first: int, *, without_commas: bool = False) -> None:
+        self.tokens = CodeTokens(text, path, without_commas=without_commas)
         self.first = first
         self.size = len(self.tokens)
         self._positions: dict[str, list[int]] = {}
