@@ -91,7 +91,10 @@ class _Silent(EventWriter):
         return None
 
     async def flush(self) -> None:
-        self._take_text()
+        self._take_text(is_end=True)
+
+    async def flush_words(self) -> None:
+        self._take_text(is_end=True)
 
 
 class _Free(ModelClient):

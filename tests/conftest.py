@@ -74,6 +74,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(_LONG_MODULES))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """Keep what jobs note about settings out of the user's state folder."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 def pytest_collection_finish() -> None:
     """Spare the garbage collector what lives until the end: ten thousand tests and what they import."""
     gc.collect()

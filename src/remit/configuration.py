@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from remit.errors import ConfigurationError, did_you_mean
 from remit.lazy import digest, lazy_pattern
-from remit.unconfirmed import removed_settings, unconfirmed_job
+from remit.unconfirmed import removed_settings, unconfirmed_since
 
 #: The most characters of a TOML document, and parts of a dotted key: the library takes quadratic time for the latter.
 MAX_TOML = 1_000_000
@@ -159,20 +159,20 @@ def load(start: Path | None = None, environment: Mapping[str, str] | None = None
 
 
 def _refuse_unconfirmed(file: Path, table: Mapping[str, Any]) -> None:
-    job = unconfirmed_job(str(file), _digest_of(table))
-    if job is not None:
+    since = unconfirmed_since(str(file), _digest_of(table))
+    if since is not None:
         raise ConfigurationError(
-            f"{file}: these settings changed while job {job} ran, so they are not obeyed. Look at the file; then "
-            "restore it, or confirm it with `remit doctor --confirm`"
+            f"{file}: these settings changed {since}, so they are not obeyed. Look at the file; then restore it, or "
+            "confirm it with `remit doctor --confirm`"
         )
 
 
 def _refuse_removed_settings(start: Path) -> None:
-    for path, job in removed_settings(start):
+    for path, since in removed_settings(start):
         if not Path(path).exists():
             raise ConfigurationError(
-                f"{path}: these settings were removed while job {job} ran. Restore the file, or confirm that it is not "
-                "needed with `remit doctor --confirm`"
+                f"{path}: these settings were removed {since}. Restore the file, or confirm that it is not needed with "
+                "`remit doctor --confirm`"
             )
 
 

@@ -1,7 +1,8 @@
 """Settings that changed while a job could write, and that no person has confirmed: they are not obeyed.
 
-A job works in the folder whose `remit.toml` decides what later jobs may do. The list is in the user's state folder,
-where commands in the sandbox cannot write.
+A job works in the folder whose `remit.toml` decides what later jobs may do. The lists are in the user's state folder,
+where commands in the sandbox cannot write. The digests before a job are stored when it starts, so that a change is
+noticed even if its worker is killed.
 """
 
 from __future__ import annotations
@@ -11,67 +12,130 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-_NAME = "remit/unconfirmed.json"
+_FOLDER = "remit"
+#: Files whose settings changed during a job: path -> digest and job.
+_CHANGED = "unconfirmed.json"
+#: The digests before the jobs that have not ended yet: path -> job -> digest.
+_WATCHED = "watched.json"
 _MAX_BYTES = 1_000_000
 
 
-def state_file() -> Path:
-    """Return the file with the list."""
+class Unconfirmed(NamedTuple):
+    """The job during which settings changed. If it `has_ended`, it was running at the time for certain."""
+
+    job: int
+    has_ended: bool
+
+    def __str__(self) -> str:
+        if self.has_ended:
+            return f"while job {self.job} ran"
+        return f"after job {self.job} started, which still runs or whose worker was killed"
+
+
+def state_folder() -> Path:
+    """Return the folder with the lists."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111 (there may be no home)
-    return Path(base) / _NAME
+    return Path(base) / _FOLDER
 
 
-def mark_unconfirmed(before: Mapping[str, str], after: Mapping[str, str], job: int) -> list[str]:
-    """Add the files whose settings changed during a job; return their paths. An empty digest means: no settings."""
-    changed = [path for path in {**before, **after} if before.get(path, "") != after.get(path, "")]
-    if changed:
-        listed = _read()
-        listed |= {path: {"digest": after.get(path, ""), "job": job} for path in changed}
-        _write(listed)
+def watch(before: Mapping[str, str], job: int) -> None:
+    """Store the digests of the settings before a job. Those of an earlier attempt at the same job stay."""
+    with _locked():
+        watched = _read(_WATCHED)
+        for path, digest in before.items():
+            watched.setdefault(path, {}).setdefault(str(job), digest)
+        _write(_WATCHED, watched)
+
+
+def settle(before: Mapping[str, str], after: Mapping[str, str], job: int) -> list[str]:
+    """End the watch of a job; return the files whose settings changed. An empty digest means: no settings."""
+    with _locked():
+        watched, listed = _read(_WATCHED), _read(_CHANGED)
+        known = dict.fromkeys(after, "") | dict(before)
+        known |= {path: jobs[str(job)] for path, jobs in watched.items() if str(job) in jobs}
+        changed = [path for path, digest in known.items() if digest != after.get(path, "")]
+        if changed:
+            _write(_CHANGED, listed | {path: {"digest": after.get(path, ""), "job": job} for path in changed})
+        kept = {
+            path: {one: digest for one, digest in jobs.items() if one != str(job)} for path, jobs in watched.items()
+        }
+        _write(_WATCHED, {path: jobs for path, jobs in kept.items() if jobs})
     return changed
 
 
-def unconfirmed_job(path: str, digest: str) -> int | None:
-    """Return the job during which a file got the settings with this digest, if no person has confirmed them."""
-    entry = _read().get(path)
-    return entry["job"] if entry is not None and entry["digest"] == digest else None
+def unconfirmed_since(path: str, digest: str) -> Unconfirmed | None:
+    """Return when a file got the settings with this digest, if that was during a job and no person confirmed them."""
+    entry = _read(_CHANGED).get(path, {})
+    if isinstance(entry.get("job"), int) and entry.get("digest") == digest:
+        return Unconfirmed(entry["job"], has_ended=True)
+    for job, before in _read(_WATCHED).get(path, {}).items():
+        if before != digest and job.isdigit():
+            return Unconfirmed(int(job), has_ended=False)
+    return None
 
 
-def removed_settings(start: Path) -> Iterator[tuple[str, int]]:
-    """Yield the files that contained the settings for a folder until a job removed them, with the number of the job."""
-    folders = {str(folder) for folder in (start.absolute(), *start.absolute().parents)}
-    for path, entry in _read().items():
-        if not entry["digest"] and os.path.dirname(path) in folders:  # noqa: PTH120 (plain names)
-            yield path, entry["job"]
+def removed_settings(start: Path) -> Iterator[tuple[str, Unconfirmed]]:
+    """Yield the files that contained the settings for a folder before a job, which may have removed them."""
+    folders = _above(start)
+    for path, entry in _read(_CHANGED).items():
+        if not entry.get("digest") and isinstance(entry.get("job"), int) and os.path.dirname(path) in folders:  # noqa: PTH120 (plain names)
+            yield path, Unconfirmed(entry["job"], has_ended=True)
+    for path, jobs in _read(_WATCHED).items():
+        job = next((job for job, before in jobs.items() if before and job.isdigit()), None)
+        if job is not None and os.path.dirname(path) in folders:  # noqa: PTH120 (plain names)
+            yield path, Unconfirmed(int(job), has_ended=False)
 
 
-def confirm(start: Path) -> list[str]:
-    """Confirm the settings for a folder as they are now; return the files that were listed."""
-    folders = {str(folder) for folder in (start.absolute(), *start.absolute().parents)}
-    listed = _read()
-    found = [path for path in listed if os.path.dirname(path) in folders]  # noqa: PTH120 (plain names)
-    if found:
-        _write({path: entry for path, entry in listed.items() if path not in found})
-    return found
+def confirm(start: Path, current: Mapping[str, str]) -> list[str]:
+    """Confirm the settings for a folder, which have these digests now; return the files that were listed."""
+    folders = _above(start)
+    if not _read(_CHANGED) and not _read(_WATCHED):
+        return []
+    with _locked():
+        listed, watched = _read(_CHANGED), _read(_WATCHED)
+        found = {path for path in listed if os.path.dirname(path) in folders}  # noqa: PTH120 (plain names)
+        for path, jobs in watched.items():
+            digest = current.get(path, "")
+            if os.path.dirname(path) in folders and any(before != digest for before in jobs.values()):  # noqa: PTH120 (as above)
+                found.add(path)
+                watched[path] = dict.fromkeys(jobs, digest)
+        if found:
+            _write(_CHANGED, {path: entry for path, entry in listed.items() if path not in found})
+            _write(_WATCHED, watched)
+    return sorted(found)
 
 
-def _read() -> dict[str, dict[str, Any]]:
-    file = state_file()
+def _above(start: Path) -> set[str]:
+    return {str(folder) for folder in (start.absolute(), *start.absolute().parents)}
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    """Hold the lock of the lists: several workers write them."""
+    import fcntl  # late: every process loads the settings, few write the lists
+
+    folder = state_folder()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder / "lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _read(name: str) -> dict[str, dict[str, Any]]:
     try:
-        with file.open("rb") as opened:
+        with (state_folder() / name).open("rb") as opened:
             listed = json.loads(opened.read(_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     rows = listed.items() if isinstance(listed, dict) else ()
-    return {path: entry for path, entry in rows if isinstance(entry, dict) and {"digest", "job"} <= set(entry)}
+    return {path: entry for path, entry in rows if isinstance(entry, dict)}
 
 
-def _write(listed: Mapping[str, Mapping[str, Any]]) -> None:
-    file = state_file()
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
+def _write(name: str, listed: Mapping[str, Mapping[str, Any]]) -> None:
+    file = state_folder() / name
+    draft = file.with_name(f"{name}.{os.getpid()}")
     try:
         draft.write_text(json.dumps(listed, indent=1), encoding="utf-8")
         draft.replace(file)

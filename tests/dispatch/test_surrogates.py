@@ -35,11 +35,11 @@ async def test_streamed_chunks_are_not_split_inside_a_character(
     play: Play, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("remit.dispatch.events._BATCH_CHARACTERS", 1)
-    said = f"{HIGH}{LOW}" * 3
+    said = f"{HIGH}{LOW} " * 3
     async with play({"text": said, "chunks": len(said)}) as fleet:
         done = await fleet.run(model=model)
         told = [event.data["text"] for event in await fleet.events(done.id) if event.kind == "text"]
-    assert told == [FACE] * 3
+    assert told == [f"{FACE} "] * 3
 
 
 @pytest.mark.anyio

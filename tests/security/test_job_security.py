@@ -17,12 +17,13 @@ from remit.configuration import load, settings_digests
 from remit.dispatch.health import HealthFact, _sandbox
 from remit.dispatch.settings import load_settings
 from remit.dispatch.tools import sandbox, toolbox
+from remit.dispatch.tools.deciding import deciding_entries
 from remit.dispatch.tools.model import ToolLimits, ToolOutput
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.errors import ConfigurationError, UsageError
 from remit.registry.tools import OFFERED
 from remit.testing import registry
-from remit.unconfirmed import confirm, mark_unconfirmed
+from remit.unconfirmed import confirm, settle
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.process
@@ -99,7 +100,10 @@ def test_doctor_finds_a_root_worker_with_bash_wrong_that_cannot_protect_the_kern
     problem = "this is root, and commands can change settings of the kernel (/proc/sys)"
     found = fact(monkeypatch, "Read,Bash", problem)
     assert found.level == "bad"
-    assert found.words.startswith(f"{problem}; run the worker as another user, or take Bash out of allow_tools.")
+    assert found.words.startswith(f"{problem}; run the worker as another user, or set allow_tools without Bash.")
+    assert fact(monkeypatch, "*", problem).level == "bad"
+    assert fact(monkeypatch, "", problem).level == "bad", "by default every tool is allowed"
+    assert fact(monkeypatch, "Read,Bash(git log *)", problem).level == "bad"
     assert fact(monkeypatch, "Read", problem).level == "odd"
     assert fact(monkeypatch, "Read,Bash", "").level != "bad"
 
@@ -184,6 +188,30 @@ def test_a_command_changes_no_deciding_file_and_a_new_one_is_set_aside(work: Pat
     assert ".mcp.json decides what runs next" in got.text
 
 
+@confined
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > sub/remit.toml",
+        "echo x > sub/.claude/settings.json",
+        "rm -r sub/.claude",
+        "mv sub/.claude sub/c",
+        "mv sub away; mkdir -p sub/.claude; echo x > sub/.claude/settings.json; echo x > sub/remit.toml",
+        "mkdir -p deep/er; mv sub deep/er/",
+        "mkdir -p new/.claude; echo x > new/.claude/settings.json; ln -s /etc new/.codex; echo x > new/.envrc",
+    ],
+)
+def test_a_command_changes_no_deciding_file_below_and_new_ones_are_set_aside(work: Path, command: str) -> None:
+    (work / "sub" / ".claude").mkdir(parents=True)
+    (work / "sub" / ".claude" / "settings.json").write_text("{}")
+    (work / "sub" / "remit.toml").write_text("")
+    ask(box(work), "Bash", command=command)
+    for path in deciding_entries(work):
+        entry = work / path
+        content = (entry / "settings.json").read_text() if entry.name == ".claude" else entry.read_text()
+        assert content in ("", "{}"), f"{path} was written by the command"
+
+
 # Settings that changed while a job ran.
 
 
@@ -192,10 +220,10 @@ def test_changed_settings_are_not_obeyed_until_a_person_confirms_them(work: Path
     file.write_text('allow_tools = ["Read"]\n')
     before = settings_digests(work)
     file.write_text('allow_tools = ["Bash"]\n')
-    assert mark_unconfirmed(before, settings_digests(work), 7) == [str(file)]
+    assert settle(before, settings_digests(work), 7) == [str(file)]
     with pytest.raises(ConfigurationError, match=r"these settings changed while job 7 ran, so they are not obeyed"):
         load(work)
-    assert confirm(work) == [str(file)]
+    assert confirm(work, settings_digests(work)) == [str(file)]
     assert load(work)["allow_tools"] == ["Bash"]
 
 
@@ -204,7 +232,7 @@ def test_restored_settings_are_obeyed_again(work: Path) -> None:
     file.write_text('allow_tools = ["Read"]\n')
     before = settings_digests(work)
     file.write_text('allow_tools = ["Bash"]\n')
-    mark_unconfirmed(before, settings_digests(work), 7)
+    settle(before, settings_digests(work), 7)
     file.write_text('# the same settings\nallow_tools = ["Read"]\n')
     assert load(work)["allow_tools"] == ["Read"]
 
@@ -213,15 +241,15 @@ def test_created_and_removed_settings_are_noticed(work: Path) -> None:
     before = settings_digests(work)
     (work / "remit.toml").write_text('policy = "open"\n')
     after = settings_digests(work)
-    assert mark_unconfirmed(before, after, 7) == [str(work / "remit.toml")]
+    assert settle(before, after, 7) == [str(work / "remit.toml")]
     with pytest.raises(ConfigurationError, match="changed while job 7 ran"):
         load(work)
-    confirm(work)
+    confirm(work, settings_digests(work))
     (work / "remit.toml").unlink()
-    mark_unconfirmed(after, settings_digests(work), 8)
+    settle(after, settings_digests(work), 8)
     with pytest.raises(ConfigurationError, match="removed while job 8 ran"):
         load(work)
-    confirm(work)
+    confirm(work, settings_digests(work))
     assert load(work)["policy"] == "open"
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from remit import aio
-from remit.configuration import settings_digests
 from remit.dispatch.events import EventWriter
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import RunEnd, RunStopped, end_job, partial_output, stop_job, worktree_of
@@ -23,15 +22,17 @@ from remit.dispatch.model_client import ModelClient
 from remit.dispatch.models import provider_of
 from remit.dispatch.settings import Settings
 from remit.dispatch.submit import resolve_claimed
+from remit.dispatch.tools.deciding import watched_settings
 from remit.dispatch.worktree import WORKTREE, is_usable, make_worktree
 from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.model import Brief
 from remit.registry.tools import AllowList, find_tool
+from remit.secrets.scan import redact_all
 from remit.store import jobs
 from remit.store.database import Database
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript
-from remit.unconfirmed import mark_unconfirmed
+from remit.unconfirmed import settle, watch
 
 if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
@@ -84,7 +85,7 @@ class Attempt:
         self._settings = settings
         self._runners = runners or {}
         self._transcript = Transcript(database, job.id, job.attempt)
-        self._events = EventWriter(database, job.id, job.attempt)
+        self._events = EventWriter(database, job.id, job.attempt, is_redacting=settings.is_redacting)
 
     async def run(self) -> None:
         """Run the job to its end. Raises AttemptFenced or EnvironmentBroken if another worker has to finish it."""
@@ -105,7 +106,7 @@ class Attempt:
         brief = apply_limits(await jobs.brief_of(self._database, job), self._settings)
         await self._events.emit("started", {"attempt": job.attempt, "model": brief.model, "tools": list(brief.tools)})
         root = Path(job.workspace)
-        before = await asyncio.to_thread(settings_digests, root)
+        before = await self._watch_settings() if _can_write(brief) else {}
         try:
             root = await self._workspace()
             ended = await self._in_time(brief, root)
@@ -134,10 +135,25 @@ class Attempt:
             await self._events.emit("resolved", {"definition": definition, "warnings": list(brief.warnings)})
         return self._job
 
+    async def _watch_settings(self) -> dict[str, str]:
+        """Return the digests of the settings before this job, which are also stored in case its worker is killed."""
+        before = await asyncio.to_thread(watched_settings, Path(self._job.workspace))
+        try:
+            await asyncio.to_thread(watch, before, self._job.id)
+        except OSError as error:  # no writable home: a change is still noticed when the job ends
+            log.warning("job %s: its settings are not watched if this worker is killed: %s", self._job.id, error)
+        return before
+
     async def _mark_changed_settings(self, before: Mapping[str, str]) -> None:
         """Make sure that settings which changed while this job could write are not obeyed until a person confirms."""
-        after = await asyncio.to_thread(settings_digests, Path(self._job.workspace))
-        for path in await asyncio.to_thread(mark_unconfirmed, before, after, self._job.id):
+        after = await asyncio.to_thread(watched_settings, Path(self._job.workspace))
+        try:
+            changed = await asyncio.to_thread(settle, before, after, self._job.id)
+        except OSError:
+            if before != after:
+                raise
+            return
+        for path in changed:
             await self._events.emit("settings-changed", {"path": path})
 
     async def _workspace(self) -> Path:
@@ -186,7 +202,7 @@ class Attempt:
     async def _keep_flushing(self) -> None:
         while True:
             await asyncio.sleep(_FLUSH_SECONDS)
-            await self._events.flush()
+            await self._events.flush_words()
 
     async def _work(self, brief: Brief, root: Path) -> RunEnd:
         runner = self._runners.get(brief.runner)
@@ -246,10 +262,12 @@ class Attempt:
         attempt = submission if brief.runner == "model" else max(submission, 2)
         judgement, facts = await asyncio.to_thread(_judge, ended.text, brief, root, receipts, attempt)
         failpoint("checked")
-        report = msgspec.json.encode(
-            {"verdict": judgement.decision, "violations": judgement.violations, "facts": facts}
-        )
-        await self._transcript.save_result(submission, ended.text, judgement.decision, report)
+        # Checked as it was sent, stored without secrets.
+        found = msgspec.to_builtins({"verdict": judgement.decision, "violations": judgement.violations, "facts": facts})
+        document = ended.text
+        if self._settings.is_redacting:
+            document, found = await asyncio.to_thread(redact_all, (document, found))
+        await self._transcript.save_result(submission, document, judgement.decision, msgspec.json.encode(found))
         failpoint("result-saved")
         await self._events.emit(
             "checked",

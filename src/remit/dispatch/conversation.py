@@ -9,18 +9,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     PartDeltaEvent,
     PartStartEvent,
-    SystemPromptPart,
     TextPart,
     TextPartDelta,
     UserPromptPart,
@@ -45,6 +42,7 @@ from remit.dispatch.model_client import (
     sum_usage,
 )
 from remit.dispatch.models import OUTPUT_TOKENS, build_model, instruction_blocks, model_settings
+from remit.dispatch.stored_messages import incomplete_calls, read_messages, stored_json
 from remit.dispatch.toolset import Calls
 from remit.registry.model import Brief
 from remit.store.database import NamedQuery
@@ -82,11 +80,11 @@ class Conversation:
 
     async def run(self) -> RunEnd:
         """Continue from the transcript until the conversation ends."""
-        stored = ModelMessagesTypeAdapter.validate_python(await self._transcript.messages())
-        self._messages = with_system(stored, instruction_blocks(self._brief)[0])
+        stored = await self._transcript.messages()
+        self._messages = read_messages(stored, instruction_blocks(self._brief)[0], self._prompt)
         self._sums = add_usage(sum_usage(self._messages), await self._transcript.broken())
         if stored:
-            await self._calls.recall()
+            await self._calls.recall(f"{self._sums.turns}:{call}" for call in incomplete_calls(self._messages))
         failures = 0
         while True:
             done = self._sums.turns
@@ -147,7 +145,7 @@ class Conversation:
         """Send one request to the model: the request is stored before it, the response after it."""
         if self._sums.turns >= self._brief.max_turns + count_corrections(self._messages):
             raise RunStopped("max-turns", f"all {self._sums.turns} turns are used up and the work is not finished")
-        write = self._request_statement(node.request)
+        write = await self._request_statement(node.request)
         input_tokens = estimate_input(self._brief, self._messages)
         reserved = await self._client.reserve(input_tokens, write)
         failpoint("request-saved")
@@ -166,7 +164,8 @@ class Conversation:
         response = following.model_response
         repair_surrogates(response)
         used = response_usage(response)
-        await self._client.settle(reserved, used, self._response_statement(response, used))
+        write = await self._response_statement(response, used)
+        await self._client.settle(reserved, used, write)
         failpoint("settled")
         failpoint("response-saved")
         return following
@@ -187,25 +186,25 @@ class Conversation:
             await self._events.flush()  # a job that is ended in the middle of an answer keeps all text received so far
             raise
 
-    def _request_statement(self, request: ModelRequest) -> NamedQuery:
+    async def _request_statement(self, request: ModelRequest) -> NamedQuery:
         """Return the statement that stores a request and the start of its turn."""
         events = self._events.take("turn", {"turn": self._sums.turns + 1})
         if self._messages and isinstance(self._messages[-1], ModelRequest):
             return self._transcript.events_statement(events)  # an earlier attempt stored the request
-        return self._message_statement(request, events)
+        return await self._message_statement(request, events)
 
-    def _response_statement(self, response: ModelResponse, used: UsageSums) -> NamedQuery:
+    async def _response_statement(self, response: ModelResponse, used: UsageSums) -> NamedQuery:
         """Return the statement that stores a response and the usage up to it."""
         self._sums = sums = add_usage(self._sums, used)
         usage = {"turns": sums.turns, "input": sums.input, "output": sums.output, "cached": sums.cached}
-        return self._message_statement(response, self._events.take("usage", {**usage, "cost": sums.cost}))
+        return await self._message_statement(response, self._events.take("usage", {**usage, "cost": sums.cost}))
 
-    def _message_statement(self, message: ModelMessage, events: Sequence[StoredEvent]) -> NamedQuery:
-        data = ModelMessagesTypeAdapter.dump_json([without_brief(message)])[1:-1]
-        number = len(self._messages)
-        self._messages = [*self._messages, message]
-        partial = text_so_far(self._messages) or None
-        return self._transcript.message_statement(number, data, self._sums, partial, events)
+    async def _message_statement(self, message: ModelMessage, events: Sequence[StoredEvent]) -> NamedQuery:
+        messages = [*self._messages, message]
+        data = await asyncio.to_thread(stored_json, message, is_redacting=self._calls.is_redacting)
+        partial = await asyncio.to_thread(self._calls.redact, text_so_far(messages))
+        number, self._messages = len(self._messages), messages
+        return self._transcript.message_statement(number, data, self._sums, partial or None, events)
 
     def _final(self) -> RunEnd | None:
         """Return the end if the last response calls no tool or was cut off, else None."""
@@ -222,22 +221,6 @@ class Conversation:
 def _build(name: str) -> Model:
     with _BUILDING:
         return build_model(name)
-
-
-def without_brief(message: ModelMessage) -> ModelMessage:
-    """Return a message as it is stored: without the texts of the brief, which is stored once for all its jobs."""
-    if isinstance(message, ModelResponse):
-        return message
-    parts = [part for part in message.parts if not isinstance(part, SystemPromptPart)]
-    return replace(message, parts=parts, instructions=None)
-
-
-def with_system(messages: list[ModelMessage], system: tuple[str, ...]) -> list[ModelMessage]:
-    """Return stored messages with the system prompts added to the first one."""
-    if not messages or not isinstance(messages[0], ModelRequest):
-        return messages
-    prompts = [SystemPromptPart(text) for text in system]
-    return [replace(messages[0], parts=[*prompts, *messages[0].parts]), *messages[1:]]
 
 
 def count_corrections(messages: list[ModelMessage]) -> int:

@@ -37,8 +37,10 @@ async def retry(database: Database, job: int) -> str:
 
 async def next_message(database: Database, job: int, text: str) -> Message:
     """Return a text as the next message of a job's transcript."""
-    from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, UserPromptPart
+    from pydantic_ai.messages import ModelRequest, UserPromptPart
+
+    from remit.dispatch.stored_messages import stored_json
 
     messages = await Transcript(database, job, 0).messages()
     request = ModelRequest(parts=[UserPromptPart(text)])
-    return Message(job, len(messages), ModelMessagesTypeAdapter.dump_json([request])[1:-1])
+    return Message(job, len(messages), stored_json(request, is_redacting=False))

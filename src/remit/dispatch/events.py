@@ -1,4 +1,4 @@
-"""Write the events of a running job: streamed text in batches, everything else at once."""
+"""Write the events of a running job without secrets: streamed text in batches, everything else at once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from remit.secrets.scan import find_secrets, redact, redact_all
 from remit.store.database import Database
 from remit.store.events import add_event
 from remit.store.storable import to_storable
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 #: Streamed text is written when this many characters or seconds have accumulated.
 _BATCH_CHARACTERS = 400
 _BATCH_SECONDS = 0.25
+_CONTEXT = 300
+#: A longer text without a space is not a word, and not kept back.
+_MAX_WORD = 2_000
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 #: In JSON text such as the arguments of a tool: an escaped surrogate without its other half, or an escaped NUL. An
 #: escaped backslash and a complete pair match first, so that they stay unchanged.
@@ -29,14 +33,16 @@ _ESCAPES = re.compile(
 
 
 class EventWriter:
-    """Writes the events of one attempt at a job."""
+    """Writes the events of one attempt at a job, without secrets if `is_redacting`."""
 
-    def __init__(self, database: Database, job: int, attempt: int) -> None:
+    def __init__(self, database: Database, job: int, attempt: int, *, is_redacting: bool = True) -> None:
         self._database = database
         self._job = job
         self._attempt = attempt
-        self._text: list[str] = []
-        self._length = 0
+        self._is_redacting = is_redacting
+        self._text = ""
+        #: The end of the text that was written last: the name before a password may be in it.
+        self._context = ""
         self._since = time.monotonic()
         # Tools that run at the same time also emit at the same time. Rows are read in order, so writes are serial.
         self._lock = asyncio.Lock()
@@ -44,34 +50,58 @@ class EventWriter:
     async def emit(self, kind: str, data: dict[str, Any]) -> None:
         """Write an event, after the text that was streamed before it."""
         async with self._lock:
-            await self._flush()
-            await add_event(self._database, self._job, kind, to_storable(data), self._attempt)
+            await self._flush(is_end=True)
+            stored = await asyncio.to_thread(self._redacted, data)
+            await add_event(self._database, self._job, kind, to_storable(stored), self._attempt)
 
     def take(self, kind: str, data: dict[str, Any]) -> list[StoredEvent]:
         """Return an event, after the text that was streamed before it, for a write of the transcript."""
-        return [*self._take_text(), StoredEvent(kind, data)]
+        return [*self._take_text(is_end=True), StoredEvent(kind, self._redacted(data))]
+
+    def _redacted(self, data: dict[str, Any]) -> dict[str, Any]:
+        return dict(redact_all(data)) if self._is_redacting else data
 
     async def add_text(self, piece: str) -> None:
         """Add a piece of the streamed answer, and write the batch if it is due."""
-        self._text.append(piece)
-        self._length += len(piece)
-        is_due = self._length >= _BATCH_CHARACTERS or time.monotonic() - self._since > _BATCH_SECONDS
+        self._text += piece
+        is_due = len(self._text) >= _BATCH_CHARACTERS or time.monotonic() - self._since > _BATCH_SECONDS
         if is_due and not ends_in_surrogate(piece):
-            await self.flush()
+            await self.flush_words()
+
+    async def flush_words(self) -> None:
+        """Write the text so far, except for its last word, which may be the beginning of a secret."""
+        async with self._lock:
+            await self._flush(is_end=False)
 
     async def flush(self) -> None:
-        """Write the text that has been added since the last batch."""
+        """Write all text that has been added since the last batch: the answer ends here."""
         async with self._lock:
-            await self._flush()
+            await self._flush(is_end=True)
 
-    async def _flush(self) -> None:
-        for kind, data in self._take_text():
+    async def _flush(self, *, is_end: bool) -> None:
+        for kind, data in self._take_text(is_end=is_end):
             await add_event(self._database, self._job, kind, to_storable(data), self._attempt)
 
-    def _take_text(self) -> list[StoredEvent]:
-        text = join_surrogates("".join(self._text))
-        self._text, self._length, self._since = [], 0, time.monotonic()
-        return [StoredEvent("text", {"text": text})] if text else []
+    def _take_text(self, *, is_end: bool) -> list[StoredEvent]:
+        """Return the text so far as an event. Without a wait: more text can arrive during one."""
+        text = join_surrogates(self._text)
+        self._since = time.monotonic()
+        if not self._is_redacting:
+            self._text, written = "", text
+        else:
+            end = len(text) if is_end else _safe_end(text)
+            self._text, written = text[end:], redact(self._context + text[:end], len(self._context))
+            self._context = (self._context + text[:end])[-_CONTEXT:]
+        return [StoredEvent("text", {"text": written})] if written else []
+
+
+def _safe_end(text: str) -> int:
+    """Return where a streamed text can be cut without cutting a secret: between words, not inside a private key."""
+    end = len(text)
+    while end > max(0, len(text) - _MAX_WORD) and not text[end - 1].isspace():
+        end -= 1
+    touching = [start for start, _, stop, _ in find_secrets(text) if stop >= len(text.rstrip())]
+    return min(end, *touching) if touching else end
 
 
 def repair_surrogates(response: ModelResponse) -> None:

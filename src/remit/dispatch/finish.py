@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.settings import Settings
-from remit.dispatch.worktree import WORKTREE, WorktreeChanges, read_changes, remove_worktree
+from remit.dispatch.worktree import WORKTREE, WorktreeChanges, read_changes, remove_worktree, without_secrets
 from remit.errors import EnvironmentBroken, RemitError
-from remit.secrets.scan import redact
+from remit.secrets.scan import redact_all
 from remit.store import jobs, plans
 from remit.store.database import Database
 from remit.store.events import unfinished_text
@@ -93,7 +93,10 @@ async def end_job(database: Database, job: Job, settings: Settings, ended: RunEn
     """
     changes = await _changes(database, job, settings)
     diff = job.diff if changes is None or changes.diff is None else changes.diff
-    error = redact(ended.error) if ended.error and settings.is_redacting else ended.error
+    error = ended.error
+    if settings.is_redacting:
+        error, text = await asyncio.to_thread(redact_all, (error, ended.text))
+        ended = ended._replace(text=text)
     if changes is not None and changes.kept is not None:
         notice = f"the worktree stays in {worktree_of(job, settings)}: {changes.kept}"
         log.warning("job %s: %s", job.id, notice)
@@ -123,7 +126,8 @@ async def _changes(database: Database, job: Job, settings: Settings) -> Worktree
         raise AttemptFenced(job.id, job.attempt)  # the worktree belongs to the new attempt, too
     if current.worktree != str(folder) or not await asyncio.to_thread(folder.exists):
         return None
-    return await asyncio.to_thread(read_changes, Path(job.workspace), folder)
+    changes = await asyncio.to_thread(read_changes, Path(job.workspace), folder)
+    return await asyncio.to_thread(without_secrets, changes) if settings.is_redacting else changes
 
 
 async def _clear(

@@ -46,7 +46,7 @@ def _sandbox(settings: Settings) -> HealthFact:
     line = describe_sandbox(network=False)
     problem = root_problem()
     if problem and any(tool.partition("(")[0] == "Bash" for tool in settings.allow_tools):
-        remedy = "run the worker as another user, or take Bash out of allow_tools"
+        remedy = "run the worker as another user, or set allow_tools without Bash"
         return HealthFact("sandbox", "bad", f"{problem}; {remedy}. {line}")
     return HealthFact("sandbox", "odd" if line.startswith("none") or problem else "good", line)
 

@@ -20,7 +20,7 @@ from remit.dispatch.tools.model import ToolOutput, ToolSpec
 from remit.dispatch.tools.toolbox import Toolbox, recorded_arguments
 from remit.evidence.receipts import Receipt
 from remit.registry.model import digest_of
-from remit.secrets.scan import redact, redacted_arguments
+from remit.secrets.scan import redact, redact_all
 from remit.store.transcript import FinishedCall, Transcript
 
 #: A conversation ends after this many equal errors in a row, or this many equal rounds of calls.
@@ -31,6 +31,12 @@ _CONFIRMED_SECONDS = 0.25
 _UNKNOWN = (
     "It is not known whether this call of {name} took effect: the worker died while it ran, and it is not run again. "
     "Check the state of the project before you continue."
+)
+#: Characters of a text that are searched for secrets before it is cut for a line of progress.
+_MAX_SEARCHED = 20_000
+_INCOMPLETE = (
+    "This call was not run: the worker died before it, and its arguments contained a possible secret, which is not "
+    "stored. Make the call again."
 )
 _ANY = SchemaValidator(core_schema.any_schema())
 Run = Callable[[dict[str, Any], str], Awaitable[ToolOutput]]
@@ -43,7 +49,9 @@ class Calls:
     def __init__(self, transcript: Transcript, events: EventWriter, *, is_redacting: bool) -> None:
         self._transcript = transcript
         self._events = events
-        self._is_redacting = is_redacting
+        self.is_redacting = is_redacting
+        #: Calls of the turn that an earlier attempt could not finish, if their stored arguments lack a possible secret.
+        self._incomplete: frozenset[str] = frozenset()
         #: The current turn. Providers assign call ids, and may use an id again in another turn.
         self.turn = 0
         self._loop_guard = LoopGuard()
@@ -52,7 +60,7 @@ class Calls:
         """Return the stored output of a call, or run it now and store its output."""
         call = f"{self.turn}:{call_id}"
         named = arguments if isinstance(arguments, dict) else {"arguments": arguments}
-        stored = await asyncio.to_thread(redacted_arguments, named) if self._is_redacting else named
+        stored = await asyncio.to_thread(redact_all, named) if self.is_redacting else named
         confirmed = _Moment()
         events = self._events.take("tool", {"call": call, "name": spec.name, "arguments": _short(named)})
         earlier = await self._transcript.begin_call(
@@ -62,11 +70,13 @@ class Calls:
             return earlier.output or ""
         if earlier is not None and not spec.is_repeatable:
             return await self._answer_unknown(call, spec, arguments)
+        if call in self._incomplete:
+            return await self._answer_incomplete(call, spec, arguments)
         failpoint("tool-begun")
         await self._confirm_ownership(confirmed)
         output = await run(named, call)
         failpoint("tool-ran")
-        text = redact(output.text) if self._is_redacting else output.text
+        text = self.redact(output.text)
         why = {"why": _line(text)} if output.failed else {}
         events = self._events.take("tool-done", {"call": call, "name": spec.name, "failed": output.failed, **why})
         await self._transcript.finish_call(call, text, output.receipt, events, is_failed=output.failed)
@@ -74,8 +84,13 @@ class Calls:
         self._loop_guard.add(self.turn, spec.name, stored, text, failed=output.failed)
         return text
 
-    async def recall(self) -> None:
+    def redact(self, text: str) -> str:
+        """Return a text as it is stored."""
+        return redact(text) if self.is_redacting else text
+
+    async def recall(self, incomplete: Iterable[str] = ()) -> None:
         """Load the last calls of a conversation that is resumed, so that loops across attempts are detected."""
+        self._incomplete = frozenset(incomplete)
         self._loop_guard.recall(await self._transcript.last_calls())
 
     async def _confirm_ownership(self, confirmed: _Moment) -> None:
@@ -92,10 +107,17 @@ class Calls:
     async def _answer_unknown(self, call: str, spec: ToolSpec, arguments: Any) -> str:
         """Answer a call that was running when its worker died. It may have taken effect; it is stored as failed."""
         text = _UNKNOWN.format(name=spec.name)
-        receipt = Receipt(tool=spec.name, arguments=redacted_arguments(recorded_arguments(arguments)), failed=True)
+        receipt = Receipt(tool=spec.name, arguments=redact_all(recorded_arguments(arguments)), failed=True)
         events = self._events.take("tool-done", {"call": call, "name": spec.name, "failed": True, "why": text})
         await self._transcript.finish_call(call, text, receipt, events, is_failed=True, state="unknown")
         return text
+
+    async def _answer_incomplete(self, call: str, spec: ToolSpec, arguments: Any) -> str:
+        """Answer a call that did not run before its worker died, and whose stored arguments lack a secret."""
+        receipt = Receipt(tool=spec.name, arguments=recorded_arguments(arguments), failed=True)
+        events = self._events.take("tool-done", {"call": call, "name": spec.name, "failed": True, "why": _INCOMPLETE})
+        await self._transcript.finish_call(call, _INCOMPLETE, receipt, events, is_failed=True)
+        return _INCOMPLETE
 
 
 class _Moment:
@@ -203,9 +225,9 @@ def job_tools(toolbox: Toolbox, calls: Calls) -> RecordedTools:
 
 def _line(text: str) -> str:
     """Return the reason of a failed call for one line of progress."""
-    return redact(" ".join(text[:1000].split())[:300])
+    return " ".join(redact(text[:_MAX_SEARCHED]).split())[:300]
 
 
 def _short(arguments: dict[str, Any]) -> list[list[str]]:
     """Return arguments for one line of progress. A list, because the database does not keep the order of an object."""
-    return [[name, redact(str(value)[:200])] for name, value in list(arguments.items())[:8]]
+    return [[name, redact(str(value)[:_MAX_SEARCHED])[:200]] for name, value in list(arguments.items())[:8]]

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.errors import EnvironmentBroken
+from remit.secrets.scan import redact
 from remit.workspace.git_folder import linked_home
 from remit.workspace.safe_git import SECONDS, root_above, run_git, start_git, within_limit, without_filters
 
 WORKTREE = "worktree"
 MAX_DIFF = 4 * 1024 * 1024
 _CUT = "\n[the diff is too long: the rest was left out]\n"
+_REDACTED = "\n[possible secrets were removed from this diff: it cannot be applied]\n"
 #: Independent of the configuration, the diff can be applied by `git apply`, and git does not read nested repositories.
 _DIFF_OPTIONS = (
     *("--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-relative", "--unified=3", "-O/dev/null"),
@@ -107,6 +109,15 @@ def read_changes(project: Path, folder: Path) -> WorktreeChanges:
     )
 
 
+def without_secrets(changes: WorktreeChanges) -> WorktreeChanges:
+    """Return changes whose diff can be stored: without secrets. A worktree with a possible secret must be kept."""
+    redacted = redact(changes.diff) if changes.diff is not None else None
+    if redacted == changes.diff:
+        return changes
+    why = "; ".join(filter(None, (changes.kept, "its diff contains a possible secret, which is not stored")))
+    return WorktreeChanges(f"{redacted}{_REDACTED}", why)
+
+
 def _check_repository(project: Path, folder: Path) -> None:
     """Raise EnvironmentBroken if a worktree no longer belongs to the project: an agent can replace its `.git`."""
     shared = run_git(project, "rev-parse", "--path-format=absolute", "--git-common-dir")
@@ -130,7 +141,7 @@ def read_diff(folder: Path) -> str:
 
 def is_complete(diff: str) -> bool:
     """Return whether a diff contains all changes exactly."""
-    return not diff.endswith(_CUT) and "\ufffd" not in diff and "\0" not in diff
+    return not diff.endswith((_CUT, _REDACTED)) and "\ufffd" not in diff and "\0" not in diff
 
 
 def nested_repositories(folder: Path) -> list[bytes]:

@@ -10,6 +10,7 @@ import msgspec
 
 from remit.contract.outcome import failure_in, status_in
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count, wrap_text
+from remit.secrets.scan import redact
 from remit.store.events import Event
 from remit.store.jobs import Job, Outcome, State
 
@@ -94,7 +95,7 @@ def list_lines(jobs: Sequence[Job], columns: int) -> Iterator[Line]:
     yield [Piece(f"{'job':>6}  {'agent':<22} {'state':<10} {'verdict':<8} {'turns':>5} {'tokens':>8}  task", "bold")]
     for job in jobs:
         state = job.outcome or job.state
-        task = escape_control(" ".join(job.prompt[:200].split()))
+        task = escape_control(" ".join(redact(job.prompt[:2000]).split())[:200])
         agent = cut_width(escape_control(job.agent), 22)
         yield [
             Piece(f"{job.id:>6}  {agent}{' ' * (22 - display_width(agent))} "),
@@ -130,7 +131,7 @@ def job_lines(job: Job, columns: int, violations: Sequence[Mapping[str, Any]] = 
     text = ", ".join(f"{name} {at.astimezone():%Y-%m-%d %H:%M:%S}" for name, at in times.items() if at is not None)
     for row in wrap_text(text, columns, 2):
         yield [Piece(row, "dim")]
-    for row in wrap_text(f"task: {escape_control(' '.join(job.prompt[:2000].split()))}", columns, 2)[:4]:
+    for row in wrap_text(f"task: {escape_control(' '.join(redact(job.prompt[:2000]).split()))}", columns, 2)[:4]:
         yield [Piece(row)]
     if job.result:
         yield []

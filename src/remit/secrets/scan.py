@@ -23,6 +23,8 @@ from remit.secrets.secret_kinds import SecretRule, Span, first_group
 
 #: Changes the case of ASCII letters only, so that positions stay the same.
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+#: A longer key of a mapping is a text, not a name.
+_MAX_NAME = 100
 
 
 class _Published(msgspec.Struct):
@@ -42,26 +44,45 @@ class _Data(msgspec.Struct):
     rules: list[_Published]
 
 
-def redact(text: str) -> str:
-    """Return a text with each secret replaced by its kind. For long texts, call it in a thread."""
-    for variable, value in own_secrets():
-        text = text.replace(value, f"[{variable} removed]")
-    spans = sorted(find_secrets(text))
-    if not spans:
-        return text
+def redact(text: str, start: int = 0) -> str:
+    """Return a text from `start` on with each secret replaced by its kind. For long texts, call it in a thread."""
+    spans = sorted((*_own_spans(text), *find_secrets(text)))
     parts: list[str] = []
-    position = 0
-    for start, _, end, name in spans:
-        if start >= position:
-            parts += text[position:start], f"[{name} removed]"
+    position = start
+    for begin, _, end, name in spans:
+        if end > start and (begin >= position or begin < start == position):
+            parts += text[position : max(begin, position)], f"[{name} removed]"
         # Of two secrets that overlap, the rest of the second one is removed, too.
         position = max(position, end)
-    return "".join((*parts, text[position:]))
+    return "".join((*parts, text[position:])) if parts else text[start:]
 
 
-def redacted_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a tool call with the secrets in their texts replaced."""
-    return {name: redact(value) if isinstance(value, str) else value for name, value in arguments.items()}
+def _own_spans(text: str) -> Iterator[tuple[int, int, int, str]]:
+    """Yield the places of this process's own secrets."""
+    for variable, value in own_secrets():
+        yield from ((at, -1, at + len(value), variable) for at in _occurrences(text, value))
+
+
+def redact_all(value: Any) -> Any:
+    """Return a nested value with the secrets in all its texts replaced, also those that only their keys give away."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {_redact_key(name): _redact_entry(name, inner) for name, inner in value.items()}
+    return [redact_all(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _redact_key(name: Any) -> Any:
+    return redact(name) if isinstance(name, str) and len(name) > _MAX_NAME else name
+
+
+def _redact_entry(name: Any, value: Any) -> Any:
+    redacted = redact_all(value)
+    if redacted == value and isinstance(name, str) and isinstance(value, str) and len(name) <= _MAX_NAME:
+        # A password has no typical form: `{"password": "..."}` is recognised by its key.
+        before = f'"{name}": "'
+        return redact(f'{before}{value}"').removeprefix(before)[:-1]
+    return redacted
 
 
 def find_secrets(text: str) -> Iterator[tuple[int, int, int, str]]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import secrets
 import shlex
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from remit.dispatch.tools import arguments, sandbox
 from remit.dispatch.tools.call import ToolCall
-from remit.dispatch.tools.confined import DECIDING_FILES, DECIDING_FOLDERS
+from remit.dispatch.tools.deciding import FolderIdentity, deciding_entries
 from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolRefused
 from remit.dispatch.tools.processes import GRACE, MARK, ProcessResult, isolated_command, run_process
 from remit.shell.syntax import parse
@@ -30,6 +29,8 @@ _ABANDONED = (
     "The process that supervises the command was killed. Its other processes were ended as far as they could be found; "
     "some may still run."
 )
+#: Renamed files that an answer names.
+_MAX_MOVED = 20
 #: A timeout up to this number can only mean seconds.
 _MAX_AS_SECONDS = 600
 
@@ -42,12 +43,14 @@ async def bash(call: ToolCall, args: arguments.Bash) -> ToolAnswer:
             "The command contains characters that cannot be passed to a program. Write it as plain text.", exit=126
         )
     problem = await asyncio.to_thread(sandbox.sandbox_problem)
-    present = deciding_names(call.confined.root)
+    present = await asyncio.to_thread(deciding_entries, call.confined.root)
     scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="remit-bash-"))
     try:
         (scratch / "home").mkdir(mode=0o700)
         environment = {**_environment(str(scratch) if problem else sandbox.INSIDE), MARK: secrets.token_hex(16)}
-        words = await asyncio.to_thread(_words, call, args.command, scratch, environment, sandboxed=not problem)
+        words = await asyncio.to_thread(
+            _words, call, args.command, scratch, environment, None if problem else list(present)
+        )
         result = await run_process(
             words,
             environment=environment,
@@ -59,25 +62,25 @@ async def bash(call: ToolCall, args: arguments.Bash) -> ToolAnswer:
     finally:
         await asyncio.shield(asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True))
     answer = _answer(result, _seconds(args.timeout, call.limits))
-    moved = await asyncio.to_thread(_set_aside, call.confined.root, deciding_names(call.confined.root) - present)
+    moved = await asyncio.to_thread(_set_aside, call.confined.root, present)
     return msgspec.structs.replace(answer, text=f"{answer.text}\n{moved}") if moved else answer
 
 
-def deciding_names(root: Path) -> set[str]:
-    """Return the names in the workspace that decide what runs next: settings, hooks, definitions."""
-    return {name for name in DECIDING_FILES | DECIDING_FOLDERS if os.path.lexists(root / name)}
-
-
-def _set_aside(root: Path, created: set[str]) -> str:
-    """Rename what a command has created and what would decide what runs next; return a sentence for the model."""
+def _set_aside(root: Path, before: Mapping[str, FolderIdentity]) -> str:
+    """Rename what a command has created and what would decide what runs next; return sentences for the model."""
     lines = []
-    for name in sorted(created):
+    for name, folder in sorted(deciding_entries(root).items()):
+        if before.get(name) == folder:
+            continue
         other = f"{name}.proposed-{secrets.token_hex(4)}"
-        with contextlib.suppress(OSError):
+        try:
             (root / name).rename(root / other)
-            lines.append(
-                f"[{name} decides what runs next, so it was renamed to {other}. Only a person puts it in place.]"
-            )
+        except OSError as error:
+            lines.append(f"[{name} decides what runs next, and could not be renamed: {error.strerror}. Remove it.]")
+            continue
+        lines.append(f"[{name} decides what runs next, so it was renamed to {other}. Only a person puts it in place.]")
+    if len(lines) > _MAX_MOVED:
+        lines[_MAX_MOVED:] = [f"[{len(lines) - _MAX_MOVED} more were renamed.]"]
     return "\n".join(lines)
 
 
@@ -92,8 +95,10 @@ def _seconds(timeout: int | None, limits: ToolLimits) -> float:
     return min(seconds, limits.max_shell_seconds)
 
 
-def _words(call: ToolCall, command: str, scratch: Path, environment: dict[str, str], *, sandboxed: bool) -> list[str]:
-    """Return the words of the command line: supervisor, sandbox, shell, command."""
+def _words(
+    call: ToolCall, command: str, scratch: Path, environment: dict[str, str], protected: list[str] | None
+) -> list[str]:
+    """Return the words of the command line: supervisor, sandbox, shell, command. Without `protected`, no sandbox."""
     limits = call.limits
     settings = {
         "parent": os.getpid(),
@@ -110,11 +115,11 @@ def _words(call: ToolCall, command: str, scratch: Path, environment: dict[str, s
     }
     shell = next((path for path in ("/bin/bash", "/usr/bin/bash") if Path(path).exists()), "/bin/sh")
     plain = ["--noprofile", "--norc"] if shell.endswith("bash") else []
-    prefix = (
-        sandbox.sandbox_command(call.confined.root, scratch, network=limits.network, hidden=limits.hidden)
-        if sandboxed
-        else []
-    )
+    prefix = []
+    if protected is not None:
+        prefix = sandbox.sandbox_command(
+            call.confined.root, scratch, network=limits.network, hidden=limits.hidden, protected=protected
+        )
     return isolated_command("supervisor", msgspec.json.encode(settings).decode(), *prefix, shell, *plain, "-c", command)
 
 

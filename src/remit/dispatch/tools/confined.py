@@ -7,10 +7,10 @@ import errno
 import os
 import re
 import stat
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
+from remit.dispatch.tools.deciding import decides_what_runs
 from remit.dispatch.tools.model import ToolLimits, ToolRefused
 from remit.dispatch.tools.openat import Closed, NotRegular, OutsideRoot, closed_by, open_folder, parent_of, read_file
 from remit.store.storable import to_storable
@@ -19,9 +19,6 @@ from remit.workspace.paths import normalize_path
 from remit.workspace.safe_git import root_above
 
 _MAX_PATH = 4_096
-#: Written by a job, these would decide what runs after it, with whose rights, or what is reported.
-DECIDING_FILES = frozenset({"remit.toml", ".mcp.json", ".remit-dismissals.toml", ".claude.json", ".envrc"})
-DECIDING_FOLDERS = frozenset({".claude", ".claude-plugin", ".codex", ".gemini", ".cursor"})
 _MAX_NEAR = 5_000
 _RESULT_FILE = re.compile(r"\d{1,18}\.md")
 _SPILL_FILE = re.compile(r"[A-Za-z0-9_-]{1,120}\.txt")
@@ -181,12 +178,6 @@ class Confined:
             if about and not stat.S_ISREG(about.st_mode):
                 raise NotRegular(errno.EINVAL, "is not a regular file", name)
             yield path, folder, name, about
-
-
-def decides_what_runs(path: str) -> bool:
-    """Return whether a file decides what runs next: settings, hooks, MCP servers, definitions, dismissals."""
-    parts = [unicodedata.normalize("NFKC", part).casefold().rstrip(". ") for part in path.split("/")]
-    return parts[-1] in DECIDING_FILES or any(part in DECIDING_FOLDERS for part in parts[:-1])
 
 
 def is_within(path: str, folder: str) -> bool:

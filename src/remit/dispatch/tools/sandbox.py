@@ -14,12 +14,13 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from remit.dispatch.tools.confined import DECIDING_FILES, DECIDING_FOLDERS, is_within
+from remit.dispatch.tools.confined import is_within
+from remit.dispatch.tools.deciding import DECIDING_FILES, DECIDING_FOLDERS
 from remit.workspace.git_folder import git_folders, linked_home
 from remit.workspace.safe_git import root_above
 
@@ -136,9 +137,18 @@ def describe_sandbox(*, network: bool) -> str:
 
 
 def sandbox_command(
-    root: Path, scratch: Path, *, network: bool, hidden: tuple[str, ...], is_read_only: bool = False
+    root: Path,
+    scratch: Path,
+    *,
+    network: bool,
+    hidden: tuple[str, ...],
+    is_read_only: bool = False,
+    protected: Iterable[str] = (),
 ) -> list[str]:
-    """Return the prefix of a command line that runs the rest of it in the sandbox. Reads the file system."""
+    """Return the prefix of a command line that runs the rest of it in the sandbox. Reads the file system.
+
+    `protected` are paths in the workspace that are read-only in addition to those at its top.
+    """
     words = ["bwrap", *_NAMESPACES, *_RESTRICTIONS, *(() if network else ("--unshare-net",))]
     words += ["--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--tmpfs", _ALSO_TEMPORARY]
     for name in _KERNEL:
@@ -150,7 +160,7 @@ def sandbox_command(
     words += _git_outside(root)
     words += ["--ro-bind" if is_read_only else "--bind", str(root), str(root)]
     words += _git_inside(root)
-    for name in sorted(DECIDING_FILES | DECIDING_FOLDERS):
+    for name in sorted({*DECIDING_FILES, *DECIDING_FOLDERS, *protected}):
         words += ["--ro-bind-try", f"{root}/{name}", f"{root}/{name}"]
     for name in hidden:
         words += [] if name in enclosing else _hide(name)

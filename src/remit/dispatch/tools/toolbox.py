@@ -20,7 +20,7 @@ from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolOutput, ToolR
 from remit.dispatch.tools.output import cap_text
 from remit.evidence.receipts import Receipt
 from remit.registry.tools import find_tool
-from remit.secrets.scan import redact, redacted_arguments
+from remit.secrets.scan import redact, redact_all
 from remit.store.storable import to_storable
 
 #: Longer arguments are cut in a receipt. The transcript has the whole content, and the receipt its digest.
@@ -127,7 +127,7 @@ class Toolbox:
         text = to_storable(answer.text)
         recorded = recorded_arguments(arguments)
         if self._is_redacting:  # before the text is cut: the whole text goes to a file
-            text, recorded = redact(text), redacted_arguments(recorded)
+            text, recorded = redact(text), redact_all(recorded)
         capped = cap_text(text, self._limits.characters, self._confined.spill, key)
         hits = {path: set(lines) for path, lines in answer.hits.items()}
         for mark in filter(None, answer.marks[: capped.lines]):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from remit.configuration import SETTINGS, Configuration, Value, find_file, load
+from remit.configuration import SETTINGS, Configuration, Value, find_file, load, settings_digests
 from remit.reports.layout import Line, Piece
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.unconfirmed import confirm
@@ -47,7 +47,7 @@ def command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
     from remit import __version__
 
     if is_confirmed:
-        for path in confirm(Path.cwd()):
+        for path in confirm(Path.cwd(), settings_digests(Path.cwd())):
             click.echo(f"confirmed: {path}", err=True)
     settings = load()
     facts = _facts(settings)

@@ -159,11 +159,14 @@ def trust(session: str, form: str) -> int:
     """
     from remit.clients.claude_code.compiling import compile_project
     from remit.clients.claude_code.trusted import confirm_settings
+    from remit.configuration import settings_digests
     from remit.gate.session_store import open_session
     from remit.reports.gate import trusted_lines, trusted_shape
     from remit.unconfirmed import confirm
 
-    confirm(Path.cwd())  # also what changed while a job ran, which is otherwise not even loaded
+    confirm(
+        Path.cwd(), settings_digests(Path.cwd())
+    )  # also what changed while a job ran, which is otherwise not even loaded
     project = current_project()
     compile_project(Path(project.root), confirm=True)
     files = confirm_settings(Path(project.root))

@@ -68,10 +68,12 @@ def _summary(concurrency: int, queues: tuple[str, ...], definitions: int) -> str
 
 
 class _EscapingFormatter(logging.Formatter):
-    """Formats lines with a time, and escapes control characters of untrusted text in them."""
+    """Formats lines with a time, and removes secrets and control characters of untrusted text from them."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(map(escape_control, super().format(record).split("\n")))
+        from remit.secrets.scan import redact
+
+        return "\n".join(map(escape_control, redact(super().format(record)).split("\n")))
 
 
 def _log_with_times() -> None:

@@ -1,0 +1,78 @@
+"""Files and folders that decide what runs next: settings of Remit and of clients, hooks, definitions.
+
+A job must not write them, wherever in the workspace they are: a client that is started in a folder below obeys those
+of that folder.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from remit.configuration import settings_digests
+
+#: Written by a job, these would decide what runs after it, with whose rights, or what is reported.
+DECIDING_FILES = frozenset({"remit.toml", ".mcp.json", ".remit-dismissals.toml", ".claude.json", ".envrc"})
+DECIDING_FOLDERS = frozenset({".claude", ".claude-plugin", ".codex", ".gemini", ".cursor"})
+_DECIDING = DECIDING_FILES | DECIDING_FOLDERS
+#: May contain settings of Remit, among others.
+_PROJECT_FILE = "pyproject.toml"
+#: Entries of a workspace that are looked at. Those of the upper folders come first.
+_MAX_ENTRIES = 200_000
+#: Folders in which no client is started: git's own files, and installed packages.
+_NOT_SEARCHED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv", "site-packages", ".tox", ".remit"})
+
+
+#: A folder, under any name: device and inode.
+FolderIdentity = tuple[int, int]
+
+
+def decides_what_runs(path: str) -> bool:
+    """Return whether a file decides what runs next: settings, hooks, MCP servers, definitions, dismissals."""
+    parts = [_folded(part) for part in path.split("/")]
+    return parts[-1] in DECIDING_FILES or any(part in DECIDING_FOLDERS for part in parts[:-1])
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold().rstrip(". ")
+
+
+def deciding_entries(root: Path) -> dict[str, FolderIdentity]:
+    """Return the entries of a workspace that decide what runs next, by their paths relative to it.
+
+    Each comes with the folder that contains it. In the sandbox an entry is read-only and cannot be replaced, but a
+    folder above it can be.
+    """
+    return {path: folder for path, folder in _search(root) if _folded(os.path.basename(path)) in _DECIDING}  # noqa: PTH119 (plain names)
+
+
+def watched_settings(root: Path) -> dict[str, str]:
+    """Return the digests of all settings of Remit in a workspace and of those that apply to it."""
+    found = settings_digests(root)
+    for path, _ in _search(root):
+        folder, _, name = path.rpartition("/")
+        if folder and (_folded(name) == "remit.toml" or name == _PROJECT_FILE):
+            found |= settings_digests(root / folder)
+    return found
+
+
+def _search(root: Path) -> Iterator[tuple[str, FolderIdentity]]:
+    """Yield the files and folders with the names that are looked for, those of the upper folders first."""
+    folders, seen = [""], 0
+    for folder in folders:  # grows
+        try:
+            about = (root / folder).lstat()
+            with os.scandir(root / folder) as entries:
+                for entry in entries:
+                    seen += 1
+                    path = f"{folder}/{entry.name}" if folder else entry.name
+                    if entry.name == _PROJECT_FILE or _folded(entry.name) in _DECIDING:
+                        yield path, (about.st_dev, about.st_ino)
+                    elif entry.name not in _NOT_SEARCHED and entry.is_dir(follow_symlinks=False):
+                        folders.append(path)
+        except OSError:  # removed in the meantime, or not readable
+            continue
+        if seen > _MAX_ENTRIES:
+            return
