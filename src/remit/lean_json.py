@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+#: A Python that lacks the C functions, or that wants other arguments or options for them.
+_OTHER_PYTHON = (ImportError, AttributeError, TypeError)
 _SPACE = " \t\n\r"
 _NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
@@ -32,12 +34,14 @@ def loads(data: bytes, parse_constant: Callable[[str], Any] = _NUMBERS.__getitem
     """Return the value of a JSON text in UTF-8. Raises ValueError or RecursionError, as `json.loads` does."""
     try:
         from _json import make_scanner
-    except ImportError:
+
+        reading: Any = _Reading(parse_constant)
+        scan = make_scanner(reading)
+    except _OTHER_PYTHON:
         return _module().loads(data, parse_constant=parse_constant)
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogatepass").strip(_SPACE)
-    reading: Any = _Reading(parse_constant)
     try:
-        value, end = make_scanner(reading)(text, 0)
+        value, end = scan(text, 0)
     except StopIteration:
         raise ValueError("not JSON") from None
     if end != len(text):
@@ -49,10 +53,11 @@ def dumps(value: Any, *, allow_nan: bool = False) -> bytes:
     """Return a value as JSON in ASCII, without spaces. Raises ValueError for values that JSON lacks."""
     try:
         from _json import encode_basestring_ascii, make_encoder
-    except ImportError:
+
+        markers: dict[int, Any] = {}  # which make a value that contains itself an error
+        encoder = make_encoder(markers, _refuse, encode_basestring_ascii, None, ":", ",", False, False, allow_nan)  # noqa: FBT003
+    except _OTHER_PYTHON:
         return bytes(_module().dumps(value, allow_nan=allow_nan, separators=(",", ":")).encode("ascii"))
-    markers: dict[int, Any] = {}  # which make a value that contains itself an error
-    encoder = make_encoder(markers, _refuse, encode_basestring_ascii, None, ":", ",", False, False, allow_nan)  # noqa: FBT003
     return "".join(encoder(value, 0)).encode("ascii")
 
 

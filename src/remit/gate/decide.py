@@ -260,12 +260,23 @@ def _fault(error: Exception, call: ToolUse, state: SessionState, settings: GateS
     return decision
 
 
+def _position(data: bytes, error: Exception) -> str:
+    """Return where JSON is wrong, which only the slower parser says."""
+    import json
+
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError) as slower:
+        return str(slower)
+    return str(error)
+
+
 def read_payload(data: bytes) -> dict[str, Any]:
     """Parse the payload of a tool call or of the end of a turn."""
     try:
         payload = loads(data)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"standard input is not JSON: {error}; pass the payload of a hook") from error
+        raise UsageError(f"standard input is not JSON: {_position(data, error)}; pass the payload of a hook") from error
     if not isinstance(payload, dict):
         raise UsageError(f"the payload must be a JSON object, not {type(payload).__name__}")
     if not isinstance(payload.get("tool_name"), str) and payload.get("hook_event_name") != "Stop":
