@@ -495,6 +495,7 @@ def test_a_place_may_be_given_by_the_index_of_an_artifact(tree: WorkTree) -> Non
         ({"startLine": 30, "endLine": 31, "endColumn": 1}, 30, None),
         ({"startLine": 30, "endLine": 33}, 30, None),
         ({"startLine": 28, "endLine": 33}, 28, 30),
+        ({"startLine": 31}, 30, None),
         ({"charOffset": 12}, 1, None),
     ],
 )
@@ -508,7 +509,7 @@ def test_lines_that_are_there_are_verified(
 @pytest.mark.parametrize(
     ("region", "line"),
     [
-        ({"startLine": 31}, 31),
+        ({"startLine": 32}, 32),
         ({"startLine": 0}, None),
         ({"startLine": -3}, None),
         ({"startLine": 9, "endLine": 3}, 9),
@@ -775,7 +776,7 @@ def test_an_offset_counts_the_carriage_returns_of_the_file(tmp_path: Path, offse
     assert at(location, WorkTree(tmp_path)).opinion.line == line
 
 
-def test_an_offset_in_a_file_with_two_kinds_of_line_ends_is_no_line(tmp_path: Path) -> None:
+def test_an_offset_in_a_file_with_two_kinds_of_line_ends_gives_no_line(tmp_path: Path) -> None:
     (tmp_path / "a.sol").write_bytes(b"one\r\ntwo\nthree\r\nfour\n")
     location = {"physicalLocation": {"artifactLocation": {"uri": "a.sol"}, "region": {"charOffset": 5}}}
     assert at(location, WorkTree(tmp_path)).opinion.line is None

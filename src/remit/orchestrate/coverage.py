@@ -1,6 +1,7 @@
 """Which files a review has read: per language, by which reviewer, and which of them no reviewer read.
 
-An analyser has read the files that it was started with, if its run succeeded. A subagent has read the files of its
+An analyser has read the files that it was started with, if its run succeeded, without those that it ignores by its
+settings or could not parse. A subagent has read the files of its
 receipts. A search of all files for keys is listed, but does not count: a file that was only searched is not reviewed.
 """
 
@@ -10,7 +11,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from remit.dispatch.analysers import ANALYSERS, files_of, reads_any_file, scoped_files
+from remit.dispatch.analyser_table import ANALYSERS
+from remit.dispatch.analysers import files_of, reads_any_file, scoped_files
+from remit.dispatch.runners import UNREAD
 from remit.evidence.receipts import ReceiptIndex
 from remit.merging.model import LanguageCoverage
 from remit.orchestrate.api import PlanResult
@@ -34,7 +37,9 @@ async def review_coverage(
             continue
         if delegation.agent in ANALYSERS:
             analyser = ANALYSERS[delegation.agent]
-            readers[delegation.agent] = files_of(analyser, files)
+            receipts = await receipts_of(database, delegation.job)
+            unread = {path for one in receipts for path in one.arguments.get(UNREAD, ())}
+            readers[delegation.agent] = [path for path in files_of(analyser, files) if path not in unread]
             if reads_any_file(analyser):
                 searched.add(delegation.agent)
         else:

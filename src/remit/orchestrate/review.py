@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.configuration import Configuration
-from remit.dispatch.analysers import TIMEOUT, Availability, find_analysers
+from remit.dispatch.analyser_table import TIMEOUT
+from remit.dispatch.analysers import Availability, find_analysers
 from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.tools.sandbox import sandbox_problem
 from remit.errors import UsageError, did_you_mean

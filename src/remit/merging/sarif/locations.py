@@ -171,7 +171,8 @@ def region_outcome(
         return failed.get(file.why, "unchecked")
     # Tools that report on a whole file use line 1 even if it is empty.
     last = quote.line or 1 if is_current else quote.end_line or quote.line or 1
-    inside = not is_broken and last <= max(1, len(file.lines))
+    # A tool that misses something at the end of a file reports the line after the last one.
+    inside = not is_broken and last <= max(1, len(file.lines) + is_current)
     if is_current or not quote.text.strip():
         return "verified" if inside else "out-of-range"
     is_found = quotes.check(quote, file)

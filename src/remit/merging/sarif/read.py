@@ -179,7 +179,7 @@ class _Reader:
         physical = next((found for found in locations if found), {})
         line, end_line, is_broken = region_of(physical)
         score, unscored = result_score(result, rule)
-        title = result_title(message, rule, name) or name or "a result without a message"
+        title = result_title(message, rule, name, tool.name) or name or "a result without a message"
         path = paths.path(as_dict(physical.get("artifactLocation")))
         row = ReportedFinding(
             opinion=Opinion(
@@ -242,6 +242,8 @@ class _Reader:
         if claim.is_package and is_verified([outcome]) is False:
             outcome = "unchecked"
         line = stated_opinion.line
+        if outcome == "verified" and line is not None and isinstance(file, SourceFile):
+            line = min(line, max(1, len(file.lines)))
         if outcome == "verified" and end_line is not None and isinstance(file, SourceFile):
             end_line = min(end_line, len(file.lines))
             end_line = end_line if line is not None and end_line > line else None

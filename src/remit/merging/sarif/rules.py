@@ -77,7 +77,7 @@ class SarifTool:
         return as_text(name or own, MAX_NAME), rule
 
     def taxon_at(self, taxon: dict[str, Any]) -> str:
-        """Return the id of a taxon that is named by its index in a taxonomy; empty if there is none."""
+        """Return the id of a taxon that is named by its index in a taxonomy; empty if it is not there."""
         family = item_at(self._families, as_dict(taxon.get("toolComponent")).get("index", 0)) or []
         return as_text(as_dict(item_at(family, taxon.get("index"))).get("id"), MAX_NAME)
 
@@ -105,13 +105,16 @@ def _short_text(descriptor: dict[str, Any]) -> str:
     return " ".join((text or as_text(descriptor.get("name"), MAX_NAME)).split())
 
 
-def result_title(message: str, rule: dict[str, Any], name: str = "") -> str:
+def result_title(message: str, rule: dict[str, Any], name: str = "", tool: str = "") -> str:
     """Return the rule's short description, else the first sentence of the message.
 
-    A description that only repeats the rule's id, such as `Semgrep Finding: x.y`, or has placeholders is not a title.
+    A description that only repeats the rule's id or the tool, such as `Semgrep Finding: x.y`, or has placeholders is
+    not a title.
     """
     short = as_text(as_dict(rule.get("shortDescription")).get("text"), MAX_HEAD)
-    repeats = bool(name) and name in short and len(short) <= len(name) + _MAX_AROUND_ID
+    repeats = any(
+        word and word.lower() in short.lower() and len(short) <= len(word) + _MAX_AROUND_ID for word in (name, tool)
+    )
     if not short.strip() or _TEMPLATE.search(short) or (repeats and message.strip()):
         short = _SENTENCE_END.split(as_text(message.strip(), MAX_HEAD).partition("\n")[0], maxsplit=1)[0]
     return as_text(" ".join(short.split()), MAX_TITLE)
