@@ -1,0 +1,101 @@
+"""Sessions of a client under contract for the demonstration: decisions of the gate, delegations and reports."""
+
+from __future__ import annotations
+
+import os
+import random
+import uuid
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from remit.acceptance import judge_report
+from remit.checking import Options
+from remit.clients.claude_code.compiled import folder_of
+from remit.clients.claude_code.results import keep_result
+from remit.gate.delegation import Delegation
+from remit.gate.session import SessionState
+from remit.gate.session_store import open_session
+from remit.reports.formats import check_json
+
+_SESSIONS = 4
+#: Tool, path, rule, reason and the agent to delegate to; without a rule the call was allowed.
+_CALLS: tuple[tuple[str, str, str, str, str], ...] = (
+    ("Read", "shop/cart.py", "", "", ""),
+    ("Read", "shop/payments.py", "", "", ""),
+    ("Grep", "shop", "", "", ""),
+    ("Read", "shop/stock.py", "lookup-files", "3 files were already read directly (limit: 3)", "code-explorer"),
+    ("Edit", "shop/cart.py", "edit-code", "an orchestrator does not edit code itself", "backend-specialist"),
+    ("Bash", "shop", "", "", ""),
+)
+
+
+def write_sessions(root: Path, chance: random.Random, now: datetime, texts: list[str]) -> None:
+    """Write sessions into the gate's folder of a checkout. `texts` are reports of subagents."""
+    folder = folder_of(str(root))
+    for number in range(_SESSIONS):
+        name = str(uuid.UUID(int=chance.getrandbits(128), version=4))
+        started = (now - timedelta(hours=5 + 26 * number)).timestamp()
+        with open_session(folder, name) as state:
+            _fill(state, chance, started)
+        for position, text in enumerate(texts[: 1 + number % len(texts)] if texts else ()):
+            _keep(folder, name, root, text, f"agent-{position}", started + 300 + 60 * position)
+
+
+def _fill(state: SessionState, chance: random.Random, started: float) -> None:
+    state.started, state.updated = started, started + 1800
+    state.prompts = 3
+    for position, (tool, path, rule, reason, instead) in enumerate(_CALLS):
+        state.decisions.append(
+            {
+                "at": started + 40 * position,
+                "tool": tool,
+                "agent": "",
+                "decision": "deny" if rule else "allow",
+                "would": "",
+                "rule": rule,
+                "reason": reason,
+                "paths": [path],
+                "lines": chance.randrange(20, 90),
+                "exception": "",
+                "id": f"toolu_{chance.getrandbits(48):012x}",
+                "delegate_to": instead,
+            }
+        )
+        if not rule and tool == "Read":
+            state.window.add(path, 66)
+    for position, agent in enumerate(("code-explorer", "backend-specialist")):
+        entry = Delegation(agent, started + 240 + 60 * position, state="accepted" if position == 0 else "open")
+        entry.agent_id = f"agent-{position}"
+        state.delegations[f"toolu_{chance.getrandbits(48):012x}"] = entry
+    state.analysed["app/login.py"] = "code-explorer"
+    if chance.random() < 0.5:
+        state.declarations.append(
+            {"kind": "edit", "paths": ["docs/login.md"], "why": "a typing error in a heading", "at": started + 60}
+        )
+    else:
+        state.warn("the final answer claims a test run that is not in the record of this session")
+
+
+def _keep(folder: str, session: str, root: Path, text: str, agent_id: str, at: float) -> None:
+    judged = judge_report(text, Options(), root)
+    agent = judged.verdicts[0].agent if judged.verdicts else "code-explorer"
+    kept = keep_result(
+        folder,
+        session,
+        agent=agent,
+        agent_id=agent_id,
+        outcome="accepted" if judged.is_accepted else "rejected",
+        would="accepted" if judged.is_accepted else "rejected",
+        text=text,
+        check=check_json(list(judged.verdicts), str(root)),
+        verdict=judged.decision,
+        violations=judged.violations,
+        files=judged.analysed_files,
+        profile="v2",
+        model="claude-sonnet-5-5",
+        attempt=1,
+        at=round(at, 3),
+    )
+    for ending in (".json", ".md", ".check.json"):
+        if os.path.exists(kept.base + ending):  # noqa: PTH110 (a path as text)
+            os.utime(kept.base + ending, (at, at))
