@@ -75,7 +75,7 @@ def write_checkout(root: Path) -> None:
         (folder / f"{module}.py").write_text(head + "".join(bodies).rstrip("\n") + "\n", encoding="utf-8")
 
 
-class Problem(NamedTuple):
+class ShopProblem(NamedTuple):
     """A possible problem of a line of the shop."""
 
     path: str
@@ -88,15 +88,15 @@ class Problem(NamedTuple):
     is_right: bool
 
 
-class Row(NamedTuple):
+class ReviewRow(NamedTuple):
     """A problem in the review of an agent, with the agent's score and severity."""
 
-    problem: Problem
+    problem: ShopProblem
     score: int
     severity: str
 
 
-def draw_problems(chance: random.Random, number: int) -> list[Problem]:
+def draw_problems(chance: random.Random, number: int) -> list[ShopProblem]:
     """Return possible problems of the shop, each of another function."""
     every = [(module, position) for module, names in _MODULES.items() for position in range(len(names))]
     problems = []
@@ -106,11 +106,11 @@ def draw_problems(chance: random.Random, number: int) -> list[Problem]:
         category, title = chance.choice(_PROBLEMS)
         severity = chance.choices(_SEVERITIES, _WEIGHTS)[0]
         is_right = chance.random() < 0.5
-        problems.append(Problem(f"shop/{module}.py", line, code, category, title, severity, is_right))
+        problems.append(ShopProblem(f"shop/{module}.py", line, code, category, title, severity, is_right))
     return problems
 
 
-def draw_review(chance: random.Random, agent: str, problems: list[Problem]) -> list[Row]:
+def draw_review(chance: random.Random, agent: str, problems: list[ShopProblem]) -> list[ReviewRow]:
     """Return what an agent reports. It gives problems that exist a higher score, and all of them too high a score."""
     _, found, invented = REVIEWERS[agent]
     rows = []
@@ -118,11 +118,11 @@ def draw_review(chance: random.Random, agent: str, problems: list[Problem]) -> l
         if chance.random() < (found if problem.is_right else invented):
             score = min(99, max(55, round(chance.gauss(88 if problem.is_right else 78, 9))))
             severity = chance.choice(_SEVERITIES) if chance.random() < 0.2 else problem.severity
-            rows.append(Row(problem, score, severity))
+            rows.append(ReviewRow(problem, score, severity))
     return rows
 
 
-def review_document(agent: str, rows: list[Row], *, invented: int = 0) -> str:
+def review_document(agent: str, rows: list[ReviewRow], *, invented: int = 0) -> str:
     """Return the result of a review. The first `invented` findings cite a line that does not exist."""
     prefix = REVIEWERS[agent][0]
     table, details = [], []

@@ -20,7 +20,7 @@ from psycopg.types.json import Jsonb
 from remit.acceptance import Judgement, judge_report
 from remit.checking import Options
 from remit.demo.sessions import write_sessions
-from remit.demo.shop import REVIEWERS, Problem, draw_problems, draw_review, review_document, write_checkout
+from remit.demo.shop import REVIEWERS, ShopProblem, draw_problems, draw_review, review_document, write_checkout
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.evidence.sources import open_sources
@@ -72,7 +72,7 @@ class _Review(NamedTuple):
     """A review of the shop: what each agent reports, and the merge of the reports."""
 
     works: list[_Work]
-    problems: list[Problem]
+    problems: list[ShopProblem]
     merge: Merge
     at: datetime
 
@@ -104,7 +104,7 @@ class _Week(NamedTuple):
 def _draw_week(root: Path, seed: int, now: datetime) -> _Week:
     """Write the checkout, and judge and merge the results of the week."""
     if root.exists() and any(one.name not in (".remit",) for one in root.iterdir()):
-        raise UsageError(f"{root} is not empty; the demonstration needs a folder of its own")
+        raise UsageError(f"{root} is not empty; the demonstration needs an empty folder")
     root = root.resolve()
     write_checkout(root)
     chance = random.Random(seed)  # noqa: S311 (the same seed gives the same week)

@@ -163,45 +163,49 @@ def _squared_error(cells: Sequence[Cell], forecasts: Sequence[float]) -> float:
 
 
 def _curve(cells: Sequence[Cell], seed: int, resamples: int) -> tuple[CurvePoint, ...]:
-    rates = isotonic_rates(cells)
-    lows, highs = resampling_bands(cells, [cell.score for cell in cells], seed, resamples)
-    return tuple(
-        CurvePoint(cell.score, rate, min(rate, low), max(rate, high), int(cell.decisions))
-        for cell, rate, low, high in zip(cells, rates, lows, highs, strict=True)
-    )
+    bands = resampling_bands(cells, seed, resamples)
+    points = []
+    for cell, rate in zip(cells, isotonic_rates(cells), strict=True):
+        low, high = bands[_rounded_score(cell.score)]
+        points.append(CurvePoint(cell.score, rate, min(rate, low), max(rate, high), int(cell.decisions)))
+    return tuple(points)
 
 
-def resampling_bands(
-    cells: Sequence[Cell], at: Sequence[float], seed: int, resamples: int
-) -> tuple[list[float], list[float]]:
-    """Return the 2.5 % and 97.5 % quantiles of the curve over resamples, at some scores.
+def resampling_bands(cells: Sequence[Cell], seed: int, resamples: int) -> dict[float, tuple[float, float]]:
+    """Return the 2.5 % and 97.5 % quantiles of the curve over resamples, at each rounded score.
 
     Each decision occurs in a resample as often as a Poisson variate with mean 1 (the Poisson bootstrap), so a cell
     needs two variates, not one for each decision.
     """
     coarse = _rounded(cells)
     chance = random.Random(seed)  # noqa: S311 (not a secret: the same seed gives the same bands)
-    drawn: list[list[float]] = [[] for _ in at]
+    drawn: list[list[float]] = [[] for _ in coarse]
     for _ in range(resamples):
         sample = [_resampled(cell, chance) for cell in coarse]
         kept = [cell for cell in sample if cell.decisions]
         if not kept:
             continue
         scores, rates = [cell.score for cell in kept], isotonic_rates(kept)
-        for position, score in enumerate(at):
-            drawn[position].append(_interpolated(scores, rates, score))
-    ordered = [sorted(values) for values in drawn]
-    return [_quantile(values, _LOW) for values in ordered], [_quantile(values, _HIGH) for values in ordered]
+        for position, cell in enumerate(coarse):
+            drawn[position].append(_interpolated(scores, rates, cell.score))
+    bands = {}
+    for cell, values in zip(coarse, map(sorted, drawn), strict=True):
+        bands[cell.score] = (_quantile(values, _LOW), _quantile(values, _HIGH))
+    return bands
 
 
 def _rounded(cells: Sequence[Cell]) -> list[Cell]:
     decisions: Counter[float] = Counter()
     confirmed: Counter[float] = Counter()
     for cell in cells:
-        score = round(cell.score / _STEP) * _STEP
+        score = _rounded_score(cell.score)
         decisions[score] += cell.decisions  # type: ignore[assignment]  # whole numbers
         confirmed[score] += cell.confirmed  # type: ignore[assignment]
     return [Cell(score, decisions[score], confirmed[score]) for score in sorted(decisions)]
+
+
+def _rounded_score(score: float) -> float:
+    return round(score / _STEP) * _STEP
 
 
 def _resampled(cell: Cell, chance: random.Random) -> Cell:

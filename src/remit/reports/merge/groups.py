@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from remit.merging.collect import bare_text
 from remit.merging.content import Design, Exploration, Sections
 from remit.merging.model import OBSERVED, Merge
@@ -43,6 +45,7 @@ def section_groups(merge: Merge) -> list[SectionGroup]:
         SectionGroup("Errors", tuple(_errors(sections))),
         SectionGroup("Blockers", tuple(_blockers(sections))),
         SectionGroup("Coverage", tuple(_coverage(merge)), "files of each language, and who read them"),
+        SectionGroup("Learned Weights", tuple(_learned(merge)), "from people's decisions; used for the scores"),
         SectionGroup("Summaries", tuple(_summaries(sections))),
         SectionGroup("Different Designs", tuple(_differences(sections)), "descriptions of one file or component"),
         SectionGroup("Designs", tuple(map(_design, sections.designs))),
@@ -111,6 +114,27 @@ def _coverage(merge: Merge) -> Iterator[SectionEntry]:
         state = "none reviewed" if one.unread == one.files else f"{one.unread:,} not reviewed" if one.unread else ""
         count = format_count(one.files, "file")
         yield SectionEntry("", f"{one.language}: {', '.join(filter(None, [count, state, readers]))}")
+
+
+def _learned(merge: Merge) -> Iterator[SectionEntry]:
+    """Yield the learned weights of the agents, and what their agreement adds, each with its number of decisions."""
+    note = merge.learned
+    if note is msgspec.UNSET:
+        return
+    until = f" until {note.until}" if note.until else ""
+    yield SectionEntry(
+        "",
+        f"{format_count(note.decisions, 'decision')}{until}, digest {note.digest}",
+        (f"the team's mean is {note.team:.2f}; an agent without decisions has this weight",),
+    )
+    for one in note.weights:
+        where = f" in {one.category}" if one.category else ""
+        yield SectionEntry(one.agent, f"weight {one.weight:.2f}{where}: {one.confirmed} of {one.decisions} confirmed")
+    for worth in note.agreement:
+        if worth.agents > 1:
+            more = " or more" if worth is note.agreement[-1] else ""
+            sample = f"{worth.confirmed} of {worth.decisions} confirmed"
+            yield SectionEntry("", f"{worth.agents}{more} agents agree: {worth.bonus:+.1f} points ({sample})")
 
 
 def _summaries(sections: Sections) -> Iterator[SectionEntry]:
