@@ -28,7 +28,7 @@ from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.model import Brief
 from remit.registry.tools import AllowList, find_tool
 from remit.secrets.scan import redact_all
-from remit.store import jobs
+from remit.store import jobs, review_queue
 from remit.store.database import Database
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from remit.acceptance import Judgement
     from remit.dispatch.toolset import Calls
     from remit.evidence.receipts import Receipt
+    from remit.ledger.items import NewItem
 
 log = logging.getLogger("remit.worker")
 #: A job whose worker died this many times is not tried again.
@@ -262,6 +263,9 @@ class Attempt:
         attempt = submission if brief.runner == "model" else max(submission, 2)
         judgement, facts = await asyncio.to_thread(_judge, ended.text, brief, root, receipts, attempt)
         failpoint("checked")
+        if _PLAN_KEY.match(self._job.idempotency_key or "") is None:  # else the merge of the plan has its items
+            items = await asyncio.to_thread(_review_items, judgement, self._job, brief, root)
+            await review_queue.add_items(self._database, items)
         # Checked as it was sent, stored without secrets.
         found = msgspec.to_builtins({"verdict": judgement.decision, "violations": judgement.violations, "facts": facts})
         document = ended.text
@@ -303,6 +307,15 @@ def apply_limits(brief: Brief, settings: Settings) -> Brief:
     requested = (find_tool(name, allowed.own) for name in brief.tools)
     tools = tuple(str(part) for tool in requested if tool is not None for part in allowed.granted(tool))
     return brief if tools == brief.tools else msgspec.structs.replace(brief, tools=tools)
+
+
+def _review_items(judgement: Judgement, job: Job, brief: Brief, root: Path) -> list[NewItem]:
+    from remit.ledger.items import AgentVersion, ItemOrigin
+    from remit.ledger.recorded_merge import items_of_report
+
+    version = AgentVersion(brief.definition.digest if brief.definition else "", brief.model)
+    origin = ItemOrigin("job", job=job.id, project=job.workspace)
+    return items_of_report(judgement, job.agent, origin, root, version)
 
 
 def _judge(

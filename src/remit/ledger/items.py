@@ -1,7 +1,8 @@
 """Review items: the findings, conflicts and results of a merge that a person decides.
 
 A finding with conflicts is one item, so that a person decides it once. The key of an item comes from the finding itself
-(its path, rule or title, and code), so a later report of the same finding does not make a second item.
+(its path, rule or title, and code), so a later report of the same finding does not make a second item. Items are stored
+without secrets.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from remit.contract.findings import Severity
 from remit.ledger.ledger_entries import EntrySource, digest_parts
 from remit.merging.merge import CLARIFY_BELOW, name_of
 from remit.merging.model import OBSERVED, SCALE, AgentReport, Conflict, Merge, MergedFinding
+from remit.secrets.scan import redact, redact_all
 
 ItemKind = Literal["finding", "conflict", "result"]
 #: Characters of a text that an item has.
@@ -103,9 +105,9 @@ def _finding_item(
         key=f"finding-{digest_parts(origin.project, identity)}",
         kind="conflict" if conflicts else "finding",
         rank=rank + (0 if conflicts else 1),
-        title=finding.title[:MAX_TEXT],
+        title=redact(finding.title[:MAX_TEXT]),
         agents=finding.agents,
-        body={"finding": msgspec.to_builtins(finding), "conflicts": msgspec.to_builtins(conflicts)},
+        body=redact_all({"finding": msgspec.to_builtins(finding), "conflicts": msgspec.to_builtins(conflicts)}),
         fingerprint=finding.fingerprint,
         category=finding.category,
         severity=finding.severity,
@@ -142,9 +144,9 @@ def _conflict_item(conflicts: list[Conflict], origin: ItemOrigin) -> NewItem:
         key=f"conflict-{digest_parts(origin.project, first.kind, first.finding, *agents)}",
         kind="conflict",
         rank=2,
-        title=f"{first.finding}: {first.why}"[:MAX_TEXT],
+        title=redact(f"{first.finding}: {first.why}"[:MAX_TEXT]),
         agents=agents,
-        body={"conflicts": msgspec.to_builtins(conflicts)},
+        body=redact_all({"conflicts": msgspec.to_builtins(conflicts)}),
         **origin._asdict(),
     )
 
@@ -165,9 +167,9 @@ def result_item(
         key=f"result-{identity}",
         kind="result",
         rank=_RESULT_RANK,
-        title=f"{agent}: {why}"[:MAX_TEXT],
+        title=redact(f"{agent}: {why}"[:MAX_TEXT]),
         agents=(agent,),
-        body={"result": msgspec.to_builtins(report), "why": why, "text": text[: 10 * MAX_TEXT]},
+        body=redact_all({"result": msgspec.to_builtins(report), "why": why, "text": text[: 10 * MAX_TEXT]}),
         confidence=report.confidence,
         **origin._asdict(),
     )
