@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from remit.merging.model import Merge
     from remit.orchestrate.api import delegate, fan_out, run_plan, submit
     from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
+    from remit.orchestrate.remote import RemoteServer
     from remit.registry.api import get_definition, reload_registry, resolve
     from remit.registry.model import Brief, Definition, JobRequest
     from remit.verifying import verify
@@ -26,6 +27,7 @@ __all__ = [
     "Merge",
     "PhaseSpec",
     "Plan",
+    "RemoteServer",
     "Verdict",
     "__version__",
     "check",
@@ -49,6 +51,7 @@ _MODULES = {
     "Merge": "remit.merging.model",
     "PhaseSpec": "remit.orchestrate.plan",
     "Plan": "remit.orchestrate.plan",
+    "RemoteServer": "remit.orchestrate.remote",
     "Verdict": "remit.checking",
     "check": "remit.checking",
     "check_all": "remit.checking",

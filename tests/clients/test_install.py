@@ -319,14 +319,17 @@ def test_on_fault_closed_lets_the_client_deny_calls_if_a_hook_fails(site: Site) 
 
 
 def test_http_hooks_are_written_with_a_note_that_no_server_answers(site: Site) -> None:
-    done = site.remit("install", "claude-code", "--http", "http://127.0.0.1:8321", "--yes")
+    done = site.remit("install", "claude-code", "--http", "http://127.0.0.1:9", "--yes")
     assert done.exit_code == 0
     assert done.output.splitlines()[-1] == (
-        "claude-code is not under contract yet: its hooks call http://127.0.0.1:8321, where no server answers "
-        "(a later version of remit will include the server)"
+        "claude-code is not under contract yet: its hooks call http://127.0.0.1:9, where no server answers "
+        "(start it with `remit serve`)"
     )
     hooks = own_hooks(site.settings.read_text(encoding="utf-8"), is_ours)
-    assert {entry["url"] for entry in hooks.values()} == {"http://127.0.0.1:8321/hooks/claude-code"}
+    start = hooks["SessionStart"]
+    assert start["args"][-2:] == ["SessionStart", "http://127.0.0.1:9"]  # it tells the user if no server answers
+    others = [entry for event, entry in hooks.items() if event != "SessionStart"]
+    assert {entry["url"] for entry in others} == {"http://127.0.0.1:9/hooks/claude-code"}
     assert set(hooks) == set(EVENTS)
 
 

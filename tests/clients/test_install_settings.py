@@ -10,7 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_ours, loopback_address
+from remit.clients.claude_code.setup.hook_entries import (
+    EVENTS,
+    hook_entries,
+    is_ours,
+    is_this_install,
+    loopback_address,
+)
 from remit.clients.claude_code.setup.settings_file import (
     MAX_BYTES,
     added_by,
@@ -193,6 +199,12 @@ def test_only_calls_are_denied_if_a_hook_fails() -> None:
 def test_hooks_may_call_this_machine(url: str, shown: str) -> None:
     entries = hook_entries(url)
     assert loopback_address(url) == shown
+    start = entries.pop("SessionStart")
+    assert start["type"] == "command"
+    assert start["args"][-1] == shown
+    assert is_ours(start)
+    assert is_this_install("SessionStart", start)
+    assert not is_this_install("SessionStart", {**start, "args": [*start["args"][:-1], "http://example.com"]})
     assert all(entry["url"] == f"{shown}/hooks/claude-code" and entry["type"] == "http" for entry in entries.values())
     assert all(is_ours(entry) for entry in entries.values())
 

@@ -130,6 +130,10 @@ def served() -> Iterator[str]:
     """Answer hooks over HTTP on loopback, as a server would."""
 
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
         def do_POST(self) -> None:
             given = json.loads(self.rfile.read(int(self.headers["content-length"])))
             reply = encode(handle_event(given, project=given["cwd"]))
@@ -161,7 +165,7 @@ def test_http_hooks_without_a_server_are_detected() -> None:
         pass
     outcomes = self_test(hook_entries(url), [CASES["02-prompt"]])
     assert "does not answer" in outcomes[0].problem
-    assert "a later version of remit will include the server" in outcomes[0].problem
+    assert "start it with `remit serve`" in outcomes[0].problem
 
 
 @pytest.fixture

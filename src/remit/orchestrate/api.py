@@ -21,6 +21,7 @@ from remit.orchestrate.local_worker import ensure_worker
 from remit.orchestrate.phase import merge_learned, plan_inputs
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
+from remit.orchestrate.remote import RemoteServer
 from remit.orchestrate.steps import ChangeCallback, PlanContext, SpareQueue
 from remit.registry.model import digest_of
 from remit.store import plans
@@ -58,15 +59,22 @@ async def submit(
     task: str,
     *,
     repo: str | Path = ".",
+    server: RemoteServer | None = None,
     queueing: Queueing = Queueing(),  # noqa: B008 (it never changes)
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
     **fields: Any,
 ) -> int:
     """Put a job into the queue and return its number, as `remit submit` does. A worker runs it.
 
+    With `server`, the job is submitted to that server, where `repo` is relative to the server's folder.
+
     `agent` is a definition, None for a job without one; a definition that is unknown here is looked up by the worker.
     `fields` are those of `JobRequest`, such as `system`, `allowed_tools`, `model` and `contract`.
     """
+    if server is not None:
+        how = {name: value for name, value in queueing._asdict().items() if value != Queueing._field_defaults[name]}
+        submitted_there = await asyncio.to_thread(server.submit, agent, task, repo=str(repo), **how, **fields)
+        return int(submitted_there["id"])
     root = Path(repo)
     settings = load_settings(start=root)
     request = {**fields, "prompt": task, "subagent_def": agent}

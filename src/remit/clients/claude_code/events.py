@@ -38,13 +38,20 @@ HANDLERS: dict[str, tuple[str, str]] = {
 }
 
 
-def run(event: str, source: int = 0, target: int = 1) -> None:
+def run(event: str, source: int = 0, target: int = 1, *, server: str = "") -> None:
     """Read the payload from the descriptor `source` and write the answer to `target`. Never raises.
 
-    The client names the project in the variable CLAUDE_PROJECT_DIR.
+    The client names the project in the variable CLAUDE_PROJECT_DIR. `server` is the address that answers the other
+    hooks: if it does not answer, the user is told.
     """
     try:
-        write(target, _encode(_answer(event, source), event))
+        answer = _answer(event, source)
+        if server:
+            from remit.clients.claude_code.hook_server import absence_notice  # late: most installs have no server
+
+            is_closed = _is_closed(os.environ.get("CLAUDE_PROJECT_DIR", ""), None)
+            answer = merge(answer, absence_notice(server, is_closed=is_closed))
+        write(target, _encode(answer, event))
     except OSError:  # the client has closed the pipe
         return
 

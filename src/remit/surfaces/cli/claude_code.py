@@ -26,9 +26,7 @@ _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 @click.option(
     "--mode", type=click.Choice(MODES), help="How strict the gate is; default: the configured mode, or standard."
 )
-@click.option(
-    "--http", metavar="URL", help="Let hooks call this loopback address; a later version will include the server."
-)
+@click.option("--http", metavar="URL", help="Let hooks call the `remit serve` at this loopback address.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def install_command(

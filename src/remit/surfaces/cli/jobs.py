@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remit.errors import UsageError
+from remit.registry.tools import split_names
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.request import agent_and_task, queueing_from, request_from, request_options, resolving_from
+from remit.surfaces.cli.request import (
+    agent_and_task,
+    queueing_from,
+    request_from,
+    request_options,
+    resolving_from,
+    task_text,
+)
 from remit.surfaces.cli.store import need_extra, no_worker_notice, with_database
 
 if TYPE_CHECKING:
@@ -17,6 +25,8 @@ if TYPE_CHECKING:
     from remit.store.database import Database
     from remit.store.jobs import Job
 
+#: Fields of a queued job that only this host can set.
+_OWN_FIELDS = ("first_queue", "tree", "agent")
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
 
@@ -237,8 +247,9 @@ def retry_command(job: int, form: str) -> int:
 @click.argument("words", nargs=-1, required=True, metavar="[AGENT] TASK")
 @request_options
 @click.option("--delay", type=float, help="Seconds to wait before the job may start.")
+@click.option("--server", metavar="URL", help="Submit to this `remit serve`; REMIT_SERVER_TOKEN has the token.")
 @_FORMAT
-def submit_command(words: tuple[str, ...], **options: Any) -> int:
+def submit_command(words: tuple[str, ...], server: str | None, **options: Any) -> int:
     """Put a job for AGENT into the queue and return. TASK is the prompt, or - for standard input.
 
     Without AGENT, the job has no definition. An AGENT that is unknown here is looked up by the worker of the job.
@@ -247,7 +258,10 @@ def submit_command(words: tuple[str, ...], **options: Any) -> int:
     Examples:
       remit submit code-explorer "trace the login flow"
       remit submit qa-engineer "review the last commit" --key review-1a2b --priority 5
+      remit submit qa-engineer "review the last commit" --server https://remit.example
     """
+    if server is not None:
+        return _submit_remotely(words, server, options)
     need_extra()
     from remit.dispatch.submit import submit
     from remit.reports.jobs import job_shape
@@ -275,3 +289,31 @@ def submit_command(words: tuple[str, ...], **options: Any) -> int:
     if warning:
         click.echo(warning, err=True)
     return 0
+
+
+def _submit_remotely(words: tuple[str, ...], server: str, options: dict[str, Any]) -> int:
+    """Submit a job to a server. It resolves the definition, with the policy `strict`."""
+    from remit.orchestrate.remote import RemoteServer
+
+    if len(words) > 2:
+        raise UsageError("pass [AGENT] TASK; quote a task of several words")
+    for name in ("plugin_path", "allow_tools", "policy"):
+        if options[name] is not None:
+            raise UsageError(f"--{name.replace('_', '-')} has no effect with --server: the server's settings apply")
+    agent = words[0] if len(words) == 2 else None
+    job = RemoteServer(server).submit(agent, task_text(words[-1]), **_remote_fields(options))
+    if options["form"] == "json":
+        _print_json(job)
+    else:
+        print_text(f"job {job['id']} waits on {server} ({job['agent']})")
+    return 0
+
+
+def _remote_fields(options: dict[str, Any]) -> dict[str, Any]:
+    fields = request_from(None, "", options)
+    fields["allowed_tools"] = split_names(options["allowed_tools"]) if options["allowed_tools"] else None
+    queueing = {name: value for name, value in queueing_from(options)._asdict().items() if name not in _OWN_FIELDS}
+    if options["repo"] is not None:
+        fields["repo"] = str(options["repo"])
+    own = {name: value for name, value in fields.items() if name not in ("prompt", "subagent_def")}
+    return {name: value for name, value in {**own, **queueing}.items() if value not in (None, {})}

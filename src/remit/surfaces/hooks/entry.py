@@ -1,4 +1,4 @@
-"""The process that a client starts for an event: `python -I -S entry.py EVENT`.
+"""The process that a client starts for an event: `python -I -S entry.py EVENT [SERVER]`.
 
 Isolated mode without `site` starts fastest, so this script adds the package's folder to the path. The exit code is
 always 0: the client treats 2 as a denial, and it hides the output of a process that ends with another code.
@@ -22,7 +22,7 @@ def main() -> None:
         sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 4)[0])  # noqa: PTH100 - pathlib is slow to load
         from remit.clients.claude_code.events import run
 
-        run(event)
+        run(event, server=sys.argv[2] if len(sys.argv) > 2 else "")
     except BaseException as error:  # noqa: BLE001 - the outermost frame of a process that must not fail
         text = f"remit could not be loaded ({type(error).__name__}): nothing is checked. Install it again."
         os.write(1, ('{"systemMessage": "%s"}\n' % text).encode())  # noqa: UP031 - braces of JSON

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from remit import __version__
 from remit.store.access import audit_log, begin_session, end_session
-from remit.surfaces.server import job_pages, plan_pages, session_pages, streams
+from remit.surfaces.server import api_documents, api_jobs, job_pages, plan_pages, session_pages, streams
 from remit.surfaces.server.guard import Guard, cookie_of
+from remit.surfaces.server.hooks import HookServer
+from remit.surfaces.server.operations import PREFIX, Operation, openapi_document, route_of
 from remit.surfaces.server.problems import HANDLERS, NotFound
 from remit.surfaces.server.site import (
     Site,
@@ -26,6 +30,7 @@ from remit.surfaces.server.site import (
     site_of,
 )
 
+OPERATIONS: tuple[Operation, ...] = (*api_jobs.OPERATIONS, *api_documents.OPERATIONS)
 _AUDIT_ROWS = 200
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -74,6 +79,12 @@ async def health(_: Request) -> Response:
     return Response("ok\n", media_type="text/plain")
 
 
+async def openapi(_: Request) -> Response:
+    """Describe the API for programs."""
+    document = msgspec.json.encode(openapi_document(OPERATIONS, __version__))
+    return Response(document, media_type="application/json")
+
+
 async def audit(request: Request) -> Response:
     """Show who changed what over HTTP, the newest first."""
     need_role(request, "operator")
@@ -95,8 +106,10 @@ def build_app(site: Site) -> ASGIApp:
         *job_pages.ROUTES,
         *plan_pages.ROUTES,
         *session_pages.ROUTES,
+        Route(f"{PREFIX}/openapi.json", openapi),
+        *map(route_of, OPERATIONS),
     ]
     app = Starlette(routes=routes, exception_handlers=HANDLERS)
     app.state.site = site
     app.state.streams = streams.StreamCount()
-    return Guard(app, site)
+    return Guard(app, HookServer(site.folder), site)

@@ -23,7 +23,7 @@ from remit.surfaces.server.site import Site, render, see_other
 
 MAX_BODY = 1024 * 1024
 #: Documents and payloads of hooks may be larger.
-MAX_DOCUMENT = 16 * 1024 * 1024
+MAX_DOCUMENT = 64 * 1024 * 1024
 _LARGE = ("/api/v1/check", "/api/v1/verify", "/api/v1/merge", "/hooks/")
 _MAX_HEADERS = 100
 _MAX_HEAD = 32 * 1024
@@ -58,8 +58,9 @@ class _Refusal(NamedTuple):
 class Guard:
     """The outermost part of the application."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, hooks: ASGIApp, site: Site) -> None:
         self._app = app
+        self._hooks = hooks
         self._site = site
         self._origins = {f"{scheme}://{host}" for host in site.address.hosts for scheme in _schemes(site)}
 
@@ -68,6 +69,9 @@ class Guard:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
+        if scope["path"].startswith("/hooks/") and self._refusal(scope, headers) is None:
+            await self._hooks(scope, _BoundedBody(receive, MAX_DOCUMENT), send)
+            return
         scope.setdefault("state", {})["person"] = None
         sender = _HeaderSender(send, is_secure=self._site.address.is_secure, path=scope["path"])
         refusal = self._refusal(scope, headers)

@@ -31,8 +31,10 @@ EVENTS: dict[str, int] = {
 ENTRY = "remit/surfaces/hooks/entry.py"
 #: The path of hooks on a server.
 HTTP_PATH = "/hooks/claude-code"
-#: Explains why hooks over HTTP are not answered yet.
-NO_SERVER = "a later version of remit will include the server"
+#: What to do if hooks over HTTP are not answered.
+NO_SERVER = "start it with `remit serve`"
+#: The event that a process answers in any case: it tells the user if the server of the other hooks does not answer.
+_ALWAYS_PROCESS = "SessionStart"
 
 
 def entry_file() -> Path:
@@ -49,9 +51,13 @@ def hook_entries(
     """
     url = loopback_address(http) + HTTP_PATH if http else None
     entries = {event: _entry(event, seconds, url, is_closed=is_closed) for event, seconds in EVENTS.items()}
+    if url is not None:
+        entries[_ALWAYS_PROCESS] = _entry(_ALWAYS_PROCESS, EVENTS[_ALWAYS_PROCESS], None, is_closed=is_closed)
+        entries[_ALWAYS_PROCESS]["args"].append(url.removesuffix(HTTP_PATH))
     if url is not None and secret:
         for entry in entries.values():
-            entry["headers"] = {"Authorization": f"Bearer {secret}"}
+            if entry["type"] == "http":
+                entry["headers"] = {"Authorization": f"Bearer {secret}"}
     return entries
 
 
@@ -71,7 +77,7 @@ def hook_command(hook: dict[str, Any]) -> str:
     """Return what an entry calls, for a message, with EVENT for the event."""
     if hook.get("type") == "http":
         return str(hook.get("url", ""))
-    return " ".join([str(hook.get("command", "")), *map(str, hook.get("args", ())[:-1]), "EVENT"])
+    return " ".join([str(hook.get("command", "")), *map(str, hook.get("args", ())[:3]), "EVENT"])
 
 
 def is_ours(hook: object) -> bool:
@@ -95,6 +101,12 @@ def is_this_install(event: str, hook: dict[str, Any]) -> bool:
         except UsageError:
             return False
     wanted = _entry(event, 0, None, is_closed=False)
+    arguments = hook.get("args")
+    if event == _ALWAYS_PROCESS and isinstance(arguments, list) and len(arguments) == len(wanted["args"]) + 1:
+        try:
+            wanted["args"] = [*wanted["args"], loopback_address(str(arguments[-1]))]
+        except UsageError:
+            return False
     return all(hook.get(key) == wanted[key] for key in ("type", "command", "args"))
 
 

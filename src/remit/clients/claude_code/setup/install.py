@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from remit import __version__
+from remit.clients.claude_code.hook_server import is_answering
 from remit.clients.claude_code.setup.bundle import agent_names, find_own_agents, folders_of, wanted_files
 from remit.clients.claude_code.setup.gate_mode import effective_mode, mode_change
 from remit.clients.claude_code.setup.hook_entries import NO_SERVER, hook_command, hook_entries, is_ours
@@ -174,7 +175,10 @@ def _notes(target: InstallTarget, http: str | None, *, is_first: bool) -> list[s
         verb = "contains" if len(tracked) == 1 else "contain"
         notes.append(f"{' and '.join(tracked)} {verb} paths of this machine; do not commit them")
     if http:
-        notes.append(f"the hooks call {http} and have no effect while no server answers there; {NO_SERVER}")
+        notes.append(
+            f"the hooks call {http} and have no effect while no server answers there ({NO_SERVER}); with "
+            'gate.on_fault = "closed", calls are then denied'
+        )
     return notes
 
 
@@ -244,7 +248,7 @@ def status_message(plan: InstallPlan, client: str) -> str:
     if off:
         names = " and ".join(plan.target.display_path(path) for path in off)
         return f"{client} is NOT under contract: disableAllHooks in {names} switches all hooks off; remove it first"
-    if plan.record.http:
+    if plan.record.http and not is_answering(plan.record.http):
         return (
             f"{client} is not under contract yet: its hooks call {plan.record.http}, where no server answers "
             f"({NO_SERVER})"

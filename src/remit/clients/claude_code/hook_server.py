@@ -1,0 +1,42 @@
+"""Whether a server answers hooks over HTTP, and what the user is told if it does not."""
+
+from __future__ import annotations
+
+import socket
+
+from remit.clients.claude_code.responses import message
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from remit.clients.claude_code.responses import Answer
+
+_SECONDS = 2.0
+
+
+def is_answering(url: str) -> bool:
+    """Return whether a `remit serve` answers at a loopback address such as http://127.0.0.1:8321."""
+    authority = url.partition("://")[2].partition("/")[0]
+    host, _, port = authority.rpartition(":") if not authority.endswith("]") else (authority, "", "")
+    if not port.isdecimal():
+        host, port = authority, "80"
+    request = f"GET /health HTTP/1.0\r\nHost: {authority}\r\nConnection: close\r\n\r\n"
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), _SECONDS) as connection:
+            connection.settimeout(_SECONDS)
+            connection.sendall(request.encode())
+            return connection.recv(64).split(b" ", 2)[1:2] == [b"200"]
+    except (OSError, ValueError):
+        return False
+
+
+def absence_notice(url: str, *, is_closed: bool) -> Answer | None:
+    """Return a message for the user if no server answers hooks at an address."""
+    if is_answering(url):
+        return None
+    effect = (
+        "every call is denied (gate.on_fault is closed)" if is_closed else "nothing is checked and nothing is denied"
+    )
+    return message(
+        f"remit: no server answers the hooks at {url}, so {effect}. Start it with `remit serve`, or run "
+        "`remit install claude-code` without --http."
+    )

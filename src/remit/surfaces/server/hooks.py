@@ -1,0 +1,127 @@
+"""Hooks over HTTP: answer the events of Claude Code with the same decision as the hook process.
+
+Any process of this machine can call a loopback address, so a hook sends the secret of its install. The server accepts
+the secrets in the install records of the payload's project, of its own folder and of the user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from remit.clients.claude_code.compiled import folder_of, project_of
+from remit.clients.claude_code.events import fault_response, handle_event
+from remit.clients.claude_code.payload import Unreadable, parse, text
+from remit.clients.claude_code.responses import encode
+from remit.clients.claude_code.setup.hook_entries import HTTP_PATH
+from remit.clients.claude_code.setup.plan import read_bytes
+from remit.errors import RemitError
+from remit.gate.session_store import INSTALLED
+
+_MAX_RECORD = 4_000_000
+#: Events at the same time. Each waits for the lock of its session, and a report takes up to seconds to check.
+_MAX_THREADS = 64
+_JSON = (b"content-type", b"application/json")
+
+
+class _Record(msgspec.Struct):
+    """The part of an install record that the server uses."""
+
+    http_secret: str | None = None
+
+
+class HookServer:
+    """Answers hooks. It is an application of its own: a decision must take a millisecond."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._threads = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="hook")
+        #: Path of an install record -> its time and size, and its secret.
+        self._secrets: dict[str, tuple[tuple[int, int], str]] = {}
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one event."""
+        if scope["path"] != HTTP_PATH or scope["method"] != "POST":
+            await _respond(send, 404, b"")
+            return
+        body = await _read(receive)
+        sent = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        loop = asyncio.get_running_loop()
+        status, answer = await loop.run_in_executor(self._threads, self.answer, body, sent)
+        await _respond(send, status, answer)
+
+    def answer(self, body: bytes, authorization: bytes) -> tuple[int, bytes]:
+        """Return the status and the body of the answer to a payload."""
+        try:
+            payload = parse(body)
+        except Unreadable as reason:
+            is_known = self._is_known(authorization, [str(self._folder)])
+            problem = encode(fault_response("", f"the payload cannot be read: {reason}", ""))
+            return (200, problem) if is_known else (401, b"")
+        project = project_of(text(payload, "cwd") or str(self._folder))
+        if not self._is_known(authorization, [project, str(self._folder)]):
+            return 401, b""
+        answer = handle_event(payload, project=project)
+        try:
+            return 200, encode(answer)
+        except (ValueError, RecursionError) as error:  # a number or a depth that JSON does not support
+            return 200, encode(fault_response(text(payload, "hook_event_name"), error, project))
+
+    def _is_known(self, authorization: bytes, projects: list[str]) -> bool:
+        """Return whether a request has the secret of one of the installs."""
+        scheme, _, sent = authorization.partition(b" ")
+        if scheme.lower() != b"bearer" or not sent:
+            return False
+        for project in dict.fromkeys([*projects, str(Path.home())]):
+            secret = self._secret_of(os.path.join(folder_of(project), INSTALLED))  # noqa: PTH118 (a hook is fast)
+            if secret and hmac.compare_digest(secret.encode(), sent):
+                return True
+        return False
+
+    def _secret_of(self, record: str) -> str:
+        """Return the secret of an install record; it is read again when the file has changed."""
+        try:
+            found = os.stat(record)  # noqa: PTH116 (a hook is fast)
+        except OSError:
+            return ""
+        stamp = (found.st_mtime_ns, found.st_size)
+        known = self._secrets.get(record)
+        if known is None or known[0] != stamp:
+            known = (stamp, _read_secret(Path(record)))
+            self._secrets[record] = known
+            while len(self._secrets) > 1000:
+                self._secrets.pop(next(iter(self._secrets)))
+        return known[1]
+
+
+def _read_secret(record: Path) -> str:
+    try:
+        data = read_bytes(record, _MAX_RECORD)
+        return msgspec.json.decode(data or b"{}", type=_Record).http_secret or ""
+    except (RemitError, msgspec.MsgspecError, RecursionError):
+        return ""
+
+
+async def _read(receive: Receive) -> bytes:
+    pieces = []
+    while True:
+        message = await receive()
+        pieces.append(message.get("body", b""))
+        if message["type"] == "http.disconnect" or not message.get("more_body"):
+            return b"".join(pieces)
+
+
+async def _respond(send: Send, status: int, body: bytes) -> None:
+    headers = [_JSON, (b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,157 @@
+"""Hooks over HTTP: the same answers as the hook process, and only for an install with its secret."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from support.postgres import Postgres
+from support.web import RunningSite
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "clients/hooks"))
+from hooking import PAYLOADS, Hooks
+
+from remit.clients.claude_code.hook_server import absence_notice, is_answering
+from remit.gate.settings import GateSettings
+
+SECRET = "s3cret-of-this-install"
+PATH = "/hooks/claude-code"
+NAMES = sorted(file.name for file in PAYLOADS.iterdir())
+
+
+@pytest.fixture(scope="module")
+def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSite]:
+    with (
+        postgres.temporary_database() as address,
+        RunningSite(address, tmp_path_factory.mktemp("site")).running() as it,
+    ):
+        yield it
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[..., Hooks]:
+    """Make a project under contract whose hooks have a secret."""
+
+    def make(name: str, **gate: Any) -> Hooks:
+        project = tmp_path / name
+        (project / ".git").mkdir(parents=True)
+        hooks = Hooks(project, {"mode": "standard", **gate})
+        record = hooks.folder / "installed.json"
+        record.write_text(json.dumps({"schema": "remit.installed/1", "http_secret": SECRET}))
+        return hooks
+
+    return make
+
+
+def post(site: RunningSite, payload: object, secret: str = SECRET) -> httpx.Response:
+    body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    return httpx.post(site.url + PATH, content=body, headers={"authorization": f"Bearer {secret}"}, timeout=30)
+
+
+def answer_of(response: httpx.Response) -> Any:
+    assert response.status_code == 200
+    return json.loads(response.content) if response.content else None
+
+
+@pytest.mark.parametrize("mode", ["standard", "strict", "observe"])
+def test_every_recorded_payload_gets_the_answer_of_the_process(
+    site: RunningSite, start: Callable[..., Hooks], mode: str
+) -> None:
+    over_http, direct = start("one", mode=mode), start("two", mode=mode)
+    for name in NAMES:  # in one session each, so that later answers depend on earlier ones
+        expected = direct.say(direct.captured(name))
+        found = answer_of(post(site, over_http.captured(name)))
+        text = json.dumps(found).replace(str(over_http.project), str(direct.project))
+        assert json.loads(text) == expected, name
+    assert len(over_http.state.decisions) == len(direct.state.decisions)
+
+
+@pytest.mark.parametrize("secret", ["", "wrong", SECRET + "x", SECRET[:-1]])
+def test_a_request_without_the_secret_is_refused(site: RunningSite, start: Callable[..., Hooks], secret: str) -> None:
+    hooks = start("one")
+    assert post(site, hooks.captured("PreToolUse.Write.json"), secret).status_code == 401
+    assert not (hooks.folder / "9f3279c5-453e-45ba-9d76-6896353ab6a1.json").exists()
+
+
+def test_a_page_of_another_site_cannot_send_events(site: RunningSite, start: Callable[..., Hooks]) -> None:
+    hooks = start("one")
+    headers = {"authorization": f"Bearer {SECRET}", "origin": "https://evil.example"}
+    answer = httpx.post(site.url + PATH, json=hooks.captured("PreToolUse.Read.json"), headers=headers)
+    assert answer.status_code == 403
+
+
+def test_a_new_secret_is_noticed(site: RunningSite, start: Callable[..., Hooks]) -> None:
+    hooks = start("one")
+    payload = hooks.captured("PreToolUse.Read.json")
+    assert post(site, payload).status_code == 200
+    (hooks.folder / "installed.json").write_text(json.dumps({"http_secret": "another-secret"}))
+    assert post(site, payload).status_code == 401
+    assert post(site, payload, "another-secret").status_code == 200
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
+def test_a_payload_that_cannot_be_read_is_explained_to_a_known_client(
+    site: RunningSite, body: bytes, tmp_path: Path
+) -> None:
+    assert post(site, body).status_code == 401  # nothing names its project
+    record = site.folder / ".remit/gate/installed.json"
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(json.dumps({"http_secret": SECRET}))
+    try:
+        assert "cannot be read" in answer_of(post(site, body))["systemMessage"]
+    finally:
+        record.unlink()
+
+
+def test_fifty_sessions_at_once_get_their_own_answers(site: RunningSite, start: Callable[..., Hooks]) -> None:
+    hooks = start("one")
+    payload = hooks.captured("PreToolUse.Write.json")
+    answers: dict[int, Any] = {}
+
+    def send(number: int) -> None:
+        answers[number] = answer_of(post(site, {**payload, "session_id": f"session-{number}"}))
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    decisions = {one["hookSpecificOutput"]["permissionDecision"] for one in answers.values()}
+    assert (len(answers), decisions) == (50, {"deny"})
+    assert len(list(hooks.folder.glob("session-*.json"))) == 50
+
+
+def test_a_client_learns_that_no_server_answers(site: RunningSite) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        free = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    assert is_answering(site.url)
+    assert not is_answering(free)
+    assert absence_notice(site.url, is_closed=True) is None
+    assert "nothing is checked" in str(absence_notice(free, is_closed=False))
+    assert "every call is denied" in str(absence_notice(free, is_closed=True))
+    assert GateSettings().on_fault == "open"
+
+
+def test_the_process_of_a_new_session_tells_the_user(site: RunningSite, start: Callable[..., Hooks]) -> None:
+    hooks = start("one", on_fault="closed")
+    import subprocess
+
+    payload = json.dumps(hooks.captured("SessionStart.startup.json" if "SessionStart.startup.json" in NAMES else next(
+        name for name in NAMES if name.startswith("SessionStart")))).encode()  # fmt: skip
+    for server, is_told in ((site.url, False), ("http://127.0.0.1:9", True)):
+        done = subprocess.run(
+            [*hooks.command("SessionStart"), server],
+            input=payload,
+            capture_output=True,
+            env=hooks.environment(),
+            check=True,
+        )
+        assert ("every call is denied" in done.stdout.decode()) is is_told
