@@ -107,13 +107,14 @@ def inside(site: Site, name: str) -> Path:
     try:
         folder = (root / name).resolve()
     except (OSError, ValueError) as error:
-        raise UsageError(f"there is no folder {name!r}") from error
+        raise UsageError(f"the folder {name!r} cannot be used") from error
     if not folder.is_relative_to(root):
         raise UsageError(f"the folder {name!r} is not in the folder that the server was started in")
     return folder
 
 
-def _limit_of(request: Request) -> int:
+def limit_of(request: Request) -> int:
+    """Return how many entries a request asks for."""
     text = request.query_params.get("limit", "50")
     if not (text.isascii() and text.isdecimal() and 0 < int(text[:9]) <= _MAX_LISTED):
         raise UsageError(f"limit must be from 1 to {_MAX_LISTED}, not {text[:40]!r}")
@@ -143,13 +144,13 @@ async def submit(request: Request, body: JobSubmission) -> Answered:
 async def list_all(request: Request) -> JobList:
     """List jobs."""
     site, wanted = site_of(request), filter_of(request)
-    found = await site.database.rows(
+    found = await site.database.filtered(
         "dashboard.whole_jobs",
         state=wanted.state,
         agent=wanted.agent,
         verdict=wanted.verdict,
         before=before_of(request),
-        limit=_limit_of(request),
+        limit=limit_of(request),
     )
     return JobList(jobs=[job_shape(jobs.as_job(row)) for row in found])
 

@@ -13,7 +13,17 @@ from starlette.types import ASGIApp
 
 from remit import __version__
 from remit.store.access import audit_log, begin_session, end_session
-from remit.surfaces.server import api_documents, api_jobs, job_pages, plan_pages, session_pages, streams
+from remit.surfaces.server import (
+    agent_pages,
+    api_documents,
+    api_jobs,
+    api_review,
+    job_pages,
+    plan_pages,
+    review_pages,
+    session_pages,
+    streams,
+)
 from remit.surfaces.server.guard import Guard, cookie_of
 from remit.surfaces.server.hooks import HookServer
 from remit.surfaces.server.operations import PREFIX, Operation, openapi_document, route_of
@@ -30,7 +40,7 @@ from remit.surfaces.server.site import (
     site_of,
 )
 
-OPERATIONS: tuple[Operation, ...] = (*api_jobs.OPERATIONS, *api_documents.OPERATIONS)
+OPERATIONS: tuple[Operation, ...] = (*api_jobs.OPERATIONS, *api_review.OPERATIONS, *api_documents.OPERATIONS)
 _AUDIT_ROWS = 200
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -106,6 +116,8 @@ def build_app(site: Site) -> ASGIApp:
         *job_pages.ROUTES,
         *plan_pages.ROUTES,
         *session_pages.ROUTES,
+        *review_pages.ROUTES,
+        *agent_pages.ROUTES,
         Route(f"{PREFIX}/openapi.json", openapi),
         *map(route_of, OPERATIONS),
     ]

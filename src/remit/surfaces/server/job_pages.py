@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from remit.dispatch.correction import retry
 from remit.orchestrate.progress import record_cancelled
-from remit.store import dashboard, jobs
+from remit.store import dashboard, jobs, review_queue
 from remit.store.dashboard import JobFilter
 from remit.store.jobs import Job, Outcome, State
 from remit.surfaces.server.job_view import brief_view, conversation_of, event_texts, marked_lines, report_of
@@ -51,6 +51,7 @@ async def overview(request: Request) -> Response:
         workers=await dashboard.listed_workers(site.database, timeout),
         budgets=await dashboard.budgets_in_use(site.database),
         recent=recent,
+        review=await review_queue.progress(site.database),
     )
 
 

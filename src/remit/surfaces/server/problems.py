@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.reports.layout import escape_control
+from remit.store.review_queue import AlreadyDecided, ItemTaken
 from remit.surfaces.server.site import Forbidden, render
 
 log = logging.getLogger("remit.serve")
@@ -50,6 +51,8 @@ async def on_remit_error(request: Request, error: Exception) -> Response:
         status, title = 403, "Not permitted"
     elif isinstance(error, NotFound) or (isinstance(error, UsageError) and str(error).startswith("there is no ")):
         status, title = 404, "Not found"
+    elif isinstance(error, ItemTaken | AlreadyDecided):
+        status, title = 409, "Another reviewer was faster"
     elif isinstance(error, UsageError):
         status, title = 422, "The request cannot be processed"
     elif isinstance(error, EnvironmentBroken):

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 
 _PACKAGE = "remit.surfaces.server"
 #: The pages of the navigation: address and title. A page that a part of the address names is the current one.
-NAVIGATION = (("/", "Overview"), ("/jobs", "Jobs"), ("/plans", "Plans"), ("/sessions", "Sessions"))
+NAVIGATION = (
+    ("/", "Overview"),
+    ("/review", "Review"),
+    ("/jobs", "Jobs"),
+    ("/plans", "Plans"),
+    ("/sessions", "Sessions"),
+    ("/agents", "Agents"),
+    ("/calibration", "Calibration"),
+)
 _MAX_FIELDS = 50
 _MAX_NUMBER = 2**63 - 1
 

@@ -1,0 +1,155 @@
+"""The API for the review queue and the ledger: items, decisions, and what was recorded."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from starlette.requests import Request
+
+from remit.errors import UsageError
+from remit.ledger.ledger_entries import LedgerEntry
+from remit.store import ledger, review_queue
+from remit.store.ledger import EntryFilter
+from remit.store.review_queue import Decision, ReviewItem, Verb
+from remit.surfaces.server.api_jobs import limit_of
+from remit.surfaces.server.operations import Operation, QueryParameter
+from remit.surfaces.server.review_pages import apply_decision, filter_of
+from remit.surfaces.server.site import before_of, number_of, person_of, site_of, write
+
+
+class ItemList(msgspec.Struct, kw_only=True):
+    """Items of the review queue, the worst first. `after` continues the list; null on the last page."""
+
+    schema: Literal["remit.review-items/1"] = "remit.review-items/1"
+    items: list[ReviewItem]
+    after: str | None
+
+
+class NextItem(msgspec.Struct, kw_only=True):
+    """The item that the caller has locked, or null if none waits."""
+
+    schema: Literal["remit.review-item/1"] = "remit.review-item/1"
+    item: ReviewItem | None
+
+
+class DecisionBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A decision. The caller chooses its id, a UUID: a request that is repeated decides once."""
+
+    id: str
+    verb: Verb
+    note: str = ""
+
+
+class FilterBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which items are meant."""
+
+    kind: str = ""
+    severity: str = ""
+    agent: str = ""
+    category: str = ""
+    path: str = ""
+    plan: str = ""
+
+
+class LedgerList(msgspec.Struct, kw_only=True):
+    """Entries of the ledger, the newest first."""
+
+    schema: Literal["remit.ledger/1"] = "remit.ledger/1"
+    entries: list[LedgerEntry]
+
+
+async def list_items(request: Request) -> ItemList:
+    """List items of the review queue."""
+    limit = limit_of(request)
+    rank, _, last = request.query_params.get("after", "").partition(".")
+    after = (int(rank), int(last)) if rank.isdecimal() and last.isdecimal() and len(rank + last) < 20 else None
+    wanted = filter_of(request.query_params)
+    found = await review_queue.list_items(site_of(request).database, wanted, after=after, limit=limit + 1)
+    items = found[:limit]
+    more = f"{items[-1].rank}.{items[-1].id}" if len(found) > limit else None
+    return ItemList(items=items, after=more)
+
+
+async def show_item(request: Request) -> NextItem:
+    """Return one item."""
+    return NextItem(item=await review_queue.get_item(site_of(request).database, number_of(request)))
+
+
+async def next_item(request: Request, body: FilterBody) -> NextItem:
+    """Lock the next item for the caller and return it."""
+    wanted = filter_of(msgspec.structs.asdict(body))
+    person = person_of(request)
+    return NextItem(item=await review_queue.next_item(site_of(request).database, person.name, wanted))
+
+
+async def decide(request: Request, body: DecisionBody) -> Decision:
+    """Decide an item."""
+    number = number_of(request)
+    async with write(request, "reviewer", "decide", f"item:{number}", {"verb": body.verb, "decision": body.id}):
+        return await apply_decision(request, number, body.id, body.verb, body.note)
+
+
+async def undo(request: Request) -> Decision:
+    """Undo a decision."""
+    decision = str(request.path_params["decision"])
+    async with write(request, "reviewer", "undo", f"decision:{decision[:40]}"):
+        return await review_queue.undo(site_of(request).database, decision, person_of(request).name)
+
+
+async def list_ledger(request: Request) -> LedgerList:
+    """List entries of the ledger."""
+    wanted: dict[str, Any] = {
+        name: value
+        for name in ("agent", "source", "verdict")
+        if (value := request.query_params.get(name)) and value.isprintable()
+    }
+    for name in ("job", "plan"):
+        text = request.query_params.get(name, "")
+        if text and not (text.isascii() and text.isdecimal() and len(text) < 19):
+            raise UsageError(f"{name} must be a number, not {text[:40]!r}")
+        wanted |= {name: int(text)} if text else {}
+    entries = await ledger.list_entries(
+        site_of(request).database, EntryFilter(**wanted), before=before_of(request), limit=limit_of(request)
+    )
+    return LedgerList(entries=entries)
+
+
+_FILTERS = tuple(
+    QueryParameter(name, text)
+    for name, text in (
+        ("state", "open (default), confirmed, rejected, unsure or any"),
+        ("kind", "finding, conflict or result"),
+        ("severity", "critical, important or minor"),
+        ("agent", "one of the agents that report it"),
+        ("category", "the category of the finding"),
+        ("path", "the start of the path"),
+        ("after", "continue after this item"),
+    )
+)
+_LIMIT = QueryParameter("limit", "at most this many; default: 50", "integer")
+_ITEM = "/review/{number:int}"
+OPERATIONS = (
+    Operation(
+        *("GET", "/review", "listItems", "List items of the review queue", "viewer", list_items, ItemList),
+        query=(*_FILTERS, _LIMIT),
+    ),
+    Operation("POST", "/review/next", "nextItem", "Lock the next item", "reviewer", next_item, NextItem, FilterBody),
+    Operation("GET", _ITEM, "showItem", "Show an item", "viewer", show_item, NextItem),
+    Operation("POST", f"{_ITEM}/decide", "decideItem", "Decide an item", "reviewer", decide, Decision, DecisionBody),
+    Operation(
+        "POST", "/review/decisions/{decision}/undo", "undoDecision", "Undo a decision", "reviewer", undo, Decision
+    ),
+    Operation(
+        *("GET", "/ledger", "listLedger", "List entries of the ledger", "viewer", list_ledger, LedgerList),
+        query=(
+            QueryParameter("agent", "the name of an agent"),
+            QueryParameter("source", "job, plan, hook, check, verify, merge or review"),
+            QueryParameter("verdict", "accept, revise or reject"),
+            QueryParameter("job", "the number of a job", "integer"),
+            QueryParameter("plan", "the number of a plan", "integer"),
+            QueryParameter("before", "continue before this number", "integer"),
+            _LIMIT,
+        ),
+    ),
+)

@@ -1,0 +1,264 @@
+"""The review queue: the list, one item with its code and the agents' opinions, and the decisions of reviewers.
+
+An item that a reviewer opens is locked for that reviewer for a while. The page chooses the id of a decision, so that a
+request that is sent twice decides once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from remit.errors import RemitError, UsageError
+from remit.ledger.items import ItemKind
+from remit.merging.model import SCALE
+from remit.store import review_queue
+from remit.store.review_dismissals import apply_dismissals, local_root
+from remit.store.review_queue import VERBS, ItemFilter, ItemState, ItemTaken, ReviewItem, Verb
+from remit.surfaces.server.site import (
+    choice_of,
+    form_of,
+    number_of,
+    person_of,
+    render,
+    see_other,
+    site_of,
+    write,
+)
+from remit.workspace.commit import Commit
+from remit.workspace.files import SourceFile
+
+PAGE_ITEMS = 100
+#: Lines of code before and after the cited ones.
+_AROUND = 8
+_MAX_LINES = 80
+#: The key, the verb and the text of each button.
+BUTTONS = (("c", "confirm", "Confirm"), ("r", "reject", "Reject"), ("u", "unsure", "Not sure"), ("s", "skip", "Skip"))
+_TEXTS = ("agent", "category", "path")
+
+
+class CodeExcerpt(NamedTuple):
+    """Lines of a file at a commit; `problem` states why there are none."""
+
+    start: int = 1
+    lines: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def filter_of(values: Mapping[str, str]) -> ItemFilter:
+    """Return which items are asked for, from the parameters of an address or the fields of a form."""
+    chosen = {name: values.get(name, "").strip()[:200] or None for name in _TEXTS}
+    kind, severity, state = values.get("kind"), values.get("severity"), values.get("state") or "open"
+    plan = values.get("plan", "")
+    return ItemFilter(
+        state=state if state in get_args(ItemState) else None,  # type: ignore[arg-type]
+        kind=kind if kind in get_args(ItemKind) else None,  # type: ignore[arg-type]
+        severity=severity if severity in SCALE else None,
+        plan=int(plan) if plan.isascii() and plan.isdecimal() and len(plan) < 19 else None,
+        **{name: value if value and value.isprintable() else None for name, value in chosen.items()},
+    )
+
+
+def query_of(wanted: ItemFilter) -> dict[str, str]:
+    """Return a filter as parameters of an address."""
+    values = {name: str(value) for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
+    if wanted.state is None:
+        values["state"] = "any"
+    elif wanted.state == "open":
+        del values["state"]
+    return values
+
+
+def address_of(path: str, wanted: ItemFilter, **more: str) -> str:
+    """Return an address with a filter."""
+    query = urlencode({**query_of(wanted), **more})
+    return f"{path}?{query}" if query else path
+
+
+async def item_list(request: Request) -> Response:
+    """List items, the worst first."""
+    site, wanted = site_of(request), filter_of(request.query_params)
+    rank, _, last = request.query_params.get("after", "").partition(".")
+    is_continued = rank.isdecimal() and last.isdecimal() and len(rank) < 9 and len(last) < 19
+    after = (int(rank), int(last)) if is_continued else None
+    found = await review_queue.list_items(site.database, wanted, after=after, limit=PAGE_ITEMS + 1)
+    items = found[:PAGE_ITEMS]
+    person = person_of(request)
+    return render(
+        request,
+        "review.html",
+        items=items,
+        after=f"{items[-1].rank}.{items[-1].id}" if len(found) > PAGE_ITEMS else None,
+        is_first=after is None,
+        wanted=wanted,
+        query=query_of(wanted),
+        progress=await review_queue.progress(site.database, wanted, reviewer=person.name),
+        choices={"state": (*get_args(ItemState), "any"), "kind": get_args(ItemKind), "severity": SCALE},
+        history=await review_queue.history(site.database, limit=10),
+        may_review=person.may("reviewer"),
+        notice=choice_of(request, "notice", ("none",)),
+    )
+
+
+async def item_page(request: Request) -> Response:
+    """Show one item. A reviewer who opens an open item locks it."""
+    site, number, person = site_of(request), number_of(request), person_of(request)
+    wanted = filter_of(request.query_params)
+    item = await review_queue.get_item(site.database, number)
+    may_decide = person.may("reviewer") and item.state in ("open", "unsure")
+    taken = ""
+    if may_decide:
+        try:
+            item = await review_queue.lock_item(site.database, number, person.name)
+        except ItemTaken as error:
+            taken, may_decide = error.by, False
+    done = request.query_params.get("done", "")
+    own = await review_queue.history(site.database, reviewer=person.name, limit=1)
+    last = own[0] if own and own[0].undone is None else None
+    return render(
+        request,
+        "item.html",
+        item=item,
+        body=body_view(item),
+        code=await asyncio.to_thread(read_code, item.project, item.revision, item.path, item.line, item.end_line),
+        wanted=wanted,
+        query=query_of(wanted),
+        progress=await review_queue.progress(site.database, wanted, reviewer=person.name),
+        history=await review_queue.history(site.database, item=number),
+        may_decide=may_decide,
+        taken=taken,
+        buttons=BUTTONS,
+        decision=str(uuid4()),
+        last=last,
+        is_after=bool(done) and last is not None and last.id == done,
+    )
+
+
+def body_view(item: ReviewItem) -> dict[str, Any]:
+    """Return the body of an item with all fields that the page uses."""
+    body = item.body if isinstance(item.body, dict) else {}
+    finding = body.get("finding") if isinstance(body.get("finding"), dict) else {}
+    opinion = dict.fromkeys(("agent", "id", "severity", "confidence", "line", "title", "details", "claimed_confidence"))
+    opinions = [{**opinion, "evidence": "", "flags": [], **one} for one in finding.get("opinions") or ()]
+    conflicts = [{"kind": "", "finding": "", "agents": [], "why": "", **one} for one in body.get("conflicts") or ()]
+    result = {"agent": "", "status": "", "verdict": None, "confidence": None, **(body.get("result") or {})}
+    return {
+        "opinions": opinions,
+        "conflicts": conflicts,
+        "flags": finding.get("flags") or [],
+        "verified": finding.get("verified"),
+        "result": result if body.get("result") else None,
+        "why": str(body.get("why") or ""),
+        "text": str(body.get("text") or ""),
+    }
+
+
+def read_code(project: str, revision: str, path: str, line: int | None, end_line: int | None) -> CodeExcerpt:
+    """Return the code of an item at the commit it was checked against, if the checkout is on this host.
+
+    Only commits are read: rows of the database must not name other files of this host.
+    """
+    if not path:
+        return CodeExcerpt(problem="The item is not about one file.")
+    if not project or not Path(project).is_dir():
+        return CodeExcerpt(problem="The checkout is not on the host of this server.")
+    try:
+        commit = Commit(project, revision or "HEAD")
+    except RemitError:
+        return CodeExcerpt(problem="The checkout does not have the commit that the claims were checked against.")
+    try:
+        found = commit.read(path)
+    except RemitError:
+        return CodeExcerpt(problem="The file cannot be read.")
+    finally:
+        commit.close()
+    if not isinstance(found, SourceFile):
+        return CodeExcerpt(problem="The commit has no such text file.")
+    start = max(1, (line or 1) - _AROUND)
+    last = min(max(end_line or 0, line or 1) + _AROUND, start + _MAX_LINES)
+    return CodeExcerpt(start, tuple(found.lines[start - 1 : last]))
+
+
+async def next_page(request: Request) -> Response:
+    """Lock the next item of the queue and lead to it."""
+    form = await form_of(request)
+    return await _lead_to_next(request, filter_of(form))
+
+
+async def _lead_to_next(request: Request, wanted: ItemFilter, **more: str) -> Response:
+    item = None
+    if person_of(request).may("reviewer"):
+        item = await review_queue.next_item(site_of(request).database, person_of(request).name, wanted)
+    if item is None:
+        return see_other(address_of("/review", wanted, notice="none"))
+    return see_other(address_of(f"/review/{item.id}", wanted, **more))
+
+
+async def decide(request: Request) -> Response:
+    """Store a decision and lead to the next item."""
+    number = number_of(request)
+    form = await form_of(request)
+    verb, decision = form.get("verb", ""), form.get("decision", "")
+    async with write(request, "reviewer", "decide", f"item:{number}", {"verb": verb, "decision": decision}):
+        await apply_decision(request, number, decision, verb, form.get("note", ""))
+    return await _lead_to_next(request, filter_of(form), done=decision)
+
+
+async def apply_decision(request: Request, item: int, decision: str, verb: str, note: str) -> review_queue.Decision:
+    """Store a decision of the person who sends a request, and write the dismissal that follows from it."""
+    if verb not in VERBS:
+        raise UsageError(f"the decision must be one of {', '.join(VERBS)}, not {verb[:40]!r}")
+    chosen: Verb = verb  # type: ignore[assignment]
+    database = site_of(request).database
+    stored = await review_queue.decide(database, decision, item, chosen, person_of(request).name, note.strip())
+    if stored.dismissal == "pending":
+        await apply_dismissals(database, _checkout)
+    return stored
+
+
+def _checkout(project: str) -> Path | None:
+    """Return the checkout of a project on this host. Rows of the database must not name other folders."""
+    root = local_root(project)
+    return root if root is not None and (root / ".git").exists() else None
+
+
+async def undo(request: Request) -> Response:
+    """Undo a decision and lead to its item."""
+    form = await form_of(request)
+    decision = form.get("decision", "")
+    async with write(request, "reviewer", "undo", f"decision:{decision[:40]}"):
+        undone = await review_queue.undo(site_of(request).database, decision, person_of(request).name)
+        await apply_dismissals(site_of(request).database, _checkout)
+    return see_other(address_of(f"/review/{undone.item}", filter_of(form)))
+
+
+async def renew(request: Request) -> Response:
+    """Keep the lock of an item whose page is open."""
+    is_kept = await review_queue.renew_lock(site_of(request).database, number_of(request), person_of(request).name)
+    return Response(status_code=204 if is_kept else 409)
+
+
+async def release(request: Request) -> Response:
+    """Give an item back without a decision."""
+    await review_queue.release_lock(site_of(request).database, number_of(request), person_of(request).name)
+    return Response(status_code=204)
+
+
+ROUTES = (
+    Route("/review", item_list),
+    Route("/review/next", next_page, methods=["POST"]),
+    Route("/review/undo", undo, methods=["POST"]),
+    Route("/review/{number:int}", item_page),
+    Route("/review/{number:int}/decide", decide, methods=["POST"]),
+    Route("/review/{number:int}/renew", renew, methods=["POST"]),
+    Route("/review/{number:int}/release", release, methods=["POST"]),
+)
