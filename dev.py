@@ -243,25 +243,37 @@ def prepare_client() -> None:
         stamp.write_text(expected, encoding="ascii")
 
 
-def prepare_sandbox() -> None:
-    """Install bubblewrap where that is possible without a question; the tests of the sandbox are skipped without it."""
-    if WINDOWS or shutil.which("bwrap"):
-        return
+#: Programs of the system that some tests need: its possible names, its package, and what is skipped without it.
+SYSTEM_PROGRAMS = (
+    (("bwrap",), "bubblewrap", "the tests of the sandbox"),
+    (("chromium", "chromium-browser", "google-chrome"), "chromium", "the tests in a browser"),
+)
+
+
+def prepare_system_programs() -> None:
+    """Install programs that tests need, where that is possible without a question; the tests are skipped without."""
+    for names, package, skipped in SYSTEM_PROGRAMS:
+        if not WINDOWS and not any(map(shutil.which, names)):
+            prepare_system_program(names[0], package, skipped)
+
+
+def prepare_system_program(command: str, package: str, skipped: str) -> None:
+    """Install a package of Debian or Ubuntu as root; else report which tests are skipped."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
-        report(
-            "bubblewrap is not installed: the tests of the sandbox are skipped (Debian, Ubuntu: apt install bubblewrap)"
-        )
+        report(f"{package} is not installed: {skipped} are skipped (Debian, Ubuntu: apt install {package})")
         return
-    install = [apt, "install", "--yes", "--quiet", "--no-install-recommends", "bubblewrap"]
+    install = [apt, "install", "--yes", "--quiet", "--no-install-recommends", package]
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (install, [apt, "update", "--quiet"], install):
+    for step_command in (install, [apt, "update", "--quiet"], install):
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run(command, env=quiet, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120)
-        if shutil.which("bwrap"):
-            report("bubblewrap was installed for the tests of the sandbox")
+            subprocess.run(
+                step_command, env=quiet, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=300
+            )
+        if shutil.which(command):
+            report(f"{package} was installed for {skipped}")
             return
-    report("bubblewrap cannot be installed: the tests of the sandbox are skipped")
+    report(f"{package} cannot be installed: {skipped} are skipped")
 
 
 def run_python(name: str, arguments: Sequence[str], accept: Collection[int] = (0,)) -> None:
@@ -336,7 +348,7 @@ def test(extra: list[str]) -> None:
     with step("wheel"):
         smoke_test()
     prepare_client()
-    prepare_sandbox()
+    prepare_system_programs()
     with step("all tests"):
         run_python("all tests", ["tools/all_tests.py"])
     report(f"everything passed in {time.monotonic() - started:.0f} s")

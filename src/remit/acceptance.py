@@ -22,11 +22,17 @@ if TYPE_CHECKING:
     from remit.evidence.model import Reference
     from remit.evidence.receipts import Receipt
     from remit.rules.base import Violation
+    from remit.workspace.files import SourceFile
 
 _FROM_BEST_TO_WORST = ("accept", "revise", "reject")
 #: Lines of partial output that are handed on.
 _MAX_PARTIAL_LINES = 100
 _HOLDS = ("verified", "abbreviated")
+#: Claims of a report that are stored with their code; lines before and after the cited ones; lines and characters.
+_MAX_CLAIMS = 200
+_AROUND = 3
+_MAX_CODE_LINES = 30
+_MAX_CODE_LINE = 300
 
 
 class Judgement(NamedTuple):
@@ -105,6 +111,36 @@ def verified_part(text: str, verdicts: Sequence[Verdict]) -> str:
     lines = text.split("\n")
     kept = [lines[at - 1].strip() for at in sorted(holds) if holds[at] and 0 < at <= len(lines)]
     return "\n".join(kept[:_MAX_PARTIAL_LINES])
+
+
+def claims_with_code(verdicts: Sequence[Verdict], repo: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Return the references of a report with their outcomes and the cited lines, to be stored with its verdict.
+
+    The code is stored because a page that shows it later may be on another host, and the files may have changed.
+    """
+    from remit.workspace.files import SourceFile, WorkTree
+
+    tree = WorkTree(repo)
+    found = []
+    for reference in [one for verdict in verdicts for one in verdict.evidence.references][:_MAX_CLAIMS]:
+        target = reference.found.path if reference.found is not None else reference.file
+        line = reference.found.line if reference.found is not None and reference.found.line else reference.line
+        file = tree.read(target) if reference.commit is None else None
+        code = _excerpt(file, line, reference.end_line) if isinstance(file, SourceFile) else None
+        names = ("text", "path", "line", "end_line", "at", "outcome", "why")
+        entry: dict[str, Any] = {name: getattr(reference, name) for name in names}
+        where = None if reference.found is None else {"path": reference.found.path, "line": reference.found.line}
+        found.append({**entry, "found": where, "code": code})
+    return found
+
+
+def _excerpt(file: SourceFile, line: int | None, end_line: int | None) -> dict[str, Any] | None:
+    if line is None or not 0 < line <= len(file.lines):
+        return None
+    start = max(1, line - _AROUND)
+    last = min(max(line, end_line or 0) + _AROUND, start + _MAX_CODE_LINES)
+    # One text, so that a secret of several lines can be removed.
+    return {"start": start, "text": "\n".join(text[:_MAX_CODE_LINE] for text in file.lines[start - 1 : last])}
 
 
 def _path(reference: Reference) -> str:

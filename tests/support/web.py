@@ -176,7 +176,8 @@ def add_hostile_job(site: RunningSite) -> int:
         "found": {"path": HOSTILE, "line": 3},
         "code": {"start": 1, "lines": [HOSTILE] * 5},
     }
-    report = {"verdict": "revise", "violations": [violation], "references": [reference], "commit": HOSTILE}
+    report = {"verdict": "revise", "violations": [violation], "references": [reference]}
+    report["facts"] = {"revision": HOSTILE}
     for submission in (1, 2):
         site.rows(
             "INSERT INTO remit.results (job, submission, document, verdict, report) VALUES (%s, %s, %s, 'revise', %s)",

@@ -261,13 +261,13 @@ class Attempt:
         submission = await self._transcript.submissions() + 1
         # A program cannot correct its answer, so its first submission is also its last.
         attempt = submission if brief.runner == "model" else max(submission, 2)
-        judgement, facts = await asyncio.to_thread(_judge, ended.text, brief, root, receipts, attempt)
+        judgement, details = await asyncio.to_thread(_judge, ended.text, brief, root, receipts, attempt)
         failpoint("checked")
         if _PLAN_KEY.match(self._job.idempotency_key or "") is None:  # else the merge of the plan has its items
             items = await asyncio.to_thread(_review_items, judgement, self._job, brief, root)
             await review_queue.add_items(self._database, items)
         # Checked as it was sent, stored without secrets.
-        found = msgspec.to_builtins({"verdict": judgement.decision, "violations": judgement.violations, "facts": facts})
+        found = msgspec.to_builtins({"verdict": judgement.decision, "violations": judgement.violations, **details})
         document = ended.text
         if self._settings.is_redacting:
             document, found = await asyncio.to_thread(redact_all, (document, found))
@@ -321,8 +321,8 @@ def _review_items(judgement: Judgement, job: Job, brief: Brief, root: Path) -> l
 def _judge(
     report: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int
 ) -> tuple[Judgement, dict[str, Any]]:
-    """Return the judgement of a report, and its facts for the ledger."""
-    from remit.acceptance import judge_report
+    """Return the judgement of a report; and its facts for the ledger, and its claims with the code they cite."""
+    from remit.acceptance import claims_with_code, judge_report
     from remit.checking import Options
     from remit.ledger.ledger_entries import facts_of
     from remit.workspace import git
@@ -334,4 +334,5 @@ def _judge(
         attempt=attempt,
     )
     judgement = judge_report(report, options, root, receipts=receipts)
-    return judgement, facts_of(judgement.verdicts, git.head(root) or "")
+    facts = facts_of(judgement.verdicts, git.head(root) or "")
+    return judgement, {"facts": facts, "references": claims_with_code(judgement.verdicts, root)}

@@ -176,9 +176,22 @@ def test_a_rejected_finding_is_dismissed_in_its_checkout(site: RunningSite, tmp_
     (tmp_path / ".git").mkdir()
     (tmp_path / "a.py").write_text("one\ntwo\n")
     finding = {
-        "id": "SEC-001", "path": "a.py", "line": 1, "end_line": None, "category": "security",
-        "severity": "minor", "title": "t", "confidence": 90, "max": 90, "mean": 90, "agreement": 1.0,
-        "agents": ["auditor"], "opinions": [], "verified": True, "flags": [], "fingerprint": "f" * 16,
+        "id": "SEC-001",
+        "path": "a.py",
+        "line": 1,
+        "end_line": None,
+        "category": "security",
+        "severity": "minor",
+        "title": "t",
+        "confidence": 90,
+        "max": 90,
+        "mean": 90,
+        "agreement": 1.0,
+        "agents": ["auditor"],
+        "opinions": [],
+        "verified": True,
+        "flags": [],
+        "fingerprint": "f" * 16,
     }
     item = new_item(
         "g1", project=str(tmp_path), fingerprint="f" * 16, path="a.py", body={"finding": finding}, plan=4_007

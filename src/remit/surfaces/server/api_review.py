@@ -11,7 +11,7 @@ from remit.errors import UsageError
 from remit.ledger.ledger_entries import LedgerEntry
 from remit.store import ledger, review_queue
 from remit.store.ledger import EntryFilter
-from remit.store.review_queue import Decision, ReviewItem, Verb
+from remit.store.review_queue import ReviewDecision, ReviewItem, Verb
 from remit.surfaces.server.api_jobs import limit_of
 from remit.surfaces.server.operations import Operation, QueryParameter
 from remit.surfaces.server.review_pages import apply_decision, filter_of
@@ -83,14 +83,14 @@ async def next_item(request: Request, body: FilterBody) -> NextItem:
     return NextItem(item=await review_queue.next_item(site_of(request).database, person.name, wanted))
 
 
-async def decide(request: Request, body: DecisionBody) -> Decision:
+async def decide(request: Request, body: DecisionBody) -> ReviewDecision:
     """Decide an item."""
     number = number_of(request)
     async with write(request, "reviewer", "decide", f"item:{number}", {"verb": body.verb, "decision": body.id}):
         return await apply_decision(request, number, body.id, body.verb, body.note)
 
 
-async def undo(request: Request) -> Decision:
+async def undo(request: Request) -> ReviewDecision:
     """Undo a decision."""
     decision = str(request.path_params["decision"])
     async with write(request, "reviewer", "undo", f"decision:{decision[:40]}"):
@@ -136,9 +136,11 @@ OPERATIONS = (
     ),
     Operation("POST", "/review/next", "nextItem", "Lock the next item", "reviewer", next_item, NextItem, FilterBody),
     Operation("GET", _ITEM, "showItem", "Show an item", "viewer", show_item, NextItem),
-    Operation("POST", f"{_ITEM}/decide", "decideItem", "Decide an item", "reviewer", decide, Decision, DecisionBody),
     Operation(
-        "POST", "/review/decisions/{decision}/undo", "undoDecision", "Undo a decision", "reviewer", undo, Decision
+        "POST", f"{_ITEM}/decide", "decideItem", "Decide an item", "reviewer", decide, ReviewDecision, DecisionBody
+    ),
+    Operation(
+        "POST", "/review/decisions/{decision}/undo", "undoDecision", "Undo a decision", "reviewer", undo, ReviewDecision
     ),
     Operation(
         *("GET", "/ledger", "listLedger", "List entries of the ledger", "viewer", list_ledger, LedgerList),

@@ -169,8 +169,14 @@ def report_of(results: Sequence[Mapping[str, Any]]) -> ReportView:
         verdict=results[-1]["verdict"],
         violations=_entries(report.get("violations"), _VIOLATION),
         references=_entries(report.get("references"), _REFERENCE),
-        commit=report.get("commit") if isinstance(report.get("commit"), str) else None,
+        commit=_commit(report),
     )
+
+
+def _commit(report: Mapping[str, Any]) -> str | None:
+    facts = report.get("facts")
+    commit = facts.get("revision") if isinstance(facts, dict) else None
+    return commit if isinstance(commit, str) and commit else None
 
 
 def _entries(value: object, defaults: Mapping[str, Any]) -> list[dict[str, Any]]:

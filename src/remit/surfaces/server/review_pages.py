@@ -145,8 +145,8 @@ async def item_page(request: Request) -> Response:
 
 def body_view(item: ReviewItem) -> dict[str, Any]:
     """Return the body of an item with all fields that the page uses."""
-    body = item.body if isinstance(item.body, dict) else {}
-    finding = body.get("finding") if isinstance(body.get("finding"), dict) else {}
+    body = item.body
+    finding: dict[str, Any] = body.get("finding") or {}
     opinion = dict.fromkeys(("agent", "id", "severity", "confidence", "line", "title", "details", "claimed_confidence"))
     opinions = [{**opinion, "evidence": "", "flags": [], **one} for one in finding.get("opinions") or ()]
     conflicts = [{"kind": "", "finding": "", "agents": [], "why": "", **one} for one in body.get("conflicts") or ()]
@@ -213,11 +213,13 @@ async def decide(request: Request) -> Response:
     return await _lead_to_next(request, filter_of(form), done=decision)
 
 
-async def apply_decision(request: Request, item: int, decision: str, verb: str, note: str) -> review_queue.Decision:
+async def apply_decision(
+    request: Request, item: int, decision: str, verb: str, note: str
+) -> review_queue.ReviewDecision:
     """Store a decision of the person who sends a request, and write the dismissal that follows from it."""
     if verb not in VERBS:
         raise UsageError(f"the decision must be one of {', '.join(VERBS)}, not {verb[:40]!r}")
-    chosen: Verb = verb  # type: ignore[assignment]
+    chosen: Verb = verb
     database = site_of(request).database
     stored = await review_queue.decide(database, decision, item, chosen, person_of(request).name, note.strip())
     if stored.dismissal == "pending":

@@ -1,0 +1,243 @@
+"""The pages in a real browser: keyboard, live updates, two reviewers, hostile texts, widths and colours."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from psycopg.types.json import Jsonb
+from support.browser import NARROW, WIDE, Visitor, browsing
+from support.postgres import Postgres
+from support.web import HOSTILE, RunningSite, add_hostile_job, add_job
+from test_server_api import add_question
+from test_server_review import add_items, new_item
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.process
+Visit = Callable[..., Visitor]
+#: With this variable, pictures of all pages are written to a folder, for a person to look at.
+PICTURES = os.environ.get("REMIT_TEST_PICTURES")
+
+
+@pytest.fixture(scope="module")
+def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSite]:
+    with (
+        postgres.temporary_database() as address,
+        RunningSite(address, tmp_path_factory.mktemp("site")).running() as it,
+    ):
+        yield it
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as started:
+        yield started
+
+
+@pytest.fixture
+def visit(browser: Browser, site: RunningSite) -> Iterator[Visit]:
+    """Let a person sign in; each page must be without problems at the end."""
+    with ExitStack() as stack:
+
+        def make(name: str = "alice", role: str = "operator", **options: Any) -> Visitor:
+            visitor = Visitor(browser, site, name, role, **options)  # type: ignore[arg-type]
+            stack.callback(visitor.close)
+            stack.callback(visitor.assert_harmless)
+            return visitor
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def paths(site: RunningSite) -> list[str]:
+    """Every page, with a hostile text in every field."""
+    job = add_hostile_job(site)
+    plan, _ = add_question(site, HOSTILE)
+    (item,) = add_items(site, new_item("hostile", HOSTILE, agents=(HOSTILE,), plan=9_999))
+    folder = site.folder / ".remit/gate"
+    folder.mkdir(parents=True, exist_ok=True)
+    decision = {
+        "at": 1.7e9,
+        "tool": HOSTILE,
+        "decision": "deny",
+        "rule": HOSTILE,
+        "reason": HOSTILE,
+        "paths": [HOSTILE],
+    }
+    state = {"schema": "remit.gate/1", "session": HOSTILE, "updated": 1.7e9, "decisions": [decision]}
+    from remit.gate.session import SCHEMA
+
+    (folder / "hostile.json").write_text(json.dumps({**state, "schema": SCHEMA, "warnings": [HOSTILE]}))
+    return [
+        *("/", "/jobs", f"/jobs/{job}", f"/jobs/{job + 1}", "/plans", f"/plans/{plan}", "/sessions"),
+        *("/sessions/hostile", "/review", f"/review/{item}", "/agents", "/calibration", "/audit", "/nothing"),
+    ]
+
+
+def test_no_page_runs_or_loads_what_a_text_contains(visit: Visit, paths: list[str]) -> None:
+    visitor = visit("mallory")
+    for path in paths:
+        page = visitor.go(path)
+        assert page.evaluate("window.hacked") is None, path
+        assert page.locator("img").count() == 0, path
+        assert page.locator("h1").count() == 1, path
+    visitor.problems = [one for one in visitor.problems if "404" not in one]  # of /nothing
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_pages_fit_the_window_in_light_and_dark(
+    visit: Visit, paths: list[str], size: tuple[int, int], colours: str
+) -> None:
+    visitor = visit("mallory", size=size, color_scheme=colours)
+    backgrounds = set()
+    for path in paths[:-1]:
+        page = visitor.go(path)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
+        backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert page.locator("button:not(:has-text(''))").count() == 0, path  # every button has a name
+        if PICTURES:
+            name = (path.strip("/").replace("/", "-") or "overview") + f"-{size[0]}-{colours}.png"
+            page.screenshot(path=str(Path(PICTURES) / name), full_page=True)
+    assert len(backgrounds) == 1
+    assert ("rgb(20," in backgrounds.pop()) is (colours == "dark")
+
+
+def test_ten_items_are_reviewed_with_the_keyboard(visit: Visit, site: RunningSite) -> None:
+    numbers = add_items(site, *(new_item(f"keys-{number}", plan=7_001) for number in range(10)))
+    visitor = visit("kay", "reviewer")
+    page = visitor.go("/review?plan=7001")
+    page.locator("#start").press("Enter")
+    keys = ["c", "r", "u", "s", "c", "c", "r", "c", "u", "c"]
+    for position, key in enumerate(keys):
+        page.wait_for_selector(f'#item[data-item="{numbers[position]}"]')
+        if position == 1:
+            page.keyboard.press("n")
+            page.keyboard.type("not reachable: c r u s z")
+            page.keyboard.press("Escape")
+        page.keyboard.press(key)
+    page.wait_for_url("**/review?plan=7001&notice=none")
+    stored = site.rows("SELECT verb, note FROM remit.decisions WHERE reviewer = 'kay' ORDER BY at")
+    verbs = {"c": "confirm", "r": "reject", "u": "unsure", "s": "skip"}
+    assert [verb for verb, _ in stored] == [verbs[key] for key in keys]
+    assert stored[1][1] == "not reachable: c r u s z"
+    page.goto(f"{site.url}/review/{numbers[3]}")  # the skipped one is still open
+    page.keyboard.press("z")
+    page.wait_for_selector(f'#item[data-item="{numbers[9]}"]')
+    assert site.rows("SELECT state FROM remit.review_items WHERE id = %s", numbers[9]) == [("open",)]
+
+
+def test_two_reviewers_at_once_share_the_work(visit: Visit, site: RunningSite) -> None:
+    numbers = add_items(site, *(new_item(f"pair-{number}", plan=7_002) for number in range(6)))
+    pair = [visit(name, "reviewer") for name in ("pat", "sam")]
+    for visitor in pair:
+        visitor.go("/review?plan=7002").locator("#start").click()
+        visitor.page.wait_for_selector("#decide")
+    shown = [visitor.page.locator("#item").get_attribute("data-item") for visitor in pair]
+    assert len(set(shown)) == 2
+    for _ in range(3):
+        for visitor in pair:
+            before = visitor.page.url
+            visitor.page.keyboard.press("c")
+            visitor.page.wait_for_url(lambda url, before=before: url != before)
+    decided = site.rows("SELECT item, reviewer FROM remit.decisions WHERE item = ANY(%s)", numbers)
+    assert sorted(item for item, _ in decided) == sorted(numbers)
+    assert {reviewer for _, reviewer in decided} == {"pat", "sam"}
+
+
+def test_leaving_an_item_gives_it_back(visit: Visit, site: RunningSite) -> None:
+    (number,) = add_items(site, new_item("left", plan=7_003))
+    visitor = visit("lea", "reviewer")
+    visitor.go(f"/review/{number}").wait_for_selector("#decide")
+    visitor.go("/jobs")
+    other = visit("max", "reviewer")
+    other.go(f"/review/{number}").wait_for_selector("#decide")
+
+
+def test_a_running_job_and_its_plan_are_updated_live(visit: Visit, site: RunningSite) -> None:
+    job = add_job(site, agent="live-agent")
+    visitor, planner = visit(), visit("pia", "reviewer")
+    page = visitor.go(f"/jobs/{job}")
+    visitor.connected()
+    assert page.locator("#head .chip").first.inner_text() == "queued"
+    page.evaluate("window.kept = 1")
+    site.rows("UPDATE remit.jobs SET state = 'running', started = now(), turns = 1 WHERE id = %s", job)
+    page.wait_for_selector("#head .chip:text-is('running')")
+    site.rows("INSERT INTO remit.events (job, kind, data) VALUES (%s, 'turn', %s)", job, Jsonb({"turn": 7}))
+    site.rows("SELECT pg_notify('remit_events', %s)", str(job))
+    page.wait_for_selector("#events li:has-text('turn 7')")
+    site.rows(
+        "UPDATE remit.jobs SET state = 'finished', outcome = 'completed', verdict = 'accept', result = 'All is well.', "
+        "finished = now() WHERE id = %s",
+        job,
+    )
+    page.wait_for_selector("#outcome code:has-text('All is well.')")
+    assert page.evaluate("window.kept") == 1  # the page was not loaded again
+    plan, question = add_question(site, "Which module is meant?")
+    page = planner.go(f"/plans/{plan}")
+    planner.connected()
+    site.rows("UPDATE remit.delegations SET state = 'accepted' WHERE plan = %s", plan)
+    page.wait_for_selector("#phases .chip:text-is('accepted')")
+    page.locator(f"#words-{question}").fill("the first one")
+    page.get_by_role("button", name="Try again with this text").click()
+    page.wait_for_selector("text=Answered: text")
+
+
+def test_an_open_part_stays_open_and_typed_text_stays(visit: Visit, site: RunningSite) -> None:
+    plan, question = add_question(site, "Open?")
+    page = visit().go(f"/plans/{plan}")
+    page.wait_for_selector("body[data-connected]")
+    page.locator("#steps-list summary").click()
+    page.locator(f"#words-{question}").fill("half a sentence")
+    site.rows("UPDATE remit.delegations SET state = 'failed', error = 'lost' WHERE plan = %s", plan)
+    page.wait_for_selector("#phases .chip:text-is('failed')")
+    assert page.locator("#steps-list").get_attribute("open") is not None
+    assert page.locator(f"#words-{question}").input_value() == "half a sentence"
+
+
+def test_a_violation_leads_to_its_line_and_a_claim_to_its_code(visit: Visit, site: RunningSite) -> None:
+    job = add_job(site, state="finished", outcome="completed", verdict="revise", result="x")
+    violation = {"rule": "status-missing", "code": "RES001", "level": "L1", "line": 40, "message": "m", "help": "h"}
+    reference = {"text": "a.py:2", "path": "a.py", "line": 2, "end_line": 2, "outcome": "verified", "at": 3}
+    report = {
+        "violations": [violation],
+        "references": [{**reference, "code": {"start": 1, "lines": ["a", "cited", "c"]}}],
+    }
+    site.rows(
+        "INSERT INTO remit.results (job, submission, document, verdict, report) VALUES (%s, 1, %s, 'revise', %s)",
+        *(job, "\n".join(f"line {number}" for number in range(1, 80)), Jsonb(report)),
+    )
+    page = visit("vic", "viewer").go(f"/jobs/{job}")
+    page.locator(".violations a").click()
+    assert page.url.endswith("#L40")
+    page.locator("#L3 .claim").click()
+    page.wait_for_selector("#claim-1 .cited:has-text('cited')")
+
+
+def test_pages_are_complete_without_scripts(visit: Visit, site: RunningSite, paths: list[str]) -> None:
+    visitor = visit("nora", "operator", java_script_enabled=False)
+    for path in paths[:-1]:
+        assert visitor.page.request.get(site.url + path).ok, path
+    page = visitor.go("/jobs?state=finished")
+    assert page.locator("tbody tr").count() >= 1
+    (number,) = add_items(site, new_item("still", plan=7_004))
+    page = visitor.go(f"/review/{number}")
+    page.get_by_role("button", name="Confirm").click()
+    assert site.rows("SELECT state FROM remit.review_items WHERE id = %s", number) == [("confirmed",)]
+
+
+def test_the_page_can_be_used_with_the_keyboard_alone(visit: Visit) -> None:
+    page = visit().go("/jobs")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    for name in ("State", "Verdict", "Outcome", "Agent"):
+        assert page.get_by_label(name, exact=True).count() >= 1, name
+    assert page.get_by_role("navigation", name="Main").count() == 1
+    assert page.locator("nav a[aria-current=page]").inner_text() == "Jobs"
