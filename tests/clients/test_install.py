@@ -327,7 +327,7 @@ def test_http_hooks_are_written_with_a_note_that_no_server_answers(site: Site) -
     )
     hooks = own_hooks(site.settings.read_text(encoding="utf-8"), is_ours)
     start = hooks["SessionStart"]
-    assert start["args"][-2:] == ["SessionStart", "http://127.0.0.1:9"]  # it tells the user if no server answers
+    assert start["args"][-2:] == ["SessionStart", "http://127.0.0.1:9"]  # it reports that no server answers
     others = [entry for event, entry in hooks.items() if event != "SessionStart"]
     assert {entry["url"] for entry in others} == {"http://127.0.0.1:9/hooks/claude-code"}
     assert set(hooks) == set(EVENTS)

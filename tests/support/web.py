@@ -174,7 +174,7 @@ def add_hostile_job(site: RunningSite) -> int:
         "at": 1,
         "why": HOSTILE,
         "found": {"path": HOSTILE, "line": 3},
-        "code": {"start": 1, "lines": [HOSTILE] * 5},
+        "code": {"start": 1, "text": "\n".join([HOSTILE] * 5)},
     }
     report = {"verdict": "revise", "violations": [violation], "references": [reference]}
     report["facts"] = {"revision": HOSTILE}

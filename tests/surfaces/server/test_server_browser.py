@@ -208,7 +208,7 @@ def test_a_violation_leads_to_its_line_and_a_claim_to_its_code(visit: Visit, sit
     reference = {"text": "a.py:2", "path": "a.py", "line": 2, "end_line": 2, "outcome": "verified", "at": 3}
     report = {
         "violations": [violation],
-        "references": [{**reference, "code": {"start": 1, "lines": ["a", "cited", "c"]}}],
+        "references": [{**reference, "code": {"start": 1, "text": "a\ncited\nc"}}],
     }
     site.rows(
         "INSERT INTO remit.results (job, submission, document, verdict, report) VALUES (%s, 1, %s, 'revise', %s)",

@@ -146,13 +146,13 @@ def test_a_client_learns_that_no_server_answers(site: RunningSite) -> None:
     assert GateSettings().on_fault == "open"
 
 
-def test_the_process_of_a_new_session_tells_the_user(site: RunningSite, start: Callable[..., Hooks]) -> None:
+def test_the_process_of_a_new_session_reports_it_to_the_user(site: RunningSite, start: Callable[..., Hooks]) -> None:
     hooks = start("one")
     import subprocess
 
     payload = json.dumps(hooks.captured("SessionStart.startup.json" if "SessionStart.startup.json" in NAMES else next(
         name for name in NAMES if name.startswith("SessionStart")))).encode()  # fmt: skip
-    for server, is_told in ((site.url, False), ("http://127.0.0.1:9", True)):
+    for server, is_reported in ((site.url, False), ("http://127.0.0.1:9", True)):
         done = subprocess.run(
             [*hooks.command("SessionStart"), server],
             input=payload,
@@ -160,4 +160,4 @@ def test_the_process_of_a_new_session_tells_the_user(site: RunningSite, start: C
             env=hooks.environment(),
             check=True,
         )
-        assert ("no server answers the hooks" in done.stdout.decode()) is is_told
+        assert ("no server answers the hooks" in done.stdout.decode()) is is_reported

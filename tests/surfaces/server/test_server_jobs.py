@@ -65,7 +65,7 @@ def test_the_result_is_next_to_its_verdict(site: RunningSite) -> None:
         "help": "h",
     }
     reference = {"text": "a.py:1", "path": "a.py", "line": 1, "end_line": None, "outcome": "verified", "at": 1}
-    report = {"violations": [violation], "references": [{**reference, "code": {"start": 1, "lines": ["def f():"]}}]}
+    report = {"violations": [violation], "references": [{**reference, "code": {"start": 1, "text": "def f():"}}]}
     site.rows(
         "INSERT INTO remit.results (job, submission, document, verdict, report) VALUES (%s, 1, %s, 'revise', %s)",
         *(job, "one\ntwo\nthree", Jsonb(report)),

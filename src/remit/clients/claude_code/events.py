@@ -42,7 +42,7 @@ def run(event: str, source: int = 0, target: int = 1, *, server: str = "") -> No
     """Read the payload from the descriptor `source` and write the answer to `target`. Never raises.
 
     The client names the project in the variable CLAUDE_PROJECT_DIR. `server` is the address that answers the other
-    hooks: if it does not answer, the user is told.
+    hooks: if it does not answer, the user gets a message.
     """
     try:
         answer = _answer(event, source)

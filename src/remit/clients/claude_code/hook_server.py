@@ -1,4 +1,4 @@
-"""Whether a server answers hooks over HTTP, and what the user is told if it does not."""
+"""Whether a server answers hooks over HTTP, and the message to the user if it does not."""
 
 from __future__ import annotations
 

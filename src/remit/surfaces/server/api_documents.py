@@ -55,7 +55,7 @@ class VerifyBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PostedDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A result, a SARIF file or an earlier merge. The name tells them apart, as file names do."""
+    """A result, a SARIF file or an earlier merge. They are distinguished by name and content, as files are."""
 
     path: str
     text: str

@@ -37,7 +37,7 @@ class _Record(msgspec.Struct):
 
 
 class HookServer:
-    """Answers hooks. It is an application of its own: a decision must take a millisecond."""
+    """Answers hooks. It is a separate application, because a decision must take a millisecond at most."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -47,7 +47,7 @@ _TEXTS = ("agent", "category", "path")
 
 
 class CodeExcerpt(NamedTuple):
-    """Lines of a file at a commit; `problem` states why there are none."""
+    """Lines of a file at a commit; `problem` states why they are missing."""
 
     start: int = 1
     lines: tuple[str, ...] = ()

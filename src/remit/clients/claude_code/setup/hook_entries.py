@@ -33,7 +33,7 @@ ENTRY = "remit/surfaces/hooks/entry.py"
 HTTP_PATH = "/hooks/claude-code"
 #: What to do if hooks over HTTP are not answered.
 NO_SERVER = "start it with `remit serve`"
-#: The event that a process answers in any case: it tells the user if the server of the other hooks does not answer.
+#: The event that a process answers in any case: it reports that the server of the other hooks does not answer.
 _ALWAYS_PROCESS = "SessionStart"
 
 
