@@ -223,11 +223,11 @@ async def apply_decision(
     database = site_of(request).database
     stored = await review_queue.decide(database, decision, item, chosen, person_of(request).name, note.strip())
     if stored.dismissal == "pending":
-        await apply_dismissals(database, _checkout)
+        await apply_dismissals(database, checkout_of)
     return stored
 
 
-def _checkout(project: str) -> Path | None:
+def checkout_of(project: str) -> Path | None:
     """Return the checkout of a project on this host. Rows of the database must not name other folders."""
     root = local_root(project)
     return root if root is not None and (root / ".git").exists() else None
@@ -239,7 +239,7 @@ async def undo(request: Request) -> Response:
     decision = form.get("decision", "")
     async with write(request, "reviewer", "undo", f"decision:{decision[:40]}"):
         undone = await review_queue.undo(site_of(request).database, decision, person_of(request).name)
-        await apply_dismissals(site_of(request).database, _checkout)
+        await apply_dismissals(site_of(request).database, checkout_of)
     return see_other(address_of(f"/review/{undone.item}", filter_of(form)))
 
 

@@ -17,12 +17,16 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
+from remit.clients.claude_code.recorded_project import current_project
+from remit.clients.claude_code.session_import import import_sessions
 from remit.dispatch.settings import Settings
-from remit.errors import EnvironmentBroken, UsageError
+from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.store.access import add_token, drop_link
 from remit.store.change_feed import ChangeFeed
 from remit.store.database import Database
+from remit.store.review_dismissals import apply_dismissals
 from remit.surfaces.server.app import build_app
+from remit.surfaces.server.review_pages import checkout_of
 from remit.surfaces.server.site import Address, Site
 
 log = logging.getLogger("remit.serve")
@@ -143,15 +147,24 @@ class StoppableServer(uvicorn.Server):
 
 
 async def serve(
-    database: Database, settings: Settings, options: ServeOptions, person: str, announce: Callable[[str, str], None]
+    database: Database,
+    settings: Settings,
+    options: ServeOptions,
+    person: str,
+    announce: Callable[[str, str], None],
+    folder: Path | None = None,
 ) -> None:
-    """Run the server until a signal stops it. `announce` gets its address and a link that signs `person` in, once."""
+    """Run the server until a signal stops it. `announce` gets its address and a link that signs `person` in, once.
+
+    `folder` contains the sessions and checkouts that the server shows; default: the current folder.
+    """
     check_options(options)
     listener = bind(options.host, options.port)
     try:
         address = address_of(options, listener.getsockname()[1])
         async with ChangeFeed(database) as feed:
-            site = Site(database, settings, feed, address, Path.cwd())
+            site = Site(database, settings, feed, address, folder or Path.cwd())
+            await catch_up(site)
             link, secret = await add_token(database, person, "operator", is_link=True)
             try:
                 announce(address.url, f"{address.url}/login?token={secret}")
@@ -160,6 +173,16 @@ async def serve(
                 await drop_link(database, link.id)
     finally:
         listener.close()
+
+
+async def catch_up(site: Site) -> None:
+    """Import the sessions of the server's folder, and write the dismissals of decisions that were interrupted."""
+    project = current_project(str(site.folder))
+    try:
+        await import_sessions(site.database, project.folders, project.root)
+        await apply_dismissals(site.database, checkout_of)
+    except RemitError as error:
+        log.warning("%s", error)  # the server works without it
 
 
 def build_server(site: Site, options: ServeOptions) -> StoppableServer:
