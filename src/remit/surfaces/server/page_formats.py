@@ -66,7 +66,7 @@ def money(amount: float | None) -> str:
     """Return an amount in dollars; small amounts with four digits."""
     if amount is None:
         return "–"
-    return f"${float(amount):,.2f}" if not amount or abs(amount) >= 1 else f"${float(amount):.4f}"
+    return f"${float(amount):,.2f}" if not amount or abs(amount) >= 0.1 else f"${float(amount):.4f}"
 
 
 def count(number: float | None) -> str:
