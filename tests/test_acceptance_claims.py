@@ -20,7 +20,8 @@ def test_a_claim_is_stored_with_its_outcome_and_its_code(tmp_path: Path) -> None
     ]
     lines = [f"line_{number} = {number}" for number in range(7, 14)]
     assert claims[0]["code"] == {"start": 7, "text": "\n".join(lines)}
-    assert [one["code"] for one in claims[1:]] == [None, None]
+    assert claims[1]["code"]["start"] == 17  # the end of the file, which is the suggestion
+    assert claims[2]["code"] is None
     assert claims[0]["at"] == 1
 
 

@@ -17,7 +17,9 @@ from support.web import HOSTILE, RunningSite, add_job
 
 from remit.ledger.items import ItemOpinion, NewItem
 from remit.ledger.ledger_entries import LedgerEntry
+from remit.ledger.scorecards import Scorecard
 from remit.store import ledger, review_queue
+from remit.surfaces.server.agent_pages import version_id
 from remit.surfaces.server.review_pages import read_code
 
 
@@ -252,7 +254,10 @@ def test_scorecards_show_versions_and_compare_two(site: RunningSite) -> None:
     assert "90 → 70" in page
     assert "<script>window" not in page
     assert "\u202e" not in page
-    values = {"one": "scored\tsha256:aaaa\tm:one", "other": "scored\tsha256:bbbb\tm:one"}
+    values = {
+        name: version_id(Scorecard(agent="scored", definition=f"sha256:{letter * 4}", model="m:one"))
+        for name, letter in (("one", "a"), ("other", "b"))
+    }
     compared = client.get("/agents/compare", params=values).text
     assert "accepted at first try" in compared
     assert "better" in compared

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from remit.lazy import digest
 from remit.ledger.calibration import MIN_CURVE, MIN_RECALIBRATION, Calibration, calibrate
 from remit.ledger.scorecards import Scorecard, compare
 from remit.reports.calibration import calibration_svg
@@ -60,8 +61,8 @@ async def agent_list(request: Request) -> Response:
 
 
 def version_id(card: Scorecard) -> str:
-    """Return a text that names a version in an address."""
-    return "\t".join((card.agent, card.definition, card.model))
+    """Return a text that names a version in an address: names of agents may contain anything."""
+    return digest("\t".join((card.agent, card.definition, card.model)).encode("utf-8", "replace"))
 
 
 def trend_svg(days: Sequence[Scorecard]) -> Markup:
